@@ -1,0 +1,60 @@
+.RECIPEPREFIX = >
+SHELL := /bin/bash
+PYTHON ?= python3
+CORES ?= 2
+MEMORY_MB ?= 4000
+CONFIG ?= config.yaml
+VENV := .venv
+BIN := $(VENV)/bin
+SNAKEMAKE := $(BIN)/python -m cocite.locked $(BIN)/snakemake --cores $(CORES) --resources mem_mb=$(MEMORY_MB) \
+    --nolock --rerun-incomplete --show-failed-logs --configfile $(CONFIG) --replace-workflow-config
+
+.PHONY: help run report test test-long bench lint format docs lock clean
+.DEFAULT_GOAL := help
+
+help: ## List what can be made
+> @grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+run: $(VENV)/run.stamp ## Install, then run CONFIG (the demo unless told otherwise) to its report
+> $(SNAKEMAKE) all
+> $(BIN)/cocite report archive --configfile $(CONFIG)
+
+test: $(VENV)/dev.stamp ## Install, then run the tests that CI runs
+> $(BIN)/pytest -m "not long"
+
+test-long: $(VENV)/dev.stamp ## The tests that take too long for CI
+> $(BIN)/pytest -m long
+
+lint: $(VENV)/dev.stamp ## Formatting, linting and types
+> $(BIN)/ruff format --check workflow tests
+> $(BIN)/ruff check workflow tests
+> $(BIN)/snakefmt --check Snakefile rules
+> $(BIN)/mypy
+> $(BIN)/snakemake --lint
+
+format: $(VENV)/dev.stamp ## Format everything
+> $(BIN)/ruff format workflow tests
+> $(BIN)/ruff check --fix workflow tests
+> $(BIN)/snakefmt Snakefile rules
+
+docs: $(VENV)/dev.stamp ## Regenerate docs/config.md, docs/tables.md and envs/pipeline.yaml
+> $(BIN)/cocite docs write
+
+lock: $(VENV)/dev.stamp ## Pin the newest versions that pyproject.toml allows
+> $(BIN)/pip-compile --quiet --all-extras --strip-extras --allow-unsafe --no-annotate --no-header --no-emit-index-url \
+    --no-emit-find-links --output-file envs/lock.txt pyproject.toml
+> sed -i 's/^torch==\([0-9.]*\)+.*/torch==\1/' envs/lock.txt
+
+clean: ## Remove the environment (never results)
+> rm -rf $(VENV)
+
+$(VENV)/bin/pip:
+> $(PYTHON) -m venv $(VENV)
+
+$(VENV)/run.stamp: pyproject.toml envs/lock.txt | $(VENV)/bin/pip
+> $(BIN)/pip install --quiet --constraint envs/lock.txt --editable .
+> touch $@
+
+$(VENV)/dev.stamp: pyproject.toml envs/lock.txt | $(VENV)/bin/pip
+> $(BIN)/pip install --quiet --constraint envs/lock.txt --editable '.[dev,offline]'
+> touch $@

@@ -1,0 +1,80 @@
+from cocite.configuration import resolve
+from cocite.errors import InputError
+from snakemake.exceptions import WorkflowError
+from snakemake.utils import min_version
+
+min_version("9.27")
+
+if not workflow.configfiles:
+
+    configfile: "config.yaml"
+
+
+try:
+    config.update(resolve(config))
+except InputError as error:
+    raise WorkflowError(error) from None
+
+
+include: "rules/common.smk"
+include: "rules/demo.smk"
+include: "rules/corpus.smk"
+include: "rules/graph.smk"
+include: "rules/biggraph.smk"
+include: "rules/neighbours.smk"
+include: "rules/triplets.smk"
+include: "rules/encoder.smk"
+include: "rules/evaluation.smk"
+include: "rules/report.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        "<results>/report/index.html",
+        "<results>/cocite.duckdb",
+
+
+rule corpus:
+    input:
+        buckets("<results>/corpus/papers/{bucket}.parquet"),
+        buckets("<results>/corpus/citations/{bucket}.parquet"),
+        "<results>/corpus/queries.parquet",
+
+
+rule graph:
+    input:
+        buckets("<results>/graph/{graph}/edges/{bucket}.parquet", graph=config["graphs"]),
+
+
+rule biggraph:
+    input:
+        expand("<results>/biggraph/{embedding}/graph_embeddings.parquet", embedding=config["embeddings"]),
+        expand("<results>/biggraph/{embedding}/graph_scores.parquet", embedding=config["embeddings"]),
+
+
+rule neighbours:
+    input:
+        expand("<results>/neighbours/{embedding}/neighbours.parquet", embedding=config["embeddings"]),
+
+
+rule triplets:
+    input:
+        expand("<results>/triplets/{triplets}/training_texts.parquet", triplets=config["triplets"]),
+        expand("<results>/triplets/validation_{group}.parquet", group=groups()),
+
+
+rule encoder:
+    input:
+        trained("<results>/encoder/{model}/seed-{seed}/model"),
+
+
+rule evaluation:
+    input:
+        all_scores(),
+
+
+rule report:
+    input:
+        "<results>/report/index.html",
+        "<results>/cocite.duckdb",

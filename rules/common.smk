@@ -1,0 +1,152 @@
+"""What the stages have in common: names of the configuration turned into files, its entries into settings."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+# Jobs call `cocite`; a run started as .venv/bin/snakemake finds it beside its own Python.
+os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
+
+DATASETS = ["papers", "abstracts", "citations"]
+BUCKETS = range(config["corpus"]["buckets"])
+PARTS = range(config["corpus"]["parts"])
+HOLDOUTS = [name for name, entry in config["benchmarks"].items() if entry["kind"] == "holdout"]
+UNTRAINED = [f"untrained_{encoder}" for encoder in config["encoders"]]
+
+
+def named(section, **having):
+    """Regular expression of the names in a section whose entries have these values; it matches nothing if none do."""
+    names = [name for name, entry in config[section].items() if having.items() <= entry.items()]
+    return "|".join(names) or "(?!)"
+
+
+wildcard_constraints:
+    bucket=r"\d+",
+    part=r"\d+",
+    seed=r"\d+",
+    dataset="|".join(DATASETS),
+    graph=named("graphs"),
+    embedding=named("embeddings"),
+    triplets=named("triplets"),
+    model="|".join([*config["models"], *UNTRAINED]) or "(?!)",
+    benchmark=named("benchmarks"),
+
+
+def buckets(path, **wildcards):
+    """A file for each bucket of a table."""
+    return expand(path, bucket=BUCKETS, **wildcards)
+
+
+def trained(path):
+    """A file for each model and each of its seeds."""
+    return [file for name, entry in config["models"].items() for file in expand(path, model=name, seed=entry["seeds"])]
+
+
+def all_scores():
+    """The scores of every model and baseline on every benchmark."""
+    scored = [
+        *trained("<results>/evaluation/{{benchmark}}/scores/{model}-{seed}.parquet"),
+        *expand("<results>/evaluation/{{benchmark}}/scores/{model}-0.parquet", model=UNTRAINED),
+        "<results>/evaluation/{benchmark}/scores/bm25-0.parquet",
+        "<results>/evaluation/{benchmark}/scores/random-0.parquet",
+    ]
+    return expand(scored, benchmark=config["benchmarks"])
+
+
+def groups():
+    """The groups of sets of triplets that are compared with one another."""
+    return sorted({entry["group"] for entry in config["triplets"].values()})
+
+
+def group_of(triplets):
+    """The sets of triplets that are compared with this one, itself among them."""
+    group = config["triplets"][triplets]["group"]
+    return [name for name, entry in config["triplets"].items() if entry["group"] == group]
+
+
+def settings(section, wildcard, *without):
+    """The entry that a wildcard names, as JSON for `--settings`, without the keys that the step does not look at."""
+
+    def as_json(wildcards):
+        entry = config[section][wildcards[wildcard]]
+        return json.dumps({key: value for key, value in entry.items() if key not in without}, sort_keys=True)
+
+    return as_json
+
+
+def state(folder):
+    """A folder that Snakemake does not know and never wipes, for what a killed step goes on from."""
+    return f"{config.get('pathvars', {}).get('results', 'results')}/.state/{folder}"
+
+
+def folder_of(inputs):
+    """The folder that the files of a sharded table lie in."""
+
+    def folder(wildcards, input):
+        return Path(input[inputs][0]).parent
+
+    return folder
+
+
+def megabytes(of_input, least):
+    """Memory of a job, MB: so many times its input, at least this much, and more with each attempt."""
+
+    def memory(wildcards, input, attempt):
+        return int(max(least, of_input * input.size_mb) * attempt)
+
+    return memory
+
+
+def is_directed(wildcards):
+    """Whether an embedding's graph is; the edges of an undirected graph are trained on both ways."""
+    return config["graphs"][config["embeddings"][wildcards.embedding]["graph"]].get("directed", False)
+
+
+def searched_papers(wildcards):
+    """The papers, where only those with a text are searched for neighbours; nothing where all are."""
+    among = config["embeddings"][wildcards.embedding]["neighbours"]["among"]
+    return buckets("<results>/corpus/papers/{bucket}.parquet") if among == "texts" else []
+
+
+def encoder_of(wildcards):
+    """The encoder that a model starts from."""
+    return config["models"][wildcards.model]["encoder"]
+
+
+def validation_of(wildcards):
+    """The validation set that a model shares with all models of its group."""
+    group = config["triplets"][config["models"][wildcards.model]["triplets"]]["group"]
+    return expand("<results>/triplets/validation_{group}.parquet", group=group)
+
+
+def benchmark_folder(wildcards):
+    """The folder of a benchmark in SciRepEval's layout."""
+    folder = config["benchmarks"][wildcards.benchmark]["folder"]
+    return "<results>/demo/benchmark" if folder == "demo" else folder
+
+
+def raw_shards(wildcards):
+    """Where the shards that a job ingests lie: downloaded, or in the folder that the configuration names."""
+    if config["corpus"]["source"] == "directory":
+        return f"{config['corpus']['path']}/{wildcards.dataset}"
+    return f"<results>/corpus/raw/{wildcards.dataset}/{wildcards.part}"
+
+
+def served_release(wildcards):
+    """The release that the demo's server serves; other sources are served by others."""
+    return "<results>/demo/release" if config["corpus"]["source"] == "demo" else []
+
+
+def served_by(wildcards, input):
+    """The demo's release is fetched like a real one, from a server that runs for as long as the command does."""
+    return f"cocite demo serve {input.served} --" if config["corpus"]["source"] == "demo" else ""
+
+
+def origin():
+    """Where a release comes from: a folder, or the base URL of an API; the demo's server fills in its own."""
+    return {
+        "s2": config["corpus"]["api"],
+        "directory": config["corpus"].get("path"),
+        "demo": "SERVER",
+    }[config["corpus"]["source"]]

@@ -1,0 +1,130 @@
+"""A configuration that cannot be run is refused at once, in one sentence that names the key."""
+
+import copy
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cocite.configuration import resolve
+from cocite.errors import InputError
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def written():
+    return yaml.safe_load((ROOT / "config.yaml").read_text())
+
+
+def refused(written, path, value):
+    """The message with which a configuration is refused whose key at `path` has this value."""
+    changed = copy.deepcopy(written)
+    *parents, last = path.split(".")
+    entry = changed
+    for name in parents:
+        entry = entry[name]
+    entry[last] = value
+    with pytest.raises(InputError) as error:
+        resolve(changed)
+    return str(error.value)
+
+
+def test_the_default_configuration_is_complete_with_defaults(written):
+    config = resolve(written)
+    assert config["models"]["cocite"]["seeds"] == [1]
+    assert config["embeddings"]["citation-dot"]["neighbours"]["metric"] == "cosine"
+    assert written["models"]["cocite"].get("seeds") is None
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "sentence"),
+    [
+        ("modles", {}, "key modles is not known; did you mean models?"),
+        ("models.cocite.los", "triplet", "key models.cocite.los is not known; did you mean loss?"),
+        ("models.cocite.lr", "2e-5", "key models.cocite.lr must be of type number, not '2e-5' (YAML reads"),
+        ("models.cocite.loss", "tripel", "key models.cocite.loss is 'tripel'; it must be one of triplet, infonce"),
+        ("models.cocite.encoder", "big", "key models.cocite.encoder names 'big', which encoders does not declare"),
+        ("models.cocite.triplets", "none", "(declared: cocite, scincl, specter)"),
+        ("models.bm25", {"triplets": "cocite", "encoder": "small"}, "key models.bm25: that name is a baseline's"),
+        ("models.Cocite", {}, "key models.Cocite: a name must be of small letters"),
+        ("triplets.cocite.k_positive", 300, "k_positive (300) must be below k_negative (300)"),
+        ("triplets.cocite.k_positive", 3, "k_positive (3) must be at least per_query (5)"),
+        ("triplets.cocite.k_negative", 12, "k_negative (12) must be at least k_positive + hard negatives (10 + 5)"),
+        ("triplets.cocite.k_negative", 401, "must not exceed embeddings.cocitation-dot.neighbours.k (400)"),
+        ("triplets.cocite.easy", 6, "key triplets.cocite.easy must not exceed per_query (5)"),
+        ("triplets.cocite.graph", "citation", "key triplets.cocite.graph is not known"),
+        ("triplets.cocite.sampler", "neighbors", "key triplets.cocite.sampler is 'neighbors'"),
+        ("triplets.specter.graph", "cocitation", "'cocitation' is not a directed citation graph"),
+        ("embeddings.cocitation-dot.neighbours.k", 3000, "neighbours.k (3000) is larger than the index can be"),
+        ("embeddings.cocitation-dot.holdout", 0.5, "embeddings.cocitation-dot.holdout: 0.5"),
+        ("graphs.citation.pairs", "all", "key graphs.citation.pairs is not known"),
+        ("encoders.small.model", "some/model", "key encoders.small needs exactly one of model, package and build"),
+        ("encoders.small.build.heads", 3, "key encoders.small.build.hidden must be a multiple of heads"),
+        ("corpus.source", "directory", "key corpus.path is missing"),
+        ("corpus.source", "demos", "key corpus.source is 'demos'; it must be one of s2, directory, demo"),
+        ("queries.holdout", 0, "key benchmarks.holdout needs held-out papers"),
+        ("queries.from", "file", "key queries.path is missing"),
+        ("release", "newest", "key release"),
+        ("benchmarks.scirepeval.folder", "/not/there", "the folder /not/there does not exist"),
+    ],
+)
+def test_the_sentence_names_the_key(written, path, value, sentence):
+    message = refused(written, path, value)
+    assert message.startswith("Configuration key ")
+    assert sentence in message
+    assert "\n" not in message
+
+
+def test_a_hub_model_must_be_pinned(written):
+    entry = {"model": "some/model"}
+    assert "encoders.small.revision is missing" in refused(written, "encoders.small", entry)
+
+
+def test_a_variable_that_is_not_set_is_named(written, monkeypatch):
+    monkeypatch.delenv("COCITE_NOWHERE", raising=False)
+    corpus = {"source": "directory", "path": "$COCITE_NOWHERE/release"}
+    assert "corpus.path is '$COCITE_NOWHERE/release', but that variable is not set" in refused(
+        written, "corpus", corpus
+    )
+
+
+@pytest.fixture
+def release(tmp_path):
+    for dataset in ("papers", "abstracts", "citations"):
+        (tmp_path / dataset).mkdir()
+        (tmp_path / dataset / f"x_00000_{dataset}.gz").touch()
+    stated = {"release_id": "2026-01-06", "papers": 300, "abstracts": 290, "citations": 100}
+    (tmp_path / "release.json").write_text(json.dumps(stated))
+    return tmp_path
+
+
+def test_a_release_that_lacks_a_dataset_is_refused(written, release):
+    (release / "abstracts" / "x_00000_abstracts.gz").unlink()
+    message = refused(written, "corpus", {"source": "directory", "path": str(release)})
+    assert "lacks the dataset abstracts" in message
+
+
+def test_another_release_than_the_folder_holds_is_refused(written, release):
+    written["corpus"] = {"source": "directory", "path": str(release)}
+    assert "holds the release 2026-01-06" in refused(written, "release", "2026-02-02")
+
+
+def test_k_beyond_all_papers_of_a_folder_is_refused(written, release):
+    corpus = {"source": "directory", "path": str(release)}
+    assert "neighbours.k (400) is larger than the index can be" in refused(written, "corpus", corpus)
+
+
+@pytest.mark.parametrize("name", ["synergy", "hci"])
+def test_the_experiments_on_real_corpora_are_valid(name, shared, monkeypatch):
+    monkeypatch.setenv("COCITE_SHARED", str(shared))
+    resolve(yaml.safe_load((ROOT / f"experiments/{name}.yaml").read_text()))
+
+
+def test_the_experiment_at_paper_scale_is_valid(tmp_path, monkeypatch):
+    (tmp_path / "queries.txt").write_text("1\n")
+    monkeypatch.setenv("COCITE_QUERIES", str(tmp_path / "queries.txt"))
+    monkeypatch.setenv("COCITE_SCIBERT", str(tmp_path))
+    config = resolve(yaml.safe_load((ROOT / "experiments/cocite.yaml").read_text()))
+    assert config["models"]["cocite-500-3000"]["seeds"] == [1, 2, 3]

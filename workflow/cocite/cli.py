@@ -1,0 +1,46 @@
+"""The command `cocite <stage> <step>`: what the rules call, and what works by hand as well.
+
+Each stage brings its commands; they import what they need when they are called, so that `cocite --help` is quick.
+"""
+
+import sys
+
+import typer
+
+from cocite.biggraph.commands import app as biggraph
+from cocite.corpus.commands import app as corpus
+from cocite.demo.commands import app as demo
+from cocite.documentation import app as documentation
+from cocite.encoder.commands import app as encoder
+from cocite.errors import InputError
+from cocite.evaluation.commands import app as evaluation
+from cocite.graph.commands import app as graph
+from cocite.neighbours.commands import app as neighbours
+from cocite.report.commands import app as report
+from cocite.triplets.commands import app as triplets
+
+app = typer.Typer(
+    help="Embeddings of scientific publications, learned from how they are cited together.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+app.add_typer(corpus, name="corpus", help="Download and ingest a Semantic Scholar release; choose queries.")
+app.add_typer(graph, name="graph", help="Count co-citations; make the edges of graphs.")
+app.add_typer(biggraph, name="biggraph", help="Train and measure graph embeddings with PyTorch-BigGraph.")
+app.add_typer(neighbours, name="neighbours", help="Search nearest neighbours with FAISS.")
+app.add_typer(triplets, name="triplets", help="Sample triplets and join them with texts.")
+app.add_typer(encoder, name="encoder", help="Fine-tune encoders; embed documents.")
+app.add_typer(evaluation, name="evaluation", help="Score embeddings on benchmarks.")
+app.add_typer(report, name="report", help="Tables, figures, the DuckDB file and the page.")
+app.add_typer(demo, name="demo", help="A small generated release and a server for it.")
+app.add_typer(documentation, name="docs", help="Documentation that is generated from declarations.")
+
+
+def main() -> None:
+    """Run the command line; an `InputError` is printed as one message, without a traceback."""
+    try:
+        app()
+    except InputError as error:
+        sys.stderr.write(f"Error: {error}\n")
+        sys.exit(1)

@@ -1,0 +1,19 @@
+"""Options that many commands share, so that the same thing has the same name everywhere."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Output = Annotated[Path, typer.Option(help="What is written: a file or a folder, whole or not at all.")]
+Omissions = Annotated[Path, typer.Option(help="Table of what was left out, counted by reason.")]
+MemoryMb = Annotated[int, typer.Option(help="Memory that the step may use, MB; beyond it, it spills to disk.")]
+Threads = Annotated[int, typer.Option(help="Threads that the step may use.")]
+Seed = Annotated[int, typer.Option(help="The run's seed.")]
+Settings = Annotated[str, typer.Option(help="Settings as JSON, or @FILE.")]
+WrittenSettings = Annotated[Path, typer.Option(help="The resolved settings, written beside the result as JSON.")]
+State = Annotated[Path, typer.Option(help="Folder of what a killed step goes on from; removed when it is done.")]
+Buckets = Annotated[int, typer.Option(help="Number of buckets that big tables are sharded into.")]
+Papers = Annotated[Path, typer.Option(help="Folder of the table papers.")]
+Citations = Annotated[Path, typer.Option(help="Folder of the table citations.")]
+Queries = Annotated[Path, typer.Option(help="Table queries.")]

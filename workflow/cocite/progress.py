@@ -1,0 +1,41 @@
+"""Progress of long work: a bar on a terminal, a plain line now and then in a log."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from tqdm import tqdm
+
+Item = TypeVar("Item")
+
+SECONDS_BETWEEN_LOG_LINES = 30.0
+
+
+def progress(items: Iterable[Item], *, of: str, unit: str = "it", total: int | None = None) -> Iterator[Item]:
+    """Yield `items` and tell how far it got; `of` names the work, `unit` what is counted."""
+    yield from tqdm(items, **_style(of, unit, total))
+
+
+def progress_bar(*, of: str, unit: str, total: int | None, initial: int = 0) -> "tqdm[None]":
+    """A bar to be moved by hand with `.update(n)`; close it, or use it in a `with` block."""
+    return tqdm(initial=initial, **_style(of, unit, total))
+
+
+def report(line: str) -> None:
+    """Write one plain line where progress is written (standard error)."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
+
+
+def _style(of: str, unit: str, total: int | None) -> dict[str, object]:
+    terminal = sys.stderr.isatty()
+    return {
+        "desc": of,
+        "unit": unit,
+        "total": total,
+        "unit_scale": unit in ("B", "edges"),
+        "mininterval": 0.5 if terminal else SECONDS_BETWEEN_LOG_LINES,
+        "maxinterval": 10.0 if terminal else SECONDS_BETWEEN_LOG_LINES,
+        "ascii": not terminal,
+        "leave": True,
+    }

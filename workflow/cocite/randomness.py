@@ -1,0 +1,41 @@
+"""Random choices that depend on the run's seed and on what is chosen, and on nothing else.
+
+Threads, jobs, shards and the order of rows must not change a result. So a sequence of draws comes from a generator
+of its own (`generator`), and a choice among many papers is made by ranking a hash of each (`priorities`): whoever
+computes it, in whatever order, ranks alike.
+"""
+
+import hashlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def derive_seed(seed: int, *names: str | int) -> int:
+    """A 63-bit seed for one use of randomness, named by the step and whatever else tells it from other uses."""
+    text = "\x1f".join([str(seed), *map(str, names)])
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") >> 1
+
+
+def generator(seed: int, *names: str | int) -> np.random.Generator:
+    """A NumPy generator for one use of randomness (see `derive_seed`)."""
+    return np.random.default_rng(derive_seed(seed, *names))
+
+
+def priorities(seed: int, name: str, *ids: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """One pseudo-random 64-bit number for each tuple of ids; taking the smallest n is a uniform sample of n.
+
+    `ids` are columns of one length. Each column is mixed in by the finaliser of SplitMix64 (Steele, Lea & Flood,
+    2014, "Fast splittable pseudorandom number generators").
+    """
+    state = np.full(len(ids[0]), derive_seed(seed, name), dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        for column in ids:
+            state = _mix(state + np.uint64(0x9E3779B97F4A7C15) + column.astype(np.int64).view(np.uint64))
+    return state
+
+
+def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
