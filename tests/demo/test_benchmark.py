@@ -1,0 +1,201 @@
+"""The generated benchmark has SciRepEval's layout, and its labels follow from the release."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from math import log
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cocite.demo.benchmark import generate_benchmark
+from cocite.demo.release import generate_release
+from cocite.errors import InputError
+
+Rows = list[dict[str, Any]]
+ReadRows = Callable[[Path], Rows]
+SUPERVISED = ["biomimicry", "drsm", "fos", "cite_count", "pub_year"]
+RANKING = ["same_author", "relish", "scidocs_cite", "scidocs_cocite", "search"]
+
+
+@pytest.fixture(scope="module")
+def benchmark(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("benchmark") / "benchmark"
+    generate_benchmark(release, folder, seed=3)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def papers(release: Path, read_rows: ReadRows) -> dict[str, dict[str, Any]]:
+    return {str(row["corpusid"]): row for row in read_rows(release / "papers")}
+
+
+@pytest.fixture(scope="module")
+def cited(release: Path, read_rows: ReadRows) -> dict[str, set[str]]:
+    references = defaultdict(set)
+    for row in read_rows(release / "citations"):
+        references[str(row["citingcorpusid"])].add(str(row["citedcorpusid"]))
+    return references
+
+
+def _lines(path: Path) -> Rows:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def _labels(benchmark: Path, task: str) -> dict[str, Any]:
+    rows = [row for split in ("train", "test") for row in _lines(benchmark / "test" / task / f"{split}.jsonl")]
+    return {row["paper_id"]: row["label"] for row in rows}
+
+
+def _judged(benchmark: Path, task: str, split: str = "test") -> dict[str, dict[str, int]]:
+    judged: dict[str, dict[str, int]] = defaultdict(dict)
+    for row in _lines(benchmark / "test" / task / f"{split}.jsonl"):
+        judged[row["query_id"]][row["cand_id"]] = row["score"]
+    return judged
+
+
+def _documents(benchmark: Path, config: str) -> set[str]:
+    rows = _lines(benchmark / "metadata" / config / "evaluation.jsonl")
+    queries = {row["doc_id"] for row in rows if "doc_id" in row} | {
+        row["query"]["doc_id"] for row in rows if isinstance(row.get("query"), dict)
+    }
+    return queries | {candidate["doc_id"] for row in rows for candidate in row.get("candidates", [])}
+
+
+def test_all_five_formats_are_there(benchmark: Path) -> None:
+    tasks = {*SUPERVISED, *RANKING, "paper_reviewer_matching"}
+    assert {path.name for path in (benchmark / "test").iterdir()} == tasks
+    texts = tasks - {"scidocs_cite", "scidocs_cocite"} | {"scidocs_view_cite_read", "reviewers"}
+    assert {path.name for path in (benchmark / "metadata").iterdir()} == texts
+
+
+@pytest.mark.parametrize("task", SUPERVISED)
+def test_supervised_tasks_split_their_papers_two_to_one(benchmark: Path, task: str) -> None:
+    train, test = (_lines(benchmark / "test" / task / f"{split}.jsonl") for split in ("train", "test"))
+    assert abs(len(train) - 2 * len(test)) <= 1
+    assert len(train) <= 300
+    assert not {row["paper_id"] for row in train} & {row["paper_id"] for row in test}
+    assert {row["paper_id"] for row in train + test} == _documents(benchmark, task)
+
+
+def test_labels_are_what_the_records_say(benchmark: Path, papers: dict[str, dict[str, Any]]) -> None:
+    fields = {paper: [field["category"] for field in row["s2fieldsofstudy"] or []] for paper, row in papers.items()}
+    names = sorted({name for known in fields.values() for name in known})
+    for paper, label in _labels(benchmark, "biomimicry").items():
+        assert label == (fields[paper][0] in ("Biology", "Medicine"))
+    for paper, label in _labels(benchmark, "fos").items():
+        assert {name for name, has in zip(names, label, strict=True) if has} == set(fields[paper])
+    for paper, label in _labels(benchmark, "pub_year").items():
+        assert label == papers[paper]["year"]
+    for paper, label in _labels(benchmark, "cite_count").items():
+        assert label == pytest.approx(log(1 + papers[paper]["citationcount"]))
+
+
+def test_every_class_has_enough_papers_to_learn_from(benchmark: Path) -> None:
+    for task, classes in (("biomimicry", {0, 1}), ("drsm", set(range(6)))):
+        counts = Counter(row["label"] for row in _lines(benchmark / "test" / task / "train.jsonl"))
+        assert set(counts) == classes
+        assert min(counts.values()) >= 20
+    multi = [row["label"] for row in _lines(benchmark / "test" / "fos" / "train.jsonl")]
+    assert min(map(sum, zip(*multi, strict=True))) >= 20
+    assert any(sum(label) > 1 for label in multi)
+
+
+def test_a_class_of_drsm_is_one_journal(benchmark: Path, papers: dict[str, dict[str, Any]]) -> None:
+    journals = defaultdict(set)
+    for paper, label in _labels(benchmark, "drsm").items():
+        journals[label].add(papers[paper]["venue"])
+    assert all(len(names) == 1 for names in journals.values())
+    assert len(set.union(*journals.values())) == len(journals)
+
+
+@pytest.mark.parametrize("task", RANKING)
+def test_forty_queries_have_five_relevant_candidates_and_25_others(benchmark: Path, task: str) -> None:
+    judged = _judged(benchmark, task)
+    assert len(judged) == 40
+    assert {(len(scores), sum(score > 0 for score in scores.values())) for scores in judged.values()} == {(30, 5)}
+    assert all(query not in scores for query, scores in judged.items())
+    texts = "scidocs_view_cite_read" if task.startswith("scidocs") else task
+    assert {*judged, *(candidate for scores in judged.values() for candidate in scores)} <= _documents(benchmark, texts)
+
+
+def test_same_author_means_a_common_author(benchmark: Path, papers: dict[str, dict[str, Any]]) -> None:
+    authors = {paper: {author["authorId"] for author in row["authors"]} for paper, row in papers.items()}
+    for query, scores in _judged(benchmark, "same_author").items():
+        assert all(bool(authors[query] & authors[paper]) == bool(score) for paper, score in scores.items())
+
+
+def test_cited_and_cocited_papers_are_relevant_and_no_others(benchmark: Path, cited: dict[str, set[str]]) -> None:
+    for query, scores in _judged(benchmark, "scidocs_cite").items():
+        assert {paper for paper, score in scores.items() if score} == cited[query] & set(scores)
+    for query, scores in _judged(benchmark, "scidocs_cocite").items():
+        counts = {paper: sum({query, paper} <= references for references in cited.values()) for paper in scores}
+        assert all((counts[paper] >= 2) == bool(score) for paper, score in scores.items())
+
+
+def test_search_asks_with_the_title_of_a_paper_that_cites_the_best_answers(
+    benchmark: Path, papers: dict[str, dict[str, Any]], cited: dict[str, set[str]]
+) -> None:
+    judged = _judged(benchmark, "search")
+    for row in _lines(benchmark / "metadata" / "search" / "evaluation.jsonl"):
+        best = {paper for paper, score in judged[row["doc_id"]].items() if score == 2}
+        assert any(best <= cited[paper] for paper in papers if papers[paper]["title"] == row["query"])
+        assert {candidate["doc_id"] for candidate in row["candidates"]} == set(judged[row["doc_id"]])
+
+
+def test_the_order_of_candidates_does_not_tell_their_scores(benchmark: Path) -> None:
+    for task in RANKING:
+        assert all(list(scores) == sorted(scores, key=int) for scores in _judged(benchmark, task).values())
+
+
+def test_reviewers_are_judged_by_venue_and_by_field(benchmark: Path, papers: dict[str, dict[str, Any]]) -> None:
+    rows = _lines(benchmark / "metadata" / "reviewers" / "metadata.jsonl")
+    reviewers = {row["r_id"]: row["papers"] for row in rows}
+    assert {paper for known in reviewers.values() for paper in known} <= _documents(
+        benchmark, "paper_reviewer_matching"
+    )
+    assert all(len(known) >= 3 for known in reviewers.values())
+    hard, soft = (_judged(benchmark, "paper_reviewer_matching", split) for split in ("test_hard", "test_soft"))
+    assert {query: set(scores) for query, scores in hard.items()} == {
+        query: set(scores) for query, scores in soft.items()
+    }
+    for query, scores in hard.items():
+        for reviewer, score in scores.items():
+            venues = {papers[paper]["venue"] for paper in reviewers[reviewer]} - {""}
+            assert score == (papers[query]["venue"] in venues)
+            assert soft[query][reviewer] >= score
+            assert query not in reviewers[reviewer]
+    assert sum(map(sum, (scores.values() for scores in soft.values()))) > sum(
+        map(sum, (scores.values() for scores in hard.values()))
+    )
+
+
+def test_all_documents_have_title_and_abstract_and_one_text(benchmark: Path) -> None:
+    texts = defaultdict(set)
+    for path in (benchmark / "metadata").glob("*/evaluation.jsonl"):
+        for row in _lines(path):
+            query = [row["query"]] if isinstance(row.get("query"), dict) else []
+            for document in [*query, *row.get("candidates", []), *([row] if "title" in row else [])]:
+                assert document["title"]
+                assert document["abstract"]
+                texts[document["doc_id"]].add((document["title"], document["abstract"]))
+    assert all(len(texts_of_one) == 1 for texts_of_one in texts.values())
+
+
+def test_the_same_seed_gives_the_same_benchmark(benchmark: Path, release: Path, tmp_path: Path) -> None:
+    generate_benchmark(release, tmp_path / "again", seed=3)
+    for path in benchmark.rglob("*.jsonl"):
+        assert (tmp_path / "again" / path.relative_to(benchmark)).read_bytes() == path.read_bytes()
+
+
+def test_a_folder_without_shards_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no shard"):
+        generate_benchmark(tmp_path, tmp_path / "benchmark", seed=1)
+
+
+def test_a_release_that_is_too_sparse_for_a_task_is_refused(tmp_path: Path) -> None:
+    generate_release(tmp_path / "sparse", release="2026-01-06", papers=150, topics=64, shards=1, seed=1)
+    with pytest.raises(InputError, match="same_author; take more papers"):
+        generate_benchmark(tmp_path / "sparse", tmp_path / "benchmark", seed=1)
+    assert not (tmp_path / "benchmark").exists()

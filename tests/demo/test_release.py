@@ -1,0 +1,198 @@
+"""What a generated release holds: the format of a real one, its flaws, and citations that follow topics."""
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import pytest
+
+from cocite.demo.release import generate_release
+from cocite.errors import InputError
+
+ReadRows = Callable[[Path], list[dict[str, Any]]]
+DATASETS = ["papers", "abstracts", "citations"]
+
+
+def _types(rows: list[dict[str, Any]]) -> dict[str, set[str]]:
+    types = defaultdict(set)
+    for row in rows:
+        for name, value in row.items():
+            types[name].add(type(value).__name__)
+    return types
+
+
+def _citations(rows: list[dict[str, Any]]) -> set[tuple[int, int]]:
+    return {(row["citingcorpusid"], row["citedcorpusid"]) for row in rows if row["citedcorpusid"] is not None}
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_fields_and_types_are_those_of_a_real_release(
+    dataset: str, release: Path, shared: Path, read_rows: ReadRows
+) -> None:
+    real = read_rows(shared / "data" / "releases" / "synergy" / dataset)
+    sample = read_rows(shared / "data" / "s2ag-samples" / dataset)
+    generated = read_rows(release / dataset)
+    assert {tuple(row) for row in generated} == {tuple(row) for row in real}
+    allowed, also = _types(real), _types(sample if dataset != "citations" else [])
+    flaws = {
+        "citedcorpusid": {"NoneType"},
+        "title": {"NoneType"},
+        "year": {"NoneType"},
+        "contexts": {"list"},
+        "intents": {"list"},
+    }
+    for name, types in _types(generated).items():
+        assert types <= allowed[name] | also[name] | flaws.get(name, set()), name
+
+
+def test_identifiers_are_keyed_as_in_a_real_release(release: Path, shared: Path, read_rows: ReadRows) -> None:
+    real, generated = (read_rows(folder / "papers")[0] for folder in (shared / "data/releases/synergy", release))
+    assert list(generated["externalids"]) == list(real["externalids"])
+    real, generated = (read_rows(folder / "abstracts")[0] for folder in (shared / "data/releases/synergy", release))
+    assert list(generated["openaccessinfo"]) == list(real["openaccessinfo"])
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_shards_are_named_as_in_a_real_release(dataset: str, release: Path) -> None:
+    names = sorted(path.name for path in (release / dataset).glob("*.gz"))
+    assert names == [f"20260106_000000_0000{shard}_{dataset}.gz" for shard in range(3)]
+    assert "generated data" in (release / dataset / "README.txt").read_text()
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(tmp_path: Path) -> None:
+    for name, seed in (("first", 1), ("second", 1), ("third", 2)):
+        generate_release(tmp_path / name, release="2026-01-06", papers=200, topics=6, shards=2, seed=seed)
+    files = {
+        name: {str(path.relative_to(tmp_path / name)): path.read_bytes() for path in (tmp_path / name).rglob("*.*")}
+        for name in ("first", "second", "third")
+    }
+    assert files["first"] == files["second"]
+    assert all(files["first"][path] != files["third"][path] for path in files["first"] if path.endswith(".gz"))
+
+
+def test_the_number_of_shards_changes_no_row(tmp_path: Path, read_rows: ReadRows) -> None:
+    for shards in (1, 4):
+        generate_release(tmp_path / str(shards), release="2026-01-06", papers=200, topics=6, shards=shards, seed=1)
+    for dataset in DATASETS:
+        one, four = (sorted(map(json.dumps, read_rows(tmp_path / shards / dataset))) for shards in ("1", "4"))
+        assert one == four
+
+
+def test_the_counts_of_release_json_are_true(release: Path, read_rows: ReadRows) -> None:
+    assert json.loads((release / "release.json").read_text()) == {
+        "release_id": "2026-01-06",
+        "datasets": DATASETS,
+        "papers": 1200,
+        "abstracts": len({row["corpusid"] for row in read_rows(release / "abstracts")}),
+        "citations": len(_citations(read_rows(release / "citations"))),
+    }
+
+
+def test_the_counts_of_each_paper_are_true(release: Path, read_rows: ReadRows) -> None:
+    rows = read_rows(release / "citations")
+    references = Counter(citing for citing, _ in _citations(rows))
+    citations = Counter(cited for _, cited in _citations(rows))
+    influences = Counter(cited for _, cited in _citations([row for row in rows if row["isinfluential"]]))
+    for paper in read_rows(release / "papers"):
+        counts = (paper["referencecount"], paper["citationcount"], paper["influentialcitationcount"])
+        assert counts == tuple(counter[paper["corpusid"]] for counter in (references, citations, influences))
+
+
+def test_papers_have_about_thirteen_references(release: Path, read_rows: ReadRows) -> None:
+    assert 12 <= len(_citations(read_rows(release / "citations"))) / 1200 <= 15
+
+
+def test_a_paper_never_cites_itself_or_a_later_one(release: Path, read_rows: ReadRows) -> None:
+    years = {row["corpusid"]: row["year"] for row in read_rows(release / "papers") if row["year"] is not None}
+    for citing, cited in _citations(read_rows(release / "citations")):
+        assert citing != cited
+        assert years.get(cited, 0) <= years.get(citing, 9999)
+
+
+def test_citations_stay_within_fields_and_journals_more_often_than_chance(release: Path, read_rows: ReadRows) -> None:
+    papers = {row["corpusid"]: row for row in read_rows(release / "papers")}
+    main = {key: row["s2fieldsofstudy"][0]["category"] for key, row in papers.items() if row["s2fieldsofstudy"]}
+    journal = {key: row["venue"] for key, row in papers.items() if row["venue"].startswith("Journal of ")}
+    for group in (main, journal):
+        ends = [(group[a], group[b]) for a, b in _citations(read_rows(release / "citations")) if {a, b} <= set(group)]
+        within = sum(a == b for a, b in ends) / len(ends)
+        sizes = Counter(group.values())
+        chance = sum(size * size for size in sizes.values()) / len(group) ** 2
+        assert within > 3 * chance
+
+
+def test_most_papers_with_five_references_are_cocited_twice_with_five_others(
+    release: Path, read_rows: ReadRows
+) -> None:
+    papers = {row["corpusid"] for row in read_rows(release / "papers")}
+    cited = defaultdict(set)
+    for citing, other in _citations(read_rows(release / "citations")):
+        cited[citing].add(other)
+    counts = Counter(pair for others in cited.values() for pair in combinations(sorted(others & papers), 2))
+    partners = Counter(paper for pair, count in counts.items() if count >= 2 for paper in pair)
+    queries = [paper for paper in papers if len(cited[paper] & papers) >= 5]
+    assert sum(partners[query] >= 5 for query in queries) > len(queries) / 2
+
+
+def test_a_release_has_the_flaws_of_real_ones(release: Path, read_rows: ReadRows) -> None:
+    papers, citations = read_rows(release / "papers"), read_rows(release / "citations")
+    ids = {row["corpusid"] for row in papers}
+    assert 0.03 < 1 - len(read_rows(release / "abstracts")) / len(papers) < 0.09
+    assert {row["title"] for row in papers} >= {None, ""}
+    assert sum(not row["title"] for row in papers) < 0.02 * len(papers)
+    assert 0.10 < sum(row["citedcorpusid"] is None for row in citations) / len(citations) < 0.20
+    assert all(row["citingcorpusid"] in ids for row in citations)
+    assert {cited for _, cited in _citations(citations)} - ids
+    assert max(ids) - min(ids) > 2 * len(ids)
+    assert len({row["citationid"] for row in citations}) == len(citations)
+
+
+def test_copies_of_a_citation_stand_in_several_shards_and_disagree(release: Path, read_rows: ReadRows) -> None:
+    shards, influence = defaultdict(set), defaultdict(set)
+    for path in sorted((release / "citations").glob("*.gz")):
+        for row in read_rows(path):
+            shards[row["citingcorpusid"], row["citedcorpusid"]].add(path.name)
+            influence[row["citingcorpusid"], row["citedcorpusid"]].add(row["isinfluential"])
+    repeated = [pair for pair in shards if pair[1] is not None and len(shards[pair]) > 1]
+    assert len(repeated) > 0.05 * len(shards)
+    assert any(len(influence[pair]) == 2 for pair in repeated)
+
+
+def test_intents_are_lists_aligned_with_contexts_and_null_in_most_rows(release: Path, read_rows: ReadRows) -> None:
+    rows = read_rows(release / "citations")
+    told = [row for row in rows if row["contexts"] is not None]
+    assert 0 < len(told) < len(rows) / 2
+    assert all((row["contexts"] is None) == (row["intents"] is None) for row in rows)
+    assert all(len(row["contexts"]) == len(row["intents"]) for row in told)
+    intents = [intent for row in told for intent in row["intents"]]
+    assert None in intents
+    assert {word for intent in intents if intent for word in intent} == {"background", "methodology", "result"}
+
+
+def test_no_placeholder_is_left_in_a_text(release: Path, read_rows: ReadRows) -> None:
+    texts = [row["title"] or "" for row in read_rows(release / "papers")]
+    texts += [row["abstract"] for row in read_rows(release / "abstracts")]
+    assert not [text for text in texts if re.search(r"[{}]|  ", text)]
+    assert all(5 <= row["abstract"].count(".") <= 7 for row in read_rows(release / "abstracts"))
+
+
+def test_three_thousand_papers_take_under_five_seconds(tmp_path: Path) -> None:
+    start = process_time()
+    generate_release(tmp_path / "release", release="2026-01-06", papers=3000, topics=24, shards=3, seed=1)
+    assert process_time() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [({"release": "January"}, "--release"), ({"topics": 67}, "--topics"), ({"papers": 0}, "--papers")],
+)
+def test_options_out_of_range_are_named(wrong: dict[str, Any], message: str, tmp_path: Path) -> None:
+    options = {"release": "2026-01-06", "papers": 50, "topics": 4, "shards": 1, "seed": 1} | wrong
+    with pytest.raises(InputError, match=message):
+        generate_release(tmp_path / "release", **options)
+    assert not list(tmp_path.iterdir())

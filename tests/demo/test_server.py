@@ -1,0 +1,241 @@
+"""The server answers as the Datasets API is known to answer, and fails as real servers fail."""
+
+import http.client
+import json
+import re
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+
+from cocite.demo.catalogue import Catalogue
+from cocite.demo.links import LinkSigner
+from cocite.demo.server import Faults, serve
+from cocite.errors import InputError
+
+KEY = {"x-api-key": "right"}
+CONTENT = bytes(range(256)) * 400
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A release of two shards whose bytes are known; the server looks into no shard."""
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "release.json").write_text(json.dumps({"release_id": "2026-01-06", "datasets": ["papers"]}))
+    (tmp_path / "papers" / "README.txt").write_text("Papers.\n\nOf a test.")
+    for shard in range(2):
+        (tmp_path / "papers" / f"20260106_000000_0000{shard}_papers.gz").write_bytes(CONTENT[shard:])
+    return tmp_path
+
+
+@pytest.fixture
+def url(folder: Path) -> Iterator[str]:
+    with serve(folder, key="right") as url:
+        yield url
+
+
+def _links(url: str) -> list[str]:
+    return requests.get(f"{url}/release/latest/dataset/papers", headers=KEY, timeout=5).json()["files"]
+
+
+def test_releases_are_listed_to_everyone(url: str) -> None:
+    assert requests.get(f"{url}/release/", timeout=5).json() == ["2026-01-06"]
+    for release in ("2026-01-06", "latest"):
+        described = requests.get(f"{url}/release/{release}", timeout=5).json()
+        assert described["release_id"] == "2026-01-06"
+        assert described["datasets"] == [
+            {"name": "papers", "description": "Papers.", "README": "Papers.\n\nOf a test."}
+        ]
+
+
+def test_answers_have_the_keys_of_the_published_description(url: str, shared: Path) -> None:
+    described = (shared / "data/s2-openapi/semantic-scholar-datasets-openapi.yml").read_text()
+    answers: list[dict[str, Any]] = [
+        requests.get(f"{url}/release/latest{path}", headers=KEY, timeout=5).json() for path in ("", "/dataset/papers")
+    ]
+    assert [set(answer) for answer in answers] == [
+        {"release_id", "README", "datasets"},
+        {"name", "description", "README", "files"},
+    ]
+    assert all(re.search(rf"^ +{name}:$", described, re.MULTILINE) for answer in answers for name in answer)
+
+
+@pytest.mark.parametrize(("headers", "status"), [({}, 401), ({"x-api-key": "wrong"}, 403), (KEY, 200)])
+def test_links_are_given_only_to_who_sends_the_key(url: str, headers: dict[str, str], status: int) -> None:
+    answer = requests.get(f"{url}/release/2026-01-06/dataset/papers", headers=headers, timeout=5)
+    assert answer.status_code == status
+    assert ("error" in answer.json()) == (status != 200)
+
+
+@pytest.mark.parametrize("path", ["release/1999-01-01", "release/latest/dataset/authors", "diffs/a/to/b/papers", "x"])
+def test_what_does_not_exist_is_404(url: str, path: str) -> None:
+    assert requests.get(f"{url}/{path}", headers=KEY, timeout=5).status_code == 404
+
+
+def test_a_link_fetches_its_shard_without_a_key(url: str) -> None:
+    first, second = _links(url)
+    assert urlsplit(first).path == "/staging/2026-01-06/papers/20260106_000000_00000_papers.gz"
+    assert requests.get(first, timeout=5).content == CONTENT
+    assert requests.get(second, timeout=5).content == CONTENT[1:]
+
+
+def test_links_differ_at_every_listing_and_all_work(url: str) -> None:
+    links = _links(url) + _links(url)
+    assert len(set(links)) == 4
+    assert [requests.get(link, timeout=5).status_code for link in links] == [200] * 4
+
+
+def test_a_key_that_is_sent_to_the_storage_is_noticed(url: str) -> None:
+    assert requests.get(_links(url)[0], headers=KEY, timeout=5).status_code == 400
+
+
+def test_a_tampered_link_is_refused(url: str) -> None:
+    first, second = _links(url)
+    expires = re.search(r"Expires=([\d.]+)", first).group(1)
+    tampered = [
+        first.replace(expires, "9999999999.000"),
+        first[:-1] + ("0" if first[-1] != "0" else "1"),
+        f"{first.partition('?')[0]}?{second.partition('?')[2]}",
+        first.partition("?")[0],
+        first.replace("papers.gz", "papers.gz/../../../release.json"),
+    ]
+    assert [requests.get(link, timeout=5).status_code for link in tampered] == [403] * 5
+
+
+def test_a_link_lapses_at_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr("cocite.demo.links.time.time", lambda: now)
+    signer = LinkSigner(60)
+    path, _, query = signer.sign("/staging/a.gz").partition("?")
+    now = 1059.9
+    assert signer.refusal(path, query) is None
+    now = 1060.0
+    assert signer.refusal(path, query) == "Request has expired"
+    assert LinkSigner(60).refusal(path, query) == "SignatureDoesNotMatch"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "first", "stop"),
+    [("bytes=0-0", 0, 1), ("bytes=100-299", 100, 300), ("bytes=102300-", 102300, 102400), ("bytes=-5", 102395, 102400),
+     ("bytes=102399-999999", 102399, 102400)],
+)  # fmt: skip
+def test_a_range_is_answered_with_just_its_bytes(url: str, wanted: str, first: int, stop: int) -> None:
+    answer = requests.get(_links(url)[0], headers={"Range": wanted}, timeout=5)
+    assert answer.status_code == 206
+    assert answer.content == CONTENT[first:stop]
+    assert answer.headers["Content-Range"] == f"bytes {first}-{stop - 1}/102400"
+
+
+def test_a_range_beyond_the_end_is_416(url: str) -> None:
+    answer = requests.get(_links(url)[0], headers={"Range": "bytes=102400-"}, timeout=5)
+    assert (answer.status_code, answer.headers["Content-Range"]) == (416, "bytes */102400")
+
+
+def test_a_changed_file_is_sent_whole_to_who_goes_on_with_the_old_one(url: str, folder: Path) -> None:
+    link = _links(url)[0]
+    tag = requests.head(link, timeout=5).headers["ETag"]
+    headers = {"Range": "bytes=10-", "If-Range": tag}
+    assert requests.get(link, headers=headers, timeout=5).status_code == 206
+    (folder / "papers" / "20260106_000000_00000_papers.gz").write_bytes(b"another")
+    answer = requests.get(link, headers=headers, timeout=5)
+    assert (answer.status_code, answer.content) == (200, b"another")
+
+
+def test_a_head_request_tells_the_length_and_sends_nothing(url: str) -> None:
+    answer = requests.head(_links(url)[0], timeout=5)
+    assert (answer.status_code, answer.headers["Content-Length"], answer.content) == (200, "102400", b"")
+
+
+def test_the_server_listens_on_the_loopback_interface_alone(url: str) -> None:
+    parts = urlsplit(url)
+    assert (parts.hostname, parts.path) == ("127.0.0.1", "/datasets/v1")
+    bound = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    listening = {entry[1] for entry in bound if entry[3] == "0A" and entry[1].endswith(f":{parts.port:04X}")}
+    assert listening == {f"0100007F:{parts.port:04X}"}
+
+
+def test_a_client_that_leaves_is_no_error(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with serve(folder, key="right") as url:
+        client = socket.create_connection(("127.0.0.1", urlsplit(url).port))
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.sendall(b"GET /datasets/v1/release/ HTTP/1.1\r\n\r\n")
+        client.recv(1)
+        client.close()
+        for thread in threading.enumerate():
+            if "process_request_thread" in thread.name:
+                thread.join(5)
+    assert capfd.readouterr().err == ""
+
+
+def test_the_server_is_gone_afterwards(folder: Path) -> None:
+    with serve(folder, key="right") as url:
+        pass
+    with pytest.raises(requests.ConnectionError):
+        requests.get(f"{url}/release/", timeout=5)
+
+
+def test_too_many_requests_are_answered_so_often_and_then_no_more(folder: Path) -> None:
+    with serve(folder, key="right", faults=Faults(too_many_requests=2, retry_after="1")) as url:
+        answers = [requests.get(f"{url}/release/", timeout=5) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [429, 429, 200]
+    assert answers[0].headers["Retry-After"] == "1"
+
+
+def test_unavailability_is_separate_for_the_api_and_the_storage(folder: Path) -> None:
+    with serve(folder, key="right", faults=Faults(api_unavailable=1, storage_unavailable=1)) as url:
+        listings = [requests.get(f"{url}/release/", timeout=5) for _ in range(2)]
+        link = _links(url)[0]
+        downloads = [requests.get(link, timeout=5) for _ in range(2)]
+    assert [answer.status_code for answer in listings] == [503, 200]
+    assert [answer.status_code for answer in downloads] == [503, 200]
+    assert "Retry-After" not in listings[0].headers
+
+
+def test_a_lapsed_listing_gives_links_that_have_lapsed(folder: Path) -> None:
+    with serve(folder, key="right", faults=Faults(lapsed_listings=1)) as url:
+        statuses = [requests.get(_links(url)[0], timeout=5).status_code for _ in range(2)]
+    assert statuses == [403, 200]
+
+
+def test_a_cut_closes_the_connection_after_so_many_bytes(folder: Path) -> None:
+    with serve(folder, key="right", faults=Faults(cuts=1, cut_after=1000)) as url:
+        link = urlsplit(_links(url)[0])
+        connection = http.client.HTTPConnection(link.netloc, timeout=5)
+        connection.request("GET", f"{link.path}?{link.query}")
+        answer = connection.getresponse()
+        with pytest.raises(http.client.IncompleteRead) as cut:
+            answer.read()
+        assert requests.get(link.geturl(), timeout=5).content == CONTENT
+    assert (answer.getheader("Content-Length"), cut.value.partial) == ("102400", CONTENT[:1000])
+
+
+def test_a_wrong_length_promises_more_than_comes(folder: Path) -> None:
+    with serve(folder, key="right", faults=Faults(wrong_lengths=1)) as url:
+        link = _links(url)[0]
+        answer = requests.get(link, timeout=5, stream=True)
+        assert answer.headers["Content-Length"] == "102401"
+        with pytest.raises(requests.exceptions.ChunkedEncodingError):
+            answer.content  # noqa: B018 - reading is what fails
+
+
+def test_requests_are_collected_with_their_ranges(folder: Path) -> None:
+    seen: list[str] = []
+    with serve(folder, key="right", requests=seen) as url:
+        link = _links(url)[0]
+        requests.get(link, headers={"Range": "bytes=5-"}, timeout=5)
+    assert seen[0] == "GET /datasets/v1/release/latest/dataset/papers"
+    assert seen[1] == f"GET {link.removeprefix(url.removesuffix('/datasets/v1'))} bytes=5-"
+
+
+def test_a_folder_that_is_no_release_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"release\.json does not exist"):
+        Catalogue(tmp_path)
+    (tmp_path / "release.json").write_text('{"datasets": []}')
+    with pytest.raises(InputError, match="lacks the key 'release_id'"):
+        Catalogue(tmp_path)

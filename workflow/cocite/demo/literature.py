@@ -1,0 +1,135 @@
+"""A small literature that never was: papers with topics, years, authors, and references to one another.
+
+Each paper has a topic, one of its sub-topics, and a manner of naming things (see `vocabulary.py`). References follow
+sub-topic, topic and field, go to older papers only, and follow popularity: half of them are copied from the reference
+list of another paper, which is preferential attachment (Kleinberg et al., 1999, "The web as a graph") and makes papers
+be cited together. The oldest papers are cited but have no record in the release, as in a real one.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.demo.vocabulary import SUBTOPICS, Topic, choose_topics
+from cocite.randomness import generator
+
+Ints = NDArray[np.int64]
+Shelf = tuple[str, object]
+"""Papers that have a sub-topic, topic or field in common, by its kind and itself."""
+
+_YEARS = 30
+_UNRECORDED_SHARE = 0.07
+_SECOND_FIELD_SHARE = 0.2
+_MEAN_REFERENCES = 14.0
+_COPIED_SHARE = 0.5
+_SHELF_SHARES = {"subtopic": 0.62, "topic": 0.16, "second": 0.08, "field": 0.09, "all": 0.05}
+_PAPERS_PER_AUTHOR = 3.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Literature:
+    """Papers by number, in order of publication; the first `unrecorded` have no record of their own."""
+
+    topics: list[Topic]
+    unrecorded: int
+    corpusid: Ints
+    time: NDArray[np.float64]
+    """When the paper was published, in years; the whole part is the calendar year."""
+    topic: Ints
+    second: Ints
+    """A topic that the paper also belongs to; for most papers its own topic again."""
+    subtopic: Ints
+    manner: Ints
+    """Which of the two names of each concept the paper uses, 0 or 1."""
+    authors: list[Ints]
+
+    @cached_property
+    def recorded(self) -> range:
+        """The numbers of the papers that have a record."""
+        return range(self.unrecorded, len(self.corpusid))
+
+    def fields(self, paper: int) -> list[str]:
+        """The fields of study of a paper, its main one first."""
+        return list(dict.fromkeys(self.topics[topic].field for topic in (self.topic[paper], self.second[paper])))
+
+
+def imagine_literature(papers: int, topics: int, last_year: int, seed: int) -> Literature:
+    """A literature with so many recorded papers, the last of them published in `last_year`."""
+    rng = generator(seed, "demo", "literature")
+    chosen = choose_topics(topics)
+    unrecorded = round(_UNRECORDED_SHARE * papers)
+    size = papers + unrecorded
+    main = rng.integers(topics, size=size)
+    subtopic = rng.integers(SUBTOPICS, size=size)
+    return Literature(
+        topics=chosen,
+        unrecorded=unrecorded,
+        corpusid=rng.permutation(100_000_000 + np.cumsum(rng.integers(1, 60, size=size))),
+        time=last_year + 1 - _YEARS * np.sort(1 - np.sqrt(rng.random(size)))[::-1],
+        topic=main,
+        second=np.where(rng.random(size) < _SECOND_FIELD_SHARE, rng.integers(topics, size=size), main),
+        subtopic=subtopic,
+        manner=rng.integers(2, size=size),
+        authors=_choose_authors(main * SUBTOPICS + subtopic, rng),
+    )
+
+
+def cite_literature(literature: Literature, seed: int) -> list[list[int]]:
+    """The references of each paper: numbers of older papers, each once; unrecorded papers have none."""
+    rng = generator(seed, "demo", "references")
+    shelves: dict[Shelf, list[int]] = {}
+    references: list[list[int]] = []
+    lengths = rng.poisson(rng.gamma(5.0, _MEAN_REFERENCES / 5.0, size=len(literature.corpusid)))
+    for paper in range(len(literature.corpusid)):
+        keys = _shelf_keys(literature, paper)
+        known = paper >= literature.unrecorded
+        references.append(_choose_references(keys, int(lengths[paper]), shelves, references, rng) if known else [])
+        for name in ("subtopic", "topic", "field", "all"):
+            shelves.setdefault(keys[name], []).append(paper)
+    return references
+
+
+def _choose_authors(groups: Ints, rng: np.random.Generator) -> list[Ints]:
+    """One to five authors for each paper, all from the community of its group (its sub-topic)."""
+    community = max(5, round(3 * len(groups) / len(np.unique(groups)) / _PAPERS_PER_AUTHOR))
+    numbers = [rng.choice(community, size=count, replace=False) for count in rng.integers(1, 6, size=len(groups))]
+    return [group * community + number for group, number in zip(groups, numbers, strict=True)]
+
+
+def _shelf_keys(literature: Literature, paper: int) -> dict[str, Shelf]:
+    topic, second = int(literature.topic[paper]), int(literature.second[paper])
+    return {
+        "subtopic": ("subtopic", (topic, int(literature.subtopic[paper]))),
+        "topic": ("topic", topic),
+        "second": ("topic", second),
+        "field": ("field", literature.topics[topic].field),
+        "all": ("all", None),
+    }
+
+
+def _choose_references(
+    keys: dict[str, Shelf],
+    wanted: int,
+    shelves: dict[Shelf, list[int]],
+    references: list[list[int]],
+    rng: np.random.Generator,
+) -> list[int]:
+    """Distinct older papers, found on shelves or in the reference lists of papers found there.
+
+    Fewer than wanted where the shelves hold too little: every reference gets a few tries.
+    """
+    chosen: dict[int, None] = {}
+    tries = 3 * wanted
+    names = rng.choice(list(_SHELF_SHARES), size=tries, p=list(_SHELF_SHARES.values()))
+    places, copies, copied_places = rng.random((3, tries))
+    for name, place, copy, copied_place in zip(names, places, copies, copied_places, strict=True):
+        shelf = shelves.get(keys[name], [])
+        if len(chosen) == wanted:
+            break
+        if shelf:
+            found = shelf[-1 - int(len(shelf) * place**2)]
+            onward = references[found]
+            chosen[onward[int(len(onward) * copied_place)] if onward and copy < _COPIED_SHARE else found] = None
+    return list(chosen)

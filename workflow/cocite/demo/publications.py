@@ -1,0 +1,94 @@
+"""A generated release read back: its papers that have a text, and who cites whom."""
+
+import gzip
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cocite.errors import InputError
+from cocite.randomness import priorities
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper:
+    """A paper with title and abstract."""
+
+    corpusid: int
+    title: str
+    abstract: str
+    fields: tuple[str, ...]
+    """Fields of study, the main one first; empty where unknown."""
+    venue: str
+    year: int | None
+    citations: int
+    authors: frozenset[str]
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The paper as a document of a benchmark."""
+        return {
+            "doc_id": str(self.corpusid),
+            "corpus_id": self.corpusid,
+            "title": self.title,
+            "abstract": self.abstract,
+        }
+
+
+class Publications:
+    """The papers of a release by corpus id, in rising order, and the citations among them."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read a release. Raises `InputError` where the folder holds no shards."""
+        abstracts = {row["corpusid"]: row["abstract"] for row in _rows(folder / "abstracts")}
+        papers = (_paper(row, abstracts.get(row["corpusid"])) for row in _rows(folder / "papers"))
+        self.papers = {
+            paper.corpusid: paper for paper in sorted(filter(None, papers), key=lambda paper: paper.corpusid)
+        }
+        self.cited: dict[int, set[int]] = defaultdict(set)
+        self._citing: dict[int, set[int]] = defaultdict(set)
+        for row in _rows(folder / "citations"):
+            if row["citedcorpusid"] in self.papers:
+                self.cited[row["citingcorpusid"]].add(row["citedcorpusid"])
+                self._citing[row["citedcorpusid"]].add(row["citingcorpusid"])
+
+    def cocited(self, corpusid: int) -> set[int]:
+        """The papers that are cited together with this one by at least two papers."""
+        counts = Counter(other for citing in self._citing[corpusid] for other in self.cited[citing])
+        return {other for other, count in counts.items() if count >= 2 and other != corpusid}
+
+
+def draw(ids: Iterable[int], count: int, seed: int, *names: str | int) -> list[int]:
+    """A random sample of `count` ids (all, where there are fewer), in random order."""
+    candidates = np.array(sorted(ids), dtype=np.int64)
+    order = np.argsort(priorities(seed, " ".join(map(str, names)), candidates), kind="stable")
+    return [int(corpusid) for corpusid in candidates[order[:count]]]
+
+
+def _rows(folder: Path) -> Iterator[dict[str, Any]]:
+    shards = sorted(folder.glob("*.gz"))
+    if not shards:
+        raise InputError(f"{folder}: holds no shard (*.gz) of a release.")
+    for shard in shards:
+        with gzip.open(shard, "rt", encoding="utf-8") as lines:
+            yield from map(json.loads, lines)
+
+
+def _paper(row: dict[str, Any], abstract: str | None) -> Paper | None:
+    """The paper, or None if it lacks title or abstract."""
+    if not row["title"] or not abstract:
+        return None
+    return Paper(
+        corpusid=row["corpusid"],
+        title=row["title"],
+        abstract=abstract,
+        fields=tuple(field["category"] for field in row["s2fieldsofstudy"] or []),
+        venue=row["venue"],
+        year=row["year"],
+        citations=row["citationcount"],
+        authors=frozenset(author["authorId"] for author in row["authors"]),
+    )

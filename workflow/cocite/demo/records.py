@@ -1,0 +1,118 @@
+"""The records of a generated release: a literature told in the fields and types of a release of 2026.
+
+What real releases have, these have too: references that were never resolved (null cited ids), the same citation in
+more than one copy that disagree on its influence, contexts and intents on few rows, papers without abstract, titles
+that are null or empty, years and fields that are unknown.
+"""
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from typing import Any
+
+import numpy as np
+
+from cocite.demo.literature import Literature
+from cocite.demo.prose import Writer
+
+Record = dict[str, Any]
+
+INTENTS = ("background", "methodology", "result")
+_UNRESOLVED_SHARE = 0.15
+_REPEATED_SHARE = 0.2
+_CONTEXT_SHARE = 0.2
+_TITLELESS_EVERY = 300
+_FIRST_CITATION_ID = 10_000_000
+_FIRST_NAMES = ("Ada", "Chen", "Emil", "Goro", "Ivo", "Kofi", "Mira", "Otto", "Ravi", "Tomas")
+_LAST_NAMES = ("Abel", "Castell", "Ekholm", "Hoshida", "Kovac", "Moreau", "Okoye", "Petrov", "Varga")
+
+
+def citation_records(
+    literature: Literature, references: list[list[int]], writer: Writer, rng: np.random.Generator
+) -> Iterator[Record]:
+    """The rows of `citations`: every citation once or twice, and references whose cited paper is unknown."""
+    number = _FIRST_CITATION_ID
+    for citing in literature.recorded:
+        cited = references[citing]
+        again = [paper for paper in cited if rng.random() < _REPEATED_SHARE]
+        rows = len(cited) + len(again)
+        unresolved = int(rng.binomial(rows, _UNRESOLVED_SHARE / (1 - _UNRESOLVED_SHARE)))
+        for paper in [*cited, *again, *[None] * unresolved]:
+            yield {
+                "citationid": number,
+                "citingcorpusid": int(literature.corpusid[citing]),
+                "citedcorpusid": None if paper is None else int(literature.corpusid[paper]),
+                "isinfluential": bool(rng.random() < 0.1),
+                **_contexts(citing if paper is None else paper, writer, rng),
+            }
+            number += 1
+
+
+def paper_record(
+    literature: Literature, paper: int, counts: dict[str, int], writer: Writer, rng: np.random.Generator
+) -> Record:
+    """The row of `papers`; `counts` are `referencecount`, `citationcount` and `influentialcitationcount`."""
+    corpusid, time = int(literature.corpusid[paper]), float(literature.time[paper])
+    venue = _venue(literature, paper, rng)
+    fields = [{"category": field, "source": "s2-fos-model"} for field in literature.fields(paper)]
+    return {
+        "corpusid": corpusid,
+        "externalids": _external_ids(corpusid),
+        "url": f"https://example.org/paper/{corpusid}",
+        "title": _title(literature, paper, writer),
+        "authors": [_author(int(author)) for author in literature.authors[paper]],
+        "venue": venue,
+        "publicationvenueid": None,
+        "year": None if rng.random() < 0.01 else int(time),
+        **counts,
+        "isopenaccess": bool(rng.random() < 0.4),
+        "s2fieldsofstudy": None if rng.random() < 0.02 else fields,
+        "publicationtypes": ["JournalArticle"] if rng.random() < 0.6 else None,
+        "publicationdate": _date(time) if rng.random() < 0.6 else None,
+        "journal": {"name": venue, "pages": None, "volume": str(int(time) - 1980)} if venue else None,
+    }
+
+
+def abstract_record(literature: Literature, paper: int, writer: Writer) -> Record:
+    """The row of `abstracts` of a paper that has one."""
+    corpusid = int(literature.corpusid[paper])
+    access = {"externalids": _external_ids(corpusid), "license": None, "url": None, "status": None}
+    return {"corpusid": corpusid, "openaccessinfo": access, "abstract": writer.abstract(paper)}
+
+
+def _contexts(cited: int, writer: Writer, rng: np.random.Generator) -> Record:
+    """Citing sentences and, aligned with them, their intents (a list each, or null where none was recognised)."""
+    if rng.random() >= _CONTEXT_SHARE:
+        return {"contexts": None, "intents": None}
+    sentences = [writer.context(cited) for _ in range(rng.integers(1, 4))]
+    recognised = [sorted(rng.choice(INTENTS, size=rng.integers(1, 3), replace=False).tolist()) for _ in sentences]
+    return {"contexts": sentences, "intents": [intents if rng.random() < 0.8 else None for intents in recognised]}
+
+
+def _title(literature: Literature, paper: int, writer: Writer) -> str | None:
+    place = paper - literature.unrecorded
+    if place % _TITLELESS_EVERY == _TITLELESS_EVERY // 2:
+        return None if place // _TITLELESS_EVERY % 2 else ""
+    return writer.title(paper)
+
+
+def _venue(literature: Literature, paper: int, rng: np.random.Generator) -> str:
+    """A journal of the paper's topic, one of its field, or none."""
+    topic = literature.topics[literature.topic[paper]]
+    choice = rng.random()
+    return f"Journal of {topic.name.title()}" if choice < 0.7 else f"{topic.field} Letters" if choice < 0.95 else ""
+
+
+def _external_ids(corpusid: int) -> dict[str, str | None]:
+    doi = f"10.5555/demo.{corpusid}" if corpusid % 10 < 7 else None
+    unknown = dict.fromkeys(("ACL", "DBLP", "ArXiv", "MAG"))
+    return {**unknown, "CorpusId": str(corpusid), "PubMed": None, "DOI": doi, "PubMedCentral": None}
+
+
+def _author(number: int) -> dict[str, str]:
+    first, last = _FIRST_NAMES[number % len(_FIRST_NAMES)], _LAST_NAMES[number // len(_FIRST_NAMES) % len(_LAST_NAMES)]
+    return {"authorId": str(50_000 + number), "name": f"{first} {last}"}
+
+
+def _date(time: float) -> str:
+    year = int(time)
+    return str(date(year, 1, 1) + timedelta(days=int((time - year) * 365)))

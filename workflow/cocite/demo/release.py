@@ -1,0 +1,132 @@
+"""Writes a generated release: a folder in the layout of a real one, as the Datasets API would have it downloaded.
+
+    <folder>/release.json                                      id, datasets, true counts
+    <folder>/<dataset>/<date>_<time>_<shard>_<dataset>.gz      gzipped JSON Lines
+    <folder>/<dataset>/README.txt
+
+The same options give the same bytes. Rows are written as they are made, so that memory holds the literature alone.
+"""
+
+import gzip
+import io
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import date
+from pathlib import Path
+from typing import TextIO
+
+from cocite.demo.literature import Literature, cite_literature, imagine_literature
+from cocite.demo.prose import Writer
+from cocite.demo.records import Record, abstract_record, citation_records, paper_record
+from cocite.errors import InputError
+from cocite.files import atomic_path, write_json, write_text
+from cocite.randomness import generator
+
+_NO_ABSTRACT_SHARE = 0.06
+_README = """\
+{description}
+
+This is generated data. No such paper was ever written: titles, abstracts, authors and citations were drawn at random,
+with topics, so that citations and texts have something to do with each other. It has the layout, the fields and the
+flaws of the Semantic Scholar Academic Graph's dataset "{name}" and serves to try out programs that read it.
+
+Files are gzipped JSON Lines: one record a line. The data may be used freely.
+"""
+_DESCRIPTIONS = {
+    "papers": "Generated papers: title, authors, year, venue, fields of study, counts of citations and references.",
+    "abstracts": "Generated abstracts of those papers that have one.",
+    "citations": "Generated citations between papers, some of them in several copies, some to unknown papers.",
+}
+
+
+def generate_release(output: Path, *, release: str, papers: int, topics: int, shards: int, seed: int) -> None:
+    """Write the release `release` (a date) with so many papers, each dataset in so many shards.
+
+    Raises `InputError` where the release is no date, or there are too few papers or too many topics.
+    """
+    day = _parse_date(release)
+    if papers < 1 or shards < 1:
+        raise InputError(f"--papers and --shards: are {papers} and {shards}, must be at least 1.")
+    literature = imagine_literature(papers, topics, day.year - 1, seed)
+    references = cite_literature(literature, seed)
+    influential: set[tuple[int, int | None]] = set()
+    rows = {
+        "citations": _noting_influence(_citation_rows(literature, references, seed), influential),
+        "papers": _paper_rows(literature, references, influential, seed),
+        "abstracts": _abstract_rows(literature, seed),
+    }
+    with atomic_path(output) as folder:
+        counts = {name: _write_dataset(folder / name, f"{day:%Y%m%d}_000000", shards, rows[name]) for name in rows}
+        counts["citations"] = sum(map(len, references))
+        write_json(folder / "release.json", {"release_id": release, "datasets": list(_DESCRIPTIONS), **counts})
+
+
+def _parse_date(release: str) -> date:
+    try:
+        return date.fromisoformat(release)
+    except ValueError:
+        raise InputError(f"--release: {release!r} is not a date such as 2026-01-06.") from None
+
+
+def _citation_rows(literature: Literature, references: list[list[int]], seed: int) -> Iterator[Record]:
+    rng = generator(seed, "demo", "citation records")
+    return citation_records(literature, references, Writer(literature, rng), rng)
+
+
+def _noting_influence(rows: Iterable[Record], influential: set[tuple[int, int | None]]) -> Iterator[Record]:
+    """The same rows; the citations of which some copy is influential are added to the set on the way."""
+    for row in rows:
+        if row["isinfluential"]:
+            influential.add((row["citingcorpusid"], row["citedcorpusid"]))
+        yield row
+
+
+def _paper_rows(
+    literature: Literature, references: list[list[int]], influential: set[tuple[int, int | None]], seed: int
+) -> Iterator[Record]:
+    rng = generator(seed, "demo", "paper records")
+    writer = Writer(literature, rng)
+    citations = Counter(paper for cited in references for paper in cited)
+    influences = Counter(cited for _, cited in influential)
+    for paper in literature.recorded:
+        counts = {
+            "referencecount": len(references[paper]),
+            "citationcount": citations[paper],
+            "influentialcitationcount": influences[int(literature.corpusid[paper])],
+        }
+        yield paper_record(literature, paper, counts, writer, rng)
+
+
+def _abstract_rows(literature: Literature, seed: int) -> Iterator[Record]:
+    rng = generator(seed, "demo", "abstract records")
+    writer = Writer(literature, rng)
+    for paper in literature.recorded:
+        if rng.random() >= _NO_ABSTRACT_SHARE:
+            yield abstract_record(literature, paper, writer)
+
+
+def _write_dataset(folder: Path, stamp: str, shards: int, rows: Iterable[Record]) -> int:
+    """Write a dataset and its README, the rows dealt out to the shards in turn; return the number of rows."""
+    write_text(folder / "README.txt", _README.format(name=folder.name, description=_DESCRIPTIONS[folder.name]))
+    written = 0
+    with ExitStack() as stack:
+        files = [
+            stack.enter_context(_open_shard(folder / f"{stamp}_{shard:05}_{folder.name}.gz")) for shard in range(shards)
+        ]
+        for row in rows:
+            files[written % shards].write(json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n")
+            written += 1
+    return written
+
+
+@contextmanager
+def _open_shard(path: Path) -> Iterator[TextIO]:
+    """A gzipped text file without name and time in its header, so that equal content gives equal bytes."""
+    with (
+        path.open("wb") as raw,
+        gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0) as packed,
+        io.TextIOWrapper(packed, encoding="utf-8") as file,
+    ):
+        yield file
