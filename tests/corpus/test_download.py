@@ -1,0 +1,192 @@
+"""Downloading: whole or not at all, and never the same byte twice."""
+
+import functools
+import re
+from http.server import SimpleHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+import requests as http
+from typer.testing import CliRunner
+
+from cocite.corpus.client import DatasetsApi, Storage
+from cocite.corpus.commands import app
+from cocite.corpus.download import download_shards
+from cocite.corpus.listing import list_release
+from cocite.corpus.manifest import Shard, write_manifest
+from cocite.corpus.remote import RemoteDataset
+from cocite.demo.server import Faults, serve
+from cocite.errors import InputError
+
+RELEASE = "2026-01-06"
+ALWAYS = 10**6
+
+
+@pytest.fixture
+def shards(release: Path) -> list[Shard]:
+    return list(list_release(str(release), RELEASE).datasets["papers"].shards)
+
+
+def download(origin: str, shards: list[Shard], folder: Path) -> Path:
+    remote = RemoteDataset(DatasetsApi(origin), Storage(), RELEASE, "papers")
+    download_shards(remote, shards, state=folder / "state", output=folder / "raw")
+    return folder / "raw"
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in folder.iterdir()}
+
+
+def first_bytes(requests: list[str]) -> list[int]:
+    """Where each download began; requests for one byte only, as listing makes them, are not among them."""
+    return [int(first) for request in requests for first in re.findall(r"bytes=(\d+)-$", request)]
+
+
+def test_the_shards_arrive_as_they_are_served_and_the_state_is_gone(release, shards, key, tmp_path):
+    with serve(release, key=key) as origin:
+        raw = download(origin, shards, tmp_path)
+    assert contents(raw) == contents(release / "papers")
+    assert not (tmp_path / "state").exists()
+
+
+def test_the_command_downloads_the_shards_of_its_part(release, key, tmp_path):
+    write_manifest(tmp_path / "manifest.json", list_release(str(release), RELEASE))
+    with serve(release, key=key) as origin:
+        arguments = f"download papers --origin {origin} --part 1 --parts 2".split()
+        folders = [f"--{name}={tmp_path / name}" for name in ("state", "output")]
+        result = CliRunner().invoke(app, [*arguments, f"--manifest={tmp_path / 'manifest.json'}", *folders])
+    assert result.exit_code == 0
+    assert [file.name for file in (tmp_path / "output").iterdir()] == ["20260101_000000_00001_papers.gz"]
+
+
+def test_a_cut_download_goes_on_at_the_byte_where_it_broke(release, shards, key, tmp_path):
+    requests: list[str] = []
+    with serve(release, key=key, faults=Faults(cuts=1, cut_after=5000), requests=requests) as origin:
+        raw = download(origin, shards[:1], tmp_path)
+    assert first_bytes(requests) == [0, 5000]
+    assert (raw / shards[0].name).read_bytes() == (release / "papers" / shards[0].name).read_bytes()
+
+
+def test_a_later_run_fetches_only_what_an_earlier_one_did_not(release, shards, key, tmp_path):
+    folder = tmp_path / "state" / "shards"
+    folder.mkdir(parents=True)
+    whole, begun = ((release / "papers" / shard.name).read_bytes() for shard in shards[:2])
+    (folder / shards[0].name).write_bytes(whole)
+    (folder / f"{shards[1].name}.part").write_bytes(begun[:12345])
+    requests: list[str] = []
+    with serve(release, key=key, requests=requests) as origin:
+        raw = download(origin, shards[:2], tmp_path)
+    assert first_bytes(requests) == [12345]
+    assert contents(raw) == {shards[0].name: whole, shards[1].name: begun}
+
+
+def test_a_server_that_always_cuts_is_given_up_and_what_came_is_kept(release, shards, key, tmp_path):
+    part = tmp_path / "state" / "shards" / f"{shards[0].name}.part"
+    part.parent.mkdir(parents=True)
+    begun = (release / "papers" / shards[0].name).read_bytes()[:1000]
+    part.write_bytes(begun)
+    broke = rf"{shards[0].name}: \d+ connections in a row broke at byte 1000 of {shards[0].bytes}"
+    with serve(release, key=key, faults=Faults(cuts=ALWAYS)) as origin, pytest.raises(InputError, match=broke):
+        download(origin, shards, tmp_path)
+    assert part.read_bytes() == begun
+    assert not (tmp_path / "raw").exists()
+
+
+def test_a_failing_storage_is_asked_again(release, shards, key, tmp_path):
+    with serve(release, key=key, faults=Faults(storage_unavailable=2)) as origin:
+        assert contents(download(origin, shards, tmp_path)) == contents(release / "papers")
+
+
+def test_a_lapsed_link_is_listed_again_and_found_by_the_name_of_the_shard(release, shards, key, tmp_path, capsys):
+    requests: list[str] = []
+    with serve(release, key=key, faults=Faults(lapsed_listings=1), requests=requests) as origin:
+        assert contents(download(origin, shards, tmp_path)) == contents(release / "papers")
+    assert sum("/dataset/papers" in request for request in requests) == 2
+    log = capsys.readouterr().err
+    assert "the link has lapsed" in log
+    assert "Signature" not in log
+
+
+def test_links_that_always_lapse_end_in_an_error_that_shows_no_link_and_no_key(release, shards, key, tmp_path):
+    with serve(release, key=key, link_seconds=0) as origin, pytest.raises(InputError, match="status 403") as caught:
+        download(origin, shards, tmp_path)
+    assert shards[0].name in str(caught.value)
+    assert "Signature" not in str(caught.value)
+    assert key not in str(caught.value)
+
+
+def test_no_link_is_logged_when_the_storage_cannot_be_reached(caplog, capsys):
+    with pytest.raises(InputError, match=r"127\.0\.0\.1:9 cannot be reached") as caught:
+        Storage().get("http://127.0.0.1:9/shard.gz?Signature=x", first=0)
+    assert "Signature" not in caplog.text + capsys.readouterr().err + str(caught.value)
+
+
+def test_the_storage_is_never_sent_the_key(serve_handler, key):
+    headers: list[dict[str, str]] = []
+
+    class Recording(SimpleHTTPRequestHandler):
+        def do_GET(self):
+            headers.append(dict(self.headers))
+            self.send_error(404)
+
+        def log_message(self, format, *args):
+            pass
+
+    with serve_handler(Recording) as origin:
+        DatasetsApi(origin)  # its session, with the key, lives beside the storage's
+        Storage().get(f"{origin}/shard.gz?Signature=x", first=0).close()
+    assert key not in str(headers)
+    assert headers[0]["Range"] == "bytes=0-"
+
+
+def test_a_storage_that_takes_no_ranges_sends_the_shard_from_its_start(release, shards, serve_handler, tmp_path):
+    class Rangeless(SimpleHTTPRequestHandler):
+        def log_message(self, format, *args):
+            pass
+
+    folder = tmp_path / "state" / "shards"
+    folder.mkdir(parents=True)
+    (folder / f"{shards[0].name}.part").write_bytes(b"the beginning of something else")
+    with serve_handler(functools.partial(Rangeless, directory=str(release / "papers"))) as origin:
+
+        class Remote:
+            def open(self, shard, *, first):
+                return http.get(f"{origin}/{shard}", headers={"Range": f"bytes={first}-"}, stream=True, timeout=5)
+
+        download_shards(Remote(), shards[:1], state=tmp_path / "state", output=tmp_path / "raw")
+    assert (tmp_path / "raw" / shards[0].name).read_bytes() == (release / "papers" / shards[0].name).read_bytes()
+
+
+def test_a_shard_of_another_length_than_listed_is_named(release, shards, key, tmp_path):
+    listed = Shard(name=shards[1].name, bytes=shards[1].bytes + 1)
+    with serve(release, key=key) as origin, pytest.raises(InputError, match=f"{listed.name} has {shards[1].bytes}"):
+        download(origin, [shards[0], listed], tmp_path)
+
+
+@pytest.mark.parametrize("damage", [lambda whole: whole[:-2000], lambda whole: whole[:3000] + bytes(8) + whole[3008:]])
+def test_a_shard_that_is_broken_at_the_server_is_named_and_not_kept(release, key, tmp_path, damage):
+    path = release / "papers" / "20260101_000000_00001_papers.gz"
+    path.write_bytes(damage(path.read_bytes()))
+    shards = list(list_release(str(release), RELEASE).datasets["papers"].shards)
+    with serve(release, key=key) as origin, pytest.raises(InputError, match=f"{path.name} is not a whole gzip file"):
+        download(origin, shards, tmp_path)
+    assert not (tmp_path / "raw").exists()
+    assert {file.name for file in (tmp_path / "state" / "shards").iterdir()} == {shards[0].name}
+
+
+def test_a_full_disk_is_told_with_its_folder_and_free_space(release, shards, key, tmp_path):
+    folder = tmp_path / "state" / "shards"
+    folder.mkdir(parents=True)
+    (folder / f"{shards[0].name}.part").symlink_to("/dev/full")
+    with (
+        serve(release, key=key) as origin,
+        pytest.raises(InputError, match=rf"disk is full: {tmp_path / 'state'} has [\d.]+ GB free"),
+    ):
+        download(origin, shards, tmp_path)
+    assert not (tmp_path / "raw").exists()
+    assert not (folder / shards[0].name).exists()
+
+
+def test_a_part_without_shards_is_an_empty_folder(release, key, tmp_path):
+    with serve(release, key=key) as origin:
+        assert contents(download(origin, [], tmp_path)) == {}

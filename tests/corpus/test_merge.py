@@ -1,0 +1,122 @@
+"""Merging: what is kept of copies depends on their content, not on where they come from."""
+
+from itertools import permutations
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cocite.corpus.merge import merge
+from cocite.files import read_table, write_table
+from cocite.tables import TABLES, empty_schema
+
+LIMITS = {"memory_mb": 500, "threads": 1}
+
+
+def write_part(path, name, rows):
+    table = pa.Table.from_pylist(
+        [dict.fromkeys(TABLES[name].columns) | row for row in rows], empty_schema(TABLES[name])
+    )
+    write_table(path, name, table)
+    return path
+
+
+@pytest.fixture
+def merge_parts(tmp_path):
+    """Merge tables that are given as a list of parts, each a list of rows; return the rows and the omissions."""
+
+    def run(table, **parts):
+        files = {
+            f"ingested_{name}": [
+                write_part(tmp_path / f"{name}-{number}", f"ingested_{name}", rows) for number, rows in enumerate(given)
+            ]
+            for name, given in parts.items()
+        }
+        merge(table, files, output=tmp_path / "out", omissions=tmp_path / "omissions", **LIMITS)
+        omissions = read_table(tmp_path / "omissions", "omissions").to_pylist()
+        return read_table(tmp_path / "out", table).to_pylist(), {row["reason"]: row["count"] for row in omissions}
+
+    return run
+
+
+def paper(corpusid, title="A title", citation_count=None):
+    return {"corpusid": corpusid, "title": title, "fields": [], "citation_count": citation_count}
+
+
+def abstract(corpusid, text):
+    return {"corpusid": corpusid, "abstract": text}
+
+
+def citation(citing, cited, influential=False, intents=()):
+    return {"citing": citing, "cited": cited, "influential": influential, "intents": list(intents)}
+
+
+def test_papers_of_all_parts_meet_their_abstracts_in_the_order_of_ids(merge_parts):
+    rows, omissions = merge_parts(
+        "papers", papers=[[paper(4), paper(1)], [paper(2)]], abstracts=[[abstract(2, "two")], [abstract(4, "four")]]
+    )
+    assert [(row["corpusid"], row["abstract"]) for row in rows] == [(1, None), (2, "two"), (4, "four")]
+    assert set(omissions.values()) == {0}
+
+
+def test_of_several_abstracts_the_longest_is_kept_then_the_first_by_text(merge_parts):
+    for first, second, third in permutations([abstract(1, "bb"), abstract(1, "ab"), abstract(1, "c")]):
+        rows, omissions = merge_parts("papers", papers=[[paper(1)]], abstracts=[[first, second], [third]])
+        assert [row["abstract"] for row in rows] == ["ab"]
+        assert omissions["further copies of an abstract"] == 2
+
+
+def test_of_several_papers_one_with_a_title_and_most_citations_is_kept(merge_parts):
+    copies = [paper(1, None, 9), paper(1, "Old", 3), paper(1, "New", 5)]
+    for order in permutations(copies):
+        rows, omissions = merge_parts("papers", papers=[order[:1], order[1:]], abstracts=[[]])
+        assert [(row["title"], row["citation_count"]) for row in rows] == [("New", 5)]
+        assert omissions["further copies of a paper"] == 2
+
+
+def test_abstracts_without_a_paper_are_counted(merge_parts):
+    rows, omissions = merge_parts(
+        "papers", papers=[[paper(1)]], abstracts=[[abstract(2, "a"), abstract(2, "b")], [abstract(3, "c")]]
+    )
+    assert [row["corpusid"] for row in rows] == [1]
+    assert omissions["abstracts without a paper"] == 2
+
+
+def test_a_citation_in_two_parts_counts_once_and_unites_its_copies(merge_parts):
+    rows, omissions = merge_parts(
+        "citations",
+        citations=[
+            [citation(3, 1), citation(1, 2, False, ["result"])],
+            [citation(1, 2, True, ["background", "result"])],
+        ],
+    )
+    assert rows == [citation(1, 2, True, ["background", "result"]), citation(3, 1)]
+    assert list(omissions.values()) == [1]
+
+
+def test_empty_parts_merge_to_an_empty_bucket(merge_parts):
+    assert merge_parts("papers", papers=[[], []], abstracts=[[], []])[0] == []
+    assert merge_parts("citations", citations=[[], []])[0] == []
+
+
+CITATIONS = st.builds(
+    citation,
+    st.integers(0, 4),
+    st.integers(0, 4),
+    st.booleans(),
+    st.sets(st.sampled_from(["background", "methodology", "result"])).map(sorted),
+)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.lists(CITATIONS, max_size=8), min_size=1, max_size=3))
+def test_merged_citations_are_what_a_dictionary_gives(merge_parts, parts):
+    expected: dict[tuple[int, int], dict] = {}
+    for row in (row for part in parts for row in part):
+        known = expected.setdefault((row["citing"], row["cited"]), citation(row["citing"], row["cited"]))
+        known["influential"] |= row["influential"]
+        known["intents"] = sorted({*known["intents"], *row["intents"]})
+    rows, omissions = merge_parts("citations", citations=parts)
+    assert rows == [expected[key] for key in sorted(expected)]
+    assert list(omissions.values()) == [sum(map(len, parts)) - len(expected)]

@@ -1,0 +1,121 @@
+"""Download the shards of a part of a dataset, going on where an earlier, killed download stood.
+
+Shards grow as `<shard>.part` in a state folder, are checked whole (length against the manifest, then the checksum
+that gzip keeps) and renamed; when all are there, the folder of shards moves to its final place.
+"""
+
+import gzip
+import shutil
+import time
+import zlib
+from pathlib import Path
+
+import urllib3
+from tqdm import tqdm
+
+from cocite.corpus import client
+from cocite.corpus.manifest import Shard
+from cocite.corpus.remote import RemoteDataset
+from cocite.corpus.space import explain_full_disk
+from cocite.errors import InputError
+from cocite.files import atomic_path
+from cocite.progress import progress_bar, report
+
+BLOCK = 1 << 20
+FRUITLESS_ATTEMPTS = 6
+"""Connections in a row that may break before they bring a byte."""
+
+
+def download_shards(remote: RemoteDataset, shards: list[Shard], *, state: Path, output: Path) -> None:
+    """Put `shards` into the folder `output`, whole and checked; `state` keeps what is there until then.
+
+    Raises `InputError` for a shard whose length or checksum is wrong, a server that gives up, and a full disk.
+    """
+    folder = state / "shards"
+    with explain_full_disk(state):
+        folder.mkdir(parents=True, exist_ok=True)
+        total = sum(shard.bytes for shard in shards)
+        with progress_bar(of="download", unit="B", total=total) as bar:
+            for shard in shards:
+                _fetch_shard(remote, shard, folder, bar)
+        _keep_only(folder, {shard.name for shard in shards})
+        with atomic_path(output) as temporary:
+            shutil.move(folder, temporary)
+        shutil.rmtree(state)
+
+
+def _fetch_shard(remote: RemoteDataset, shard: Shard, folder: Path, bar: "tqdm[None]") -> None:
+    final, part = folder / shard.name, folder / f"{shard.name}.part"
+    if _length(final) == shard.bytes:
+        bar.update(shard.bytes)
+        return
+    _complete(remote, shard, part, bar)
+    _check_gzip(part, shard.name)
+    part.replace(final)
+
+
+def _complete(remote: RemoteDataset, shard: Shard, part: Path, bar: "tqdm[None]") -> None:
+    """Let `part` grow to the shard's length, over as many connections as it takes while each brings something."""
+    if _length(part) > shard.bytes:
+        part.unlink()
+    present = _length(part)
+    bar.update(present)
+    fruitless = 0
+    while present < shard.bytes:
+        _fetch_rest(remote, shard, part, bar)
+        fruitless = 0 if _length(part) > present else fruitless + 1
+        present = _length(part)
+        if fruitless == FRUITLESS_ATTEMPTS:
+            raise InputError(
+                f"Shard {shard.name}: {fruitless} connections in a row broke at byte {present} of {shard.bytes}; "
+                "run again later, it goes on from there."
+            )
+        if fruitless:
+            time.sleep(client.FIRST_PAUSE * 2**fruitless)
+
+
+def _fetch_rest(remote: RemoteDataset, shard: Shard, part: Path, bar: "tqdm[None]") -> None:
+    """One request for what is missing of a shard; a connection that breaks leaves what it brought."""
+    present = _length(part)
+    with remote.open(shard.name, first=present) as response:
+        total = client.total_of(response)
+        if total not in (None, shard.bytes):
+            raise InputError(
+                f"Shard {shard.name} has {total} bytes at the storage, but {shard.bytes} in the manifest; "
+                "delete the manifest and run again."
+            )
+        if response.status_code == 200:
+            # This storage takes no ranges: it sends the shard from its start.
+            bar.update(-present)
+        with part.open("wb" if response.status_code == 200 else "ab") as file:
+            try:
+                # What has arrived, as it arrives: whole blocks would lose the last one where a connection breaks.
+                while block := response.raw.read1(BLOCK, decode_content=False):
+                    file.write(block)
+                    bar.update(len(block))
+            except urllib3.exceptions.HTTPError as error:
+                report(f"Shard {shard.name}: the connection broke ({type(error).__name__}); going on.")
+
+
+def _check_gzip(path: Path, name: str) -> None:
+    """Unpack a file block by block, and drop what comes out. Raises `InputError`, and deletes it, if it is broken."""
+    try:
+        with gzip.open(path) as file:
+            while file.read(BLOCK):
+                pass
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        path.unlink()
+        raise InputError(
+            f"Shard {name} is not a whole gzip file ({error}); it is deleted: run again to download it anew."
+        ) from None
+
+
+def _length(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _keep_only(folder: Path, names: set[str]) -> None:
+    """Remove what an earlier listing or another number of parts has left behind."""
+    for file in folder.iterdir():
+        if file.name not in names:
+            file.unlink()

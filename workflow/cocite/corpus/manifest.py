@@ -1,0 +1,74 @@
+"""The manifest: which shards make up a release, pinned once, so that every later job means the same files.
+
+It holds names and sizes and never a link: links are signed anew at every listing and lapse after some hours, while a
+shard's name stays. A job of part p of n takes every n-th shard in the order of the names.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cocite.errors import InputError
+from cocite.files import read_json, write_json
+
+DATASETS = ("papers", "abstracts", "citations")
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Shard:
+    """One gzipped file of a dataset."""
+
+    name: str
+    """File name, such as 20260101_000000_00000_papers.gz."""
+    bytes: int
+    """Length of the packed file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset:
+    """One dataset of a release."""
+
+    shards: tuple[Shard, ...]
+    """Its shards, in the order of their names."""
+    readme: str
+    """What the release says of it: schema, licence, whom to cite."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """A release as it was when it was listed."""
+
+    release: str
+    """Its id, a date."""
+    datasets: Mapping[str, Dataset]
+    """Its datasets, by name."""
+
+
+def write_manifest(path: Path, manifest: Manifest) -> None:
+    """Write the manifest as JSON; the same release gives the same file."""
+    write_json(path, asdict(manifest))
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read a manifest. Raises `InputError` where the file is missing or is no manifest."""
+    content: Any = read_json(path)
+    try:
+        datasets = {name: _dataset(entry) for name, entry in content["datasets"].items()}
+        return Manifest(release=content["release"], datasets=datasets)
+    except (KeyError, TypeError, AttributeError):
+        raise InputError(f"{path}: is not a manifest; `cocite corpus list` writes one.") from None
+
+
+def shards_of_part(manifest: Manifest, dataset: str, *, part: int, parts: int) -> list[Shard]:
+    """The shards that part `part` (from 0) of `parts` works on. Raises `InputError` for what the manifest lacks."""
+    if dataset not in manifest.datasets:
+        raise InputError(f"The manifest of release {manifest.release} lacks the dataset {dataset}; list it again.")
+    if not 0 <= part < parts:
+        raise InputError(f"--part {part} must be from 0 to {parts - 1}, one less than --parts.")
+    return sorted(manifest.datasets[dataset].shards)[part::parts]
+
+
+def _dataset(entry: Mapping[str, Any]) -> Dataset:
+    shards = (Shard(name=shard["name"], bytes=shard["bytes"]) for shard in entry["shards"])
+    return Dataset(shards=tuple(sorted(shards)), readme=entry["readme"])

@@ -1,0 +1,70 @@
+"""A dataset of a release at the API: its shards by name, reached through links that lapse."""
+
+from typing import Any
+
+import requests
+
+from cocite.corpus.client import DatasetsApi, Storage, shard_name, total_of
+from cocite.errors import InputError
+from cocite.progress import report
+
+LAPSED = (400, 403, 416)
+"""Answers to a link that has lapsed: 403, or 416 for a range; 400 where the session that signed it has ended."""
+LISTINGS = 3
+"""Times that the links are listed for one answer, before it is believed to mean something else."""
+
+
+class RemoteDataset:
+    """The current links of a dataset's shards; listed again when one has lapsed, and found by the shard's name."""
+
+    def __init__(self, api: DatasetsApi, storage: Storage, release: str, name: str) -> None:
+        self._api, self._storage = api, storage
+        self._release, self._name = release, name
+        self._listing: dict[str, Any] = {}
+
+    @property
+    def readme(self) -> str:
+        """What the release says of the dataset."""
+        return str(self._listed()["README"])
+
+    def shard_names(self) -> list[str]:
+        """Names of the shards, sorted."""
+        return sorted(self._links())
+
+    def size(self, shard: str) -> int:
+        """Length of a shard, bytes. Links are signed for GET, so one byte is asked for instead of the head."""
+        with self.open(shard, first=0, last=0) as response:
+            size = total_of(response)
+        if size is None:
+            raise InputError(f"Shard {shard}: the storage does not tell its length (status {response.status_code}).")
+        return size
+
+    def open(self, shard: str, *, first: int, last: int | None = None) -> requests.Response:
+        """Ask for the bytes from `first` to `last` (from 0, both counted); the caller reads the body and closes it.
+
+        The status is 206, or 200 from a storage that sends the whole shard. Raises `InputError` for any other.
+        """
+        for attempt in range(LISTINGS):
+            response = self._storage.get(self._link(shard), first=first, last=last)
+            if response.status_code in (200, 206):
+                return response
+            response.close()
+            if response.status_code not in LAPSED:
+                break
+            report(f"Shard {shard}: the link has lapsed (status {response.status_code}, listing {attempt + 1}).")
+            self._listing = {}
+        raise InputError(f"Shard {shard}: the storage answers with status {response.status_code}; try again later.")
+
+    def _link(self, shard: str) -> str:
+        links = self._links()
+        if shard not in links:
+            raise InputError(f"Release {self._release} does not list the shard {shard}; delete the manifest.")
+        return links[shard]
+
+    def _links(self) -> dict[str, str]:
+        return {shard_name(link): link for link in self._listed()["files"]}
+
+    def _listed(self) -> dict[str, Any]:
+        if not self._listing:
+            self._listing = self._api.dataset(self._release, self._name)
+        return self._listing
