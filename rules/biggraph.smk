@@ -1,0 +1,100 @@
+rule split_edges:
+    input:
+        lambda wildcards: buckets(
+            "<results>/graph/{graph}/edges/{bucket}.parquet", graph=config["embeddings"][wildcards.embedding]["graph"]
+        ),
+    output:
+        training=temp("<results>/biggraph/{embedding}/training.tsv"),
+        holdout=temp("<results>/biggraph/{embedding}/holdout.tsv"),
+    log:
+        "<logs>/biggraph/{embedding}/split.log",
+    benchmark:
+        "<benchmarks>/biggraph/{embedding}/split.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 1
+    resources:
+        mem_mb=megabytes(40, least=1000),
+        runtime=60,
+    params:
+        version=1,
+        direction=lambda wildcards: "directed" if is_directed(wildcards) else "undirected",
+        holdout=lookup(within=config, dpath="embeddings/{embedding}/holdout"),
+        seed=config["seed"],
+    shell:
+        """
+        cocite biggraph split {input:q} \
+            --{params.direction} \
+            --holdout {params.holdout} \
+            --seed {params.seed} \
+            --training {output.training:q} \
+            --holdout-edges {output.holdout:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule import_edges:
+    input:
+        training="<results>/biggraph/{embedding}/training.tsv",
+        holdout="<results>/biggraph/{embedding}/holdout.tsv",
+    output:
+        directory("<results>/biggraph/{embedding}/imported"),
+    log:
+        "<logs>/biggraph/{embedding}/import.log",
+    benchmark:
+        "<benchmarks>/biggraph/{embedding}/import.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 1
+    resources:
+        mem_mb=megabytes(60, least=1000),
+        runtime=240,
+    params:
+        version=1,
+        seed=config["seed"],
+    shell:
+        """
+        cocite biggraph import \
+            --training {input.training:q} \
+            --holdout-edges {input.holdout:q} \
+            --seed {params.seed} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule train_graph_embedding:
+    input:
+        "<results>/biggraph/{embedding}/imported",
+    output:
+        vectors="<results>/biggraph/{embedding}/graph_embeddings.parquet",
+        scores="<results>/biggraph/{embedding}/graph_scores.parquet",
+        settings="<results>/biggraph/{embedding}/settings.json",
+        omissions="<results>/biggraph/omissions/{embedding}.parquet",
+    log:
+        "<logs>/biggraph/{embedding}/train.log",
+    benchmark:
+        "<benchmarks>/biggraph/{embedding}/train.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    threads: lookup(within=config, dpath="embeddings/{embedding}/workers")
+    resources:
+        mem_mb=megabytes(20, least=1500),
+        runtime=lambda wildcards, attempt: 1440 * attempt,
+    params:
+        version=1,
+        settings=settings("embeddings", "embedding", "graph", "neighbours", "holdout"),
+        seed=config["seed"],
+        state=state("biggraph/{embedding}"),
+    shell:
+        """
+        cocite biggraph train {input:q} \
+            --settings {params.settings:q} \
+            --seed {params.seed} \
+            --state {params.state:q} \
+            --vectors {output.vectors:q} \
+            --scores {output.scores:q} \
+            --written-settings {output.settings:q} \
+            --omissions {output.omissions:q} \
+            >> {log:q} 2>&1
+        """

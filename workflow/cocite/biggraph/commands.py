@@ -1,0 +1,70 @@
+"""Commands of the stage biggraph."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cocite.options import Omissions, Output, Seed, Settings, State
+
+app = typer.Typer(no_args_is_help=True)
+
+Edges = Annotated[list[Path], typer.Argument(help="Files of the table edges.")]
+Training = Annotated[Path, typer.Option(help="Edges to train on: source and target, separated by a tab.")]
+HoldoutEdges = Annotated[Path, typer.Option(help="Edges kept from training, in the same form.")]
+
+
+@app.callback()
+def stage() -> None:
+    """Commands of the stage biggraph."""
+
+
+@app.command()
+def split(
+    edges: Edges,
+    directed: Annotated[bool, typer.Option("--directed/--undirected", help="An undirected pair is written both ways.")],
+    holdout: Annotated[float, typer.Option(help="Share of the pairs kept from training.")],
+    seed: Seed,
+    training: Training,
+    holdout_edges: HoldoutEdges,
+) -> None:
+    """Split the edges of a graph into those to train on and those to measure link prediction on."""
+    from cocite.biggraph.splitting import split_edges
+
+    split_edges(edges, directed=directed, share=holdout, seed=seed, training=training, holdout=holdout_edges)
+
+
+@app.command("import")
+def import_(training: Training, holdout_edges: HoldoutEdges, seed: Seed, output: Output) -> None:
+    """Turn edges into the folder that PyTorch-BigGraph trains from, with its own importer."""
+    from cocite.biggraph.importing import import_edges
+
+    import_edges(training=training, holdout=holdout_edges, seed=seed, output=output)
+
+
+@app.command()
+def train(
+    imported: Annotated[Path, typer.Argument(help="Folder that `import` made.")],
+    settings: Settings,
+    seed: Seed,
+    state: State,
+    vectors: Annotated[Path, typer.Option(help="Table graph_embeddings.")],
+    scores: Annotated[Path, typer.Option(help="Table graph_scores.")],
+    written_settings: Annotated[Path, typer.Option(help="The settings, resolved, as JSON.")],
+    omissions: Omissions,
+) -> None:
+    """Train a graph embedding, measure it after each epoch, and go on where a killed training stood."""
+    from cocite.biggraph.checkpoints import TrainingState
+    from cocite.biggraph.configuration import GraphEmbeddingSettings
+    from cocite.biggraph.training import train_graph_embedding
+    from cocite.biggraph.vectors import write_scores, write_vectors
+    from cocite.files import write_json, write_omissions
+    from cocite.settings import parse_settings, settings_as_dict
+
+    chosen = parse_settings(GraphEmbeddingSettings, settings)
+    trained = train_graph_embedding(imported, chosen, seed=seed, state=state)
+    untrained = write_vectors(vectors, imported, trained.checkpoint)
+    write_scores(scores, trained.scores)
+    write_omissions(omissions, {"papers whose edges were all held out: never trained, no vector": untrained})
+    write_json(written_settings, {**settings_as_dict(chosen), "seed": seed})
+    TrainingState(state).remove()

@@ -1,0 +1,94 @@
+"""The settings of a graph embedding, and what they are called in PyTorch-BigGraph's configuration."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import NoneType
+from typing import Any, get_args
+
+import torchbiggraph.schema
+from torchbiggraph.config import ConfigSchema
+
+from cocite.errors import InputError
+
+ENTITY = "paper"
+RELATION = "edge"
+ENTITIES = "entities"
+TRAINING = "training"
+HOLDOUT = "holdout"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphEmbeddingSettings:
+    """How a graph embedding is trained."""
+
+    comparator: str
+    """Similarity that edges are scored with: dot or cos."""
+    dimension: int
+    """Length of the vectors."""
+    epochs: int
+    """Passes over the edges."""
+    lr: float
+    """Learning rate of the row-wise Adagrad."""
+    margin: float
+    """Margin of the ranking loss."""
+    max_norm: float
+    """Largest norm of a vector."""
+    batch_size: int
+    """Edges in a batch."""
+    batch_negatives: int
+    """Negatives from the batch, for each edge and side."""
+    uniform_negatives: int
+    """Negatives from all papers, for each edge and side."""
+    chunks: int
+    """Pieces that an epoch's edges are loaded in; a checkpoint follows each."""
+    workers: int
+    """Processes that train at once without locks."""
+
+    def __post_init__(self) -> None:
+        """Raise `InputError` for settings that nothing can be trained with."""
+        if self.batch_negatives + self.uniform_negatives == 0:
+            raise InputError("--settings: batch_negatives and uniform_negatives are both 0; one must be more.")
+
+
+def biggraph_configuration(settings: GraphEmbeddingSettings, imported: Path, checkpoint: str) -> ConfigSchema:
+    """PyTorch-BigGraph's own configuration, checked by it.
+
+    One entity type and one relation without operator, trained with the ranking loss; nothing is held out here,
+    because `split` has done it. There is no embedding common to all papers, as in SciNCL. `checkpoint` is a URL.
+    """
+    return ConfigSchema.from_dict(
+        {
+            "entity_path": f"file://{imported.resolve() / ENTITIES}",
+            "edge_paths": [f"file://{imported.resolve() / TRAINING}"],
+            "checkpoint_path": checkpoint,
+            "entities": {ENTITY: {"num_partitions": 1}},
+            "relations": [{"name": RELATION, "lhs": ENTITY, "rhs": ENTITY, "operator": "none"}],
+            "global_emb": False,
+            "loss_fn": "ranking",
+            "eval_fraction": 0.0,
+            "comparator": settings.comparator,
+            "dimension": settings.dimension,
+            "num_epochs": settings.epochs,
+            "lr": settings.lr,
+            "margin": settings.margin,
+            "max_norm": settings.max_norm,
+            "batch_size": settings.batch_size,
+            "num_batch_negs": settings.batch_negatives,
+            "num_uniform_negs": settings.uniform_negatives,
+            "num_edge_chunks": settings.chunks,
+            "workers": settings.workers,
+        }
+    )
+
+
+def _unpack_optional(hint: Any) -> Any:
+    """The type T of a hint Optional[T]; `TypeError` for any other hint."""
+    arguments = get_args(hint)
+    if len(arguments) != 2 or arguments[1] is not NoneType:
+        raise TypeError("Not an optional type")
+    return arguments[0]
+
+
+# The original compares hints by identity, which holds only while a small cache of Python's typing module remembers
+# them: once much else is imported, PyTorch-BigGraph no longer knows the types of its own configuration.
+torchbiggraph.schema.unpack_optional = _unpack_optional
