@@ -1,0 +1,1 @@
+"""Nearest neighbours of the queries in a graph embedding, searched with FAISS."""
