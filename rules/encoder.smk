@@ -1,0 +1,134 @@
+rule build_encoder:
+    input:
+        papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
+        queries="<results>/corpus/queries.parquet",
+    output:
+        directory("<results>/encoder/untrained_{encoder}/seed-0/model"),
+    log:
+        "<logs>/encoder/untrained_{encoder}/build.log",
+    benchmark:
+        "<benchmarks>/encoder/untrained_{encoder}/build.jsonl"
+    wildcard_constraints:
+        encoder="|".join(name for name, entry in config["encoders"].items() if "build" in entry) or "(?!)",
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 1
+    resources:
+        mem_mb=1500,
+        runtime=60,
+    params:
+        version=1,
+        settings=settings("encoders", "encoder"),
+        seed=config["seed"],
+    shell:
+        """
+        cocite encoder build {input.papers:q} \
+            --queries {input.queries:q} \
+            --settings {params.settings:q} \
+            --seed {params.seed} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule fetch_encoder:
+    output:
+        directory("<results>/encoder/untrained_{encoder}/seed-0/model"),
+    log:
+        "<logs>/encoder/untrained_{encoder}/fetch.log",
+    benchmark:
+        "<benchmarks>/encoder/untrained_{encoder}/fetch.jsonl"
+    wildcard_constraints:
+        encoder="|".join(name for name, entry in config["encoders"].items() if "build" not in entry) or "(?!)",
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=60,
+    params:
+        version=1,
+        settings=settings("encoders", "encoder"),
+    shell:
+        """
+        cocite encoder fetch \
+            --settings {params.settings:q} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule train_encoder:
+    input:
+        encoder=lambda wildcards: f"<results>/encoder/untrained_{encoder_of(wildcards)}/seed-0/model",
+        training=lambda wildcards: expand(
+            "<results>/triplets/{triplets}/training_texts.parquet",
+            triplets=config["models"][wildcards.model]["triplets"],
+        ),
+        validation=validation_of,
+    output:
+        model=directory("<results>/encoder/{model}/seed-{seed}/model"),
+        curves="<results>/encoder/{model}/seed-{seed}/training_curves.parquet",
+        settings="<results>/encoder/{model}/seed-{seed}/settings.json",
+    log:
+        "<logs>/encoder/{model}/seed-{seed}/train.log",
+    benchmark:
+        "<benchmarks>/encoder/{model}/seed-{seed}/train.jsonl"
+    wildcard_constraints:
+        model=named("models"),
+    conda:
+        "../envs/pipeline.yaml"
+    threads: lookup(within=config, dpath="models/{model}/threads")
+    resources:
+        mem_mb=lambda wildcards, attempt: 1900 * attempt,
+        runtime=lambda wildcards, attempt: 1440 * attempt,
+    params:
+        version=1,
+        settings=settings("models", "model", "triplets", "encoder", "seeds", "threads"),
+        run_seed=config["seed"],
+        state=state("encoder/{model}/seed-{seed}"),
+    shell:
+        """
+        cocite encoder train \
+            --encoder {input.encoder:q} \
+            --training {input.training:q} \
+            --validation {input.validation:q} \
+            --settings {params.settings:q} \
+            --seed {params.run_seed} \
+            --training-seed {wildcards.seed} \
+            --threads {threads} \
+            --state {params.state:q} \
+            --output {output.model:q} \
+            --curves {output.curves:q} \
+            --written-settings {output.settings:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule embed_documents:
+    input:
+        model="<results>/encoder/{model}/seed-{seed}/model",
+        documents="<results>/evaluation/{benchmark}/documents.parquet",
+    output:
+        "<results>/encoder/{model}/seed-{seed}/embeddings/{benchmark}.parquet",
+    log:
+        "<logs>/encoder/{model}/seed-{seed}/embed-{benchmark}.log",
+    benchmark:
+        "<benchmarks>/encoder/{model}/seed-{seed}/embed-{benchmark}.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 1
+    resources:
+        mem_mb=lambda wildcards, attempt: 1500 * attempt,
+        runtime=lambda wildcards, attempt: 480 * attempt,
+    params:
+        version=1,
+    shell:
+        """
+        cocite encoder embed \
+            --model {input.model:q} \
+            --documents {input.documents:q} \
+            --threads {threads} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """

@@ -1,0 +1,129 @@
+"""A small corpus about two topics, its triplets, and an encoder built from it."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from cocite.encoder.build import build_encoder
+from cocite.encoder.settings import EncoderSettings
+from cocite.files import write_table
+
+TOPICS = {0: "bees collect nectar from flowers in the meadow", 1: "compilers allocate registers for loops in programs"}
+HOLDOUT_WORD = "zyzzyva"
+
+
+def _paper_texts(count: int = 24) -> dict[int, tuple[str, str]]:
+    """Title and abstract of papers 0, 1, …: words of the topic that the number's parity names, in some order."""
+    random = np.random.default_rng(5)
+    texts = {}
+    for paper in range(count):
+        words = TOPICS[paper % 2].split()
+        texts[paper] = tuple(" ".join(random.choice(words, size)) for size in (3, 12))
+    return texts
+
+
+def _triplet_table(rows: list[tuple[int, int, int]]) -> pa.Table:
+    """The table training_texts of some triplets of paper numbers."""
+    texts = _paper_texts()
+    columns: dict[str, list] = {}
+    for position, role in enumerate(("query", "positive", "negative")):
+        columns[role] = [row[position] for row in rows]
+        columns[f"{role}_title"] = [texts[row[position]][0] for row in rows]
+        columns[f"{role}_abstract"] = [texts[row[position]][1] for row in rows]
+    return pa.table(columns)
+
+
+def _write_papers(path: Path, texts: dict[int, tuple[str | None, str | None]]) -> Path:
+    numbers = sorted(texts)
+    nothing = {"year": pa.int16(), "venue": pa.string(), "doi": pa.string()}
+    counts = {"citation_count": pa.int32(), "reference_count": pa.int32()}
+    table = {
+        "corpusid": numbers,
+        "title": pa.array([texts[number][0] for number in numbers], pa.string()),
+        "abstract": pa.array([texts[number][1] for number in numbers], pa.string()),
+        "fields": pa.array([[]] * len(numbers), pa.list_(pa.string())),
+        **{name: pa.nulls(len(numbers), type_) for name, type_ in {**nothing, **counts}.items()},
+    }
+    write_table(path, "papers", pa.table(table))
+    return path
+
+
+def _write_queries(path: Path, splits: dict[int, str]) -> Path:
+    write_table(path, "queries", pa.table({"corpusid": sorted(splits), "split": [splits[i] for i in sorted(splits)]}))
+    return path
+
+
+def _write_documents(path: Path, texts: dict[str, tuple[str | None, str | None]]) -> Path:
+    names = sorted(texts)
+    table = {
+        "document": names,
+        "title": pa.array([texts[name][0] for name in names], pa.string()),
+        "abstract": pa.array([texts[name][1] for name in names], pa.string()),
+        "field": pa.nulls(len(names), pa.string()),
+    }
+    write_table(path, "documents", pa.table(table))
+    return path
+
+
+@pytest.fixture(scope="session")
+def small_settings() -> EncoderSettings:
+    sizes = {"layers": 1, "hidden": 16, "heads": 2, "vocabulary": 220}
+    return EncoderSettings(build=sizes, pooling="mean", max_length=16)
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder with papers.parquet and queries.parquet; paper 24 is held out and has a word of its own."""
+    folder = tmp_path_factory.mktemp("corpus")
+    texts = {**_paper_texts(), 24: (f"{HOLDOUT_WORD} {HOLDOUT_WORD}", f"{HOLDOUT_WORD} ÿ ÿ ÿ")}
+    _write_papers(folder / "papers.parquet", texts)
+    _write_queries(folder / "queries.parquet", {0: "train", 1: "validation", 24: "holdout"})
+    return folder
+
+
+@pytest.fixture(scope="session")
+def encoder(corpus: Path, small_settings: EncoderSettings, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("encoder") / "model"
+    build_encoder([corpus / "papers.parquet"], corpus / "queries.parquet", folder, settings=small_settings, seed=1)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def triplets(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder with training.parquet (22 triplets) and validation.parquet (6); positives share the topic."""
+    folder = tmp_path_factory.mktemp("triplets")
+    training = [
+        (query, (query + 2 * step) % 16, (query + 2 * step + 1) % 16) for query in range(6) for step in (1, 2, 3)
+    ]
+    training += [(query, (query + 8) % 16, (query + 9) % 16) for query in range(4)]
+    validation = [(query, query + 2 * step, 23 - 2 * step + query % 2) for query in (16, 17) for step in (1, 2, 3)]
+    write_table(folder / "training.parquet", "training_texts", _triplet_table(training))
+    write_table(folder / "validation.parquet", "training_texts", _triplet_table(validation))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def paper_texts():
+    return _paper_texts
+
+
+@pytest.fixture(scope="session")
+def triplet_table():
+    return _triplet_table
+
+
+@pytest.fixture(scope="session")
+def write_papers():
+    return _write_papers
+
+
+@pytest.fixture(scope="session")
+def write_queries():
+    return _write_queries
+
+
+@pytest.fixture(scope="session")
+def write_documents():
+    return _write_documents

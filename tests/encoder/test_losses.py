@@ -1,0 +1,128 @@
+"""The losses against figures worked out elsewhere, and against loops that follow their definitions."""
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cocite.encoder.losses import angle, cosent, infonce, loss_of, triplet
+from cocite.encoder.settings import TrainingSettings
+from cocite.errors import InputError
+
+QUERY = torch.tensor([[1, 0, 2, 1], [0, 1, 1, -1]], dtype=torch.float64)
+POSITIVE = torch.tensor([[1, 1, 1, 0], [1, 1, 0, -1]], dtype=torch.float64)
+NEGATIVE = torch.tensor([[0, 1, 2, 1], [-1, 1, 1, 0]], dtype=torch.float64)
+ONE_QUERY = torch.tensor([7, 7])
+TWO_QUERIES = torch.tensor([7, 8])
+
+# CoSENT with τ = 20 by hand: cosines 3/√18 and 2/3 (positive), 5/6 and 2/3 (negative);
+# log(1 + e^(20·0.126227) + e^(20·0.166667) + e^(−20·0.040440) + e^0) = log 42.96206 = 3.760317.
+PUBLISHED = {
+    "triplet": (partial(triplet, margin=1.0), TWO_QUERIES, 1.158919),
+    "cosent, 20": (partial(cosent, temperature=20.0), TWO_QUERIES, 3.760317),
+    "cosent, 1": (partial(cosent, temperature=1.0), TWO_QUERIES, 1.663219),
+    "angle, 20": (partial(angle, temperature=20.0), TWO_QUERIES, 0.001308),
+    "angle, 1": (partial(angle, temperature=1.0), TWO_QUERIES, 1.095787),
+    "infonce, one query": (partial(infonce, temperature=0.1), ONE_QUERY, 1.137573),
+    "infonce, two queries": (partial(infonce, temperature=0.1), TWO_QUERIES, 1.102312),
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_each_loss_equals_the_worked_example(name):
+    loss, queries, expected = PUBLISHED[name]
+    assert loss(QUERY, POSITIVE, NEGATIVE, queries).item() == pytest.approx(expected, abs=5e-7)
+
+
+def cosine(x, y):
+    return sum(a * b for a, b in zip(x, y, strict=True)) / math.sqrt(sum(a * a for a in x) * sum(b * b for b in y))
+
+
+def complex_similarity(x, y):
+    half = len(x) // 2
+    norms = math.sqrt(sum(a * a for a in x) * sum(b * b for b in y))
+    total = 0.0
+    for a, b, c, d in zip(x[:half], x[half:], y[:half], y[half:], strict=True):
+        quotient = complex(a, b) * complex(c, d).conjugate() / norms
+        total += quotient.real + quotient.imag
+    return abs(total)
+
+
+def pairwise_ranking(similarity, q, p, n, temperature):
+    near = [similarity(a, b) for a, b in zip(q, p, strict=True)]
+    far = [similarity(a, b) for a, b in zip(q, n, strict=True)]
+    return math.log(1 + sum(math.exp(temperature * (f - s)) for f in far for s in near))
+
+
+def loop_triplet(q, p, n, queries):
+    def distance(x, y):
+        return math.sqrt(sum((a - b + 1e-6) ** 2 for a, b in zip(x, y, strict=True)))
+
+    return sum(max(0.0, distance(a, b) - distance(a, c) + 0.5) for a, b, c in zip(q, p, n, strict=True)) / len(q)
+
+
+def loop_infonce(q, p, n, queries):
+    total = 0.0
+    for i, query in enumerate(queries):
+        own = math.exp(cosine(q[i], p[i]) / 0.2)
+        against = sum(math.exp(cosine(q[i], n[j]) / 0.2) for j, other in enumerate(queries) if other == query)
+        total -= math.log(own / (own + against))
+    return total / len(queries)
+
+
+LOOPS = {
+    "triplet": (partial(triplet, margin=0.5), loop_triplet),
+    "infonce": (partial(infonce, temperature=0.2), loop_infonce),
+    "cosent": (partial(cosent, temperature=3.0), lambda q, p, n, _: pairwise_ranking(cosine, q, p, n, 3.0)),
+    "angle": (partial(angle, temperature=3.0), lambda q, p, n, _: pairwise_ranking(complex_similarity, q, p, n, 3.0)),
+}
+
+
+def random_triplets(seed, rows=5, dimension=6):
+    vectors = np.random.default_rng(seed).normal(size=(3, rows, dimension))
+    return [torch.tensor(column, requires_grad=True) for column in vectors]
+
+
+@pytest.mark.parametrize("name", LOOPS)
+@given(seed=st.integers(0, 10_000), queries=st.lists(st.integers(0, 2), min_size=5, max_size=5))
+def test_each_loss_follows_its_definition(name, seed, queries):
+    loss, loop = LOOPS[name]
+    columns = random_triplets(seed)
+    expected = loop(*(column.tolist() for column in columns), queries)
+    assert loss(*columns, torch.tensor(queries)).item() == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_gradients_are_those_of_finite_differences(name):
+    queries = torch.tensor([0, 0, 1, 1, 2])
+    assert torch.autograd.gradcheck(lambda *columns: LOOPS[name][0](*columns, queries), random_triplets(3))
+
+
+def test_infonce_ignores_the_documents_of_other_queries():
+    queries = torch.tensor([0, 0, 1, 1, 1])
+    query, positive, negative = (column.detach() for column in random_triplets(4))
+    alone = infonce(query[:2], positive[:2], negative[:2], queries[:2], temperature=0.1)
+    others = infonce(query[2:], positive[2:], negative[2:], queries[2:], temperature=0.1)
+    together = infonce(query, positive, negative, queries, temperature=0.1)
+    assert together.item() == pytest.approx((2 * alone.item() + 3 * others.item()) / 5, rel=1e-12)
+
+
+def test_rankings_stay_finite_where_the_sum_over_pairs_overflows():
+    query = torch.tensor([[1.0, 0.0]])
+    loss = cosent(query, -query, query, TWO_QUERIES[:1], temperature=200.0)
+    assert loss.item() == pytest.approx(400.0)
+
+
+def test_a_temperature_left_out_is_the_published_one():
+    given = [loss_of(TrainingSettings(loss=name))(QUERY, POSITIVE, NEGATIVE, TWO_QUERIES) for name in LOOPS]
+    expected = [PUBLISHED[name][2] for name in ("triplet", "infonce, two queries", "cosent, 20", "angle, 20")]
+    assert [loss.item() for loss in given] == pytest.approx(expected, abs=5e-7)
+
+
+def test_an_unknown_loss_is_refused():
+    with pytest.raises(InputError, match="known are triplet, infonce, cosent, angle"):
+        TrainingSettings(loss="hinge")

@@ -1,0 +1,127 @@
+"""A training that is killed at any moment and run again ends as if nothing had happened."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cocite.encoder import trainer
+from cocite.encoder.checkpoints import finish_checkpoint, open_state
+from cocite.encoder.results import Outputs
+from cocite.encoder.settings import TrainingSettings
+from cocite.encoder.training import Inputs, train_encoder
+from cocite.files import read_json, read_table
+
+PROGRAM = Path(__file__).with_name("killed_training.py")
+
+
+@pytest.fixture(scope="module")
+def with_dropout(encoder, tmp_path_factory):
+    """An encoder whose training draws random numbers in every layer."""
+    folder = shutil.copytree(encoder, tmp_path_factory.mktemp("dropout") / "model")
+    config = read_json(folder / "config.json")
+    config.update(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.2)
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def killed(with_dropout, triplets, tmp_path_factory):
+    """Folder of trainings that were killed and run again, and how their processes ended."""
+    folder = tmp_path_factory.mktemp("killed")
+    subprocess.run([sys.executable, PROGRAM, with_dropout, triplets, folder], check=True)
+    return folder
+
+
+def test_every_training_was_killed_and_then_ran_through(killed):
+    endings = read_json(killed / "endings.json")
+    assert endings.pop("whole") == [0]
+    assert len(endings) == 15
+    assert {moment: ends for moment, ends in endings.items() if ends != [-signal.SIGKILL, 0]} == {}
+
+
+def test_weights_and_curves_are_bit_identical_wherever_it_was_killed(killed):
+    whole = killed / "whole"
+    for moment in (path for path in killed.iterdir() if path.is_dir()):
+        for file in ("model/model.safetensors", "model/README.md", "curves.parquet", "settings.json"):
+            assert (moment / file).read_bytes() == (whole / file).read_bytes(), f"{file} after {moment.name}"
+
+
+def test_nothing_is_left_of_the_state(killed):
+    assert [path for path in killed.rglob("*") if path.name == "state"] == []
+
+
+def test_the_curves_tell_every_step_and_validation_once(killed):
+    curves = read_table(killed / "whole" / "curves.parquet", "training_curves").to_pylist()
+    steps = {
+        metric: [row["step"] for row in curves if row["metric"] == metric]
+        for metric in ("training_loss", "validation_loss")
+    }
+    # 22 triplets in batches of 4 are 6 batches, 3 steps an epoch, 9 in all; quarters of 9 rounded up.
+    assert steps == {"training_loss": list(range(1, 10)), "validation_loss": [3, 5, 7, 9]}
+
+
+def test_dropout_was_at_work(killed, encoder, triplets, tmp_path):
+    inputs = Inputs(encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet")
+    outputs = Outputs(model=tmp_path / "model", curves=tmp_path / "curves.parquet", settings=tmp_path / "settings.json")
+    settings = TrainingSettings(
+        loss="infonce", epochs=3, batch_size=4, accumulation=2, lr=1e-3, warmup=0.2, evaluations=4
+    )
+    train_encoder(inputs, outputs, settings, seed=1, training_seed=2, threads=1, state=tmp_path / "state")
+    assert (tmp_path / "curves.parquet").read_bytes() != (killed / "whole" / "curves.parquet").read_bytes()
+
+
+@pytest.fixture
+def stopped(encoder, triplets, tmp_path, monkeypatch):
+    """A function that trains with some settings and stops where the third validation would be, unless told not to."""
+    inputs = Inputs(encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet")
+
+    def run(lr: float, *, stop: bool) -> str:
+        with monkeypatch.context() as patch:
+            if stop:
+                measured = []
+
+                def measure(*arguments, **keywords):
+                    measured.append(1)
+                    if len(measured) == 3:
+                        raise KeyboardInterrupt
+                    return original(*arguments, **keywords)
+
+                original = trainer.measure
+                patch.setattr(trainer, "measure", measure)
+            outputs = Outputs(model=tmp_path / "m", curves=tmp_path / "c.parquet", settings=tmp_path / "s.json")
+            settings = TrainingSettings(epochs=2, batch_size=4, lr=lr)
+            train_encoder(inputs, outputs, settings, seed=1, training_seed=1, threads=1, state=tmp_path / "state")
+        return (tmp_path / "c.parquet").read_bytes()
+
+    return run
+
+
+def test_other_settings_start_afresh(stopped, capfd):
+    expected = stopped(1e-3, stop=False)
+    with pytest.raises(KeyboardInterrupt):
+        stopped(5e-3, stop=True)
+    capfd.readouterr()
+    assert stopped(1e-3, stop=False) == expected
+    assert "Going on" not in capfd.readouterr().err
+
+
+def test_the_same_settings_go_on(stopped, capfd):
+    with pytest.raises(KeyboardInterrupt):
+        stopped(1e-3, stop=True)
+    capfd.readouterr()
+    stopped(1e-3, stop=False)
+    assert "Going on from checkpoint-6." in capfd.readouterr().err
+
+
+def test_a_state_of_other_inputs_is_emptied(tmp_path):
+    open_state(tmp_path / "state", {"inputs": "a"})
+    (tmp_path / "state" / "unfinished" / "checkpoint-7").mkdir(parents=True)
+    finish_checkpoint(tmp_path / "state", "checkpoint-7")
+    assert open_state(tmp_path / "state", {"inputs": "a"}) == tmp_path / "state" / "checkpoint-7"
+    assert open_state(tmp_path / "state", {"inputs": "b"}) is None
+    assert [path.name for path in (tmp_path / "state").iterdir()] == ["fingerprint.json"]

@@ -1,0 +1,138 @@
+"""Fine-tuning: what it learns and what it leaves."""
+
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from transformers import AutoModel
+
+from cocite.encoder.embedding import embed
+from cocite.encoder.folder import open_encoder
+from cocite.encoder.losses import loss_of
+from cocite.encoder.results import Outputs, curves_of
+from cocite.encoder.settings import TrainingSettings
+from cocite.encoder.training import Inputs, train_encoder
+from cocite.encoder.triplets import prepare_triplets
+from cocite.encoder.validation import measure
+from cocite.errors import InputError
+from cocite.files import read_json, read_table, write_table
+
+
+@pytest.fixture(scope="module")
+def train(encoder, triplets, tmp_path_factory):
+    """A function that trains with some settings and returns the folder of the results."""
+    inputs = Inputs(encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet")
+
+    def run(training_seed: int = 1, inputs: Inputs = inputs, **settings):
+        folder = tmp_path_factory.mktemp("trained")
+        outputs = Outputs(model=folder / "model", curves=folder / "curves.parquet", settings=folder / "settings.json")
+        given = TrainingSettings(**{"epochs": 4, "batch_size": 4, "lr": 3e-3, **settings})
+        train_encoder(inputs, outputs, given, seed=1, training_seed=training_seed, threads=1, state=folder / "state")
+        return folder
+
+    return run
+
+
+def curve(folder, metric):
+    rows = read_table(folder / "curves.parquet", "training_curves").to_pylist()
+    return {row["step"]: row["value"] for row in rows if row["metric"] == metric}
+
+
+@pytest.fixture(scope="module", params=["triplet", "infonce", "cosent", "angle"])
+def trained(request, train):
+    return train(loss=request.param)
+
+
+def test_every_loss_learns_to_tell_two_topics_apart(trained):
+    losses = list(curve(trained, "training_loss").values())
+    assert sum(losses[-6:]) < sum(losses[:6])
+    assert max(curve(trained, "validation_accuracy").values()) == 1.0
+
+
+@pytest.fixture(scope="module")
+def one(train):
+    return train()
+
+
+def test_both_libraries_open_a_trained_encoder(one):
+    model = SentenceTransformer(str(one / "model"), device="cpu")
+    assert model.encode("bees collect nectar").shape == (16,)
+    assert AutoModel.from_pretrained(one / "model").config.hidden_size == 16
+
+
+def test_the_encoder_of_the_smallest_validation_loss_is_kept(one, triplets, tmp_path):
+    model = open_encoder(one / "model")
+    validation = prepare_triplets(triplets / "validation.parquet", tmp_path / "tokens", model.tokenizer, 16)
+    measured = measure(model, validation, loss_of(TrainingSettings()), batch_size=4)["eval_loss"]
+    assert measured == pytest.approx(min(curve(one, "validation_loss").values()), abs=1e-6)
+
+
+def test_the_learning_rate_rises_over_its_share_and_falls_to_zero(train):
+    # 22 triplets in batches of 4: 6 steps an epoch, 12 in two; a quarter of them, 3, are warm-up.
+    rates = curve(train(epochs=2, warmup=0.25, lr=9e-3), "learning_rate")
+    expected = [0.0, 3e-3, 6e-3] + [9e-3 * left / 9 for left in range(9, 0, -1)]
+    assert list(rates.values()) == pytest.approx(expected)
+
+
+def test_the_same_seed_gives_the_same_files_and_another_does_not(train, one):
+    again, other = train(), train(training_seed=2)
+    for file in ("model/model.safetensors", "curves.parquet", "settings.json", "model/README.md"):
+        assert (again / file).read_bytes() == (one / file).read_bytes()
+    assert (other / "model/model.safetensors").read_bytes() != (one / "model/model.safetensors").read_bytes()
+
+
+def test_the_settings_are_written_as_they_were_resolved(train):
+    written = read_json(train(loss="cosent", epochs=1) / "settings.json")
+    assert written["settings"]["temperature"] == 20.0
+    assert written["seeds"] == {"run": 1, "training": 1}
+    assert written["triplets"] == {"training": 22, "validation": 6}
+    assert written["versions"]["torch"] == torch.__version__
+
+
+def test_nothing_in_the_folder_names_a_path_of_this_machine(one, encoder):
+    for file in (path for path in (one / "model").rglob("*") if path.is_file()):
+        content = file.read_bytes()
+        assert str(one.parent).encode() not in content, file
+        assert str(encoder).encode() not in content, file
+
+
+def test_a_loss_that_is_no_number_stops_the_training_and_names_the_step(train):
+    with pytest.raises(InputError, match=r"The training loss is (nan|inf) at step \d+"):
+        train(loss="cosent", lr=1e30, max_grad_norm=1e30)
+
+
+def test_a_table_without_triplets_is_named(train, encoder, triplets, triplet_table, tmp_path):
+    write_table(tmp_path / "none.parquet", "training_texts", triplet_table([(0, 2, 1)]).slice(0, 0))
+    inputs = Inputs(encoder=encoder, training=tmp_path / "none.parquet", validation=triplets / "validation.parquet")
+    with pytest.raises(InputError, match=r"none\.parquet: has no triplets"):
+        train(inputs=inputs)
+
+
+def test_accuracy_counts_the_triplets_whose_positive_is_nearer(encoder, triplet_table, tmp_path):
+    # Of two triplets that differ in the order of positive and negative, exactly one is right.
+    table = triplet_table([(0, 2, 1), (0, 1, 2)])
+    write_table(tmp_path / "two.parquet", "training_texts", table)
+    model = open_encoder(encoder)
+    validation = prepare_triplets(tmp_path / "two.parquet", tmp_path / "tokens", model.tokenizer, 16)
+    assert measure(model, validation, loss_of(TrainingSettings()), batch_size=2)["eval_accuracy"] == 0.5
+
+
+def test_each_document_is_tokenised_once(encoder, triplet_table, tmp_path):
+    write_table(tmp_path / "texts.parquet", "training_texts", triplet_table([(0, 2, 1), (0, 4, 1), (2, 0, 1)]))
+    model = open_encoder(encoder)
+    prepared = prepare_triplets(tmp_path / "texts.parquet", tmp_path / "tokens", model.tokenizer, 16)
+    assert len(prepared.documents) == 4
+    texts = [f"{row['query_title']}[SEP]{row['query_abstract']}" for row in triplet_table([(0, 2, 1)]).to_pylist()]
+    assert embed(model, prepared.documents)[prepared.rows[0, 0]] == pytest.approx(model.encode(texts)[0], abs=1e-6)
+
+
+def test_curves_come_in_the_order_of_steps():
+    log = [
+        {"step": 2, "loss": 0.5, "learning_rate": 1e-3},
+        {"step": 1, "eval_loss": 0.7, "eval_accuracy": 1, "epoch": 1},
+    ]
+    assert curves_of(log).to_pylist() == [
+        {"step": 1, "metric": "validation_accuracy", "value": 1.0},
+        {"step": 1, "metric": "validation_loss", "value": 0.7},
+        {"step": 2, "metric": "learning_rate", "value": 1e-3},
+        {"step": 2, "metric": "training_loss", "value": 0.5},
+    ]

