@@ -1,0 +1,167 @@
+"""The hold-out benchmark against a brute-force computation on small random citation graphs."""
+
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cocite.errors import InputError
+from cocite.evaluation import holdout
+from cocite.evaluation.benchmark import BenchmarkFiles, read_benchmark
+from cocite.evaluation.holdout import Budget, Choice, HoldoutSettings, Release, prepare_holdout
+from cocite.files import read_table, write_table
+
+SETTINGS = HoldoutSettings(positives=2, negatives=3, min_cocitations=2)
+PAPERS = st.integers(0, 14)
+
+
+def write_papers(path, ids, without_text):
+    count = len(ids)
+    columns = {
+        "corpusid": ids,
+        "title": [None if paper in without_text and paper % 2 else f"title {paper}" for paper in ids],
+        "abstract": [None if paper in without_text and not paper % 2 else f"abstract {paper}" for paper in ids],
+        "fields": pa.array([["Physics", "Art"] if paper % 3 else [] for paper in ids], pa.list_(pa.string())),
+    }
+    empty = ("year", "venue", "doi", "citation_count", "reference_count")
+    write_table(path, "papers", pa.table(columns | {name: pa.nulls(count) for name in empty}))
+
+
+def write_citations(path, pairs):
+    citing, cited = ([pair[end] for pair in sorted(pairs)] for end in (0, 1))
+    rows = {"citing": pa.array(citing, pa.int64()), "cited": pa.array(cited, pa.int64())}
+    rows |= {"influential": [False] * len(pairs), "intents": pa.array([[]] * len(pairs), pa.list_(pa.string()))}
+    write_table(path, "citations", pa.table(rows))
+
+
+def prepare(folder, citations, held_out, without_text=(), papers=range(15), buckets=1, seed=1, threads=1, **changed):
+    for bucket in range(buckets):
+        write_papers(folder / f"papers/{bucket}.parquet", [p for p in papers if p % buckets == bucket], without_text)
+        write_citations(folder / f"citations/{bucket}.parquet", {c for c in citations if c[0] % buckets == bucket})
+    ids = sorted({*held_out, 0})
+    split = ["holdout" if paper in held_out else "train" for paper in ids]
+    write_table(folder / "queries.parquet", "queries", pa.table({"corpusid": ids, "split": split}))
+    files = BenchmarkFiles(**{name: folder / f"{name}.parquet" for name in ("judgements", "labels", "reviewers")})
+    prepare_holdout(
+        Release(papers=folder / "papers", citations=folder / "citations", queries=folder / "queries.parquet"),
+        HoldoutSettings(**(vars(SETTINGS) | changed)),
+        seed,
+        Budget(memory_mb=400, threads=threads, spill_to=folder),
+        documents=folder / "documents.parquet",
+        files=files,
+        omissions=folder / "omissions.parquet",
+    )
+    return read_benchmark(files)
+
+
+def linked_by_hand(citations, query, with_text):
+    """Papers with text that the query cites, and those that two papers at least cite together with it."""
+    citing = {a for a, b in citations if b == query}
+    together = Counter(b for a, b in citations if a in citing and b != query)
+    cited = {b for a, b in citations if a == query and b != query}
+    return {
+        "cite": cited & with_text,
+        "cocite": {paper for paper, count in together.items() if count >= 2} & with_text,
+    }
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    citations=st.sets(st.tuples(PAPERS, PAPERS), min_size=20, max_size=110),
+    held_out=st.sets(PAPERS, min_size=1, max_size=6),
+    without_text=st.sets(PAPERS, max_size=3),
+    buckets=st.integers(1, 3),
+)
+def test_judgements_equal_a_brute_force_computation(citations, held_out, without_text, buckets):
+    with_text = set(range(15)) - without_text
+    expected = {
+        (task, query): linked
+        for query in held_out & with_text
+        for task, linked in linked_by_hand(citations, query, with_text).items()
+    }
+    enough = {
+        key: linked for key, linked in expected.items() if len(linked) >= 2 and len(with_text - linked - {key[1]}) >= 3
+    }
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        if not enough:
+            with pytest.raises(InputError, match="none of the"):
+                prepare(folder, citations, held_out, without_text, buckets=buckets)
+            return
+        judgements = prepare(folder, citations, held_out, without_text, buckets=buckets).judgements
+        omitted = {
+            row["reason"]: row["count"] for row in read_table(folder / "omissions.parquet", "omissions").to_pylist()
+        }
+        documents = set(read_table(folder / "documents.parquet", "documents").column("document").to_pylist())
+    found = {
+        (task, int(query)): candidates for task, queries in judgements.items() for query, candidates in queries.items()
+    }
+    assert found.keys() == enough.keys()
+    for (task, query), candidates in found.items():
+        positives = {int(paper) for paper, relevance in candidates.items() if relevance}
+        negatives = {int(paper) for paper, relevance in candidates.items() if not relevance}
+        assert len(positives) == 2
+        assert positives <= enough[task, query]
+        assert len(negatives) == 3
+        assert negatives <= with_text - enough[task, query] - {query}
+    assert documents == {str(query) for _, query in found} | {paper for papers in found.values() for paper in papers}
+    assert omitted["held-out paper without title or abstract"] == len(held_out & without_text)
+    for task in ("cite", "cocite"):
+        few = sum(len(linked) < 2 for (of, _), linked in expected.items() if of == task)
+        assert omitted[f"task {task}: fewer than 2 positives"] == few
+
+
+STAR = {(1, paper) for paper in range(2, 8)} | {(2, paper) for paper in range(3, 9)}
+
+
+def test_the_choice_does_not_depend_on_buckets_threads_or_other_queries(tmp_path):
+    alone = prepare(tmp_path / "a", STAR, {1})
+    together = prepare(tmp_path / "b", STAR, {1, 2, 3}, buckets=3, threads=2)
+    assert together.judgements["cite"]["1"] == alone.judgements["cite"]["1"]
+
+
+def test_another_seed_makes_another_choice(tmp_path):
+    choices = [prepare(tmp_path / str(seed), STAR, {1, 2}, seed=seed).judgements for seed in range(3)]
+    assert choices[0] != choices[1] != choices[2]
+
+
+def test_every_link_and_every_other_paper_can_be_chosen():
+    pool, linked = np.arange(15), np.arange(2, 8)
+    choices = [Choice(task="cite", settings=SETTINGS, seed=seed, pool=pool) for seed in range(100)]
+    assert {paper for choice in choices for paper in choice.positives(1, linked)} == set(range(2, 8))
+    assert {paper for choice in choices for paper in choice.negatives(1, linked)} == {0, *range(8, 15)}
+
+
+def test_negatives_come_from_the_pool_where_the_corpus_is_larger(tmp_path, monkeypatch):
+    monkeypatch.setattr(holdout, "LARGEST_POOL", 40)
+    papers, linked = range(1000), {(1, paper) for paper in range(2, 60)} | {(2, paper) for paper in range(3, 60)}
+    benchmark = prepare(tmp_path, linked, {1, 2}, papers=papers, buckets=4, negatives=20)
+    drawn = [{c for c, relevance in found.items() if not relevance} for found in benchmark.judgements["cite"].values()]
+    assert [len(negatives) for negatives in drawn] == [20, 20]
+    assert len(drawn[0] | drawn[1]) <= 40
+
+
+def test_a_document_brings_its_text_and_first_field(tmp_path):
+    prepare(tmp_path, STAR, {1})
+    rows = {row["document"]: row for row in read_table(tmp_path / "documents.parquet", "documents").to_pylist()}
+    assert rows["1"] == {"document": "1", "title": "title 1", "abstract": "abstract 1", "field": "Physics"}
+    assert all(row["field"] is None for document, row in rows.items() if int(document) % 3 == 0)
+
+
+def test_the_holdout_has_no_labels_and_no_reviewers(tmp_path):
+    benchmark = prepare(tmp_path, STAR, {1})
+    assert benchmark.labels == {}
+    assert benchmark.reviewers == {}
+
+
+def test_too_few_negatives_are_counted(tmp_path):
+    prepare(tmp_path, STAR | {(9, paper) for paper in range(13)}, {1, 9})
+    omitted = {
+        row["reason"]: row["count"] for row in read_table(tmp_path / "omissions.parquet", "omissions").to_pylist()
+    }
+    assert omitted["task cite: fewer than 3 papers to draw negatives from"] == 1

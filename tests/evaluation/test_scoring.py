@@ -1,0 +1,177 @@
+"""The table scores: its rows, missing vectors, seeds and modes, and the baselines."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from cocite.cli import app
+from cocite.errors import InputError
+from cocite.evaluation.benchmark import Benchmark, BenchmarkFiles, write_benchmark, write_documents
+from cocite.evaluation.bm25 import by_words, score_bm25
+from cocite.evaluation.ranking import Vectors
+from cocite.evaluation.scoring import Run, random_vectors, read_vectors, score_vectors
+from cocite.evaluation.tasks import SCIREPEVAL
+from cocite.files import read_table, vector_column, write_table
+
+RUN = Run(model="m", training_seed=2, benchmark="b", mode="compat", evaluation_seeds=[5, 6])
+
+
+def vectors_for(documents, dimension=8, seed=0):
+    ordered = sorted(documents)
+    matrix = np.random.default_rng(seed).normal(size=(len(ordered), dimension)).astype(np.float32)
+    return Vectors({document: row for row, document in enumerate(ordered)}, matrix)
+
+
+def rankings(queries=30, candidates=20, relevant=4):
+    """Queries of 20 candidates each, of which the first four are relevant."""
+    return {f"q{q}": {f"q{q}-c{c}": int(c < relevant) for c in range(candidates)} for q in range(queries)}
+
+
+def score(tmp_path, benchmark, vectors, run=RUN):
+    output = tmp_path / "scores.parquet"
+    score_vectors(benchmark, vectors, run, output)
+    return read_table(output, "scores").to_pylist()
+
+
+def test_a_ranking_has_one_row_a_metric_whatever_the_seeds(tmp_path):
+    benchmark = Benchmark(judgements={"cite": rankings()})
+    rows = score(tmp_path, benchmark, vectors_for(benchmark.documents_of(benchmark.tasks()[0])))
+    assert [(row["metric"], row["evaluation_seed"], row["mode"]) for row in rows] == [
+        ("map", 5, "both"),
+        ("ndcg", 5, "both"),
+    ]
+    assert {row["format"] for row in rows} == {"proximity"}
+    assert {(row["model"], row["seed"], row["benchmark"]) for row in rows} == {("m", 2, "b")}
+    assert {(row["documents"], row["missing"]) for row in rows} == {(30 * 21, 0)}
+
+
+def test_a_supervised_task_has_one_row_a_seed(tmp_path):
+    labels = {("drsm", split): {f"{split}{n}": [str(n % 2)] for n in range(40)} for split in ("train", "test")}
+    benchmark = Benchmark(labels=labels)
+    rows = score(tmp_path, benchmark, vectors_for({document for of in labels.values() for document in of}))
+    assert [(row["evaluation_seed"], row["mode"], row["format"]) for row in rows] == [
+        (5, "compat", "classification"),
+        (6, "compat", "classification"),
+    ]
+    assert {(row["documents"], row["missing"]) for row in rows} == {(80, 0)}
+
+
+def test_planted_neighbours_are_found_and_random_vectors_find_chance(tmp_path):
+    benchmark = Benchmark(judgements={"cite": rankings(queries=200)})
+    vectors = vectors_for(benchmark.documents_of(benchmark.tasks()[0]))
+    by_chance = score(tmp_path, benchmark, vectors)[0]["value"]
+    for query, candidates in benchmark.judgements["cite"].items():
+        for candidate, relevance in candidates.items():
+            if relevance:
+                vectors.matrix[vectors.rows[candidate]] = vectors.matrix[vectors.rows[query]] + 0.01
+    assert score(tmp_path, benchmark, vectors)[0]["value"] == pytest.approx(100)
+    draw = np.random.default_rng(1)
+    simulated = [np.mean((np.arange(4) + 1) / (np.sort(draw.permutation(20)[:4]) + 1)) for _ in range(20_000)]
+    assert by_chance == pytest.approx(100 * np.mean(simulated), abs=3)
+
+
+def test_a_few_missing_vectors_are_counted(tmp_path):
+    benchmark = Benchmark(judgements={"cite": rankings()})
+    documents = benchmark.documents_of(benchmark.tasks()[0]) - {"q3", "q5-c0"}
+    assert {row["missing"] for row in score(tmp_path, benchmark, vectors_for(documents))} == {2}
+
+
+def test_many_missing_vectors_are_refused(tmp_path):
+    benchmark = Benchmark(judgements={"cite": rankings()})
+    documents = benchmark.documents_of(benchmark.tasks()[0]) - {f"q5-c{number}" for number in range(7)}
+    with pytest.raises(InputError, match="task cite of b: 7 of 630 documents have no vector of m, among them 'q5-c0'"):
+        score(tmp_path, benchmark, vectors_for(documents))
+    assert not (tmp_path / "scores.parquet").exists()
+
+
+def test_missing_vectors_of_labelled_documents_are_left_out_of_both_splits(tmp_path):
+    labels = {("drsm", split): {f"{split}{n}": [str(n % 2)] for n in range(200)} for split in ("train", "test")}
+    documents = {document for of in labels.values() for document in of} - {"train7", "test8"}
+    assert {row["missing"] for row in score(tmp_path, Benchmark(labels=labels), vectors_for(documents))} == {2}
+
+
+def test_an_undeclared_task_is_named(tmp_path):
+    with pytest.raises(InputError, match="The task 'chess' is not declared"):
+        score(tmp_path, Benchmark(judgements={"chess": rankings()}), vectors_for({"a"}))
+
+
+def test_vectors_that_are_not_finite_are_refused(tmp_path):
+    path = tmp_path / "embeddings.parquet"
+    vectors = vector_column(np.array([[1.0, 2.0], [np.nan, 0.0]]))
+    write_table(path, "document_embeddings", pa.table({"document": ["a", "b"], "vector": vectors}))
+    with pytest.raises(InputError, match="1 vectors hold values that are not finite, first that of the document 'b'"):
+        read_vectors(path)
+
+
+def test_random_vectors_depend_on_the_seed_alone(tmp_path):
+    path = tmp_path / "documents.parquet"
+    write_documents(path, dict.fromkeys("cab", ("t", None, None)))
+    first, again, other = (random_vectors(path, seed).matrix for seed in (1, 1, 2))
+    assert first.shape == (3, 64)
+    assert (first == again).all()
+    assert not (first == other).any()
+
+
+def test_bm25_finds_the_document_that_shares_rare_words():
+    texts = {"q": "axolotl regeneration study"}
+    texts |= {f"d{number}": f"a study of common things number {number}" for number in range(20)}
+    texts |= {"same": "regeneration in the axolotl", "stop": "the of and in", "empty": ""}
+    similarity = by_words(texts)
+    values = dict(zip(texts, similarity("q", list(texts)), strict=True))
+    assert min(values["same"], values["q"]) > max(value for name, value in values.items() if name.startswith("d"))
+    assert values["d1"] > 0
+    assert values["stop"] == values["empty"] == 0
+    assert similarity("empty", ["same", "q"]).tolist() == [0, 0]
+    assert similarity("stop", ["same", "q"]).tolist() == [0, 0]
+
+
+def test_bm25_of_documents_without_words_is_zero():
+    assert by_words({"q": "", "a": "the"})("q", ["a", "q"]).tolist() == [0, 0]
+
+
+def test_bm25_scores_rankings_and_reviewers_but_no_labels(tmp_path):
+    benchmark = Benchmark(
+        judgements={"search": {"q": {"a": 0, "b": 1}}, "paper_reviewer_matching_hard": {"q": {"r": 0, "s": 1}}},
+        labels={("fos", "train"): {"a": ["x"]}},
+        reviewers={"r": {"a"}, "s": {"a", "b"}},
+    )
+    texts = {"q": "rare birds", "a": "common fish", "b": "birds which are rare"}
+    score_bm25(benchmark, texts, RUN, tmp_path / "scores.parquet")
+    rows = {row["metric"]: row["value"] for row in read_table(tmp_path / "scores.parquet", "scores").to_pylist()}
+    assert rows == {"ndcg": pytest.approx(100), "P_5": pytest.approx(20), "P_10": pytest.approx(10)}
+
+
+def test_scirepeval_averages_over_25_values():
+    values = {
+        name: sum(len(task.metrics) for task in SCIREPEVAL if task.format == name)
+        for name in ("classification", "regression", "proximity", "search")
+    }
+    assert values == {"classification": 6, "regression": 5, "proximity": 11, "search": 3}
+    outside = [task for task in SCIREPEVAL if task.kind != "reviewers"]
+    groups = {
+        group: sum(len(t.metrics) for t in outside if t.group == group)
+        for group in ("in-train", "out-of-train", "scidocs")
+    }
+    assert groups == {"in-train": 7, "out-of-train": 8, "scidocs": 10}
+
+
+def test_the_command_scores_what_the_tables_hold(tmp_path):
+    files = {name: tmp_path / f"{name}.parquet" for name in ("judgements", "labels", "reviewers")}
+    write_benchmark(Benchmark(judgements={"cite": {"q": {"a": 1, "b": 0}}}), BenchmarkFiles(**files))
+    vectors = vector_column(np.array([[1.0], [5.0], [0.0]]))
+    embeddings = tmp_path / "embeddings.parquet"
+    write_table(embeddings, "document_embeddings", pa.table({"document": ["a", "b", "q"], "vector": vectors}))
+    output = tmp_path / "scores.parquet"
+    options = {
+        "benchmark": "b",
+        "model": "m",
+        "training-seed": 1,
+        "mode": "correct",
+        "embeddings": embeddings,
+        "output": output,
+    }
+    arguments = [str(part) for name, value in (options | files).items() for part in (f"--{name}", value)]
+    result = CliRunner().invoke(app, ["evaluation", "score", "1", "2", *arguments], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert [row["value"] for row in read_table(output, "scores").to_pylist()] == [100, 100]

@@ -1,0 +1,197 @@
+"""Classification and regression: against scikit-learn and SciPy called directly, and on planted structure."""
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau
+from sklearn.metrics import accuracy_score, f1_score, r2_score
+from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.svm import LinearSVC, LinearSVR
+
+from cocite.errors import InputError
+from cocite.evaluation.few_shot import feasible_stages, few_shot_samples
+from cocite.evaluation.machines import Protocol, classifier, regressor
+from cocite.evaluation.supervised import Examples, score_supervised
+from cocite.evaluation.tasks import TASKS, FewShot
+
+SEED = 3
+
+
+def examples(points, labels, train=120):
+    return Examples(train=points[:train], train_labels=labels[:train], test=points[train:], test_labels=labels[train:])
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@pytest.fixture(scope="module")
+def points():
+    return np.random.default_rng(0).normal(size=(180, 12))
+
+
+def score(name, given, mode="compat", seed=SEED):
+    return score_supervised(TASKS[name], given, seed=seed, mode=mode)
+
+
+def test_classes_are_learned_with_the_c_that_has_the_best_accuracy(points):
+    draw = np.random.default_rng(1)
+    classes = (points[:, 0] + draw.normal(size=180) > 0).astype(int) + (points[:, 1] > 0.5)
+    ordered = examples(points, [[str(name)] for name in classes]).reordered(SEED, "drsm")
+    target = np.array([int(label) for [label] in ordered.train_labels])
+    solver = {
+        "fit_intercept": False,
+        "random_state": Protocol(task=TASKS["drsm"], seed=SEED, mode="compat").random_state,
+    }
+    accuracy = {
+        c: np.mean(
+            [
+                accuracy_score(
+                    target[held_out],
+                    LinearSVC(C=c, **solver).fit(ordered.train[rows], target[rows]).predict(ordered.train[held_out]),
+                )
+                for rows, held_out in StratifiedKFold(3).split(ordered.train, target)
+            ]
+        )
+        for c in (0.01, 0.1, 1, 10, 100)
+    }
+    best = max(accuracy, key=accuracy.__getitem__)
+    predicted = LinearSVC(C=best, **solver).fit(ordered.train, target).predict(ordered.test)
+    expected = 100 * f1_score(classes[120:], predicted, average="macro")
+    assert score("drsm", examples(points, [[str(name)] for name in classes])) == ("f1_macro", pytest.approx(expected))
+
+
+def test_regression_is_learned_with_the_c_that_has_the_best_r2(points):
+    target = points[:, 0] + 0.5 * np.random.default_rng(2).normal(size=180)
+    given = examples(points, [[repr(float(value))] for value in target])
+    ordered = given.reordered(SEED, "cite_count")
+    train = np.array([float(label) for [label] in ordered.train_labels])
+    state = Protocol(task=TASKS["cite_count"], seed=SEED, mode="compat").random_state
+    solver = {"epsilon": 0.0, "fit_intercept": False, "random_state": state}
+    r2 = {
+        c: np.mean(
+            [
+                r2_score(
+                    train[out],
+                    LinearSVR(C=c, **solver).fit(ordered.train[rows], train[rows]).predict(ordered.train[out]),
+                )
+                for rows, out in KFold(3).split(train)
+            ]
+        )
+        for c in 10.0 ** np.arange(-4, 3)
+    }
+    best = max(r2, key=r2.__getitem__)
+    predicted = LinearSVR(C=best, **solver).fit(ordered.train, train).predict(ordered.test)
+    metric, value = score("cite_count", given)
+    assert metric == "kendall_tau"
+    assert value == pytest.approx(100 * kendalltau(target[120:], predicted).statistic)
+
+
+def test_binary_f1_is_that_of_the_class_1(points):
+    labels = [[str(int(value > 1.2))] for value in points[:, 0]]
+    given = examples(points, labels)
+    task = TASKS["biomimicry"]
+    ordered = given.reordered(SEED, task.name)
+    model = classifier(Protocol(task=task, seed=SEED, mode="compat"))
+    predicted = model.fit(ordered.train, [label for [label] in ordered.train_labels]).predict(given.test)
+    hits = sum(p == t == "1" for p, [t] in zip(predicted, given.test_labels, strict=True))
+    expected = 2 * hits / (sum(predicted == "1") + sum(label == ["1"] for label in given.test_labels))
+    assert score(task.name, given) == ("f1", pytest.approx(100 * expected))
+
+
+@pytest.mark.parametrize("mode", ["compat", "correct"])
+def test_planted_structure_scores_high_and_noise_scores_chance(points, mode):
+    noise = np.random.default_rng(9).normal(size=points.shape)
+    labels = {
+        "biomimicry": [[str(int(value > 0))] for value in points[:, 0]],
+        "drsm": [[str(number)] for number in points[:, :3].argmax(axis=1)],
+        "fos": [[name for name, value in zip("abc", row, strict=False) if value > 0] for row in points],
+        "pub_year": [[repr(float(value))] for value in points[:, 0]],
+    }
+    for name, of_documents in labels.items():
+        assert score(name, examples(points, of_documents), mode)[1] > 85, name
+        assert score(name, examples(noise, of_documents), mode)[1] < 68, name
+
+
+def test_only_correct_finds_what_needs_an_intercept(points):
+    years = [[repr(float(2015 + value))] for value in points[:, 0]]
+    assert score("pub_year", examples(points, years), "compat")[1] < 40
+    assert score("pub_year", examples(points, years), "correct")[1] > 90
+
+
+def test_only_compat_depends_on_the_scale_of_an_input(points):
+    labels = [[str(number)] for number in (points[:, :3] + points[:, 3:6]).argmax(axis=1)]
+    scaled = points * np.array([1e-3, *[1.0] * 11])
+    assert score("drsm", examples(scaled, labels), "correct") == score("drsm", examples(points, labels), "correct")
+    assert score("drsm", examples(scaled, labels), "compat") != score("drsm", examples(points, labels), "compat")
+
+
+def test_the_evaluation_seed_changes_the_folds_and_nothing_else_does(points):
+    labels = [[str(int(value > 0))] for value in points[:, 0] + np.random.default_rng(4).normal(size=180)]
+    given = examples(points, labels)
+    assert score("biomimicry", given, seed=1) == score("biomimicry", given, seed=1)
+    assert given.reordered(1, "x").train_labels != given.reordered(2, "x").train_labels
+    assert sorted(given.reordered(1, "x").train_labels) == sorted(given.train_labels)
+
+
+def test_a_constant_prediction_correlates_with_nothing():
+    given = examples(np.zeros((30, 2)), [[repr(float(value))] for value in range(30)], train=20)
+    assert score("pub_year", given) == ("kendall_tau", 0.0)
+
+
+def test_one_class_cannot_be_learned(points):
+    with pytest.raises(InputError, match="biomimicry has only one class"):
+        score("biomimicry", examples(points, [["1"]] * 180))
+
+
+def test_regression_ignores_the_units_of_the_target_in_correct_mode(points):
+    protocol = Protocol(task=TASKS["cite_count"], seed=1, mode="correct")
+    near = regressor(protocol).fit(points, points[:, 0]).predict(points)
+    far = regressor(protocol).fit(points, 2000 + 100 * points[:, 0]).predict(points)
+    assert far == pytest.approx(2000 + 100 * near, abs=1e-4)
+
+
+def test_few_shot_folds_are_disjoint_and_stratified():
+    classes = np.array(["a"] * 30 + ["b"] * 20)
+    samples = list(few_shot_samples(FewShot(size=10, runs=4), classes, 1, "drsm"))
+    assert len(samples) == 4
+    assert len(set(np.concatenate(samples).tolist())) == 40
+    assert all(sorted(classes[sample].tolist()) == ["a"] * 6 + ["b"] * 4 for sample in samples)
+
+
+def test_few_shot_samples_hold_so_many_documents_of_each_label():
+    classes = np.random.default_rng(1).integers(0, 2, size=(60, 3))
+    first, second = few_shot_samples(FewShot(size=5, runs=2), classes, 1, "fos")
+    assert (classes[first].sum(axis=0) >= 5).all()
+    assert len(first) == len(set(first.tolist())) <= 15
+    assert first.tolist() != second.tolist()
+    assert first.tolist() != next(iter(few_shot_samples(FewShot(size=5, runs=2), classes, 2, "fos"))).tolist()
+
+
+def test_few_shot_stages_need_documents_for_all_their_runs():
+    stages = [FewShot(size=10, runs=5), FewShot(size=5, runs=10)]
+    assert feasible_stages(stages, np.array(["a", "b"] * 25)) == stages
+    assert feasible_stages(stages, np.array(["a", "b"] * 24)) == ()
+    assert feasible_stages(stages, np.array(["a"] * 46 + ["b"] * 4)) == ()
+    assert feasible_stages(stages, np.eye(2, dtype=int)[[0] * 41 + [1] * 9]) == ()
+
+
+def test_the_full_task_counts_as_much_as_all_few_shot_stages_together():
+    draw = np.random.default_rng(0)
+    points = draw.normal(size=(3300, 4))
+    labels = [[str(int(value > 0))] for value in points[:, 0] + draw.normal(size=3300)]
+    given = examples(points, labels, train=3200)
+    ordered = given.reordered(SEED, "biomimicry")
+    classes = np.array([label for [label] in ordered.train_labels])
+    truth = [label for [label] in given.test_labels]
+    state = Protocol(task=TASKS["biomimicry"], seed=SEED, mode="compat").random_state
+    stages = []
+    for size, runs in ((64, 50), (16, 100)):
+        folds = [fold for _, fold in StratifiedKFold(-(-3200 // size)).split(points[:3200], classes)][:runs]
+        machines = [
+            LinearSVC(fit_intercept=False, random_state=state).fit(ordered.train[fold], classes[fold]) for fold in folds
+        ]
+        stages.append(np.mean([f1_score(truth, model.predict(given.test), pos_label="1") for model in machines]))
+    whole = classifier(Protocol(task=TASKS["biomimicry"], seed=SEED, mode="compat")).fit(ordered.train, classes)
+    full = f1_score(truth, whole.predict(given.test), pos_label="1")
+    metric, value = score("biomimicry", given)
+    assert metric == "f1_with_few_shot"
+    assert value == pytest.approx(100 * (full / 2 + stages[0] / 4 + stages[1] / 4))

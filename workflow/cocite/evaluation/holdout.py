@@ -1,0 +1,209 @@
+"""The hold-out benchmark: can a model tell the papers that a held-out paper is linked with from random ones?
+
+In: papers, citations, queries. Out: for each held-out paper some papers that it cites (task cite) or that are cited
+together with it (task cocite), among random papers. Links are counted in the whole release: held-out papers are kept
+out of graphs, indexes and triplets, not out of the truth.
+
+DuckDB joins within the job's memory; what comes back is the links of the held-out papers alone. Random papers are drawn
+from a seeded pool of at most a million papers with text, so that memory does not grow with the corpus.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from cocite.database import connect
+from cocite.errors import InputError
+from cocite.evaluation.benchmark import (
+    Benchmark,
+    BenchmarkFiles,
+    Document,
+    Judgements,
+    write_benchmark,
+    write_documents,
+)
+from cocite.files import read_table, write_omissions
+from cocite.randomness import generator, priorities
+
+LARGEST_POOL = 1_000_000
+ROWS_AT_ONCE = 100_000
+
+Ids = NDArray[np.int64]
+
+CITED = """
+    SELECT citing AS query, cited AS paper
+    FROM citations
+    JOIN queries ON citing = queries.corpusid
+    JOIN with_text ON cited = with_text.corpusid
+    WHERE cited <> citing
+    ORDER BY query, paper
+"""
+COCITED = """
+    WITH counted AS (
+        SELECT of_query.cited AS query, of_paper.cited AS paper, count(*) AS citing
+        FROM citations AS of_query
+        JOIN queries ON of_query.cited = queries.corpusid
+        JOIN citations AS of_paper ON of_paper.citing = of_query.citing AND of_paper.cited <> of_query.cited
+        GROUP BY ALL
+    )
+    SELECT query, paper
+    FROM counted
+    JOIN with_text ON paper = with_text.corpusid
+    WHERE citing >= $least
+    ORDER BY query, paper
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HoldoutSettings:
+    """Settings of the hold-out benchmark."""
+
+    positives: int
+    """Relevant candidates of each query; held-out papers with fewer are left out."""
+    negatives: int
+    """Random candidates of each query."""
+    min_cocitations: int
+    """Distinct papers that must cite both, in the task cocite."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release:
+    """Where the tables of a release lie: folders of papers and citations, the file of queries."""
+
+    papers: Path
+    citations: Path
+    queries: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """What the step may use: memory in MB, threads, and a folder to spill to."""
+
+    memory_mb: int
+    threads: int
+    spill_to: Path
+
+
+def prepare_holdout(
+    release: Release,
+    settings: HoldoutSettings,
+    seed: int,
+    budget: Budget,
+    *,
+    documents: Path,
+    files: BenchmarkFiles,
+    omissions: Path,
+) -> None:
+    """Write the tables of the hold-out benchmark. Raises `InputError` where no held-out paper has enough links."""
+    benchmark, omitted = Benchmark(), dict[str, int]()
+    with connect(memory_mb=budget.memory_mb, threads=budget.threads, spill_to=budget.spill_to) as database:
+        held_out, queries = _open(database, release)
+        omitted["held-out paper without title or abstract"] = held_out - len(queries)
+        pool = _pool(database, seed)
+        for task, pairs in (
+            ("cite", database.sql(CITED)),
+            ("cocite", database.sql(COCITED, params={"least": settings.min_cocitations})),
+        ):
+            choice = Choice(task=task, settings=settings, seed=seed, pool=pool)
+            benchmark.judgements[task] = choice.judge(queries, _links(pairs), omitted)
+        if not any(benchmark.judgements.values()):
+            raise InputError(
+                f"{release.queries}: none of the {held_out} held-out papers has {settings.positives} papers that "
+                f"it cites or is cited with, and {settings.negatives} others; hold out more papers or ask for fewer."
+            )
+        write_documents(documents, _texts(database, benchmark))
+    write_benchmark(benchmark, files)
+    write_omissions(omissions, omitted)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """The choice of candidates in one task; each query's depends on the seed and the query alone."""
+
+    task: str
+    settings: HoldoutSettings
+    seed: int
+    pool: Ids
+    """Papers with text that random candidates are drawn from, ascending."""
+
+    def judge(self, queries: Ids, links: dict[int, Ids], omitted: dict[str, int]) -> Judgements:
+        """The candidates of each query that has enough, 1 for the linked and 0 for the random; count the others."""
+        few_positives = f"task {self.task}: fewer than {self.settings.positives} positives"
+        few_negatives = f"task {self.task}: fewer than {self.settings.negatives} papers to draw negatives from"
+        omitted |= {few_positives: 0, few_negatives: 0}
+        judgements = {}
+        for query in queries.tolist():
+            linked = links.get(query, np.empty(0, np.int64))
+            negatives = self.negatives(query, linked)
+            if len(linked) < self.settings.positives:
+                omitted[few_positives] += 1
+            elif len(negatives) < self.settings.negatives:
+                omitted[few_negatives] += 1
+            else:
+                positives = self.positives(query, linked)
+                judgements[str(query)] = {str(p): 1 for p in positives} | {str(n): 0 for n in negatives}
+        return judgements
+
+    def positives(self, query: int, linked: Ids) -> list[int]:
+        """The linked papers that come first by seeded priority."""
+        rank = priorities(self.seed, f"holdout {self.task}", np.full(len(linked), query), linked)
+        chosen: list[int] = linked[np.argsort(rank, kind="stable")[: self.settings.positives]].tolist()
+        return chosen
+
+    def negatives(self, query: int, linked: Ids) -> list[int]:
+        """Random papers of the pool, none of which is linked with the query or the query itself."""
+        draws = min(len(self.pool), self.settings.negatives + len(linked) + 1)
+        draw = generator(self.seed, "holdout negatives", self.task, query)
+        drawn = self.pool[draw.choice(len(self.pool), draws, replace=False)]
+        unlinked = drawn[~np.isin(drawn, linked) & (drawn != query)]
+        chosen: list[int] = unlinked[: self.settings.negatives].tolist()
+        return chosen
+
+
+def _open(database: duckdb.DuckDBPyConnection, release: Release) -> tuple[int, Ids]:
+    """Name the tables in the database; return the number of held-out papers and those with text, ascending."""
+    database.read_parquet(f"{release.papers}/*.parquet").create_view("papers")
+    database.read_parquet(f"{release.citations}/*.parquet").create_view("citations")
+    database.execute(
+        "CREATE VIEW with_text AS SELECT corpusid FROM papers WHERE title IS NOT NULL AND abstract IS NOT NULL"
+    )
+    splits = read_table(release.queries, "queries", ["corpusid", "split"])
+    held_out = splits.filter(pc.field("split") == "holdout").select(["corpusid"])
+    database.register("held_out", held_out)
+    database.execute("CREATE TABLE queries AS FROM held_out SEMI JOIN with_text USING (corpusid)")
+    queries = database.sql("SELECT corpusid FROM queries ORDER BY corpusid")
+    return len(held_out), queries.fetchnumpy()["corpusid"]
+
+
+def _pool(database: duckdb.DuckDBPyConnection, seed: int) -> Ids:
+    """The papers with text, ascending; in a large corpus, those that come first by seeded priority."""
+    pool, rank = np.empty(0, np.int64), np.empty(0, np.uint64)
+    for batch in database.sql("FROM with_text").to_arrow_reader(ROWS_AT_ONCE):
+        ids = batch.column("corpusid").to_numpy()
+        pool = np.concatenate([pool, ids])
+        rank = np.concatenate([rank, priorities(seed, "holdout pool", ids)])
+        if len(pool) > LARGEST_POOL:
+            first = np.argpartition(rank, LARGEST_POOL)[:LARGEST_POOL]
+            pool, rank = pool[first], rank[first]
+    return np.sort(pool)
+
+
+def _links(pairs: duckdb.DuckDBPyRelation) -> dict[int, Ids]:
+    """The papers that each query is linked with, ascending."""
+    columns = pairs.fetchnumpy()
+    queries, starts = np.unique(columns["query"], return_index=True)
+    return dict(zip(queries.tolist(), np.split(columns["paper"], starts[1:]), strict=True)) if len(queries) else {}
+
+
+def _texts(database: duckdb.DuckDBPyConnection, benchmark: Benchmark) -> dict[str, Document]:
+    """Title, abstract and first field of study of every query and candidate."""
+    judged = benchmark.judgements.values()
+    ids = {int(document) for queries in judged for query, found in queries.items() for document in (query, *found)}
+    database.register("wanted", pa.table({"corpusid": sorted(ids)}))
+    rows = database.sql("SELECT corpusid, title, abstract, fields[1] FROM papers SEMI JOIN wanted USING (corpusid)")
+    return {str(corpusid): (title, abstract, field) for corpusid, title, abstract, field in rows.fetchall()}

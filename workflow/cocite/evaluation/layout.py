@@ -1,0 +1,146 @@
+"""Reading a local benchmark in SciRepEval's layout.
+
+Texts lie in `metadata/<config>/evaluation`, reviewers in `metadata/reviewers/metadata`, labels and judgements in
+`test/<config>/<split>`; each is a .jsonl or a .parquet file. Rows are checked as they are read, and what is wrong is
+told with the file and the line, because such folders are put together by hand.
+"""
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cocite.errors import InputError
+from cocite.evaluation.tasks import Task
+
+ROWS_AT_ONCE = 10_000
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a file, and the place where it stands."""
+
+    values: dict[str, Any]
+    place: str
+
+    def require(self, key: str) -> Any:
+        """The value of a key. Raises `InputError` where it is missing or null."""
+        value = self.values.get(key)
+        if value is None:
+            raise InputError(f"{self.place}: the key {key!r} is missing or null.")
+        return value
+
+    def identifier(self, key: str) -> str:
+        """An id; numbers are taken as text."""
+        value = self.require(key)
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            raise InputError(f"{self.place}: {key} must be a string or an integer, not {value!r}.")
+        return str(value)
+
+    def nested(self, key: str) -> "Row":
+        """The object under a key, as a row of its own."""
+        return _as_row(self.require(key), f"{self.place}, {key}")
+
+
+def has_task(folder: Path, task: Task) -> bool:
+    """Whether the benchmark in `folder` has labels or judgements of a task."""
+    return (folder / "test" / task.labels_folder).is_dir()
+
+
+def read_texts(folder: Path, config: str) -> Iterator[Row]:
+    """The rows with the texts of one config: documents, or a query with its candidates."""
+    return _rows(folder / "metadata" / config, "evaluation")
+
+
+def read_labels(folder: Path, task: Task, split: str) -> Iterator[tuple[Row, str, list[str]]]:
+    """Row, document and labels of a supervised task."""
+    for row in _rows(folder / "test" / task.labels_folder, split):
+        yield row, row.identifier("paper_id"), _labels(row, task)
+
+
+def read_judgements(folder: Path, task: Task) -> Iterator[tuple[Row, str, str, int]]:
+    """Row, query, candidate and relevance of a ranking task."""
+    for row in _rows(folder / "test" / task.labels_folder, task.split):
+        score = row.require("score")
+        if not isinstance(score, int | float) or score != int(score) or score < 0:
+            raise InputError(f"{row.place}: score must be a whole number from 0, not {score!r}.")
+        yield row, row.identifier("query_id"), row.identifier("cand_id"), int(score)
+
+
+def read_reviewers(folder: Path) -> Iterator[tuple[Row, str, list[str]]]:
+    """Row, reviewer and the documents of the reviewer's papers."""
+    for row in _rows(folder / "metadata" / "reviewers", "metadata"):
+        papers = row.require("papers")
+        if not isinstance(papers, list):
+            raise InputError(f"{row.place}: papers must be a list of document ids, not {papers!r}.")
+        yield row, row.identifier("r_id"), [str(paper) for paper in papers]
+
+
+def _labels(row: Row, task: Task) -> list[str]:
+    label = row.require("label")
+    if task.kind == "multilabel":
+        return _classes(row, label)
+    if isinstance(label, list | dict):
+        raise InputError(f"{row.place}: label must be one value in the task {task.name}, not {label!r}.")
+    if task.kind != "regression":
+        whole = isinstance(label, bool) or (isinstance(label, float) and label.is_integer())
+        return [str(int(label) if whole else label)]
+    try:
+        number = float(label)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"{row.place}: label must be a finite number in the task {task.name}, not {label!r}.")
+    return [repr(number)]
+
+
+def _classes(row: Row, label: Any) -> list[str]:
+    """Class names, as they stand or from a list with a 0 or 1 for each class; its classes are named 0, 1, …"""
+    if isinstance(label, list):
+        if all(isinstance(name, str) for name in label):
+            return sorted(set(label))
+        if all(flag in (0, 1) for flag in label):
+            return [str(number) for number, flag in enumerate(label) if flag]
+    raise InputError(f"{row.place}: label must be a list of class names or of 0 and 1, not {label!r}.")
+
+
+def _rows(folder: Path, split: str) -> Iterator[Row]:
+    lines, parquet = folder / f"{split}.jsonl", folder / f"{split}.parquet"
+    if lines.is_file():
+        return _rows_of_lines(lines)
+    if parquet.is_file():
+        return _rows_of_parquet(parquet)
+    raise InputError(f"{folder}: holds neither {lines.name} nor {parquet.name}.")
+
+
+def _rows_of_lines(path: Path) -> Iterator[Row]:
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, start=1):
+            place = f"{path}, line {number}"
+            try:
+                yield _as_row(json.loads(line), place)
+            except json.JSONDecodeError as error:
+                raise InputError(f"{place}: not JSON ({error.msg}).") from None
+
+
+def _rows_of_parquet(path: Path) -> Iterator[Row]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path)
+    except pa.ArrowInvalid as error:
+        raise InputError(f"{path}: not a readable Parquet file ({error}).") from None
+    number = 0
+    for batch in file.iter_batches(ROWS_AT_ONCE):
+        for values in batch.to_pylist():
+            number += 1
+            yield _as_row(values, f"{path}, row {number}")
+
+
+def _as_row(values: Any, place: str) -> Row:
+    if not isinstance(values, dict):
+        raise InputError(f"{place}: must be an object, not {values!r:.80}.")
+    return Row(values, place)
