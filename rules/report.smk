@@ -1,0 +1,211 @@
+rule provenance:
+    input:
+        "<results>/corpus/manifest.json",
+    output:
+        "<results>/provenance.json",
+    log:
+        "<logs>/report/provenance.log",
+    benchmark:
+        "<benchmarks>/report/provenance.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 1
+    resources:
+        mem_mb=500,
+        runtime=5,
+    params:
+        version=1,
+        configuration=json.dumps(config, sort_keys=True),
+    shell:
+        """
+        cocite report provenance \
+            --configuration {params.configuration:q} \
+            --manifest {input:q} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule tabulate:
+    input:
+        scores=all_scores(),
+        curves=trained("<results>/encoder/{model}/seed-{seed}/training_curves.parquet"),
+        graphs=expand("<results>/biggraph/{embedding}/graph_scores.parquet", embedding=config["embeddings"]),
+        provenance="<results>/provenance.json",
+    output:
+        report(
+            directory("<results>/report/tables"),
+            patterns=["{name}.csv"],
+            caption="../workflow/report/captions/tables.rst",
+            category="Tables",
+            labels={"table": "{name}"},
+        ),
+    log:
+        "<logs>/report/tables.log",
+    benchmark:
+        "<benchmarks>/report/tables.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        version=1,
+        results=subpath(input.provenance, parent=True),
+    shell:
+        """
+        cocite report tables \
+            --results {params.results:q} \
+            --provenance {input.provenance:q} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule draw_curves:
+    input:
+        curves=trained("<results>/encoder/{model}/seed-{seed}/training_curves.parquet"),
+        graphs=expand("<results>/biggraph/{embedding}/graph_scores.parquet", embedding=config["embeddings"]),
+        provenance="<results>/provenance.json",
+    output:
+        validation=report(
+            "<results>/report/figures/validation_curves.svg",
+            caption="../workflow/report/captions/validation_curves.rst",
+            category="Figures",
+            labels={"figure": "validation curves"},
+        ),
+        link_prediction=report(
+            "<results>/report/figures/link_prediction.svg",
+            caption="../workflow/report/captions/link_prediction.rst",
+            category="Figures",
+            labels={"figure": "link prediction"},
+        ),
+    log:
+        "<logs>/report/curves.log",
+    benchmark:
+        "<benchmarks>/report/curves.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        version=1,
+        results=subpath(input.provenance, parent=True),
+    shell:
+        """
+        cocite report curves \
+            --results {params.results:q} \
+            --provenance {input.provenance:q} \
+            --validation {output.validation:q} \
+            --link-prediction {output.link_prediction:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule draw_map:
+    input:
+        documents="<results>/evaluation/{benchmark}/documents.parquet",
+        judgements="<results>/evaluation/{benchmark}/judgements.parquet",
+        embeddings=lambda wildcards: [
+            *expand(
+                "<results>/encoder/{model}/seed-0/embeddings/{benchmark}.parquet",
+                model=UNTRAINED,
+                benchmark=wildcards.benchmark,
+            ),
+            *trained("<results>/encoder/{model}/seed-{seed}/embeddings/" f"{wildcards.benchmark}.parquet"),
+        ],
+        provenance="<results>/provenance.json",
+    output:
+        report(
+            "<results>/report/figures/{benchmark}/map.svg",
+            caption="../workflow/report/captions/map.rst",
+            category="Figures",
+            labels={"figure": "map of the held-out papers"},
+        ),
+    log:
+        "<logs>/report/map-{benchmark}.log",
+    benchmark:
+        "<benchmarks>/report/map-{benchmark}.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=20,
+    params:
+        version=1,
+        results=subpath(input.provenance, parent=True),
+        seed=config["seed"],
+    shell:
+        """
+        cocite report map \
+            --results {params.results:q} \
+            --provenance {input.provenance:q} \
+            --benchmark {wildcards.benchmark} \
+            --seed {params.seed} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule write_page:
+    input:
+        figures=[
+            "<results>/report/figures/validation_curves.svg",
+            "<results>/report/figures/link_prediction.svg",
+            *expand("<results>/report/figures/{benchmark}/map.svg", benchmark=HOLDOUTS[:1]),
+        ],
+        tables="<results>/report/tables",
+        provenance="<results>/provenance.json",
+    output:
+        "<results>/report/index.html",
+    log:
+        "<logs>/report/page.log",
+    benchmark:
+        "<benchmarks>/report/page.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 1
+    resources:
+        mem_mb=500,
+        runtime=5,
+    params:
+        version=1,
+    shell:
+        """
+        cocite report page {input.figures:q} \
+            --tables {input.tables:q} \
+            --provenance {input.provenance:q} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule write_views:
+    input:
+        "<results>/report/index.html",
+    output:
+        "<results>/cocite.duckdb",
+    log:
+        "<logs>/report/views.log",
+    benchmark:
+        "<benchmarks>/report/views.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 1
+    resources:
+        mem_mb=500,
+        runtime=5,
+    params:
+        version=1,
+        results=lambda wildcards, output: Path(output[0]).parent,
+    shell:
+        """
+        cocite report views \
+            --results {params.results:q} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """

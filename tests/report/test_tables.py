@@ -1,0 +1,110 @@
+"""The report's tables say what the scores say."""
+
+import polars as pl
+import pytest
+
+from cocite.files import write_omissions
+from cocite.report.tables import graph_embeddings, losses, models_by_format, omissions
+
+MODEL = {"triplets": "t", "encoder": "e", "margin": 1.0, "lr": 0.1}
+CONFIGURATION = {
+    "models": {"infonce": {**MODEL, "loss": "infonce"}, "triplet": {**MODEL, "loss": "triplet"}},
+    "benchmarks": {"holdout": {"kind": "holdout"}, "sre": {"kind": "scirepeval"}},
+}
+
+
+def score(model, value, *, benchmark="sre", task="fos", metric="f1", format="classification", seed=1, evaluation=1):
+    return {
+        "model": model,
+        "seed": seed,
+        "benchmark": benchmark,
+        "task": task,
+        "metric": metric,
+        "evaluation_seed": evaluation,
+        "format": format,
+        "value": value,
+    }
+
+
+def test_a_format_is_the_mean_of_its_tasks_and_seeds_deviate():
+    scores = pl.DataFrame(
+        [
+            score("triplet", 60.0, task="fos"),
+            score("triplet", 80.0, task="drsm"),
+            score("triplet", 70.0, task="fos", seed=2),
+            score("triplet", 74.0, task="drsm", seed=2),
+        ]
+    )
+    table = models_by_format(scores, CONFIGURATION)
+    assert table.to_dicts() == [{"model": "triplet", "sre: classification": "71.0 ± 1.4"}]  # 70 and 72
+
+
+def test_the_holdout_has_a_column_for_each_task_and_metric():
+    scores = pl.DataFrame(
+        [
+            score("bm25", 50.0, benchmark="holdout", task="cite", metric="map", format="proximity"),
+            score("bm25", 60.0, benchmark="holdout", task="cite", metric="ndcg", format="proximity"),
+            score("bm25", 70.0, benchmark="holdout", task="cocite", metric="map", format="proximity"),
+        ]
+    )
+    columns = models_by_format(scores, CONFIGURATION).columns
+    assert columns == ["model", "holdout: cite MAP", "holdout: cite nDCG", "holdout: cocite MAP"]
+
+
+def test_models_come_in_the_order_of_the_configuration_and_baselines_after():
+    scores = pl.DataFrame([score(model, 1.0) for model in ("bm25", "triplet", "infonce", "random")])
+    assert models_by_format(scores, CONFIGURATION)["model"].to_list() == ["infonce", "triplet", "bm25", "random"]
+
+
+def test_a_model_that_was_not_scored_on_a_format_has_a_dash():
+    scores = pl.DataFrame([score("triplet", 1.0), score("bm25", 2.0, format="search", task="search")])
+    table = models_by_format(scores, CONFIGURATION)
+    assert table.filter(model="bm25")["sre: classification"].item() == "–"
+
+
+def curve(*measured):
+    return pl.DataFrame(
+        [
+            {"step": step, "metric": f"validation_{name}", "value": value}
+            for step, loss, accuracy in measured
+            for name, value in (("loss", loss), ("accuracy", accuracy))
+        ]
+    )
+
+
+def test_losses_are_compared_by_the_accuracy_of_the_state_that_was_kept():
+    scores = pl.DataFrame([score("triplet", 1.0), score("infonce", 2.0)])
+    curves = {"triplet": curve((1, 0.5, 0.7), (2, 0.4, 0.8), (3, 0.6, 0.9)), "infonce": curve((1, 2.0, 0.75))}
+    table = losses(scores, curves, CONFIGURATION)
+    assert dict(zip(table["loss"], table["validation accuracy"], strict=True)) == {"infonce": "75.0", "triplet": "80.0"}
+
+
+def test_a_model_that_differs_in_more_than_its_loss_is_not_compared():
+    configuration = {
+        **CONFIGURATION,
+        "models": {**CONFIGURATION["models"], "long": {**MODEL, "loss": "angle", "lr": 9}},
+    }
+    scores = pl.DataFrame([score("triplet", 1.0), score("infonce", 2.0), score("long", 2.0)])
+    curves = dict.fromkeys(("triplet", "infonce", "long"), curve((1, 0.5, 0.7)))
+    assert "long" not in losses(scores, curves, configuration)["model"].to_list()
+
+
+def test_without_two_losses_there_is_nothing_to_compare():
+    configuration = {**CONFIGURATION, "models": {"triplet": CONFIGURATION["models"]["triplet"]}}
+    assert losses(pl.DataFrame([score("triplet", 1.0)]), {}, configuration).is_empty()
+
+
+def test_a_graph_embedding_is_told_by_its_last_epoch():
+    rows = [(1, "mrr", 0.1), (2, "mrr", 0.25), (2, "auc", 0.9)]
+    table = pl.DataFrame(
+        [{"epoch": epoch, "metric": metric, "value": value, "edges": 1200} for epoch, metric, value in rows]
+    )
+    assert graph_embeddings({"g": table}).to_dicts() == [
+        {"embedding": "g", "epochs": "2", "held-out edges": "1,200", "mrr": "0.250", "auc": "0.900"}
+    ]
+
+
+@pytest.mark.parametrize("counts", [{"gone": 3, "never": 0}])
+def test_what_was_left_out_is_told_by_step_and_what_never_occurred_is_not(tmp_path, counts):
+    write_omissions(tmp_path / "corpus/omissions/ingest.parquet", counts)
+    assert omissions(tmp_path).rows() == [("corpus", "ingest", "gone", 3)]

@@ -1,0 +1,117 @@
+"""`cocite report …`: tables, figures, the page and the DuckDB file of a run."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cocite.options import Output, Seed
+
+app = typer.Typer(no_args_is_help=True)
+
+Results = Annotated[Path, typer.Option(help="Folder of the results.")]
+Provenance = Annotated[Path, typer.Option(help="What `cocite report provenance` wrote.")]
+Tables = Annotated[Path, typer.Option(help="Folder of what `cocite report tables` wrote.")]
+
+
+@app.command()
+def provenance(
+    configuration: Annotated[str, typer.Option(help="The resolved configuration as JSON.")],
+    manifest: Annotated[Path, typer.Option(help="What `cocite corpus list` wrote.")],
+    output: Output,
+) -> None:
+    """Write down what made the results: configuration, release, versions."""
+    import json
+
+    from cocite.files import write_json
+    from cocite.report.provenance import provenance as describe
+
+    write_json(output, describe(json.loads(configuration), manifest))
+
+
+@app.command()
+def tables(results: Results, provenance: Provenance, output: Output) -> None:
+    """Write the report's tables as CSV files into a folder."""
+    from cocite.files import atomic_path, read_json
+    from cocite.report import results as read
+    from cocite.report import tables as tabulate
+
+    configuration = read_json(provenance)["configuration"]
+    scores = read.read_scores(results, configuration)
+    curves = read.read_curves(results, configuration)
+    made = {
+        "models": tabulate.models_by_format(scores, configuration),
+        "losses": tabulate.losses(scores, curves, configuration),
+        "graph_embeddings": tabulate.graph_embeddings(read.read_graph_scores(results, configuration)),
+        "omissions": tabulate.omissions(results),
+    }
+    with atomic_path(output) as folder:
+        folder.mkdir()
+        for name, table in made.items():
+            table.write_csv(folder / f"{name}.csv")
+
+
+@app.command()
+def curves(results: Results, provenance: Provenance, validation: Output, link_prediction: Output) -> None:
+    """Draw the validation curves of the models and the link prediction of the graph embeddings."""
+    from cocite.files import read_json
+    from cocite.report.figures import draw_link_prediction, draw_validation_curves
+    from cocite.report.results import read_curves, read_graph_scores
+
+    configuration = read_json(provenance)["configuration"]
+    draw_validation_curves(read_curves(results, configuration), validation)
+    draw_link_prediction(read_graph_scores(results, configuration), link_prediction)
+
+
+@app.command("map")
+def draw(
+    results: Results,
+    provenance: Provenance,
+    benchmark: Annotated[str, typer.Option(help="Name of a benchmark of the kind holdout.")],
+    seed: Seed,
+    output: Output,
+) -> None:
+    """Draw the held-out papers as each model places them."""
+    from cocite.files import read_json
+    from cocite.report.figures import draw_map
+    from cocite.report.results import read_heldout_embeddings
+
+    embeddings, fields = read_heldout_embeddings(results, read_json(provenance)["configuration"], benchmark)
+    draw_map(embeddings, fields, seed, output)
+
+
+@app.command()
+def page(
+    figures: Annotated[list[Path], typer.Argument(help="Figures, SVG; the file's name is the figure's.")],
+    tables: Tables,
+    provenance: Provenance,
+    output: Output,
+) -> None:
+    """Write the page."""
+    import polars as pl
+
+    from cocite.files import read_json
+    from cocite.report.page import write_page
+
+    write_page(
+        tables={path.stem: pl.read_csv(path, infer_schema=False) for path in sorted(tables.glob("*.csv"))},
+        figures={path.stem: path for path in figures},
+        provenance=read_json(provenance),
+        output=output,
+    )
+
+
+@app.command()
+def views(results: Results, output: Output) -> None:
+    """Write a DuckDB file with a view over every table."""
+    from cocite.report.views import write_views
+
+    write_views(results, output)
+
+
+@app.command()
+def archive(configfile: Annotated[Path, typer.Option(help="The configuration of the finished run.")]) -> None:
+    """Have Snakemake write its own report, report.zip, of a finished run."""
+    from cocite.report.archive import write_archive
+
+    write_archive(configfile)

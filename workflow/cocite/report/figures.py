@@ -1,0 +1,114 @@
+"""The report's figures: validation curves, link prediction by epoch, a map of the held-out papers.
+
+SVG, with text as text, so that the page stays light and readable at any size.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import polars as pl
+from cycler import cycler
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from cocite.files import atomic_path
+from cocite.randomness import derive_seed
+
+mpl.use("svg")
+STYLE: dict[str, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "cocite",
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e6e6e6",
+    "legend.frameon": False,
+    "axes.prop_cycle": cycler(color=["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#666666"]),
+}
+FIELD_COLOURS = 8
+PANELS_IN_A_ROW = 3
+TSNE_PERPLEXITY = 30
+
+
+def draw_validation_curves(curves: Mapping[str, pl.DataFrame], output: Path) -> None:
+    """Loss and triplet accuracy on the common validation set, over the steps of each model's first seed."""
+    with _figure(output, width=9, height=3.6, columns=2) as (figure, (loss, accuracy)):
+        for name, curve in curves.items():
+            _line(loss, curve, "validation_loss", name)
+            _line(accuracy, curve, "validation_accuracy", name)
+        loss.set(xlabel="steps", ylabel="validation loss (each loss has its own scale)")
+        loss.set_yscale("log")
+        accuracy.set(xlabel="steps", ylabel="share of triplets in order")
+        figure.legend(*accuracy.get_legend_handles_labels(), loc="outside right upper")
+
+
+def draw_link_prediction(scores: Mapping[str, pl.DataFrame], output: Path) -> None:
+    """MRR and AUC of each graph embedding on its held-out edges, by epoch."""
+    with _figure(output, width=9, height=3.2, columns=2) as (figure, axes):
+        for axis, metric in zip(axes, ("mrr", "auc"), strict=True):
+            for name, table in scores.items():
+                of_metric = table.filter(pl.col("metric") == metric).sort("epoch")
+                axis.plot(of_metric["epoch"], of_metric["value"], marker="o", markersize=3, label=name)
+            axis.set(xlabel="epoch", ylabel=metric.upper())
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
+
+
+def draw_map(embeddings: Mapping[str, np.ndarray], fields: list[str], seed: int, output: Path) -> None:
+    """The same papers in each embedding (papers × dimension), laid out by t-SNE and coloured by field.
+
+    van der Maaten & Hinton, 2008, "Visualizing data using t-SNE". Fields beyond the most frequent share a colour.
+    """
+    columns = min(PANELS_IN_A_ROW, len(embeddings))
+    rows = -(-len(embeddings) // columns)
+    colours = _colours(fields)
+    with _figure(output, width=3.2 * columns + 1.8, height=3 * rows, columns=columns, rows=rows) as (figure, axes):
+        for axis in axes:
+            axis.set_axis_off()
+        for axis, (name, vectors) in zip(axes, embeddings.items(), strict=False):
+            points = _layout(vectors, seed)
+            for field, colour in colours.items():
+                chosen = np.array([(f if f in colours else "other") == field for f in fields])
+                axis.scatter(points[chosen, 0], points[chosen, 1], s=9, color=colour, label=field, linewidths=0)
+            axis.set_title(name, fontsize=10)
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper", markerscale=2)
+
+
+@contextmanager
+def _figure(
+    output: Path, *, width: float, height: float, columns: int, rows: int = 1
+) -> Iterator[tuple[Figure, list[Axes]]]:
+    """A figure and its axes, to be drawn on and written when the block ends."""
+    with mpl.rc_context(rc=STYLE), atomic_path(output) as temporary:  # type: ignore[arg-type]
+        figure = Figure(figsize=(width, height), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False)
+        yield figure, list(axes.flat)
+        figure.savefig(temporary, format="svg", metadata={"Date": None})
+
+
+def _line(axis: Axes, curve: pl.DataFrame, metric: str, name: str) -> None:
+    of_metric = curve.filter(pl.col("metric") == metric).sort("step")
+    axis.plot(of_metric["step"], of_metric["value"], marker="o", markersize=3, label=name)
+
+
+def _colours(fields: list[str]) -> dict[str, tuple[float, ...] | str]:
+    """A colour for each of the most frequent fields, and grey for the others together."""
+    frequent = pl.Series(fields).value_counts(sort=True).sort(["count", pl.first()], descending=[True, False])
+    names = frequent.to_series(0).to_list()
+    palette = mpl.colormaps["tab10"].colors  # type: ignore[attr-defined]
+    named = dict(zip(names[:FIELD_COLOURS], palette, strict=False))
+    return {**named, "other": "#bbbbbb"} if len(names) > FIELD_COLOURS else named
+
+
+def _layout(vectors: np.ndarray, seed: int) -> np.ndarray:
+    from sklearn.manifold import TSNE
+
+    perplexity = min(TSNE_PERPLEXITY, (len(vectors) - 1) / 3)
+    tsne = TSNE(init="pca", perplexity=perplexity, random_state=derive_seed(seed, "map") % 2**32)
+    points: np.ndarray = tsne.fit_transform(vectors)
+    return points

@@ -1,0 +1,74 @@
+"""The results that a configuration names, read from where they lie.
+
+Leftovers of other configurations in the same folder are not looked at.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cocite.files import read_table, vectors_of
+
+BASELINES = ("bm25", "random")
+
+
+def read_scores(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:
+    """The scores of all models, seeds and baselines on all benchmarks."""
+    runs = [(name, seed) for name, entry in configuration["models"].items() for seed in entry["seeds"]]
+    runs += [(f"untrained_{name}", 0) for name in configuration["encoders"]] + [(name, 0) for name in BASELINES]
+    files = [
+        results / f"evaluation/{benchmark}/scores/{name}-{seed}.parquet"
+        for benchmark in configuration["benchmarks"]
+        for name, seed in runs
+    ]
+    return pl.concat([pl.DataFrame(read_table(path, "scores")) for path in files])
+
+
+def read_curves(results: Path, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
+    """The training curves of the first seed of each model."""
+    return {
+        name: pl.DataFrame(
+            read_table(results / f"encoder/{name}/seed-{entry['seeds'][0]}/training_curves.parquet", "training_curves")
+        )
+        for name, entry in configuration["models"].items()
+    }
+
+
+def read_graph_scores(results: Path, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
+    """The link prediction of each graph embedding."""
+    return {
+        name: pl.DataFrame(read_table(results / f"biggraph/{name}/graph_scores.parquet", "graph_scores"))
+        for name in configuration["embeddings"]
+    }
+
+
+def read_heldout_embeddings(
+    results: Path, configuration: Mapping[str, Any], benchmark: str
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """The held-out papers in each untrained encoder and in each model's first seed, and their fields.
+
+    Papers without a field, or without a vector in one of the models, are left out.
+    """
+    queries = pl.DataFrame(read_table(results / f"evaluation/{benchmark}/judgements.parquet", "judgements"))["query"]
+    documents = pl.DataFrame(read_table(results / f"evaluation/{benchmark}/documents.parquet", "documents"))
+    heldout = documents.filter(pl.col("document").is_in(queries.unique().implode()), pl.col("field").is_not_null())
+    runs = [(f"untrained_{name}", 0) for name in configuration["encoders"]]
+    runs += [(name, entry["seeds"][0]) for name, entry in configuration["models"].items()]
+    tables = {
+        name: read_table(results / f"encoder/{name}/seed-{seed}/embeddings/{benchmark}.parquet", "document_embeddings")
+        for name, seed in runs
+    }
+    for table in tables.values():
+        embedded = pl.Series(table["document"].to_pylist())
+        heldout = heldout.filter(pl.col("document").is_in(embedded.implode()))
+    return {name: _vectors(table, heldout["document"]) for name, table in tables.items()}, heldout["field"].to_list()
+
+
+def _vectors(table: Any, documents: pl.Series) -> np.ndarray:
+    """The vectors of some documents, in their order; the table is sorted by document."""
+    rows = np.searchsorted(np.array(table["document"].to_pylist()), np.array(documents.to_list()))
+    chosen: np.ndarray = vectors_of(table)[rows]
+    return chosen

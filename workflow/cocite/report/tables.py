@@ -1,0 +1,125 @@
+"""The report's tables, one a question: models by format, graph embeddings, losses, what was left out.
+
+Each is a frame of text, ready to be read; numbers are means, with the standard deviation over training and
+evaluation seeds behind ± where there is more than one.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from cocite.files import read_table
+
+FORMATS = ("classification", "regression", "proximity", "reviewer-matching", "search")
+GRAPH_METRICS = ("loss", "mean_rank", "mrr", "hits_at_1", "hits_at_10", "hits_at_50", "auc")
+MAP_AND_NDCG = ("map", "ndcg")
+
+
+def models_by_format(scores: pl.DataFrame, configuration: Mapping[str, Any]) -> pl.DataFrame:
+    """One row a model or baseline, one column a benchmark and format (or task of the hold-out)."""
+    labelled = _labelled(scores, configuration["benchmarks"])
+    runs = labelled.group_by("model", "seed", "evaluation_seed", "column").agg(pl.col("value").mean())
+    cells = runs.group_by("model", "column").agg(_mean_and_deviation(pl.col("value")).alias("cell"))
+    wide = cells.pivot("column", index="model", values="cell").fill_null("–")
+    order = [*configuration["models"], *sorted(set(wide["model"]) - set(configuration["models"]))]
+    present = [column for column in _columns(labelled) if column in wide.columns]
+    return _in_order(wide, "model", order).select("model", *present)
+
+
+def losses(scores: pl.DataFrame, curves: Mapping[str, pl.DataFrame], configuration: Mapping[str, Any]) -> pl.DataFrame:
+    """Models that differ in their loss only, side by side; accuracy is the share of validation triplets in order."""
+    models = configuration["models"]
+    compared = [name for name in models if _differs_in_loss_only(models, name)]
+    rows = [
+        {
+            "triplets": models[name]["triplets"],
+            "encoder": models[name]["encoder"],
+            "loss": models[name]["loss"],
+            "validation accuracy": _best_accuracy(curves[name]),
+        }
+        for name in compared
+    ]
+    if not rows:
+        return pl.DataFrame(schema=["triplets", "encoder", "loss", "validation accuracy"])
+    by_format = models_by_format(scores, configuration)
+    return pl.concat([pl.DataFrame(rows), _in_order(by_format, "model", compared)], how="horizontal")
+
+
+def graph_embeddings(scores: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """One row a graph embedding: link prediction on its hold-out after the last epoch."""
+    rows = []
+    for name, table in scores.items():
+        last = table.filter(pl.col("epoch") == pl.col("epoch").max())
+        values = dict(zip(last["metric"], last["value"], strict=True))
+        rows.append(
+            {
+                "embedding": name,
+                "epochs": str(last["epoch"][0]),
+                "held-out edges": f"{last['edges'][0]:,}",
+                **{metric: f"{values[metric]:.3f}" for metric in GRAPH_METRICS if metric in values},
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def omissions(results: Path) -> pl.DataFrame:
+    """Everything that a step met and left out, by step and reason."""
+    rows = [
+        {"stage": path.parts[-3], "step": path.stem, **row}
+        for path in sorted(results.glob("*/omissions/*.parquet"))
+        for row in read_table(path, "omissions").to_pylist()
+        if row["count"]
+    ]
+    return pl.DataFrame(rows, schema={"stage": pl.String, "step": pl.String, "reason": pl.String, "count": pl.Int64})
+
+
+def _labelled(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> pl.DataFrame:
+    """The scores with the name of the column that each belongs to."""
+    is_holdout = pl.col("benchmark").is_in([name for name, entry in benchmarks.items() if entry["kind"] == "holdout"])
+    column = (
+        pl.when(is_holdout)
+        .then(pl.format("{}: {} {}", "benchmark", "task", pl.col("metric").replace({"map": "MAP", "ndcg": "nDCG"})))
+        .otherwise(pl.format("{}: {}", "benchmark", "format"))
+    )
+    return scores.with_columns(column=column)
+
+
+def _columns(labelled: pl.DataFrame) -> Sequence[str]:
+    """Columns in reading order: benchmark by benchmark, formats in the order of the literature."""
+    rank = pl.col("format").replace_strict(FORMATS, range(len(FORMATS)), default=len(FORMATS))
+    return (
+        labelled.with_columns(rank=rank)
+        .sort("benchmark", "rank", "task", "metric")["column"]
+        .unique(maintain_order=True)
+        .to_list()
+    )
+
+
+def _mean_and_deviation(value: pl.Expr) -> pl.Expr:
+    mean, deviation = value.mean().round(1), value.std().round(1)
+    return pl.when(value.len() > 1).then(pl.format("{} ± {}", mean, deviation)).otherwise(pl.format("{}", mean))
+
+
+def _in_order(frame: pl.DataFrame, column: str, order: Sequence[str]) -> pl.DataFrame:
+    names = pl.DataFrame({column: order}, schema={column: pl.String})
+    return names.join(frame, on=column, how="inner", maintain_order="left")
+
+
+def _differs_in_loss_only(models: Mapping[str, Any], name: str) -> bool:
+    return any(
+        models[other]["loss"] != models[name]["loss"] and _without_loss(models[other]) == _without_loss(models[name])
+        for other in models
+    )
+
+
+def _without_loss(model: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in model.items() if key not in ("loss", "margin", "temperature")}
+
+
+def _best_accuracy(curve: pl.DataFrame) -> str:
+    """Accuracy of the state that was kept: the one of the least validation loss."""
+    wide = curve.filter(pl.col("metric").str.starts_with("validation_")).pivot("metric", index="step", values="value")
+    kept = wide.sort("validation_loss", "step").row(0, named=True)
+    return f"{100 * kept['validation_accuracy']:.1f}"
