@@ -1,0 +1,71 @@
+"""One finished run of a small demo, for the tests that look at it or plan on top of it."""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+
+SMALL = {
+    "seed": 1,
+    "release": "2026-01-06",
+    "corpus": {"source": "demo", "parts": 1, "buckets": 2, "demo": {"papers": 700, "topics": 8, "shards": 2}},
+    "queries": {"count": 150, "min_references": 5, "holdout": 40},
+    "graphs": {"cocitation": {"signal": "cocitation"}, "citation": {"signal": "citation"}},
+    "embeddings": {
+        "cocitation-dot": {"graph": "cocitation", "dimension": 32, "epochs": 3, "neighbours": {"k": 100}},
+    },
+    "triplets": {
+        "cocite": {"sampler": "neighbours", "embedding": "cocitation-dot", "k_positive": 10, "k_negative": 80},
+        "specter": {"sampler": "citations", "graph": "citation"},
+    },
+    "encoders": {
+        "tiny": {"build": {"layers": 1, "hidden": 32, "heads": 2, "vocabulary": 1000}, "max_length": 48},
+    },
+    "models": {
+        "cocite": {"triplets": "cocite", "encoder": "tiny", "loss": "triplet", "lr": 1.0e-3},
+        "specter": {"triplets": "specter", "encoder": "tiny", "loss": "infonce", "lr": 1.0e-3},
+    },
+    "benchmarks": {"holdout": {"kind": "holdout"}, "scirepeval": {"kind": "scirepeval", "folder": "demo"}},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A working folder in which Snakemake runs the workflow."""
+
+    folder: Path
+
+    def configure(self, config: dict[str, Any], name: str = "config.yaml") -> Path:
+        path = self.folder / name
+        path.write_text(yaml.safe_dump(config))
+        return path
+
+    def snakemake(self, *arguments: str, config: Path | None = None) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")]
+        command += ["--directory", str(self.folder), "--cores", "2", "--resources", "mem_mb=4000"]
+        command += ["--configfile", str(config or self.folder / "config.yaml"), "--replace-workflow-config"]
+        return subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """A working folder with the small configuration and nothing made yet."""
+    fresh = Run(folder=tmp_path)
+    fresh.configure(SMALL)
+    return fresh
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A working folder in which the small configuration ran to its end."""
+    finished = Run(folder=tmp_path_factory.mktemp("finished"))
+    finished.configure(SMALL)
+    result = finished.snakemake("--show-failed-logs", "all")
+    assert result.returncode == 0, result.stdout[-5000:] + result.stderr[-5000:]
+    return finished

@@ -1,0 +1,122 @@
+"""The DAG follows from the configuration: what an edit reruns, and what it leaves alone."""
+
+import copy
+import re
+import time
+
+import pytest
+from tests.workflow.conftest import ROOT, SMALL, Run
+
+STAGES = ["corpus", "graph", "biggraph", "neighbours", "triplets", "encoder", "evaluation", "report"]
+
+
+def edited(**entries):
+    """The small configuration with some keys changed; `models__cocite__loss=…` is models.cocite.loss."""
+    config = copy.deepcopy(SMALL)
+    for path, value in entries.items():
+        *parents, last = path.split("__")
+        entry = config
+        for name in parents:
+            entry = entry[name]
+        entry[last] = value
+    return config
+
+
+def planned(run: Run, config: dict) -> dict[str, list[str]]:
+    """The jobs of a dry run: rule → the outputs it would make."""
+    result = run.snakemake("--dry-run", "all", config=run.configure(config, "edited.yaml"))
+    assert result.returncode == 0, result.stderr
+    jobs: dict[str, list[str]] = {}
+    for rule, output in re.findall(r"^rule (\w+):\n(?:    .*\n)*?    output: (.*)$", result.stdout, re.MULTILINE):
+        jobs.setdefault(rule, []).append(output)
+    return jobs
+
+
+@pytest.mark.end_to_end
+def test_a_second_run_does_nothing_and_is_quick(finished):
+    start = time.monotonic()
+    result = finished.snakemake("all")
+    assert "Nothing to be done" in result.stdout + result.stderr
+    assert time.monotonic() - start < 15
+
+
+@pytest.mark.end_to_end
+def test_another_loss_reruns_the_training_of_that_model_only(finished):
+    jobs = planned(finished, edited(models__cocite__loss="cosent"))
+    assert [output.split(",")[0] for output in jobs["train_encoder"]] == ["results/encoder/cocite/seed-1/model"]
+    assert len(jobs["embed_documents"]) == len(jobs["score_model"]) == 2
+    assert all("cocite" in output for output in jobs["embed_documents"] + jobs["score_model"])
+    reporting = {"provenance", "tabulate", "draw_curves", "draw_map", "write_page", "write_views"}
+    assert set(jobs) == {"train_encoder", "embed_documents", "score_model"} | reporting
+
+
+@pytest.mark.end_to_end
+def test_another_seed_adds_jobs_and_reruns_none(finished):
+    jobs = planned(finished, edited(models__cocite__seeds=[1, 2]))
+    made = jobs["train_encoder"] + jobs["embed_documents"] + jobs["score_model"]
+    assert len(made) == 1 + 2 + 2
+    assert all("cocite/seed-2" in output or "cocite-2" in output for output in made)
+    reporting = {"provenance", "tabulate", "draw_curves", "draw_map", "write_page", "write_views"}
+    assert set(jobs) == {"train_encoder", "embed_documents", "score_model"} | reporting
+
+
+@pytest.mark.end_to_end
+def test_another_pair_of_ks_leaves_the_graph_and_the_other_set_alone(finished):
+    jobs = planned(finished, edited(triplets__cocite__k_negative=90))
+    assert not {"train_graph_embedding", "search_neighbours", "sample_from_citations"} & set(jobs)
+    assert len(jobs["sample_from_neighbours"]) == 1
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_each_stage_is_a_target(run, stage):
+    result = run.snakemake("--dry-run", "--quiet", "--", stage)
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_stage_brings_things_up_to_there_and_no_further(run):
+    result = run.snakemake("--dry-run", "--", "triplets")
+    assert "rule materialise_training:" in result.stdout
+    assert "rule train_encoder:" not in result.stdout
+
+
+def test_a_typo_is_refused_before_any_job(run):
+    config = run.configure(edited(models__cocite__los="triplet"))
+    result = run.snakemake("all", config=config)
+    assert result.returncode != 0
+    assert "key models.cocite.los is not known; did you mean loss?" in result.stdout + result.stderr
+    assert not (run.folder / "results").exists()
+
+
+def test_another_configuration_runs_alone(run):
+    config = edited()
+    del config["models"]["specter"]
+    result = run.snakemake("--dry-run", "all", config=run.configure(config, "alone.yaml"))
+    assert "encoder/cocite/" in result.stdout
+    assert "encoder/specter/" not in result.stdout
+    assert "cocite-infonce" not in result.stdout
+
+
+def test_pathvars_move_results_logs_and_benchmarks(run):
+    moved = {"results": "out/r", "logs": "out/l", "benchmarks": "out/b"}
+    result = run.snakemake("--dry-run", "--printshellcmds", "all", config=run.configure({**SMALL, "pathvars": moved}))
+    assert "out/r/encoder/cocite/seed-1/model" in result.stdout
+    assert "--state out/r/.state/encoder/cocite/seed-1" in result.stdout
+    assert not re.search(r"(?<!out/r)(?<!/)\bresults/\w", result.stdout)
+
+
+def test_the_profile_names_only_rules_and_resources_that_exist():
+    import yaml
+
+    profile = yaml.safe_load((ROOT / "profiles/slurm/config.yaml").read_text())
+    rules = set(re.findall(r"^rule (\w+):", "".join(p.read_text() for p in ROOT.glob("rules/*.smk")), re.MULTILINE))
+    assert set(profile.get("set-resources", {})) <= rules
+    assert profile["executor"] == "slurm"
+    assert (ROOT / "slurm").resolve() == ROOT / "profiles/slurm"
+
+
+def test_every_rule_has_a_log_a_benchmark_an_environment_and_costs():
+    for path in (ROOT / "rules").glob("*.smk"):
+        for rule in re.split(r"^rule ", path.read_text(), flags=re.MULTILINE)[1:]:
+            for directive in ("output", "log", "benchmark", "conda", "threads", "resources", "params", "shell"):
+                assert f"    {directive}:" in rule, (path.name, rule.split(":")[0], directive)
+            assert "version=" in rule

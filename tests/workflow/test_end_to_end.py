@@ -1,0 +1,105 @@
+"""The whole pipeline on a small generated release, from its download to its report."""
+
+import duckdb
+import pytest
+
+from cocite.files import read_json, read_table
+
+pytestmark = pytest.mark.end_to_end
+
+
+HELDOUT = "(SELECT corpusid FROM queries WHERE split = 'holdout')"
+
+
+def query(finished, sql):
+    with duckdb.connect(finished.folder / "results/cocite.duckdb", read_only=True) as database:
+        return database.sql(sql).fetchall()
+
+
+def test_counts_agree_with_the_release(finished):
+    stated = read_json(finished.folder / "results/demo/release/release.json")
+    counts = query(finished, "SELECT (SELECT count(*) FROM papers), count(*) FROM citations")
+    assert counts == [(stated["papers"], stated["citations"])]
+    assert query(finished, "SELECT count(abstract) FROM papers") == [(stated["abstracts"],)]
+
+
+def test_heldout_papers_are_in_no_graph_index_or_triplet(finished):
+    for table, column in [
+        ("cocitations", "paper"),
+        ("cocitations", "other"),
+        ("edges", "source"),
+        ("edges", "target"),
+        ("graph_embeddings", "corpusid"),
+        ("neighbours", "query"),
+        ("neighbours", "neighbour"),
+        ("triplets", "query"),
+        ("triplets", "positive"),
+        ("triplets", "negative"),
+    ]:
+        leaked = (
+            f"SELECT count(*) FROM {table} WHERE {column} IN (SELECT corpusid FROM queries WHERE split = 'holdout')"
+        )
+        assert query(finished, leaked) == [(0,)], (table, column)
+    assert query(finished, "SELECT count(*) FROM queries WHERE split = 'holdout'") == [(40,)]
+
+
+def test_sets_of_triplets_have_one_size(finished):
+    sizes = query(finished, "SELECT triplets, count(*) FROM training_texts GROUP BY ALL ORDER BY ALL")
+    assert [name for name, _ in sizes] == ["cocite", "specter"]
+    assert sizes[0][1] == sizes[1][1] > 100
+
+
+def test_no_query_trains_and_validates(finished):
+    both = "SELECT count(*) FROM training_texts WHERE query IN (SELECT query FROM validation_texts)"
+    assert query(finished, both) == [(0,)]
+
+
+def test_every_model_and_baseline_is_scored_on_every_format(finished):
+    formats = query(finished, "SELECT model, count(DISTINCT format) FROM scores GROUP BY ALL ORDER BY ALL")
+    assert formats == [("bm25", 3), ("cocite", 5), ("random", 5), ("specter", 5), ("untrained_tiny", 5)]
+
+
+def test_scores_are_those_of_documents_that_are_all_there(finished):
+    assert query(finished, "SELECT sum(missing), min(value) >= -100, max(value) <= 100 FROM scores") == [
+        (0, True, True)
+    ]
+
+
+def test_bm25_and_the_models_beat_random_vectors_on_the_holdout(finished):
+    means = dict(
+        query(
+            finished, "SELECT model, avg(value) FROM scores WHERE benchmark = 'holdout' AND metric = 'map' GROUP BY 1"
+        )
+    )
+    assert all(means[model] > means["random"] + 5 for model in ("bm25", "cocite", "specter"))
+
+
+def test_a_model_opens_without_cocite(finished):
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(finished.folder / "results/encoder/cocite/seed-1/model"))
+    assert model.encode(["a title"]).shape == (1, 32)
+
+
+def test_the_report_and_the_provenance_are_there(finished):
+    page = (finished.folder / "results/report/index.html").read_text()
+    assert "untrained_tiny" in page
+    assert "<svg" in page
+    provenance = read_json(finished.folder / "results/provenance.json")
+    assert provenance["release"] == "2026-01-06"
+    assert provenance["configuration"]["models"]["cocite"]["batch_size"] == 32
+
+
+def test_no_key_of_the_server_is_in_a_result_or_log(finished):
+    for path in [*finished.folder.glob("logs/**/*.log"), finished.folder / "results/corpus/manifest.json"]:
+        assert "Signature=" not in path.read_text(), path
+
+
+def test_nothing_is_left_of_resumable_state(finished):
+    assert [path for path in (finished.folder / "results/.state").rglob("*") if path.is_file()] == []
+
+
+def test_the_neighbours_of_a_query_are_ranked_from_one(finished):
+    table = read_table(finished.folder / "results/neighbours/cocitation-dot/neighbours.parquet", "neighbours")
+    ranks = table.group_by("query").aggregate([("rank", "min"), ("rank", "max"), ("rank", "count")]).to_pylist()
+    assert {(row["rank_min"], row["rank_max"], row["rank_count"]) for row in ranks} == {(1, 100, 100)}

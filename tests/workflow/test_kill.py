@@ -1,0 +1,63 @@
+"""A run that is killed ten times and started again each time ends with the same tables as one that was not."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from tests.workflow.conftest import ROOT, SMALL, Run
+
+KILLS = 10
+pytestmark = pytest.mark.long
+
+
+def start(run: Run, log: Path) -> subprocess.Popen:
+    """The run as `make run` starts it, in a process group of its own."""
+    snakemake = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"]
+    snakemake += ["--resources", "mem_mb=4000", "--nolock", "--rerun-incomplete", "--show-failed-logs"]
+    snakemake += ["--configfile", "config.yaml", "--replace-workflow-config", "all"]
+    with log.open("a") as output:
+        return subprocess.Popen(
+            [sys.executable, "-m", "cocite.locked", *snakemake],
+            cwd=run.folder,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,
+        )
+
+
+def finish(run: Run, log: Path) -> float:
+    """Run to the end; return the seconds it took."""
+    began = time.monotonic()
+    assert start(run, log).wait() == 0, log.read_text()[-5000:]
+    return time.monotonic() - began
+
+
+def tables(run: Run) -> dict[str, object]:
+    results = run.folder / "results"
+    return {str(path.relative_to(results)): pq.read_table(path) for path in sorted(results.rglob("*.parquet"))}
+
+
+def test_the_tables_are_the_same_after_ten_kills(tmp_path):
+    whole, killed = Run(folder=tmp_path / "whole"), Run(folder=tmp_path / "killed")
+    for run in (whole, killed):
+        run.folder.mkdir()
+        run.configure(SMALL)
+    duration = finish(whole, tmp_path / "whole.log")
+    moments = np.random.default_rng(int(os.environ.get("COCITE_KILL_SEED", "1"))).uniform(2, duration / 3, KILLS)
+    for moment in moments:
+        process = start(killed, tmp_path / "killed.log")
+        try:
+            process.wait(timeout=float(moment))
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    finish(killed, tmp_path / "killed.log")
+    expected, found = tables(whole), tables(killed)
+    assert found.keys() == expected.keys()
+    assert [name for name in expected if not found[name].equals(expected[name])] == []
