@@ -27,15 +27,27 @@ def report(line: str) -> None:
     sys.stderr.flush()
 
 
+class _Lines:
+    """A stream for tqdm that writes each state of a bar as a line of its own."""
+
+    def write(self, text: str) -> None:
+        if text.strip():
+            report(text.strip())
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
 def _style(of: str, unit: str, total: int | None) -> dict[str, object]:
     terminal = sys.stderr.isatty()
+    seconds = 0.5 if terminal else SECONDS_BETWEEN_LOG_LINES
     return {
         "desc": of,
         "unit": unit,
         "total": total,
-        "unit_scale": unit in ("B", "edges"),
-        "mininterval": 0.5 if terminal else SECONDS_BETWEEN_LOG_LINES,
-        "maxinterval": 10.0 if terminal else SECONDS_BETWEEN_LOG_LINES,
-        "ascii": not terminal,
-        "leave": True,
+        "unit_scale": unit == "B",
+        "mininterval": seconds,
+        "maxinterval": max(seconds, 10.0),
+        "file": sys.stderr if terminal else _Lines(),
+        "bar_format": None if terminal else "{desc}: {n_fmt}/{total_fmt} {unit}, {rate_fmt}, {remaining} left",
     }

@@ -28,7 +28,7 @@ def embed_documents(model: Path, documents: Path, output: Path, *, threads: int,
     separator, length = separator_of(encoder.tokenizer), encoder.max_seq_length
 
     def embedded() -> Iterator[pa.RecordBatch]:
-        with progress_bar(of="Embedding", unit=" documents", total=total) as bar:
+        with progress_bar(of="Embedding", unit="documents", total=total) as bar:
             for batch in table.to_batches(columns=["document", "title", "abstract"], batch_size=chunk):
                 rows = batch.to_pylist()
                 texts = {row["document"]: joined_text(row["title"], row["abstract"], separator) for row in rows}

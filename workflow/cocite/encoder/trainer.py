@@ -104,7 +104,7 @@ class Schedule(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Open the bar where the training stands."""
-        self.bar = progress_bar(of="Training", unit=" steps", total=state.max_steps, initial=state.global_step)
+        self.bar = progress_bar(of="Training", unit="steps", total=state.max_steps, initial=state.global_step)
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
         """Set what is to be done after this step."""
