@@ -18,11 +18,6 @@ from cocite.consistency import Configuration, check_consistency
 from cocite.errors import InputError
 
 SCHEMA_FILE = Path(__file__).parents[1] / "schemas" / "config.schema.yaml"
-DATASETS = ("papers", "abstracts", "citations")
-
-BASELINES = ("bm25", "random")
-
-Configuration = dict[str, Any]
 
 
 def load_schema() -> dict[str, Any]:
