@@ -183,7 +183,7 @@ rule select_queries:
         "<benchmarks>/corpus/select.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 2
+    threads: 1
     resources:
         mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=lambda wildcards, attempt: 120 * attempt,

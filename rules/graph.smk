@@ -12,7 +12,7 @@ rule count_cocitations:
         graph=named("graphs", signal="cocitation"),
     conda:
         "../envs/pipeline.yaml"
-    threads: 2
+    threads: 1
     resources:
         mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=lambda wildcards, attempt: 60 * attempt,
@@ -47,7 +47,7 @@ rule merge_cocitations:
         graph=named("graphs", signal="cocitation"),
     conda:
         "../envs/pipeline.yaml"
-    threads: 2
+    threads: 1
     resources:
         mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=lambda wildcards, attempt: 60 * attempt,
@@ -108,7 +108,7 @@ rule citation_edges:
         graph=named("graphs", signal="citation"),
     conda:
         "../envs/pipeline.yaml"
-    threads: 2
+    threads: 1
     resources:
         mem_mb=lambda wildcards, attempt: 2000 * attempt,
         runtime=lambda wildcards, attempt: 60 * attempt,
