@@ -15,7 +15,7 @@ from cocite.encoder.texts import joined_text, separator_of, tokenise
 from cocite.files import scan_table, vector_column, write_table
 from cocite.progress import progress_bar, report
 
-CHUNK = 8192
+CHUNK = 2048
 """Documents that are in memory at once."""
 
 
