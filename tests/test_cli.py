@@ -1,0 +1,43 @@
+"""The command line is quick to answer, and says what is wrong in one message."""
+
+import subprocess
+import sys
+
+HEAVY = ["torch", "transformers", "sentence_transformers", "polars", "pyarrow", "duckdb", "faiss", "sklearn", "numpy"]
+
+
+def cocite(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from cocite.cli import main; main()", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_help_loads_nothing_heavy():
+    code = f"import sys, cocite.cli; print([name for name in {HEAVY} if name in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
+
+
+def test_help_names_every_stage_in_the_order_of_the_corridor():
+    text = cocite("--help").stdout
+    stages = ["corpus", "graph", "biggraph", "neighbours", "triplets", "encoder", "evaluation", "report"]
+    places = [text.index(f" {stage} ") for stage in stages]
+    assert places == sorted(places)
+
+
+def test_bad_input_is_one_message_without_a_traceback(tmp_path):
+    cocitations = tmp_path / "cocitations.parquet"
+    arguments = ["--cocitations", str(cocitations), "--min-count", "1", "--output", str(tmp_path / "edges.parquet")]
+    result = cocite("graph", "cocitation-edges", *arguments)
+    assert result.returncode == 1
+    assert result.stderr == f"Error: {cocitations} does not exist.\n"
+
+
+def test_settings_that_are_not_json_are_told_where(tmp_path):
+    arguments = ["triplets", "sample-citations", "x.parquet", "--edges", "e", "--queries", "q", "--seed", "1"]
+    arguments += ["--output", "o", "--omissions", "m", "--written-settings", "w", "--settings", "{per_query: 5}"]
+    result = cocite(*arguments)
+    assert result.returncode == 1
+    assert result.stderr.startswith("Error: --settings: not JSON")
