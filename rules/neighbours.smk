@@ -12,7 +12,7 @@ rule search_neighbours:
         "<benchmarks>/neighbours/{embedding}/search.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 2
+    threads: 1
     resources:
         mem_mb=megabytes(6, least=1000),
         runtime=240,

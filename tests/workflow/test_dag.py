@@ -109,7 +109,7 @@ def test_the_profile_names_only_rules_and_resources_that_exist():
 
     profile = yaml.safe_load((ROOT / "profiles/slurm/config.yaml").read_text())
     rules = set(re.findall(r"^rule (\w+):", "".join(p.read_text() for p in ROOT.glob("rules/*.smk")), re.MULTILINE))
-    assert set(profile.get("set-resources", {})) <= rules
+    assert set(profile.get("set-resources", {})) | set(profile["set-threads"]) <= rules
     assert profile["executor"] == "slurm"
     assert (ROOT / "slurm").resolve() == ROOT / "profiles/slurm"
 
