@@ -80,11 +80,11 @@ rule train_encoder:
         "../envs/pipeline.yaml"
     threads: lookup(within=config, dpath="models/{model}/threads")
     resources:
-        mem_mb=lambda wildcards, attempt: 1900 * attempt,
+        mem_mb=lambda wildcards, attempt: config["models"][wildcards.model]["memory_mb"] * attempt,
         runtime=lambda wildcards, attempt: 1440 * attempt,
     params:
         version=1,
-        settings=settings("models", "model", "triplets", "encoder", "seeds", "threads"),
+        settings=settings("models", "model", "triplets", "encoder", "seeds", "threads", "memory_mb"),
         run_seed=config["seed"],
         state=state("encoder/{model}/seed-{seed}"),
     shell:
