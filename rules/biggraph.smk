@@ -14,10 +14,10 @@ rule split_edges:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        mem_mb=megabytes(40, least=1000),
+        mem_mb=lambda wildcards, attempt: 1500 * attempt,
         runtime=60,
     params:
-        version=1,
+        version=2,
         direction=lambda wildcards: "directed" if is_directed(wildcards) else "undirected",
         holdout=lookup(within=config, dpath="embeddings/{embedding}/holdout"),
         seed=config["seed"],
@@ -27,6 +27,8 @@ rule split_edges:
             --{params.direction} \
             --holdout {params.holdout} \
             --seed {params.seed} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
             --training {output.training:q} \
             --holdout-edges {output.holdout:q} \
             >> {log:q} 2>&1
@@ -47,7 +49,7 @@ rule import_edges:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        mem_mb=megabytes(60, least=1000),
+        mem_mb=megabytes(1000, training=60, holdout=60),
         runtime=240,
     params:
         version=1,
@@ -65,7 +67,7 @@ rule import_edges:
 
 rule train_graph_embedding:
     input:
-        "<results>/biggraph/{embedding}/imported",
+        imported="<results>/biggraph/{embedding}/imported",
     output:
         vectors="<results>/biggraph/{embedding}/graph_embeddings.parquet",
         scores="<results>/biggraph/{embedding}/graph_scores.parquet",
@@ -79,7 +81,7 @@ rule train_graph_embedding:
         "../envs/pipeline.yaml"
     threads: lookup(within=config, dpath="embeddings/{embedding}/workers")
     resources:
-        mem_mb=megabytes(20, least=1500),
+        mem_mb=megabytes(1500, imported=20),
         runtime=lambda wildcards, attempt: 1440 * attempt,
     params:
         version=1,
@@ -88,7 +90,7 @@ rule train_graph_embedding:
         state=state("biggraph/{embedding}"),
     shell:
         """
-        cocite biggraph train {input:q} \
+        cocite biggraph train {input.imported:q} \
             --settings {params.settings:q} \
             --seed {params.seed} \
             --state {params.state:q} \

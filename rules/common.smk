@@ -8,6 +8,7 @@ from pathlib import Path
 # Jobs call `cocite`; a run started as .venv/bin/snakemake finds it beside its own Python.
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
 
+RESULTS = config.get("pathvars", {}).get("results", "results")
 DATASETS = ["papers", "abstracts", "citations"]
 BUCKETS = range(config["corpus"]["buckets"])
 PARTS = range(config["corpus"]["parts"])
@@ -77,7 +78,26 @@ def settings(section, wildcard, *without):
 
 def state(folder):
     """A folder that Snakemake does not know and never wipes, for what a killed step goes on from."""
-    return f"{config.get('pathvars', {}).get('results', 'results')}/.state/{folder}"
+    return f"{RESULTS}/.state/{folder}"
+
+
+def surplus_files():
+    """What a run with more buckets or parts has left: tables are read by the folder, and would hold its rows twice."""
+    numbered = {
+        "corpus/papers/*.parquet": BUCKETS,
+        "corpus/citations/*.parquet": BUCKETS,
+        "graph/*/cocitations/*.parquet": BUCKETS,
+        "graph/*/edges/*.parquet": BUCKETS,
+        "corpus/omissions/merge-*.parquet": BUCKETS,
+        "corpus/omissions/ingest-*.parquet": PARTS,
+    }
+    files = [(file, numbers) for pattern, numbers in numbered.items() for file in Path(RESULTS).glob(pattern)]
+    return [file for file, numbers in files if file.stem.rpartition("-")[2] not in map(str, numbers)]
+
+
+onstart:
+    for file in surplus_files():
+        file.unlink()
 
 
 def folder_of(inputs):
@@ -89,13 +109,21 @@ def folder_of(inputs):
     return folder
 
 
-def megabytes(of_input, least):
-    """Memory of a job, MB: so many times its input, at least this much, and more with each attempt."""
+def megabytes(least, **of_inputs):
+    """Memory of a job, MB: so many times each of these inputs, at least this much, and more with each attempt."""
 
     def memory(wildcards, input, attempt):
-        return int(max(least, of_input * input.size_mb) * attempt)
+        needed = sum(factor * size_mb(input[name]) for name, factor in of_inputs.items())
+        return int(max(least, needed) * attempt)
 
     return memory
+
+
+def size_mb(paths):
+    """Size of a file or of several, MB. Snakemake takes a folder for an empty file; here its files count."""
+    found = [Path(path) for path in ([paths] if isinstance(paths, str) else paths)]
+    inside = [file for path in found for file in path.rglob("*")]
+    return sum(path.stat().st_size for path in [*found, *inside]) / 1e6
 
 
 def is_directed(wildcards):
@@ -126,11 +154,25 @@ def benchmark_folder(wildcards):
     return "<results>/demo/benchmark" if folder == "demo" else folder
 
 
+def given_shards(dataset):
+    """The shards of a dataset in the folder that the configuration names, by name; other sources are downloaded."""
+    if config["corpus"]["source"] != "directory":
+        return []
+    return sorted(map(str, Path(config["corpus"]["path"], dataset).glob("*.gz")))
+
+
 def raw_shards(wildcards):
-    """Where the shards that a job ingests lie: downloaded, or in the folder that the configuration names."""
+    """What a job ingests: the folder of what it downloaded, or its share of the shards that were given."""
+    if config["corpus"]["source"] == "directory":
+        return given_shards(wildcards.dataset)[int(wildcards.part) :: len(PARTS)]
+    return f"<results>/corpus/raw/{wildcards.dataset}/{wildcards.part}"
+
+
+def folder_of_shards(wildcards, input):
+    """The folder that holds what a job ingests."""
     if config["corpus"]["source"] == "directory":
         return f"{config['corpus']['path']}/{wildcards.dataset}"
-    return f"<results>/corpus/raw/{wildcards.dataset}/{wildcards.part}"
+    return input.shards
 
 
 def served_release(wildcards):

@@ -1,6 +1,7 @@
 rule list_shards:
     input:
         served=served_release,
+        given=[shard for dataset in DATASETS for shard in given_shards(dataset)],
     output:
         "<results>/corpus/manifest.json",
     log:
@@ -83,6 +84,7 @@ rule ingest:
         runtime=lambda wildcards, attempt: 240 * attempt,
     params:
         version=1,
+        shards=folder_of_shards,
         parts=len(PARTS),
         buckets=len(BUCKETS),
         malformed=config["corpus"]["malformed"],
@@ -90,7 +92,7 @@ rule ingest:
         """
         cocite corpus ingest {wildcards.dataset} \
             --manifest {input.manifest:q} \
-            --shards {input.shards:q} \
+            --shards {params.shards:q} \
             --part {wildcards.part} \
             --parts {params.parts} \
             --buckets {params.buckets} \
@@ -174,6 +176,7 @@ rule select_queries:
     input:
         papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
         citations=buckets("<results>/corpus/citations/{bucket}.parquet"),
+        ids=config["queries"]["path"] if config["queries"]["from"] == "file" else [],
     output:
         queries="<results>/corpus/queries.parquet",
         omissions="<results>/corpus/omissions/select.parquet",

@@ -14,7 +14,7 @@ rule search_neighbours:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        mem_mb=megabytes(6, least=1000),
+        mem_mb=megabytes(1000, vectors=6, papers=0.2),
         runtime=240,
     params:
         version=1,

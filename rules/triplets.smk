@@ -20,7 +20,7 @@ rule sample_from_neighbours:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        mem_mb=megabytes(8, least=1000),
+        mem_mb=megabytes(1000, neighbours=8, papers=0.2),
         runtime=60,
     params:
         version=1,
@@ -61,10 +61,10 @@ rule sample_from_citations:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        mem_mb=megabytes(16, least=1000),
+        mem_mb=megabytes(1000, edges=3, papers=0.2),
         runtime=60,
     params:
-        version=1,
+        version=2,
         edges=folder_of("edges"),
         settings=settings("triplets", "triplets", "sampler", "graph", "group"),
         seed=config["seed"],
@@ -99,7 +99,7 @@ rule materialise_training:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        mem_mb=megabytes(8, least=1000),
+        mem_mb=megabytes(1000, triplets=500, papers=0.2),
         runtime=60,
     params:
         version=1,
@@ -133,7 +133,7 @@ rule materialise_validation:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        mem_mb=megabytes(8, least=1000),
+        mem_mb=megabytes(1000, group=500, papers=0.2),
         runtime=60,
     params:
         version=1,

@@ -67,6 +67,14 @@ def test_the_default_configuration_is_complete_with_defaults(written):
         ("queries.holdout", 0, "key benchmarks.holdout needs held-out papers"),
         ("queries.from", "file", "key queries.path is missing"),
         ("release", "newest", "key release"),
+        ("release", "latest", "key release is latest, which only the source s2 can tell"),
+        ("release", "2026-02-30", "key release is 2026-02-30, which is no date"),
+        ("triplets.omissions", {"sampler": "citations", "graph": "citation"}, "the folder of that name is taken"),
+        (
+            "embeddings.citation-dot",
+            {"graph": "citation", "batch_negatives": 0, "uniform_negatives": 0},
+            "key embeddings.citation-dot: batch_negatives and uniform_negatives are both 0",
+        ),
         ("benchmarks.scirepeval.folder", "/not/there", "the folder /not/there does not exist"),
     ],
 )
@@ -109,6 +117,19 @@ def test_a_release_that_lacks_a_dataset_is_refused(written, release):
 def test_another_release_than_the_folder_holds_is_refused(written, release):
     written["corpus"] = {"source": "directory", "path": str(release)}
     assert "holds the release 2026-01-06" in refused(written, "release", "2026-02-02")
+
+
+@pytest.mark.parametrize("content", [b"[]", b"{", b'{"release_id": "\xff"}'])
+def test_a_release_json_that_is_no_object_is_named(written, release, content):
+    (release / "release.json").write_bytes(content)
+    assert "release.json" in refused(written, "corpus", {"source": "directory", "path": str(release)})
+
+
+def test_a_release_json_without_counts_says_nothing_about_k(written, release):
+    (release / "release.json").write_text(json.dumps({"papers": None, "citations": "many"}))
+    written["corpus"] = {"source": "directory", "path": str(release)}
+    del written["benchmarks"]["scirepeval"]
+    assert resolve(written)["embeddings"]["citation-dot"]["neighbours"]["k"] == 400
 
 
 def test_k_beyond_all_papers_of_a_folder_is_refused(written, release):

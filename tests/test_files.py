@@ -116,3 +116,23 @@ def test_a_folder_that_fails_halfway_is_not_there(tmp_path):
     with pytest.raises(RuntimeError):
         fail()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path):
+    (tmp_path / ".e.parquet.1234.tmp").write_text("half a file")
+    (tmp_path / ".f.parquet.1234.tmp").write_text("half another")
+    files.write_table(tmp_path / "e.parquet", "edges", edges((1, 2, 0.5)))
+    assert {path.name for path in tmp_path.iterdir()} == {"e.parquet", ".f.parquet.1234.tmp"}
+
+
+def test_a_full_disk_is_told_with_a_folder_that_stays(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files.pq.ParquetWriter, "write_table", full)
+    with (
+        pytest.raises(InputError, match=rf"disk is full: {tmp_path} has"),
+        files.atomic_path(tmp_path / "folder") as folder,
+    ):
+        files.write_table(folder / "e.parquet", "edges", edges((1, 2, 0.5)))
+    assert list(tmp_path.iterdir()) == []

@@ -15,6 +15,8 @@ from cocite.files import write_table
 
 Pair = tuple[int, int]
 
+COST = {"memory_mb": 500, "threads": 1}
+
 SETTINGS = {
     "comparator": "dot",
     "dimension": 16,
@@ -56,7 +58,7 @@ def lines_of(path: Path) -> list[Pair]:
 def make_imported(folder: Path, pairs: Sequence[Pair], share: float) -> Path:
     training, holdout = folder / "training.tsv", folder / "holdout.tsv"
     edges = [write_edges(folder / "edges.parquet", pairs)]
-    split_edges(edges, directed=False, share=share, seed=1, training=training, holdout=holdout)
+    split_edges(edges, directed=False, share=share, seed=1, training=training, holdout=holdout, **COST)
     import_edges(training=training, holdout=holdout, seed=1, output=folder / "imported")
     return folder / "imported"
 

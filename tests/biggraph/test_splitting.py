@@ -24,7 +24,16 @@ def split(tmp_path: Path, graphs: SimpleNamespace) -> Split:
     def made(*shards: list[Pair], directed: bool, share: float = 0.3, seed: int = 1) -> list[list[Pair]]:
         edges = [graphs.write(tmp_path / f"{at}.parquet", pairs) for at, pairs in enumerate(shards)]
         files = tmp_path / "training.tsv", tmp_path / "holdout.tsv"
-        split_edges(edges, directed=directed, share=share, seed=seed, training=files[0], holdout=files[1])
+        split_edges(
+            edges,
+            directed=directed,
+            share=share,
+            seed=seed,
+            memory_mb=500,
+            threads=2,
+            training=files[0],
+            holdout=files[1],
+        )
         return [graphs.read(file) for file in files]
 
     return made
@@ -61,12 +70,11 @@ def test_the_share_of_pairs_is_held_out(split: Split, graphs: SimpleNamespace) -
     assert abs(len(holdout) - 2000) < 4 * 44
 
 
-def test_buckets_do_not_change_the_split_but_the_seed_does(split: Split, graphs: SimpleNamespace) -> None:
+def test_buckets_change_no_line_and_no_order_but_the_seed_does(split: Split, graphs: SimpleNamespace) -> None:
     pairs = sorted(graphs.random(60, 400))
     one = split(pairs, directed=False)
     assert split(pairs[:150], pairs[150:], directed=False) == one
-    shuffled = split(pairs[::2], pairs[1::2], directed=False)
-    assert [sorted(side) for side in shuffled] == [sorted(side) for side in one]
+    assert split(pairs[1::2], pairs[::2], directed=False) == one
     assert set(split(pairs, directed=False, seed=2)[1]) != set(one[1])
 
 

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from cocite.biggraph.checkpoints import TrainingState
 from cocite.biggraph.commands import train
 from cocite.biggraph.configuration import GraphEmbeddingSettings
+from cocite.biggraph.training import train_graph_embedding
 from cocite.errors import InputError
 from cocite.files import read_table
 from cocite.settings import settings_as_dict
@@ -99,3 +101,10 @@ def test_state_whose_removal_was_killed_is_not_gone_on_from(tmp_path: Path, monk
 def test_settings_without_negatives_are_refused(settings: Settings) -> None:
     with pytest.raises(InputError, match="both 0"):
         settings(batch_negatives=0, uniform_negatives=0)
+
+
+def test_more_chunks_than_edges_are_refused(tmp_path: Path, graphs: SimpleNamespace, settings: Settings) -> None:
+    graphs.imported(tmp_path, graphs.random(20, 40), 0.2)
+    with pytest.raises(InputError, match=r"chunks is 81, but there are \d\d edges to train on"):
+        train_graph_embedding(tmp_path / "imported", settings(chunks=81), seed=1, state=tmp_path / "state")
+    assert not (tmp_path / "state").exists()

@@ -143,7 +143,12 @@ GOOD = {"corpusid": 1, "abstract": "text"}
         (b'{"corpusid": [7], "abstract": "text"}', "not a whole number"),
         (b'{"corpusid": 2, "abstract": "\xff"}', "is not UTF-8"),
         (b'{"corpusid": 2, "abstract": "\\ud800"}', "is not valid Unicode"),
-        (b'{"corpusid": 99999999999999999999, "abstract": "text"}', "not a whole number of 64 bits"),
+        (b'{"corpusid": 99999999999999999999, "abstract": "text"}', "not a whole number from 0 to 2⁶³ − 1"),
+        (b'{"corpusid": 9223372036854775808, "abstract": "text"}', "not a whole number from 0"),
+        (b'{"corpusid": -3, "abstract": "text"}', "corpusid is -3, not a whole number from 0"),
+        (b'{"corpusid": 12.7, "abstract": "text"}', "corpusid is 12.7, not a whole number"),
+        (b'{"corpusid": "1e3", "abstract": "text"}', 'corpusid is "1e3", not a whole number'),
+        (b'{"corpusid": true, "abstract": "text"}', "corpusid is true, not a whole number"),
     ],
 )
 def test_an_unusable_line_is_named_by_file_number_and_fault(run, shard, line, reason):

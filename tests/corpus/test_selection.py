@@ -153,9 +153,16 @@ def test_the_ids_of_a_file_are_the_queries_if_they_have_text(run, pairs, tmp_pat
 
 
 def test_a_line_of_the_file_that_is_no_id_is_named(run, tmp_path):
-    (tmp_path / "ids.txt").write_text("1\n2x\n")
-    with pytest.raises(InputError, match=r"ids\.txt, line 2: '2x' is not a corpus id"):
-        run(from_="file", path=str(tmp_path / "ids.txt"))
+    for wrong in (b"2x", b"-2", b"9223372036854775808", b"\xff"):
+        (tmp_path / "ids.txt").write_bytes(b"1\n" + wrong + b"\n")
+        with pytest.raises(InputError, match=r"ids\.txt, line 2: .* is not a corpus id"):
+            run(from_="file", path=str(tmp_path / "ids.txt"))
+
+
+def test_a_mark_before_the_first_id_of_the_file_is_no_part_of_it(run, tmp_path):
+    (tmp_path / "ids.txt").write_text("\ufeff2\n", encoding="utf-8")
+    splits, _ = run(from_="file", path=str(tmp_path / "ids.txt"))
+    assert splits["train"] == {2}
 
 
 def test_no_query_at_all_is_an_error(run, tmp_path):

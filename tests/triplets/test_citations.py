@@ -35,7 +35,9 @@ def sample(folder, asked, *, pool=None, per_query=5, easy=3, seed=1):
 def test_positives_are_cited_and_hard_negatives_are_two_citations_away(tmp_path_factory, citations, asked):
     folder = write_edges(tmp_path_factory.mktemp("edges"), citations)
     cites = {paper: {cited for citing, cited in citations if citing == paper} for paper in range(1, 15)}
-    for row in sample(folder, asked).triplets.iter_rows(named=True):
+    triplets = sample(folder, asked).triplets
+    assert not triplets.select("query", "negative").is_duplicated().any()
+    for row in triplets.iter_rows(named=True):
         query, positive, negative = row["query"], row["positive"], row["negative"]
         assert positive in cites[query]
         assert negative not in cites[query] | {query}

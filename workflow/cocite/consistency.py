@@ -5,6 +5,7 @@ Each check takes the configuration with its defaults and raises `InputError`, on
 
 import json
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from cocite.errors import InputError
 
 DATASETS = ("papers", "abstracts", "citations")
 BASELINES = ("bm25", "random")
+OMISSIONS = "omissions"
+NAMED_FOLDERS = ("graphs", "embeddings", "triplets", "models", "benchmarks")
 
 Configuration = dict[str, Any]
 
@@ -20,6 +23,18 @@ def check_consistency(config: Configuration) -> None:
     """Raise `InputError` at the first thing that does not fit together."""
     for check in CHECKS:
         check(config)
+
+
+def _check_release(config: Configuration) -> None:
+    release = config["release"]
+    if release == "latest":
+        if config["corpus"]["source"] != "s2":
+            raise InputError("Configuration key release is latest, which only the source s2 can tell; name a date.")
+        return
+    try:
+        date.fromisoformat(release)
+    except ValueError:
+        raise InputError(f"Configuration key release is {release}, which is no date of the calendar.") from None
 
 
 def _check_corpus(config: Configuration) -> None:
@@ -124,24 +139,46 @@ def _largest_index(config: Configuration) -> int | None:
     """Upper bound of the papers that can have an edge, where the release says enough to tell."""
     corpus = config["corpus"]
     if corpus["source"] == "demo":
-        papers: int = corpus["demo"]["papers"]
-        return papers
+        return int(corpus["demo"]["papers"])
     if corpus["source"] == "directory":
         stated = _stated(Path(corpus["path"]))
-        if "papers" in stated and "citations" in stated:
-            return int(stated["papers"]) + int(stated["citations"])
+        papers, citations = stated.get("papers"), stated.get("citations")
+        if isinstance(papers, int) and isinstance(citations, int):
+            return papers + citations
     return None
 
 
 def _stated(folder: Path) -> dict[str, Any]:
     """What the release says of itself in release.json, if it has one."""
+    file = folder / "release.json"
     try:
-        stated: dict[str, Any] = json.loads((folder / "release.json").read_text(encoding="utf-8"))
+        stated = json.loads(file.read_bytes())
     except FileNotFoundError:
         return {}
     except json.JSONDecodeError as error:
-        raise InputError(f"{folder / 'release.json'}, line {error.lineno}: not JSON ({error.msg}).") from None
+        raise InputError(f"{file}, line {error.lineno}: not JSON ({error.msg}).") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{file}: not UTF-8.") from None
+    if not isinstance(stated, dict):
+        raise InputError(f'{file}: must be a JSON object, such as {{"release_id": "2026-01-06"}}.')
     return stated
+
+
+def _check_folders(config: Configuration) -> None:
+    for section in NAMED_FOLDERS:
+        if OMISSIONS in config[section]:
+            raise InputError(
+                f"Configuration key {section}.{OMISSIONS}: the folder of that name is taken; give it another."
+            )
+
+
+def _check_embeddings(config: Configuration) -> None:
+    for name, entry in config["embeddings"].items():
+        if entry["batch_negatives"] + entry["uniform_negatives"] == 0:
+            raise InputError(
+                f"Configuration key embeddings.{name}: batch_negatives and uniform_negatives are both 0; "
+                "one must be more."
+            )
 
 
 def _check_models(config: Configuration) -> None:
@@ -187,12 +224,15 @@ def _check_benchmarks(config: Configuration) -> None:
 
 
 CHECKS = (
+    _check_release,
     _check_corpus,
     _check_queries,
     _check_names,
     _check_triplets,
+    _check_embeddings,
     _check_neighbours,
     _check_encoders,
     _check_models,
+    _check_folders,
     _check_benchmarks,
 )

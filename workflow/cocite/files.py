@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from cocite.errors import InputError
+from cocite.space import TEMPORARY, explain_full_disk
 from cocite.tables import TABLES, VECTOR, Table, empty_schema
 
 COMPRESSION = "zstd"
@@ -27,12 +29,18 @@ ROWS_IN_MEMORY = 100_000
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary name beside `path` (a file, or a folder that the caller makes); rename it at the end."""
+    """Yield a temporary name beside `path` (a file, or a folder that the caller makes); rename it at the end.
+
+    What a killed process has left of `path` is removed first. Raises `InputError` where the disk is full.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    for left in path.parent.glob(f".{escape(path.name)}.*{TEMPORARY}"):
+        _remove(left)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
     try:
-        yield temporary
-        _replace(temporary, path)
+        with explain_full_disk(path.parent):
+            yield temporary
+            _replace(temporary, path)
     finally:
         _remove(temporary)
 

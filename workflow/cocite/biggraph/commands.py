@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cocite.options import Omissions, Output, Seed, Settings, State
+from cocite.options import MemoryMb, Omissions, Output, Seed, Settings, State, Threads
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -25,13 +25,24 @@ def split(
     directed: Annotated[bool, typer.Option("--directed/--undirected", help="An undirected pair is written both ways.")],
     holdout: Annotated[float, typer.Option(help="Share of the pairs kept from training.")],
     seed: Seed,
+    memory_mb: MemoryMb,
+    threads: Threads,
     training: Training,
     holdout_edges: HoldoutEdges,
 ) -> None:
     """Split the edges of a graph into those to train on and those to measure link prediction on."""
     from cocite.biggraph.splitting import split_edges
 
-    split_edges(edges, directed=directed, share=holdout, seed=seed, training=training, holdout=holdout_edges)
+    split_edges(
+        edges,
+        directed=directed,
+        share=holdout,
+        seed=seed,
+        memory_mb=memory_mb,
+        threads=threads,
+        training=training,
+        holdout=holdout_edges,
+    )
 
 
 @app.command("import")

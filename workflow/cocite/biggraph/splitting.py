@@ -6,8 +6,9 @@ each side mirrored: were the mirrored edges split one by one, the mirror of near
 trained on, which alone lifts a graph without any structure from an AUC of .5 to one of .97. For the same reason two
 papers that cite each other stay on one side.
 
-Whether a pair is held out hangs on a hash of the seed and the pair alone. So the edges stream through in batches, the
-number of buckets changes nothing, and all embeddings of a graph are measured on the same edges.
+Whether a pair is held out hangs on a hash of the seed and the pair alone, so all embeddings of a graph are measured on
+the same edges. The lines are sorted over all buckets: training goes through the edges in their order, and the number of
+buckets must not change what it learns.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,29 +18,40 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as csv
+from duckdb import DuckDBPyConnection
 from numpy.typing import NDArray
 
+from cocite.database import connect
 from cocite.errors import InputError
 from cocite.files import atomic_path, scan_table
 from cocite.progress import report
 from cocite.randomness import priorities
 
+BATCH_ROWS = 100_000
 LINE = pa.schema([("source", pa.int64()), ("target", pa.int64())])
 
 Papers = NDArray[np.int64]
 
 
 def split_edges(
-    edges: Sequence[Path], *, directed: bool, share: float, seed: int, training: Path, holdout: Path
+    edges: Sequence[Path],
+    *,
+    directed: bool,
+    share: float,
+    seed: int,
+    memory_mb: int,
+    threads: int,
+    training: Path,
+    holdout: Path,
 ) -> tuple[int, int]:
     """Write the two files; return their numbers of lines.
 
     `share` is the expected share of the pairs held out. Raises `InputError` if either file would be empty.
     """
     lines = np.zeros(2, dtype=np.int64)
-    with ExitStack() as stack:
+    with ExitStack() as stack, connect(memory_mb=memory_mb, threads=threads, spill_to=training.parent) as db:
         writers = [stack.enter_context(_tsv_writer(stack, path)) for path in (training, holdout)]
-        for source, target in _batches(edges):
+        for source, target in _sorted(edges, db):
             chosen = held_out(source, target, share=share, seed=seed)
             for side, rows in enumerate((~chosen, chosen)):
                 ends = (source[rows], target[rows]) if directed else mirrored(source[rows], target[rows])
@@ -66,8 +78,11 @@ def _tsv_writer(stack: ExitStack, path: Path) -> csv.CSVWriter:
     return csv.CSVWriter(temporary, LINE, write_options=csv.WriteOptions(include_header=False, delimiter="\t"))
 
 
-def _batches(edges: Sequence[Path]) -> Iterator[tuple[Papers, Papers]]:
-    for batch in scan_table(edges, "edges").to_batches(columns=["source", "target"]):
+def _sorted(edges: Sequence[Path], db: DuckDBPyConnection) -> Iterator[tuple[Papers, Papers]]:
+    """The edges of all buckets in one order, in batches of sources and targets."""
+    db.register("edges", scan_table(edges, "edges"))
+    rows = db.sql("SELECT source, target FROM edges ORDER BY source, target")
+    for batch in rows.to_arrow_reader(BATCH_ROWS):
         yield batch.column("source").to_numpy(), batch.column("target").to_numpy()
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import h5py
 import torch
 from torchbiggraph.config import ConfigSchema
 from torchbiggraph.edgelist import EdgeList
@@ -24,7 +25,7 @@ from torchbiggraph.train import Trainer, train_and_report_stats
 from torchbiggraph.util import DummyOptimizer
 
 from cocite.biggraph.checkpoints import TrainingState, fingerprint
-from cocite.biggraph.configuration import GraphEmbeddingSettings, biggraph_configuration
+from cocite.biggraph.configuration import TRAINING, GraphEmbeddingSettings, biggraph_configuration
 from cocite.biggraph.link_prediction import HeldOut, load_held_out, measure
 from cocite.errors import InputError
 from cocite.progress import report
@@ -42,6 +43,7 @@ class Trained:
 
 def train_graph_embedding(imported: Path, settings: GraphEmbeddingSettings, *, seed: int, state: Path) -> Trained:
     """Train to the end, from the checkpoint in `state` if it belongs to the same settings, seed and edges."""
+    _check_chunks(imported, settings.chunks)
     kept = TrainingState(state)
     done = kept.open({**settings_as_dict(settings), "seed": seed, "edges": fingerprint(imported)})
     iterations = settings.epochs * settings.chunks
@@ -55,6 +57,15 @@ def train_graph_embedding(imported: Path, settings: GraphEmbeddingSettings, *, s
             f"{state}: holds {kept.version()} iterations of {iterations}; remove the folder and run again."
         )
     return Trained(checkpoint=kept.embeddings(), scores=kept.scores(settings.epochs))
+
+
+def _check_chunks(imported: Path, chunks: int) -> None:
+    with h5py.File(imported / TRAINING / "edges_0_0.h5") as file:
+        edges = len(file["lhs"])
+    if chunks > edges:
+        raise InputError(
+            f"--settings: chunks is {chunks}, but there are {edges} edges to train on; a chunk needs one at least."
+        )
 
 
 def _train(imported: Path, settings: GraphEmbeddingSettings, *, seed: int, kept: TrainingState, done: int) -> None:

@@ -16,10 +16,10 @@ from tqdm import tqdm
 from cocite.corpus import client
 from cocite.corpus.manifest import Shard
 from cocite.corpus.remote import RemoteDataset
-from cocite.corpus.space import explain_full_disk
 from cocite.errors import InputError
 from cocite.files import atomic_path
 from cocite.progress import progress_bar, report
+from cocite.space import explain_full_disk
 
 BLOCK = 1 << 20
 FRUITLESS_ATTEMPTS = 6

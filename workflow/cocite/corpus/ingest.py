@@ -19,7 +19,6 @@ from cocite.corpus.intents import list_of_mask
 from cocite.corpus.malformed import UNUSABLE, first_unusable_line
 from cocite.corpus.manifest import Shard
 from cocite.corpus.records import CITATIONS, RECORDS, Records
-from cocite.corpus.space import explain_full_disk
 from cocite.database import connect
 from cocite.errors import InputError
 from cocite.files import atomic_path, write_omissions, write_table
@@ -55,10 +54,8 @@ def ingest(settings: IngestSettings, folder: Path, shards: list[Shard], *, outpu
     """
     records = RECORDS[settings.dataset]
     paths = [_find(folder, shard) for shard in shards]
-    with (
-        explain_full_disk(output.parent),
-        connect(memory_mb=settings.memory_mb, threads=settings.threads, spill_to=output.parent) as connection,
-    ):
+    cost = {"memory_mb": settings.memory_mb, "threads": settings.threads}
+    with connect(**cost, spill_to=output.parent) as connection:
         _create_rows(connection, records)
         _read_shards(connection, records, paths, settings.malformed)
         counts, kept = _count(connection, records)

@@ -56,12 +56,12 @@ def _reason(line: bytes, records: Records) -> str:
         if record[key] is None and not records.null_ids:
             return f"{key} is null"
         if record[key] is not None and not _is_id(record[key]):
-            return f"{key} is {json.dumps(record[key])}, not a whole number of 64 bits"
+            return f"{key} is {json.dumps(record[key])}, not a whole number from 0 to 2⁶³ − 1"
     return "is not valid Unicode"
 
 
 def _is_id(value: object) -> bool:
-    try:
-        return abs(int(value)) < 1 << 63  # type: ignore[call-overload]
-    except (TypeError, ValueError):
+    if isinstance(value, bool) or not isinstance(value, int | str):
         return False
+    text = str(value)
+    return text.isascii() and text.isdigit() and int(text) < 1 << 63

@@ -12,7 +12,6 @@ from pathlib import Path
 import duckdb
 
 from cocite.corpus.intents import list_of_mask, mask_of_list
-from cocite.corpus.space import explain_full_disk
 from cocite.database import connect
 from cocite.files import scan_table, write_omissions, write_table
 
@@ -60,10 +59,7 @@ def merge(
     `files` has the bucket's file of every part for each ingested table: `ingested_papers` and `ingested_abstracts`,
     or `ingested_citations`.
     """
-    with (
-        explain_full_disk(output.parent),
-        connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection,
-    ):
+    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         for name, paths in files.items():
             scan_table(paths, name)
             connection.read_parquet([str(path) for path in paths]).create_view(name)

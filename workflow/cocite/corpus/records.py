@@ -34,11 +34,16 @@ class Records:
         """Condition over `json`, a raw line (null if it is not JSON), and `record`: the line cannot be used."""
         tests = ["json IS NULL", "json_type(json) <> 'OBJECT'"]
         for key in self.ids:
-            lacking = f"record.{key} IS NULL"
+            lacking = f"{_id(key)} IS NULL"
             if self.null_ids:
                 lacking += f" AND json_type(json, '$.{key}') IS DISTINCT FROM 'NULL'"
             tests.append(f"({lacking})")
         return " OR ".join(tests)
+
+
+def _id(key: str) -> str:
+    # A plain cast would round 12.7, and take true for 1; a remainder of negative ids is no bucket.
+    return f"CASE WHEN regexp_full_match(record.{key}, '[0-9]+') THEN TRY_CAST(record.{key} AS BIGINT) END"
 
 
 def _not_blank(expression: str) -> str:
@@ -57,7 +62,7 @@ PAPERS = Records(
     null_ids=False,
     structure=json.dumps(
         {
-            "corpusid": "BIGINT",
+            "corpusid": "VARCHAR",
             "title": "VARCHAR",
             "year": "SMALLINT",
             "venue": "VARCHAR",
@@ -68,7 +73,7 @@ PAPERS = Records(
         }
     ),
     columns={
-        "corpusid": "record.corpusid",
+        "corpusid": _id("corpusid"),
         "title": _not_blank("record.title"),
         "year": "record.year",
         "venue": _not_blank("record.venue"),
@@ -85,8 +90,8 @@ ABSTRACTS = Records(
     table="ingested_abstracts",
     ids=("corpusid",),
     null_ids=False,
-    structure=json.dumps({"corpusid": "BIGINT", "abstract": "VARCHAR"}),
-    columns={"corpusid": "record.corpusid", "abstract": _not_blank("record.abstract")},
+    structure=json.dumps({"corpusid": "VARCHAR", "abstract": "VARCHAR"}),
+    columns={"corpusid": _id("corpusid"), "abstract": _not_blank("record.abstract")},
     omissions={"empty abstracts": "abstract IS NULL"},
     empty={},
 )
@@ -96,11 +101,11 @@ CITATIONS = Records(
     ids=("citingcorpusid", "citedcorpusid"),
     null_ids=True,
     structure=json.dumps(
-        {"citingcorpusid": "BIGINT", "citedcorpusid": "BIGINT", "isinfluential": "BOOLEAN", "intents": "VARCHAR"}
+        {"citingcorpusid": "VARCHAR", "citedcorpusid": "VARCHAR", "isinfluential": "BOOLEAN", "intents": "VARCHAR"}
     ),
     columns={
-        "citing": "record.citingcorpusid",
-        "cited": "record.citedcorpusid",
+        "citing": _id("citingcorpusid"),
+        "cited": _id("citedcorpusid"),
         "influential": "coalesce(record.isinfluential, false)",
         "intents": mask_of_text("record.intents"),
     },

@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cocite.corpus.space import explain_full_disk
 from cocite.database import connect
 from cocite.errors import InputError
 from cocite.files import scan_table, write_omissions, write_table
@@ -65,13 +64,10 @@ def select(
 
     Raises `InputError` if not one query is found, and for a file of ids that cannot be read.
     """
-    scan_table(papers, "papers")
-    scan_table(citations, "citations")
-    with (
-        explain_full_disk(output.parent),
-        connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection,
-    ):
-        _find_candidates(connection, papers, citations, settings)
+    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
+        for name, folder in (("papers", papers), ("citations", citations)):
+            connection.read_parquet(scan_table(folder, name).files).create_view(name)
+        _find_candidates(connection, settings)
         counts = {UNKNOWN: 0, SHORT_OF_QUERIES: 0, SHORT_OF_HOLDOUT: 0}
         given = np.empty(0, dtype=np.int64)
         if settings.from_ == "file":
@@ -89,33 +85,25 @@ def select(
     write_omissions(omissions, counts)
 
 
-def _find_candidates(
-    connection: duckdb.DuckDBPyConnection, papers: Path, citations: Path, settings: QuerySettings
-) -> None:
+def _find_candidates(connection: duckdb.DuckDBPyConnection, settings: QuerySettings) -> None:
     """Make the tables `texts` (papers with title and abstract) and `candidates`, with their references with text."""
     connection.execute(
-        "CREATE TABLE texts AS SELECT corpusid FROM read_parquet($papers) "
-        "WHERE title IS NOT NULL AND abstract IS NOT NULL",
-        {"papers": str(papers / "*.parquet")},
+        "CREATE TABLE texts AS SELECT corpusid FROM papers WHERE title IS NOT NULL AND abstract IS NOT NULL"
     )
     connection.execute(
         """
         CREATE TABLE candidates AS
         WITH cited AS (
-            SELECT cited AS corpusid, count(*) AS citations FROM read_parquet($citations) GROUP BY cited
+            SELECT cited AS corpusid, count(*) AS citations FROM citations GROUP BY cited
         ), citing AS (
-            SELECT citing AS corpusid, count(*) AS "references" FROM read_parquet($citations)
+            SELECT citing AS corpusid, count(*) AS "references" FROM citations
             WHERE cited IN (SELECT corpusid FROM texts) GROUP BY citing
         )
         SELECT corpusid, coalesce("references", 0) AS "references"
         FROM texts LEFT JOIN cited USING (corpusid) LEFT JOIN citing USING (corpusid)
         WHERE coalesce(citations, 0) >= $min_citations AND coalesce("references", 0) >= $min_references
         """,
-        {
-            "citations": str(citations / "*.parquet"),
-            "min_citations": settings.min_citations,
-            "min_references": settings.min_references,
-        },
+        {"min_citations": settings.min_citations, "min_references": settings.min_references},
     )
 
 
@@ -150,10 +138,11 @@ def _read_queries(connection: duckdb.DuckDBPyConnection, path: Path) -> tuple[Id
 
 def _read_ids(path: Path) -> Ids:
     ids = set()
-    with path.open(encoding="utf-8") as file:
+    # Editors that save "UTF-8 with BOM" put a mark before the first id; other bytes than digits are no id anyway.
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
         for number, line in enumerate(file, start=1):
             text = line.strip()
-            if text and not (text.isascii() and text.isdigit()):
+            if text and not (text.isascii() and text.isdigit() and int(text) < 1 << 63):
                 raise InputError(f"{path}, line {number}: {text!r} is not a corpus id; it must be a whole number.")
             if text:
                 ids.add(int(text))

@@ -4,22 +4,21 @@ An undirected pair stands once, source < target; whoever trains on both directio
 no edge.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cocite.database import connect
-from cocite.files import read_table, scan_table, write_table
+from cocite.files import scan_table, write_table
 
 BATCH_ROWS = 100_000
 
 
 def edges_of_cocitations(*, cocitations: Path, min_count: int, output: Path) -> int:
     """Turn one bucket of co-citations into undirected edges weighted by their count; return how many."""
-    pairs = read_table(cocitations, "cocitations").filter(pc.field("count") >= min_count)
-    columns = {"source": pairs["paper"], "target": pairs["other"], "weight": pairs["count"].cast(pa.float32())}
-    return write_table(output, "edges", pa.table(columns))
+    return write_table(output, "edges", _frequent(cocitations, min_count))
 
 
 def edges_of_citations(
@@ -52,3 +51,10 @@ def edges_of_citations(
             ORDER BY source, target
         """)
         return write_table(output, "edges", edges.to_arrow_reader(BATCH_ROWS))
+
+
+def _frequent(cocitations: Path, min_count: int) -> Iterator[pa.RecordBatch]:
+    for batch in scan_table(cocitations, "cocitations").to_batches():
+        pairs = batch.filter(pc.greater_equal(batch["count"], min_count))
+        columns = {"source": pairs["paper"], "target": pairs["other"], "weight": pairs["count"].cast(pa.float32())}
+        yield pa.record_batch(columns)

@@ -1,8 +1,8 @@
 """The sampler of SPECTER (Cohan et al., 2020): positives are cited by the query.
 
 Hard negatives are cited by a paper that the query cites, but not by the query itself; easy negatives are random
-papers that the query does not cite. Works on the edges of a directed citation graph, block of queries by block, so that
-memory does not grow with their number.
+papers that are neither these nor cited by the query. Works on the edges of a directed citation graph, block of queries
+by block, so that memory does not grow with their number.
 """
 
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
+from cocite.files import scan_table
 from cocite.triplets.pairing import Ids, Sampled, draw_easy_negatives, first, pair, shuffled, with_text
 
 QUERIES_IN_MEMORY = 10_000
@@ -46,16 +47,14 @@ def _blocks(queries: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 
 def _sample_block(edges: Path, queries: pl.DataFrame, pool: Ids, settings: CitationSettings, seed: int) -> Sampled:
-    cited = pl.scan_parquet(edges / "*.parquet").select(citing="source", cited="target")
-    direct = queries.lazy().join(cited, left_on="query", right_on="citing").select("query", "cited").collect()
+    cited = pl.scan_parquet(scan_table(edges, "edges").files, glob=False).select(citing="source", cited="target")
+    joined = queries.lazy().join(cited, left_on="query", right_on="citing").select("query", "cited")
+    direct = joined.collect(engine="streaming")
     positives = with_text(direct.rename({"cited": "positive"}), "positive", pool)
     hard = _two_citations_away(direct, cited, pool)
-    negatives = pl.concat(
-        [
-            _preferred(shuffled(hard, "negative", seed), settings.per_query - settings.easy, "hard"),
-            _preferred(_easy_negatives(direct, queries, pool, settings, seed), settings.easy, "easy"),
-        ]
-    )
+    chosen = _preferred(shuffled(hard, "negative", seed), settings.per_query - settings.easy, "hard")
+    easy = _easy_negatives(direct, queries, pool, settings, seed).join(chosen, on=["query", "negative"], how="anti")
+    negatives = pl.concat([chosen, _preferred(easy, settings.easy, "easy")])
     sampled = pair(
         queries,
         shuffled(positives, "positive", seed).with_columns(positive_rank=pl.lit(None, pl.Int32)),

@@ -69,6 +69,6 @@ def _easy_negatives(
     neighbours: Path, queries: pl.DataFrame, pool: Ids, settings: NeighbourSettings, seed: int
 ) -> pl.DataFrame:
     drawn = draw_easy_negatives(queries, pool, settings.easy + SPARE_DRAWS, seed)
-    known = pl.scan_parquet(neighbours).select("query", negative="neighbour")
+    known = pl.scan_parquet(neighbours, glob=False).select("query", negative="neighbour")
     outside = drawn.lazy().join(known, on=["query", "negative"], how="anti").collect(engine="streaming")
     return first(outside, settings.easy).select("query", "negative", negative_rank=pl.lit(None, pl.Int32))

@@ -1,0 +1,41 @@
+"""DuckDB spills beside what it works on and leaves nothing there."""
+
+import fcntl
+import os
+
+import pytest
+
+from cocite.database import connect
+
+
+@pytest.fixture
+def spilled(tmp_path):
+    """A folder that another process spilled to long ago."""
+    folder = tmp_path / ".spill-other"
+    folder.mkdir()
+    (folder / "block.tmp").write_text("rows")
+    os.utime(folder, (0, 0))
+    return folder
+
+
+def test_what_a_killed_process_spilled_is_removed(tmp_path, spilled):
+    with connect(memory_mb=100, threads=1, spill_to=tmp_path):
+        assert not spilled.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_living_process_spills_is_kept(tmp_path, spilled):
+    descriptor = os.open(spilled, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with connect(memory_mb=100, threads=1, spill_to=tmp_path):
+        pass
+    os.close(descriptor)
+    assert [path.name for path in spilled.iterdir()] == ["block.tmp"]
+
+
+def test_a_folder_in_use_is_locked(tmp_path):
+    with connect(memory_mb=100, threads=1, spill_to=tmp_path):
+        (folder,) = tmp_path.iterdir()
+        os.utime(folder, (0, 0))
+        with connect(memory_mb=100, threads=1, spill_to=tmp_path):
+            assert folder.exists()
