@@ -91,8 +91,11 @@ def surplus_files():
         "corpus/omissions/merge-*.parquet": BUCKETS,
         "corpus/omissions/ingest-*.parquet": PARTS,
     }
-    files = [(file, numbers) for pattern, numbers in numbered.items() for file in Path(RESULTS).glob(pattern)]
-    return [file for file, numbers in files if file.stem.rpartition("-")[2] not in map(str, numbers)]
+    for pattern, numbers in numbered.items():
+        for file in Path(RESULTS).glob(pattern):
+            number = file.stem.rpartition("-")[2]
+            if number.isdigit() and int(number) not in numbers:
+                yield file
 
 
 onstart:
