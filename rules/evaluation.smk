@@ -65,7 +65,7 @@ rule prepare_scirepeval:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
+        mem_mb=megabytes(2000, folder=3),
         runtime=60,
     params:
         version=1,
@@ -97,8 +97,8 @@ rule score_model:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=120,
+        mem_mb=megabytes(1000, embeddings=5),
+        runtime=lambda wildcards, attempt: 1440 * attempt,
     params:
         version=1,
         mode=lambda wildcards: config["benchmarks"][wildcards.benchmark].get("mode", "correct"),
@@ -135,8 +135,8 @@ rule score_random:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=120,
+        mem_mb=megabytes(1000, documents=4),
+        runtime=lambda wildcards, attempt: 1440 * attempt,
     params:
         version=1,
         mode=lambda wildcards: config["benchmarks"][wildcards.benchmark].get("mode", "correct"),
@@ -173,7 +173,7 @@ rule score_bm25:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
+        mem_mb=megabytes(1000, documents=4),
         runtime=120,
     params:
         version=1,

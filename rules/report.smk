@@ -14,8 +14,8 @@ rule provenance:
         mem_mb=500,
         runtime=5,
     params:
-        version=1,
-        configuration=json.dumps(config, sort_keys=True),
+        version=2,
+        configuration=json.dumps(config),
     shell:
         """
         cocite report provenance \
@@ -51,7 +51,7 @@ rule tabulate:
         mem_mb=1000,
         runtime=10,
     params:
-        version=1,
+        version=2,
         results=subpath(input.provenance, parent=True),
     shell:
         """
@@ -92,7 +92,7 @@ rule draw_curves:
         mem_mb=1000,
         runtime=10,
     params:
-        version=1,
+        version=2,
         results=subpath(input.provenance, parent=True),
     shell:
         """
@@ -173,7 +173,7 @@ rule write_page:
         mem_mb=500,
         runtime=5,
     params:
-        version=1,
+        version=2,
     shell:
         """
         cocite report page {input.figures:q} \

@@ -1,12 +1,15 @@
 """The embeddings of documents."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
+from cocite.encoder import texts
 from cocite.encoder.documents import embed_documents
+from cocite.encoder.folder import open_encoder
 from cocite.errors import InputError
 from cocite.files import read_table, vectors_of
 
@@ -58,3 +61,26 @@ def test_a_folder_that_is_no_encoder_is_named(documents, tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({}))
     with pytest.raises(InputError, match=r"has no modules\.json"):
         embed_documents(tmp_path, documents, tmp_path / "vectors.parquet", threads=1)
+
+
+def test_weights_that_are_cut_short_are_named(encoder, documents, tmp_path):
+    broken = shutil.copytree(encoder, tmp_path / "broken")
+    weights = broken / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:100])
+    with pytest.raises(InputError, match="broken: cannot be opened as an encoder"):
+        embed_documents(broken, documents, tmp_path / "vectors.parquet", threads=1)
+
+
+def test_texts_are_tokenised_some_at_a_time_and_none_is_lost(encoder, monkeypatch):
+    tokenizer = open_encoder(encoder).tokenizer
+    asked = []
+
+    def counting(texts, **options):
+        asked.append(len(texts))
+        return tokenizer(texts, **options)
+
+    monkeypatch.setattr(texts, "AT_ONCE", 2)
+    tokens = texts.tokenise(["bees", "collect nectar", "loops", "bees bees", "programs"], counting, 16)
+    assert asked == [2, 2, 1]
+    # Each word of the corpus is a token; [CLS] and [SEP] are two more.
+    assert tokens.lengths.tolist() == [3, 4, 3, 4, 3]

@@ -56,6 +56,35 @@ def test_pickled_weights_are_refused(encoder, tmp_path):
     assert not (tmp_path / "model").exists()
 
 
+@pytest.mark.parametrize(
+    ("missing", "message"),
+    [
+        (["tokenizer.json", "tokenizer_config.json"], "broken: holds no vocabulary"),
+        (["config.json"], "broken: cannot be opened as an encoder"),
+    ],
+)
+def test_a_folder_that_lacks_a_part_is_refused(encoder, tmp_path, missing, message):
+    broken = shutil.copytree(encoder, tmp_path / "broken")
+    for name in missing:
+        (broken / name).unlink()
+    with pytest.raises(InputError, match=message):
+        fetch_encoder(EncoderSettings(model=str(broken), max_length=16), tmp_path / "model")
+
+
+def test_weights_that_are_not_all_there_are_refused(encoder, tmp_path):
+    deeper = shutil.copytree(encoder, tmp_path / "deeper")
+    config = json.loads((deeper / "config.json").read_text())
+    (deeper / "config.json").write_text(json.dumps({**config, "num_hidden_layers": 2}))
+    # A layer of BERT has six dense and two normalising parts, each with weights and biases.
+    with pytest.raises(InputError, match=r"lack 16 weights of the transformer, as encoder\.layer\.1\."):
+        fetch_encoder(EncoderSettings(model=str(deeper), max_length=16), tmp_path / "model")
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(InputError, match=f"{tmp_path}/none is no folder here"):
+        fetch_encoder(EncoderSettings(model=f"{tmp_path}/none"), tmp_path / "model")
+
+
 def test_a_module_that_would_be_lost_is_refused(encoder, tmp_path):
     deeper = shutil.copytree(encoder, tmp_path / "deeper")
     modules = json.loads((deeper / "modules.json").read_text())

@@ -5,6 +5,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel
 
+from cocite.encoder import trainer
 from cocite.encoder.embedding import embed
 from cocite.encoder.folder import open_encoder
 from cocite.encoder.losses import loss_of
@@ -98,6 +99,12 @@ def test_nothing_in_the_folder_names_a_path_of_this_machine(one, encoder):
 def test_a_loss_that_is_no_number_stops_the_training_and_names_the_step(train):
     with pytest.raises(InputError, match=r"The training loss is (nan|inf) at step \d+"):
         train(loss="cosent", lr=1e30, max_grad_norm=1e30)
+
+
+def test_a_validation_loss_that_is_no_number_stops_the_training(train, monkeypatch):
+    monkeypatch.setattr(trainer, "measure", lambda *_, **__: {"eval_loss": float("nan"), "eval_accuracy": 0.0})
+    with pytest.raises(InputError, match="The validation loss is nan at step 6"):
+        train()
 
 
 def test_a_table_without_triplets_is_named(train, encoder, triplets, triplet_table, tmp_path):

@@ -203,11 +203,22 @@ def test_a_repeated_judgement_counts_once(layout):
         ("test/fos/train", [labelled("a", "Physics")], "label must be a list of class names or of 0 and 1"),
         ("test/pub_year/train", [labelled("a", "unknown")], "label must be a finite number in the task pub_year"),
         ("test/drsm/train", [labelled("a", [1, 2])], "label must be one value in the task drsm"),
+        ("test/biomimicry/train", [labelled("a", "yes")], "label must be 0 or 1 in the task biomimicry, not 'yes'"),
+        ("test/relish/test", [judgement("a", "b", float("nan"))], "score must be a whole number from 0, not nan"),
+        ("test/relish/test", [judgement("a", "b", float("inf"))], "score must be a whole number from 0, not inf"),
+        ("test/relish/test", [], "has no rows"),
+        ("metadata/relish/evaluation", [{"doc_id": "a", "title": 5}], "line 1: title must be a string, not 5"),
+        ("metadata/relish/evaluation", [{"query": document("a"), "candidates": 3}], "candidates must be a list, not 3"),
+        (
+            "metadata/relish/evaluation",
+            [{"query": document("a"), "candidates": ["b"]}],
+            "candidates[0]: must be an obj",
+        ),
     ],
 )
 def test_bad_rows_are_told_with_file_and_line(layout, path, rows, message):
     layout.add_relish()
-    for task in ("fos", "pub_year", "drsm"):
+    for task in ("fos", "pub_year", "drsm", "biomimicry"):
         if f"/{task}/" in path:
             layout.write(f"metadata/{task}/evaluation", document("a"))
     layout.write(path, *rows)
@@ -223,6 +234,14 @@ def test_broken_json_is_told_with_its_line(layout):
     file = layout.root / "test/relish/test.jsonl"
     file.write_text(file.read_text() + "{broken\n")
     with pytest.raises(InputError, match=r"test\.jsonl, line 3: not JSON"):
+        layout.prepare()
+
+
+def test_what_is_not_utf8_is_told_with_its_line(layout):
+    layout.add_relish()
+    file = layout.root / "test/relish/test.jsonl"
+    file.write_bytes(file.read_bytes() + b"\xff\n")
+    with pytest.raises(InputError, match=r"test\.jsonl, line 3: not UTF-8"):
         layout.prepare()
 
 

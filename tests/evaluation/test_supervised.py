@@ -142,6 +142,25 @@ def test_one_class_cannot_be_learned(points):
         score("biomimicry", examples(points, [["1"]] * 180))
 
 
+@pytest.mark.parametrize(
+    ("name", "labels", "largest"),
+    [
+        ("pub_year", [["2001.0"], ["2002.0"]], 2),
+        ("drsm", [["a"], ["b"], ["c"], ["c"]], 2),
+        ("fos", [["a"], ["b"], ["a", "b"], ["a"]], 2),
+    ],
+)
+def test_fewer_documents_than_folds_cannot_be_learned(points, name, labels, largest):
+    given = examples(points[: len(labels) + 1], [*labels, labels[0]], train=len(labels))
+    with pytest.raises(InputError, match=f"{name} has only {largest} training documents"):
+        score(name, given)
+
+
+def test_documents_that_all_have_different_labels_can_be_learned(points):
+    labels = [["a"], ["b"], ["c"], ["a", "b"], ["a", "c"], ["b", "c"]]
+    assert score("fos", examples(points[:7], [*labels, ["a"]], train=6))[0] == "f1_macro"
+
+
 def test_regression_ignores_the_units_of_the_target_in_correct_mode(points):
     protocol = Protocol(task=TASKS["cite_count"], seed=1, mode="correct")
     near = regressor(protocol).fit(points, points[:, 0]).predict(points)

@@ -1,14 +1,18 @@
 """The page opens from disk: everything it shows is in it."""
 
+import platform
 import re
 from html.parser import HTMLParser
 
+import numpy as np
 import polars as pl
 import pytest
 
+from cocite.files import read_json, write_json
 from cocite.randomness import generator
 from cocite.report.figures import draw_map, draw_validation_curves
 from cocite.report.page import write_page
+from cocite.report.provenance import write_provenance
 
 TABLES = {
     "models": pl.DataFrame({"model": ["cocite", "<b>"], "holdout: cite MAP": ["82.0", "–"]}),
@@ -24,7 +28,7 @@ def page(tmp_path):
         {"step": [1, 1, 2, 2], "metric": ["validation_loss", "validation_accuracy"] * 2, "value": [2.0, 0.5, 1.0, 0.7]}
     )
     vectors = generator(1, "page").normal(size=(30, 4))
-    draw_validation_curves({"cocite": curve}, tmp_path / "validation_curves.svg")
+    draw_validation_curves({"cocite": curve}, {"cocite": "triplet"}, tmp_path / "validation_curves.svg")
     draw_map({"cocite": vectors}, ["physics"] * 20 + ["biology"] * 10, 1, tmp_path / "map.svg")
     figures = {"validation_curves": tmp_path / "validation_curves.svg", "map": tmp_path / "map.svg"}
     figures["link_prediction"] = figures["validation_curves"]
@@ -70,3 +74,28 @@ def test_ids_of_figures_do_not_clash(page):
 
 def test_an_empty_comparison_is_left_out(page):
     assert "Which loss?" not in page
+
+
+def test_each_kind_of_loss_has_a_panel_and_each_model_one_name(tmp_path):
+    curve = pl.DataFrame({"step": [1, 1], "metric": ["validation_loss", "validation_accuracy"], "value": [2.0, 0.5]})
+    losses = {"first": "triplet", "second": "triplet", "third": "cosent"}
+    draw_validation_curves(dict.fromkeys(losses, curve), losses, tmp_path / "curves.svg")
+    drawn = re.findall(r"<text[^>]*>([^<]+)</text>", (tmp_path / "curves.svg").read_text())
+    assert [text for text in drawn if text.endswith(" loss")] == ["triplet loss", "cosent loss"]
+    assert [text for text in drawn if text in losses] == ["first", "second", "third"]
+
+
+@pytest.mark.parametrize("vectors", [np.empty((0, 4)), np.ones((1, 4)), np.ones((40, 4))])
+def test_papers_that_a_model_does_not_tell_apart_can_be_drawn(tmp_path, vectors):
+    draw_map({"collapsed": vectors}, ["physics"] * len(vectors), 1, tmp_path / "map.svg")
+    assert "collapsed" in (tmp_path / "map.svg").read_text()
+
+
+def test_provenance_keeps_the_order_of_the_configuration(tmp_path):
+    write_json(tmp_path / "manifest.json", {"release": "2026-01-06", "datasets": {"papers": {"shards": [1, 2]}}})
+    models = {"second": {"seeds": [1]}, "first": {"seeds": [1]}}
+    write_provenance({"models": models}, tmp_path / "manifest.json", tmp_path / "provenance.json")
+    written = read_json(tmp_path / "provenance.json")
+    assert list(written["configuration"]["models"]) == ["second", "first"]
+    assert (written["release"], written["shards"]) == ("2026-01-06", {"papers": 2})
+    assert written["versions"]["python"] == platform.python_version()

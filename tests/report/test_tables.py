@@ -9,11 +9,23 @@ from cocite.report.tables import graph_embeddings, losses, models_by_format, omi
 MODEL = {"triplets": "t", "encoder": "e", "margin": 1.0, "lr": 0.1}
 CONFIGURATION = {
     "models": {"infonce": {**MODEL, "loss": "infonce"}, "triplet": {**MODEL, "loss": "triplet"}},
+    "encoders": {"e": {}},
     "benchmarks": {"holdout": {"kind": "holdout"}, "sre": {"kind": "scirepeval"}},
 }
 
 
-def score(model, value, *, benchmark="sre", task="fos", metric="f1", format="classification", seed=1, evaluation=1):
+def score(
+    model,
+    value,
+    *,
+    benchmark="sre",
+    task="fos",
+    metric="f1",
+    format="classification",
+    seed=1,
+    evaluation=1,
+    mode="both",
+):
     return {
         "model": model,
         "seed": seed,
@@ -23,6 +35,7 @@ def score(model, value, *, benchmark="sre", task="fos", metric="f1", format="cla
         "evaluation_seed": evaluation,
         "format": format,
         "value": value,
+        "mode": mode,
     }
 
 
@@ -52,8 +65,31 @@ def test_the_holdout_has_a_column_for_each_task_and_metric():
 
 
 def test_models_come_in_the_order_of_the_configuration_and_baselines_after():
-    scores = pl.DataFrame([score(model, 1.0) for model in ("bm25", "triplet", "infonce", "random")])
-    assert models_by_format(scores, CONFIGURATION)["model"].to_list() == ["infonce", "triplet", "bm25", "random"]
+    scores = pl.DataFrame([score(name, 1.0) for name in ("bm25", "triplet", "untrained_e", "infonce", "random")])
+    ordered = ["infonce", "triplet", "untrained_e", "bm25", "random"]
+    assert models_by_format(scores, CONFIGURATION)["model"].to_list() == ordered
+
+
+def test_benchmarks_come_in_the_order_of_the_configuration_and_formats_in_that_of_the_literature():
+    formats = ("search", "regression", "classification")
+    scores = pl.DataFrame(
+        [score("bm25", 1.0, benchmark=name, format=format) for name in ("a", "z") for format in formats]
+    )
+    configuration = {**CONFIGURATION, "benchmarks": {key: {"kind": "scirepeval"} for key in ("z", "a")}}
+    of_each = ["classification", "regression", "search"]
+    expected = ["model", *(f"{name}: {format}" for name in ("z", "a") for format in of_each)]
+    assert models_by_format(scores, configuration).columns == expected
+
+
+def test_a_score_says_its_mode_where_there_are_two():
+    scores = pl.DataFrame(
+        [score("triplet", 1.0, mode="compat"), score("triplet", 2.0, format="proximity", task="relish")]
+    )
+    assert models_by_format(scores, CONFIGURATION).columns == [
+        "model",
+        "sre: classification (compat)",
+        "sre: proximity",
+    ]
 
 
 def test_a_model_that_was_not_scored_on_a_format_has_a_dash():

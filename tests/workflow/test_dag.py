@@ -96,6 +96,43 @@ def test_another_configuration_runs_alone(run):
     assert "cocite-infonce" not in result.stdout
 
 
+@pytest.fixture
+def given_release(run):
+    """A configuration whose release is a folder with one shard of each dataset, and that folder."""
+    folder = run.folder / "release [1]"
+    for dataset in ("papers", "abstracts", "citations"):
+        (folder / dataset).mkdir(parents=True)
+        (folder / dataset / f"x_0_{dataset}.gz").write_bytes(b"shard")
+    config = edited(corpus={"source": "directory", "path": folder.name, "buckets": 2}, benchmarks={})
+    return run.configure(config), folder
+
+
+def test_a_shard_that_is_added_to_a_folder_is_noticed(run, given_release):
+    config, folder = given_release
+    assert run.snakemake("results/corpus/manifest.json", config=config).returncode == 0
+    assert "Nothing to be done" in run.snakemake("results/corpus/manifest.json", config=config).stderr
+    (folder / "papers" / "x_1_papers.gz").write_bytes(b"shard")
+    assert "rule list_shards:" in run.snakemake("-n", "results/corpus/manifest.json", config=config).stdout
+
+
+def test_buckets_that_a_run_with_more_of_them_left_are_removed(run, given_release):
+    config, _ = given_release
+    papers = run.folder / "results" / "corpus" / "papers"
+    papers.mkdir(parents=True)
+    for bucket in range(4):
+        (papers / f"{bucket}.parquet").touch()
+    assert run.snakemake("results/corpus/manifest.json", config=config).returncode == 0
+    assert sorted(file.name for file in papers.iterdir()) == ["0.parquet", "1.parquet"]
+
+
+def test_the_file_of_queries_is_an_input_of_their_choice(run):
+    (run.folder / "ids.txt").write_text("1\n")
+    config = run.configure(edited(queries={"from": "file", "path": "ids.txt", "holdout": 10}))
+    assert re.search(
+        r"rule select_queries:\n    input: .*ids\.txt", run.snakemake("-n", "corpus", config=config).stdout
+    )
+
+
 def test_pathvars_move_results_logs_and_benchmarks(run):
     moved = {"results": "out/r", "logs": "out/l", "benchmarks": "out/b"}
     result = run.snakemake("--dry-run", "--printshellcmds", "all", config=run.configure({**SMALL, "pathvars": moved}))

@@ -72,7 +72,10 @@ def _download(model: str, revision: str | None, folder: Path) -> None:
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
     if revision is None:
-        raise InputError("Setting revision is missing; what comes from the hub is pinned by its commit.")
+        raise InputError(
+            f"Setting revision is missing: {model} is no folder here, and what comes from the hub is pinned by its "
+            "commit."
+        )
     report(f"Fetching {model} at {revision}.")
     try:
         snapshot_download(model, revision=revision, allow_patterns=list(TAKEN), local_dir=folder)

@@ -5,6 +5,8 @@ Weights are safetensors, and no code of a model is run.
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,20 +33,27 @@ def work_offline(threads: int | None = None) -> None:
 
 
 def open_encoder(folder: Path) -> Any:
-    """The encoder in a folder, as a `SentenceTransformer` in float32."""
+    """The encoder in a folder, as a `SentenceTransformer` in float32.
+
+    Raises `InputError` if the folder is not that of an encoder, or holds no weights or no vocabulary.
+    """
     import torch
     from sentence_transformers import SentenceTransformer
 
     be_quiet()
     if not (folder / "modules.json").is_file():
         raise InputError(f"{folder}: is not the folder of an encoder; it has no modules.json.")
-    return SentenceTransformer(str(folder), model_kwargs={"use_safetensors": True, "dtype": torch.float32})
+    with _readable(folder):
+        encoder = SentenceTransformer(str(folder), model_kwargs={"use_safetensors": True, "dtype": torch.float32})
+    _check_vocabulary(encoder.tokenizer, folder)
+    return encoder
 
 
 def assemble(source: Path, settings: EncoderSettings) -> Any:
     """A `SentenceTransformer` of the transformer in `source` and our pooling.
 
-    Raises `InputError` if the folder holds no safetensors, or if its transformer reads fewer tokens than asked for.
+    Raises `InputError` if the folder lacks weights or a vocabulary, or if its transformer reads fewer tokens than asked
+    for.
     """
     import torch
     from sentence_transformers import SentenceTransformer
@@ -56,11 +65,14 @@ def assemble(source: Path, settings: EncoderSettings) -> Any:
             f"{source}: holds no safetensors; pickled weights are not loaded. Convert them, or pin the commit of a "
             "conversion."
         )
-    transformer = Transformer(
-        str(source),
-        model_kwargs={"use_safetensors": True, "dtype": torch.float32},
-        max_seq_length=settings.max_length,
-    )
+    with _readable(source):
+        _check_weights(source)
+        transformer = Transformer(
+            str(source),
+            model_kwargs={"use_safetensors": True, "dtype": torch.float32},
+            max_seq_length=settings.max_length,
+        )
+    _check_vocabulary(transformer.tokenizer, source)
     _check_length(transformer, settings.max_length)
     pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode=settings.pooling)
     return SentenceTransformer(modules=[transformer, pooling], device="cpu")
@@ -77,6 +89,37 @@ def library_versions() -> dict[str, str]:
     from importlib.metadata import version
 
     return {name: version(name) for name in VERSIONED}
+
+
+@contextmanager
+def _readable(folder: Path) -> Iterator[None]:
+    """Name the folder where the libraries cannot make a model of what is in it."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(f"{folder}: cannot be opened as an encoder: {reason}") from error
+
+
+def _check_weights(source: Path) -> None:
+    """Raise where the weights are not those of the whole transformer: transformers then makes up what is missing.
+
+    A pooler may be missing: it lies behind the token vectors that are pooled here.
+    """
+    from transformers import AutoModel
+
+    loading = AutoModel.from_pretrained(str(source), use_safetensors=True, output_loading_info=True)[1]
+    missing = sorted(name for name in loading["missing_keys"] if not name.startswith("pooler."))
+    if missing:
+        raise InputError(f"{source}: its safetensors lack {len(missing)} weights of the transformer, as {missing[0]}.")
+
+
+def _check_vocabulary(tokenizer: Any, folder: Path) -> None:
+    """Raise where there is none: transformers then makes up an empty one, and every word is unknown."""
+    if len(tokenizer) <= len(tokenizer.all_special_tokens):
+        raise InputError(f"{folder}: holds no vocabulary; a tokenizer.json or vocab.txt is needed beside the weights.")
 
 
 def _check_length(transformer: Any, length: int) -> None:

@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 
 Rows = NDArray[np.int64]
 
+AT_ONCE = 1000
+"""Texts in one call of the tokenizer, which holds some 100 kB for each, also of what lies behind the last token."""
+
 
 def joined_text(title: str | None, abstract: str | None, separator: str) -> str:
     """Title and abstract, whichever are not empty, joined by the separator."""
@@ -56,7 +59,7 @@ class Documents:
 
 def tokenise(texts: Sequence[str], tokenizer: Any, max_length: int) -> Documents:
     """Tokenise some texts in memory, with the special tokens, cut to `max_length` tokens."""
-    tokens = _token_ids(texts, tokenizer, max_length)
+    tokens = list(_token_ids(texts, tokenizer, max_length))
     starts = np.cumsum([0, *map(len, tokens)], dtype=np.int64)
     return Documents(tokens=np.concatenate([np.empty(0, np.int32), *tokens]), starts=starts)
 
@@ -81,15 +84,14 @@ def mapped(folder: Path) -> Documents:
     )
 
 
-def _token_ids(texts: Sequence[str], tokenizer: Any, max_length: int) -> list[NDArray[np.int32]]:
-    if not texts:
-        return []
-    encoded = tokenizer(
-        list(texts),
-        truncation=True,
-        max_length=max_length,
-        padding=False,
-        return_attention_mask=False,
-        return_token_type_ids=False,
-    )
-    return [np.asarray(ids, dtype=np.int32) for ids in encoded["input_ids"]]
+def _token_ids(texts: Sequence[str], tokenizer: Any, max_length: int) -> Iterator[NDArray[np.int32]]:
+    for start in range(0, len(texts), AT_ONCE):
+        encoded = tokenizer(
+            list(texts[start : start + AT_ONCE]),
+            truncation=True,
+            max_length=max_length,
+            padding=False,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+        )
+        yield from (np.asarray(ids, dtype=np.int32) for ids in encoded["input_ids"])

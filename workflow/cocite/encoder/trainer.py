@@ -75,6 +75,11 @@ class TripletTrainer(SentenceTransformerTrainer):
             f"Step {self.state.global_step} of {self.state.max_steps}: validation loss {metrics['eval_loss']:.4f}, "
             f"accuracy {metrics['eval_accuracy']:.4f}."
         )
+        if not math.isfinite(metrics["eval_loss"]):
+            raise InputError(
+                f"The validation loss is {metrics['eval_loss']} at step {self.state.global_step}; "
+                "a smaller lr or max_grad_norm may help."
+            )
         self.log(metrics)
         if metrics["eval_loss"] < min(before, default=math.inf):
             with atomic_path(self.state_folder / "best") as folder:

@@ -35,17 +35,19 @@ def prepare_triplets(table: Path, folder: Path, tokenizer: Any, max_length: int)
     if not folder.is_dir():
         with atomic_path(folder) as unfinished:
             numbers: dict[int, int] = {}
-            rows: list[list[int]] = []
+            rows = [np.empty((0, len(ROLES)), np.int64)]
             texts = _new_texts(table, numbers, rows, separator_of(tokenizer))
             tokenise_to(unfinished, texts, tokenizer, max_length)
-            np.save(unfinished / "triplets.npy", np.array(rows, dtype=np.int64).reshape(-1, len(ROLES)))
+            np.save(unfinished / "triplets.npy", np.concatenate(rows))
     rows_array = np.load(folder / "triplets.npy", allow_pickle=False)
     if len(rows_array) == 0:
         raise InputError(f"{table}: has no triplets.")
     return Triplets(rows=rows_array, documents=mapped(folder))
 
 
-def _new_texts(table: Path, numbers: dict[int, int], rows: list[list[int]], separator: str) -> Iterator[list[str]]:
+def _new_texts(
+    table: Path, numbers: dict[int, int], rows: list[NDArray[np.int64]], separator: str
+) -> Iterator[list[str]]:
     """The texts of documents not met before, some at a time; numbers and rows grow along."""
     for batch in scan_table(table, "training_texts").to_batches(batch_size=ROWS):
         texts = []
@@ -56,5 +58,5 @@ def _new_texts(table: Path, numbers: dict[int, int], rows: list[list[int]], sepa
                 if document not in numbers:
                     numbers[document] = len(numbers)
                     texts.append(joined_text(title, abstract, separator))
-        rows.extend(map(list, zip(*([numbers[i] for i in columns[role]] for role in ROLES), strict=True)))
+        rows.append(np.array([[numbers[document] for document in columns[role]] for role in ROLES], np.int64).T)
         yield texts

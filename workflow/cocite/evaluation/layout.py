@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from cocite.errors import InputError
 from cocite.evaluation.tasks import Task
 
 ROWS_AT_ONCE = 10_000
+LARGEST_SCORE = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,23 @@ class Row:
             raise InputError(f"{self.place}: {key} must be a string or an integer, not {value!r}.")
         return str(value)
 
+    def text(self, key: str) -> str | None:
+        """A text without the space around it; None where it is missing, null or empty."""
+        value = self.values.get(key)
+        if value is not None and not isinstance(value, str):
+            raise InputError(f"{self.place}: {key} must be a string, not {value!r:.80}.")
+        return (value or "").strip() or None
+
     def nested(self, key: str) -> "Row":
         """The object under a key, as a row of its own."""
         return _as_row(self.require(key), f"{self.place}, {key}")
+
+    def nested_rows(self, key: str) -> list["Row"]:
+        """The objects in a list under a key, as rows of their own."""
+        values = self.require(key)
+        if not isinstance(values, list):
+            raise InputError(f"{self.place}: {key} must be a list, not {values!r:.80}.")
+        return [_as_row(value, f"{self.place}, {key}[{number}]") for number, value in enumerate(values)]
 
 
 def has_task(folder: Path, task: Task) -> bool:
@@ -64,7 +80,7 @@ def read_judgements(folder: Path, task: Task) -> Iterator[tuple[Row, str, str, i
     """Row, query, candidate and relevance of a ranking task."""
     for row in _rows(folder / "test" / task.labels_folder, task.split):
         score = row.require("score")
-        if not isinstance(score, int | float) or score != int(score) or score < 0:
+        if not isinstance(score, int | float) or not 0 <= score <= LARGEST_SCORE or score != int(score):
             raise InputError(f"{row.place}: score must be a whole number from 0, not {score!r}.")
         yield row, row.identifier("query_id"), row.identifier("cand_id"), int(score)
 
@@ -86,7 +102,10 @@ def _labels(row: Row, task: Task) -> list[str]:
         raise InputError(f"{row.place}: label must be one value in the task {task.name}, not {label!r}.")
     if task.kind != "regression":
         whole = isinstance(label, bool) or (isinstance(label, float) and label.is_integer())
-        return [str(int(label) if whole else label)]
+        name = str(int(label) if whole else label)
+        if task.kind == "binary" and name not in ("0", "1"):
+            raise InputError(f"{row.place}: label must be 0 or 1 in the task {task.name}, not {label!r}.")
+        return [name]
     try:
         number = float(label)
     except ValueError:
@@ -109,18 +128,27 @@ def _classes(row: Row, label: Any) -> list[str]:
 def _rows(folder: Path, split: str) -> Iterator[Row]:
     lines, parquet = folder / f"{split}.jsonl", folder / f"{split}.parquet"
     if lines.is_file():
-        return _rows_of_lines(lines)
+        return _not_empty(lines, _rows_of_lines(lines))
     if parquet.is_file():
-        return _rows_of_parquet(parquet)
+        return _not_empty(parquet, _rows_of_parquet(parquet))
     raise InputError(f"{folder}: holds neither {lines.name} nor {parquet.name}.")
 
 
+def _not_empty(path: Path, rows: Iterator[Row]) -> Iterator[Row]:
+    first = next(rows, None)
+    if first is None:
+        raise InputError(f"{path}: has no rows.")
+    return chain([first], rows)
+
+
 def _rows_of_lines(path: Path) -> Iterator[Row]:
-    with path.open(encoding="utf-8") as file:
+    with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             place = f"{path}, line {number}"
             try:
-                yield _as_row(json.loads(line), place)
+                yield _as_row(json.loads(line.decode("utf-8")), place)
+            except UnicodeDecodeError as error:
+                raise InputError(f"{place}: not UTF-8 ({error.reason}).") from None
             except json.JSONDecodeError as error:
                 raise InputError(f"{place}: not JSON ({error.msg}).") from None
 

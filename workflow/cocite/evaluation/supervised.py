@@ -19,7 +19,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 
 from cocite.errors import InputError
 from cocite.evaluation.few_shot import feasible_stages, few_shot_samples
-from cocite.evaluation.machines import Protocol, classifier, few_shot_classifier, regressor
+from cocite.evaluation.machines import FOLDS, Protocol, classifier, few_shot_classifier, regressor
 from cocite.evaluation.tasks import Task
 from cocite.progress import report
 from cocite.randomness import generator
@@ -69,6 +69,7 @@ def _score_regression(protocol: Protocol, examples: Examples) -> float:
     """Kendall's τ-b; 0 where it is undefined because one side is constant."""
     target = np.array([float(label) for [label] in examples.train_labels])
     truth = np.array([float(label) for [label] in examples.test_labels])
+    _check_folds(protocol.task, len(target))
     predicted = regressor(protocol).fit(examples.train, target).predict(examples.test)
     tau = float(kendalltau(truth, predicted).statistic)
     return 0.0 if np.isnan(tau) else tau
@@ -80,6 +81,7 @@ def _score_classification(protocol: Protocol, examples: Examples) -> list[float]
     classes, truth = _class_arrays(task, examples)
     if len(np.unique(classes, axis=0)) < 2:
         raise InputError(f"The task {task.name} has only one class among its training documents.")
+    _check_folds(task, _size_of_largest(classes))
     model = classifier(protocol).fit(examples.train, classes)
     scores = [_f1(task, truth, model.predict(examples.test))]
     model = few_shot_classifier(protocol)
@@ -90,6 +92,19 @@ def _score_classification(protocol: Protocol, examples: Examples) -> list[float]
         ]
         scores.append(float(np.mean(runs)))
     return scores
+
+
+def _size_of_largest(classes: NDArray[Any]) -> int:
+    """Documents of the largest class; of several labels, those at least that either have a label or do not."""
+    if classes.ndim == 1:
+        return int(np.unique(classes, return_counts=True)[1].max())
+    return -(-len(classes) // 2)
+
+
+def _check_folds(task: Task, alike: int) -> None:
+    """Raise where no class has as many training documents as there are folds, which cannot be cut then."""
+    if alike < FOLDS:
+        raise InputError(f"The task {task.name} has only {alike} training documents (of a class); {FOLDS} are needed.")
 
 
 def _class_arrays(task: Task, examples: Examples) -> tuple[NDArray[Any], NDArray[Any]]:

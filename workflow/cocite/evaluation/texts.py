@@ -41,8 +41,7 @@ class Texts:
         else:
             nested = row.nested("query")
             self._add(query_namespace(task), nested.identifier("doc_id"), _text_of(nested, task))
-        for number, values in enumerate(row.require("candidates")):
-            candidate = Row(values, f"{row.place}, candidates[{number}]")
+        for candidate in row.nested_rows("candidates"):
             self._add(task.texts_folder, candidate.identifier("doc_id"), _text_of(candidate, task))
 
     def name(self, namespace: str, identifier: str) -> str | None:
@@ -64,5 +63,5 @@ class Texts:
 
 def _text_of(row: Row, task: Task) -> Text:
     after = [str(row.values[name]) for name in FIELDS_AFTER_ABSTRACT.get(task.name, ()) if row.values.get(name)]
-    abstract = " ".join([(row.values.get("abstract") or "").strip(), *after]).strip()
-    return (row.values.get("title") or "").strip() or None, abstract or None
+    abstract = " ".join([row.text("abstract") or "", *after]).strip()
+    return row.text("title"), abstract or None

@@ -23,10 +23,9 @@ def provenance(
     """Write down what made the results: configuration, release, versions."""
     import json
 
-    from cocite.files import write_json
-    from cocite.report.provenance import provenance as describe
+    from cocite.report.provenance import write_provenance
 
-    write_json(output, describe(json.loads(configuration), manifest))
+    write_provenance(json.loads(configuration), manifest, output)
 
 
 @app.command()
@@ -59,7 +58,8 @@ def curves(results: Results, provenance: Provenance, validation: Output, link_pr
     from cocite.report.results import read_curves, read_graph_scores
 
     configuration = read_json(provenance)["configuration"]
-    draw_validation_curves(read_curves(results, configuration), validation)
+    losses = {name: entry["loss"] for name, entry in configuration["models"].items()}
+    draw_validation_curves(read_curves(results, configuration), losses, validation)
     draw_link_prediction(read_graph_scores(results, configuration), link_prediction)
 
 

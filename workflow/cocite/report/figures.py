@@ -5,6 +5,7 @@ SVG, with text as text, so that the page stays light and readable at any size.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import polars as pl
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from cocite.files import atomic_path
 from cocite.randomness import derive_seed
@@ -29,23 +31,32 @@ STYLE: dict[str, Any] = {
     "axes.grid": True,
     "grid.color": "#e6e6e6",
     "legend.frameon": False,
-    "axes.prop_cycle": cycler(color=["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#666666"]),
+    "axes.prop_cycle": cycler(linestyle=["-", "--", ":"])
+    * cycler(color=["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#666666"]),
 }
 FIELD_COLOURS = 8
 PANELS_IN_A_ROW = 3
 TSNE_PERPLEXITY = 30
 
 
-def draw_validation_curves(curves: Mapping[str, pl.DataFrame], output: Path) -> None:
-    """Loss and triplet accuracy on the common validation set, over the steps of each model's first seed."""
-    with _figure(output, width=9, height=3.6, columns=2) as (figure, (loss, accuracy)):
-        for name, curve in curves.items():
-            _line(loss, curve, "validation_loss", name)
-            _line(accuracy, curve, "validation_accuracy", name)
-        loss.set(xlabel="steps", ylabel="validation loss (each loss has its own scale)")
-        loss.set_yscale("log")
-        accuracy.set(xlabel="steps", ylabel="share of triplets in order")
-        figure.legend(*accuracy.get_legend_handles_labels(), loc="outside right upper")
+def draw_validation_curves(curves: Mapping[str, pl.DataFrame], losses: Mapping[str, str], output: Path) -> None:
+    """Triplet accuracy of all models and, in a panel for each kind of loss, their loss on the common validation set.
+
+    `curves` and `losses` hold the curves of each model's first seed and the name of its loss.
+    """
+    kinds = list(dict.fromkeys(losses.values()))
+    columns, rows = _grid(1 + len(kinds))
+    with _figure(output, width=3 * columns + 1.8, height=2.8 * rows, columns=columns, rows=rows) as (figure, axes):
+        panels = dict(zip(kinds, axes[1:], strict=False))
+        axes[0].set(xlabel="steps", ylabel="share of triplets in order")
+        for kind, axis in panels.items():
+            axis.set(xlabel="steps", ylabel=f"{kind} loss")
+        for axis in axes[1 + len(kinds) :]:
+            axis.set_axis_off()
+        for (name, curve), style in zip(curves.items(), cycle(mpl.rcParams["axes.prop_cycle"]), strict=False):
+            _line(axes[0], curve, "validation_accuracy", name, style)
+            _line(panels[losses[name]], curve, "validation_loss", name, style)
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
 
 
 def draw_link_prediction(scores: Mapping[str, pl.DataFrame], output: Path) -> None:
@@ -56,6 +67,7 @@ def draw_link_prediction(scores: Mapping[str, pl.DataFrame], output: Path) -> No
                 of_metric = table.filter(pl.col("metric") == metric).sort("epoch")
                 axis.plot(of_metric["epoch"], of_metric["value"], marker="o", markersize=3, label=name)
             axis.set(xlabel="epoch", ylabel=metric.upper())
+            axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
 
 
@@ -64,8 +76,7 @@ def draw_map(embeddings: Mapping[str, np.ndarray], fields: list[str], seed: int,
 
     van der Maaten & Hinton, 2008, "Visualizing data using t-SNE". Fields beyond the most frequent share a colour.
     """
-    columns = min(PANELS_IN_A_ROW, len(embeddings))
-    rows = -(-len(embeddings) // columns)
+    columns, rows = _grid(len(embeddings))
     colours = _colours(fields)
     with _figure(output, width=3.2 * columns + 1.8, height=3 * rows, columns=columns, rows=rows) as (figure, axes):
         for axis in axes:
@@ -77,6 +88,12 @@ def draw_map(embeddings: Mapping[str, np.ndarray], fields: list[str], seed: int,
                 axis.scatter(points[chosen, 0], points[chosen, 1], s=9, color=colour, label=field, linewidths=0)
             axis.set_title(name, fontsize=10)
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper", markerscale=2)
+
+
+def _grid(panels: int) -> tuple[int, int]:
+    """Columns and rows of a figure with so many panels."""
+    columns = min(PANELS_IN_A_ROW, panels)
+    return columns, -(-panels // columns)
 
 
 @contextmanager
@@ -91,9 +108,9 @@ def _figure(
         figure.savefig(temporary, format="svg", metadata={"Date": None})
 
 
-def _line(axis: Axes, curve: pl.DataFrame, metric: str, name: str) -> None:
+def _line(axis: Axes, curve: pl.DataFrame, metric: str, name: str, style: Mapping[str, Any]) -> None:
     of_metric = curve.filter(pl.col("metric") == metric).sort("step")
-    axis.plot(of_metric["step"], of_metric["value"], marker="o", markersize=3, label=name)
+    axis.plot(of_metric["step"], of_metric["value"], marker="o", markersize=3, label=name, **style)
 
 
 def _colours(fields: list[str]) -> dict[str, tuple[float, ...] | str]:
@@ -106,8 +123,11 @@ def _colours(fields: list[str]) -> dict[str, tuple[float, ...] | str]:
 
 
 def _layout(vectors: np.ndarray, seed: int) -> np.ndarray:
+    """Points of the papers, papers × 2; all on one spot where no two vectors differ, of which t-SNE makes nothing."""
     from sklearn.manifold import TSNE
 
+    if (vectors[:1] == vectors).all():
+        return np.zeros((len(vectors), 2))
     perplexity = min(TSNE_PERPLEXITY, (len(vectors) - 1) / 3)
     tsne = TSNE(init="pca", perplexity=perplexity, random_state=derive_seed(seed, "map") % 2**32)
     points: np.ndarray = tsne.fit_transform(vectors)

@@ -19,6 +19,7 @@ def write_page(
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
+    environment.policies["json.dumps_kwargs"] = {"sort_keys": False}
     page = environment.get_template("index.html.j2").render(
         tables={name: {"columns": table.columns, "rows": table.rows()} for name, table in tables.items()},
         figures={name: _inline(path) for name, path in figures.items()},

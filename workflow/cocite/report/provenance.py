@@ -1,12 +1,13 @@
 """What made the results: the configuration with all defaults, the release, and the versions of the libraries."""
 
+import json
 import platform
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from cocite import __version__
-from cocite.files import read_json
+from cocite.files import read_json, write_text
 
 LIBRARIES = (
     "snakemake",
@@ -25,10 +26,13 @@ LIBRARIES = (
 )
 
 
-def provenance(configuration: dict[str, Any], manifest: Path) -> dict[str, Any]:
-    """Configuration, release and versions as one JSON object."""
+def write_provenance(configuration: dict[str, Any], manifest: Path, output: Path) -> None:
+    """Write configuration, release and versions as one JSON object.
+
+    Its keys are not sorted: the report shows models and benchmarks in the order in which they were configured.
+    """
     listed = read_json(manifest)
-    return {
+    described = {
         "configuration": configuration,
         "release": listed["release"],
         "shards": {name: len(dataset["shards"]) for name, dataset in listed["datasets"].items()},
@@ -38,3 +42,4 @@ def provenance(configuration: dict[str, Any], manifest: Path) -> dict[str, Any]:
             **{name: version(name) for name in LIBRARIES},
         },
     }
+    write_text(output, json.dumps(described, indent=2, ensure_ascii=False) + "\n")

@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 
 from cocite.files import read_table
+from cocite.report.results import BASELINES
 
 FORMATS = ("classification", "regression", "proximity", "reviewer-matching", "search")
 GRAPH_METRICS = ("loss", "mean_rank", "mrr", "hits_at_1", "hits_at_10", "hits_at_50", "auc")
@@ -18,14 +19,16 @@ MAP_AND_NDCG = ("map", "ndcg")
 
 
 def models_by_format(scores: pl.DataFrame, configuration: Mapping[str, Any]) -> pl.DataFrame:
-    """One row a model or baseline, one column a benchmark and format (or task of the hold-out)."""
+    """One row a model or baseline, one column a benchmark and format (or task of the hold-out).
+
+    Models come as configured, then the untrained encoders, BM25 and random vectors.
+    """
     labelled = _labelled(scores, configuration["benchmarks"])
     runs = labelled.group_by("model", "seed", "evaluation_seed", "column").agg(pl.col("value").mean())
     cells = runs.group_by("model", "column").agg(_mean_and_deviation(pl.col("value")).alias("cell"))
     wide = cells.pivot("column", index="model", values="cell").fill_null("–")
-    order = [*configuration["models"], *sorted(set(wide["model"]) - set(configuration["models"]))]
-    present = [column for column in _columns(labelled) if column in wide.columns]
-    return _in_order(wide, "model", order).select("model", *present)
+    order = [*configuration["models"], *(f"untrained_{name}" for name in configuration["encoders"]), *BASELINES]
+    return _in_order(wide, "model", order).select("model", *_columns(labelled, configuration["benchmarks"]))
 
 
 def losses(scores: pl.DataFrame, curves: Mapping[str, pl.DataFrame], configuration: Mapping[str, Any]) -> pl.DataFrame:
@@ -34,17 +37,15 @@ def losses(scores: pl.DataFrame, curves: Mapping[str, pl.DataFrame], configurati
     compared = [name for name in models if _differs_in_loss_only(models, name)]
     rows = [
         {
-            "triplets": models[name]["triplets"],
-            "encoder": models[name]["encoder"],
-            "loss": models[name]["loss"],
+            "model": name,
+            **{key: models[name][key] for key in ("loss", "triplets", "encoder")},
             "validation accuracy": _best_accuracy(curves[name]),
         }
         for name in compared
     ]
     if not rows:
-        return pl.DataFrame(schema=["triplets", "encoder", "loss", "validation accuracy"])
-    by_format = models_by_format(scores, configuration)
-    return pl.concat([pl.DataFrame(rows), _in_order(by_format, "model", compared)], how="horizontal")
+        return pl.DataFrame(schema=["model", "loss", "triplets", "encoder", "validation accuracy"])
+    return pl.DataFrame(rows).join(models_by_format(scores, configuration), on="model", maintain_order="left")
 
 
 def graph_embeddings(scores: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -76,25 +77,22 @@ def omissions(results: Path) -> pl.DataFrame:
 
 
 def _labelled(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> pl.DataFrame:
-    """The scores with the name of the column that each belongs to."""
+    """The scores with the name of the column that each belongs to, which says the mode where there are two."""
     is_holdout = pl.col("benchmark").is_in([name for name, entry in benchmarks.items() if entry["kind"] == "holdout"])
+    mode = pl.when(pl.col("mode") == "both").then(pl.lit("")).otherwise(pl.format(" ({})", "mode"))
     column = (
         pl.when(is_holdout)
         .then(pl.format("{}: {} {}", "benchmark", "task", pl.col("metric").replace({"map": "MAP", "ndcg": "nDCG"})))
-        .otherwise(pl.format("{}: {}", "benchmark", "format"))
+        .otherwise(pl.format("{}: {}{}", "benchmark", "format", mode))
     )
     return scores.with_columns(column=column)
 
 
-def _columns(labelled: pl.DataFrame) -> Sequence[str]:
-    """Columns in reading order: benchmark by benchmark, formats in the order of the literature."""
-    rank = pl.col("format").replace_strict(FORMATS, range(len(FORMATS)), default=len(FORMATS))
-    return (
-        labelled.with_columns(rank=rank)
-        .sort("benchmark", "rank", "task", "metric")["column"]
-        .unique(maintain_order=True)
-        .to_list()
-    )
+def _columns(labelled: pl.DataFrame, benchmarks: Mapping[str, Any]) -> Sequence[str]:
+    """Columns in reading order: benchmarks as configured, formats in the order of the literature."""
+    order = {"benchmark": list(benchmarks), "format": FORMATS}
+    ranks = [pl.col(name).replace_strict(values, range(len(values))) for name, values in order.items()]
+    return labelled.sort(*ranks, "task", "metric")["column"].unique(maintain_order=True).to_list()
 
 
 def _mean_and_deviation(value: pl.Expr) -> pl.Expr:
