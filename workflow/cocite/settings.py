@@ -17,9 +17,10 @@ def parse_settings(kind: type[Settings], text: str) -> Settings:
     A key that is a word of Python, such as `from`, fills the field of that name with an underscore, `from_`.
     Raises `InputError` for anything that is not a JSON object, for unknown keys and for missing ones.
     """
-    source = Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text
     try:
-        given = json.loads(source)
+        given = json.loads(Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text)
+    except FileNotFoundError:
+        raise InputError(f"--settings: {text[1:]} does not exist.") from None
     except json.JSONDecodeError as error:
         raise InputError(f"--settings: not JSON ({error.msg} at character {error.pos}).") from None
     if not isinstance(given, dict):
