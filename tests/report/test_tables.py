@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 from cocite.files import write_omissions
+from cocite.report.results import read_scores
 from cocite.report.tables import graph_embeddings, losses, models_by_format, omissions
 
 MODEL = {"triplets": "t", "encoder": "e", "margin": 1.0, "lr": 0.1}
@@ -144,3 +145,10 @@ def test_a_graph_embedding_is_told_by_its_last_epoch():
 def test_what_was_left_out_is_told_by_step_and_what_never_occurred_is_not(tmp_path, counts):
     write_omissions(tmp_path / "corpus/omissions/ingest.parquet", counts)
     assert omissions(tmp_path).rows() == [("corpus", "ingest", "gone", 3)]
+
+
+def test_a_run_without_benchmarks_or_graph_embeddings_has_empty_tables(tmp_path):
+    nothing = {"models": {}, "encoders": {}, "benchmarks": {}}
+    scores = read_scores(tmp_path, nothing)
+    assert models_by_format(scores, nothing).columns == ["model"]
+    assert graph_embeddings({}).is_empty()

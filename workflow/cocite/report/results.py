@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from cocite.files import read_table, vectors_of
+from cocite.tables import TABLES, empty_schema
 
 BASELINES = ("bm25", "random")
 
@@ -24,7 +25,8 @@ def read_scores(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame
         for benchmark in configuration["benchmarks"]
         for name, seed in runs
     ]
-    return pl.concat([pl.DataFrame(read_table(path, "scores")) for path in files])
+    nothing = pl.DataFrame(empty_schema(TABLES["scores"]).empty_table())
+    return pl.concat([nothing, *(pl.DataFrame(read_table(path, "scores")) for path in files)])
 
 
 def read_curves(results: Path, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:

@@ -15,7 +15,6 @@ from cocite.report.results import BASELINES
 
 FORMATS = ("classification", "regression", "proximity", "reviewer-matching", "search")
 GRAPH_METRICS = ("loss", "mean_rank", "mrr", "hits_at_1", "hits_at_10", "hits_at_50", "auc")
-MAP_AND_NDCG = ("map", "ndcg")
 
 
 def models_by_format(scores: pl.DataFrame, configuration: Mapping[str, Any]) -> pl.DataFrame:
@@ -62,7 +61,7 @@ def graph_embeddings(scores: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
                 **{metric: f"{values[metric]:.3f}" for metric in GRAPH_METRICS if metric in values},
             }
         )
-    return pl.DataFrame(rows)
+    return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["embedding", "epochs"])
 
 
 def omissions(results: Path) -> pl.DataFrame:
