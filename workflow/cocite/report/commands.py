@@ -114,4 +114,7 @@ def archive(configfile: Annotated[Path, typer.Option(help="The configuration of 
     """Have Snakemake write its own report, report.zip, of a finished run."""
     from cocite.report.archive import write_archive
 
-    write_archive(configfile)
+    archive = write_archive(configfile)
+    typer.echo(
+        f"The report: {archive.with_name('index.html')}; Snakemake's own, with every rule and command: {archive}"
+    )
