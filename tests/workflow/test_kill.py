@@ -49,14 +49,13 @@ def test_the_tables_are_the_same_after_ten_kills(tmp_path):
         run.folder.mkdir()
         run.configure(SMALL)
     duration = finish(whole, tmp_path / "whole.log")
-    moments = np.random.default_rng(int(os.environ.get("COCITE_KILL_SEED", "1"))).uniform(2, duration / 3, KILLS)
-    for moment in moments:
+    random = np.random.default_rng(int(os.environ.get("COCITE_KILL_SEED", "1")))
+    for moment in random.uniform(2, duration / 5, KILLS):
         process = start(killed, tmp_path / "killed.log")
-        try:
+        with pytest.raises(subprocess.TimeoutExpired):
             process.wait(timeout=float(moment))
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
     finish(killed, tmp_path / "killed.log")
     expected, found = tables(whole), tables(killed)
     assert found.keys() == expected.keys()
