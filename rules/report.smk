@@ -136,7 +136,7 @@ rule draw_map:
         mem_mb=1000,
         runtime=20,
     params:
-        version=1,
+        version=2,
         results=subpath(input.provenance, parent=True),
         seed=config["seed"],
     shell:

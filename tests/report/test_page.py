@@ -13,6 +13,7 @@ from cocite.randomness import generator
 from cocite.report.figures import draw_map, draw_validation_curves
 from cocite.report.page import write_page
 from cocite.report.provenance import write_provenance
+from cocite.report.results import UNKNOWN_FIELD
 
 TABLES = {
     "models": pl.DataFrame({"model": ["cocite", "<b>"], "holdout: cite MAP": ["82.0", "–"]}),
@@ -99,3 +100,11 @@ def test_provenance_keeps_the_order_of_the_configuration(tmp_path):
     assert list(written["configuration"]["models"]) == ["second", "first"]
     assert (written["release"], written["shards"]) == ("2026-01-06", {"papers": 2})
     assert written["versions"]["python"] == platform.python_version()
+
+
+def test_papers_without_a_field_are_on_the_map(tmp_path):
+    vectors = generator(1, "page").normal(size=(12, 4))
+    draw_map({"cocite": vectors}, [UNKNOWN_FIELD] * 12, 1, tmp_path / "map.svg")
+    drawn = (tmp_path / "map.svg").read_text()
+    assert UNKNOWN_FIELD in drawn
+    assert drawn.count("<use ") >= 12

@@ -19,6 +19,7 @@ from matplotlib.ticker import MaxNLocator
 
 from cocite.files import atomic_path
 from cocite.randomness import derive_seed
+from cocite.report.results import UNKNOWN_FIELD
 
 mpl.use("svg")
 STYLE: dict[str, Any] = {
@@ -34,8 +35,9 @@ STYLE: dict[str, Any] = {
     "axes.prop_cycle": cycler(linestyle=["-", "--", ":"])
     * cycler(color=["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#666666"]),
 }
-FIELD_COLOURS = 8
-PANELS_IN_A_ROW = 3
+FIELD_COLOURS = 7
+GREY = "#bbbbbb"
+PANELS_IN_A_ROW = 4
 TSNE_PERPLEXITY = 30
 
 
@@ -78,7 +80,7 @@ def draw_map(embeddings: Mapping[str, np.ndarray], fields: list[str], seed: int,
     """
     columns, rows = _grid(len(embeddings))
     colours = _colours(fields)
-    with _figure(output, width=3.2 * columns + 1.8, height=3 * rows, columns=columns, rows=rows) as (figure, axes):
+    with _figure(output, width=2.6 * columns + 1.8, height=2.6 * rows, columns=columns, rows=rows) as (figure, axes):
         for axis in axes:
             axis.set_axis_off()
         for axis, (name, vectors) in zip(axes, embeddings.items(), strict=False):
@@ -114,12 +116,14 @@ def _line(axis: Axes, curve: pl.DataFrame, metric: str, name: str, style: Mappin
 
 
 def _colours(fields: list[str]) -> dict[str, tuple[float, ...] | str]:
-    """A colour for each of the most frequent fields, and grey for the others together."""
+    """A colour for each of the most frequent fields, and grey for the others together and for papers without one."""
     frequent = pl.Series(fields).value_counts(sort=True).sort(["count", pl.first()], descending=[True, False])
-    names = frequent.to_series(0).to_list()
+    names = [name for name in frequent.to_series(0) if name != UNKNOWN_FIELD]
     palette = mpl.colormaps["tab10"].colors  # type: ignore[attr-defined]
-    named = dict(zip(names[:FIELD_COLOURS], palette, strict=False))
-    return {**named, "other": "#bbbbbb"} if len(names) > FIELD_COLOURS else named
+    colours = dict(zip(names[:FIELD_COLOURS], palette, strict=False))
+    if len(names) > FIELD_COLOURS:
+        colours["other"] = GREY
+    return {**colours, UNKNOWN_FIELD: GREY} if UNKNOWN_FIELD in fields else colours
 
 
 def _layout(vectors: np.ndarray, seed: int) -> np.ndarray:

@@ -14,6 +14,7 @@ from cocite.files import read_table, vectors_of
 from cocite.tables import TABLES, empty_schema
 
 BASELINES = ("bm25", "random")
+UNKNOWN_FIELD = "field unknown"
 
 
 def read_scores(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:
@@ -52,11 +53,11 @@ def read_heldout_embeddings(
 ) -> tuple[dict[str, np.ndarray], list[str]]:
     """The held-out papers in each untrained encoder and in each model's first seed, and their fields.
 
-    Papers without a field, or without a vector in one of the models, are left out.
+    Papers without a vector in one of the models are left out.
     """
     queries = pl.DataFrame(read_table(results / f"evaluation/{benchmark}/judgements.parquet", "judgements"))["query"]
     documents = pl.DataFrame(read_table(results / f"evaluation/{benchmark}/documents.parquet", "documents"))
-    heldout = documents.filter(pl.col("document").is_in(queries.unique().implode()), pl.col("field").is_not_null())
+    heldout = documents.filter(pl.col("document").is_in(queries.unique().implode()))
     runs = [(f"untrained_{name}", 0) for name in configuration["encoders"]]
     runs += [(name, entry["seeds"][0]) for name, entry in configuration["models"].items()]
     tables = {
@@ -66,7 +67,9 @@ def read_heldout_embeddings(
     for table in tables.values():
         embedded = pl.Series(table["document"].to_pylist())
         heldout = heldout.filter(pl.col("document").is_in(embedded.implode()))
-    return {name: _vectors(table, heldout["document"]) for name, table in tables.items()}, heldout["field"].to_list()
+    return {name: _vectors(table, heldout["document"]) for name, table in tables.items()}, heldout["field"].fill_null(
+        UNKNOWN_FIELD
+    ).to_list()
 
 
 def _vectors(table: Any, documents: pl.Series) -> np.ndarray:
