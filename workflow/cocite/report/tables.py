@@ -95,7 +95,7 @@ def _columns(labelled: pl.DataFrame, benchmarks: Mapping[str, Any]) -> Sequence[
 
 
 def _mean_and_deviation(value: pl.Expr) -> pl.Expr:
-    mean, deviation = value.mean().round(1), value.std().round(1)
+    mean, deviation = value.mean().round(1) + 0.0, value.std().round(1)  # −0.0 + 0.0 is 0.0
     return pl.when(value.len() > 1).then(pl.format("{} ± {}", mean, deviation)).otherwise(pl.format("{}", mean))
 
 
