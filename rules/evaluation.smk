@@ -22,7 +22,7 @@ rule prepare_holdout:
         mem_mb=2000,
         runtime=60,
     params:
-        version=1,
+        version=2,
         papers=folder_of("papers"),
         citations=folder_of("citations"),
         settings=settings("benchmarks", "benchmark", "kind", "seeds"),
@@ -68,7 +68,7 @@ rule prepare_scirepeval:
         mem_mb=megabytes(2000, folder=3),
         runtime=60,
     params:
-        version=1,
+        version=2,
     shell:
         """
         cocite evaluation prepare-scirepeval {input.folder:q} \

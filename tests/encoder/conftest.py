@@ -55,12 +55,13 @@ def _write_queries(path: Path, splits: dict[int, str]) -> Path:
     return path
 
 
-def _write_documents(path: Path, texts: dict[str, tuple[str | None, str | None]]) -> Path:
+def _write_documents(path: Path, texts: dict[str, tuple[str | None, ...]]) -> Path:
     names = sorted(texts)
     table = {
         "document": names,
         "title": pa.array([texts[name][0] for name in names], pa.string()),
         "abstract": pa.array([texts[name][1] for name in names], pa.string()),
+        "more": pa.array([texts[name][2:] for name in names], pa.list_(pa.string())),
         "field": pa.nulls(len(names), pa.string()),
     }
     write_table(path, "documents", pa.table(table))

@@ -61,7 +61,7 @@ def test_a_batch_is_padded_to_its_longest_document():
 
 
 def test_only_the_fields_that_are_there_are_joined():
-    assert joined_text("Title", "Abstract", "[SEP]") == "Title[SEP]Abstract"
-    assert joined_text("Title", None, "[SEP]") == "Title"
-    assert joined_text("", " Abstract ", "[SEP]") == "Abstract"
-    assert joined_text(None, "", "[SEP]") == ""
+    assert joined_text(("Title", "Abstract"), "[SEP]") == "Title[SEP]Abstract"
+    assert joined_text(("Title", None), "[SEP]") == "Title"
+    assert joined_text(("", " Abstract "), "[SEP]") == "Abstract"
+    assert joined_text((None, ""), "[SEP]") == ""

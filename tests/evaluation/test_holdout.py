@@ -149,7 +149,8 @@ def test_negatives_come_from_the_pool_where_the_corpus_is_larger(tmp_path, monke
 def test_a_document_brings_its_text_and_first_field(tmp_path):
     prepare(tmp_path, STAR, {1})
     rows = {row["document"]: row for row in read_table(tmp_path / "documents.parquet", "documents").to_pylist()}
-    assert rows["1"] == {"document": "1", "title": "title 1", "abstract": "abstract 1", "field": "Physics"}
+    text = {"title": "title 1", "abstract": "abstract 1", "more": []}
+    assert rows["1"] == {"document": "1", **text, "field": "Physics"}
     assert all(row["field"] is None for document, row in rows.items() if int(document) % 3 == 0)
 
 

@@ -93,7 +93,9 @@ def test_search_has_a_text_as_query_and_adds_venue_and_year(layout):
     layout.write("metadata/search/evaluation", row)
     layout.write("test/search/test", judgement("q0", "x", 1))
     layout.prepare()
-    assert layout.documents() == {"q0": ("graph methods", None), "x": ("title x", "abstract x ACL 2019")}
+    assert layout.documents() == {"q0": ("graph methods", None), "x": ("title x", "abstract x")}
+    rows = read_table(layout.documents_file, "documents").to_pylist()
+    assert {row["document"]: row["more"] for row in rows} == {"q0": [], "x": ["ACL", "2019"]}
 
 
 def test_the_same_text_in_two_tasks_is_one_document(layout):

@@ -106,7 +106,7 @@ def test_vectors_that_are_not_finite_are_refused(tmp_path):
 
 def test_random_vectors_depend_on_the_seed_alone(tmp_path):
     path = tmp_path / "documents.parquet"
-    write_documents(path, dict.fromkeys("cab", ("t", None, None)))
+    write_documents(path, dict.fromkeys("cab", ("t", None, (), None)))
     first, again, other = (random_vectors(path, seed).matrix for seed in (1, 1, 2))
     assert first.shape == (3, 64)
     assert (first == again).all()

@@ -276,6 +276,9 @@ _DECLARATIONS = [
             "document": _required(TEXT, "the benchmark's id of the document"),
             "title": _optional(TEXT, "title, or the text of a query; null where there is none"),
             "abstract": _optional(TEXT, "abstract; null where there is none"),
+            "more": _required(
+                pa.list_(TEXT), "what its text holds after the abstract, in order: venue and year in the task search"
+            ),
             "field": _optional(TEXT, "field of study, where the benchmark knows one"),
         },
     ),

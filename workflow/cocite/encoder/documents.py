@@ -1,6 +1,6 @@
 """Embed the documents of a benchmark: table documents in, table document_embeddings out, both streamed.
 
-A document with neither title nor abstract gets no vector: it is counted here, and as missing where it is asked for.
+A document without any text gets no vector: it is counted here, and as missing where it is asked for.
 """
 
 from collections.abc import Iterator
@@ -29,9 +29,10 @@ def embed_documents(model: Path, documents: Path, output: Path, *, threads: int,
 
     def embedded() -> Iterator[pa.RecordBatch]:
         with progress_bar(of="Embedding", unit="documents", total=total) as bar:
-            for batch in table.to_batches(columns=["document", "title", "abstract"], batch_size=chunk):
+            for batch in table.to_batches(columns=["document", "title", "abstract", "more"], batch_size=chunk):
                 rows = batch.to_pylist()
-                texts = {row["document"]: joined_text(row["title"], row["abstract"], separator) for row in rows}
+                parts = {row["document"]: (row["title"], row["abstract"], *row["more"]) for row in rows}
+                texts = {document: joined_text(texts, separator) for document, texts in parts.items()}
                 texts = {document: text for document, text in texts.items() if text}
                 vectors = embed(encoder, tokenise(list(texts.values()), encoder.tokenizer, length))
                 yield pa.record_batch(
@@ -40,4 +41,4 @@ def embed_documents(model: Path, documents: Path, output: Path, *, threads: int,
                 bar.update(len(rows))
 
     written = write_table(output, "document_embeddings", embedded())
-    report(f"Embedded {written} of {total} documents; {total - written} have neither title nor abstract.")
+    report(f"Embedded {written} of {total} documents; {total - written} have no text.")

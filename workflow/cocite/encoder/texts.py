@@ -5,7 +5,7 @@ into one long array on disk that is mapped into memory: a training set of millio
 its index only, and a training that goes on after a kill finds its tokens ready.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,9 @@ AT_ONCE = 1000
 """Texts in one call of the tokenizer, which holds some 100 kB for each, also of what lies behind the last token."""
 
 
-def joined_text(title: str | None, abstract: str | None, separator: str) -> str:
-    """Title and abstract, whichever are not empty, joined by the separator."""
-    return separator.join(part for part in ((title or "").strip(), (abstract or "").strip()) if part)
+def joined_text(parts: Iterable[str | None], separator: str) -> str:
+    """Title, abstract and what may follow, whichever are not empty, joined by the separator."""
+    return separator.join(part.strip() for part in parts if part and part.strip())
 
 
 def separator_of(tokenizer: Any) -> str:

@@ -57,6 +57,6 @@ def _new_texts(
             for document, title, abstract in described:
                 if document not in numbers:
                     numbers[document] = len(numbers)
-                    texts.append(joined_text(title, abstract, separator))
+                    texts.append(joined_text((title, abstract), separator))
         rows.append(np.array([[numbers[document] for document in columns[role]] for role in ROLES], np.int64).T)
         yield texts

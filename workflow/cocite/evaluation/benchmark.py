@@ -15,8 +15,8 @@ from cocite.evaluation.tasks import TASKS, Task
 from cocite.files import read_table, write_table
 from cocite.tables import TABLES, empty_schema
 
-Document = tuple[str | None, str | None, str | None]
-"""Title, abstract and field of study."""
+Document = tuple[str | None, str | None, tuple[str, ...], str | None]
+"""Title, abstract, what the text holds after them, and field of study."""
 Judgements = dict[str, dict[str, int]]
 """The relevance of each candidate, by query."""
 Labels = dict[str, list[str]]

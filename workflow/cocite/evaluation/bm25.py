@@ -1,7 +1,8 @@
 """BM25 as a baseline: the words of the query's text against those of its candidates.
 
 Words are counted over all documents of the task, without English stop words and without stemming; a document's text
-is its title and abstract (Lù, 2024, "BM25S: Orders of magnitude faster lexical search via eager sparse scoring").
+is its title, its abstract and what the task adds (Lù, 2024, "BM25S: Orders of magnitude faster lexical search via eager
+sparse scoring").
 """
 
 from collections.abc import Sequence
@@ -19,9 +20,9 @@ from cocite.progress import progress
 
 
 def read_document_texts(path: Path) -> dict[str, str]:
-    """Title and abstract of each document, joined; empty where it has neither."""
-    rows = read_table(path, "documents", ["document", "title", "abstract"]).to_pylist()
-    return {row["document"]: " ".join(filter(None, (row["title"], row["abstract"]))) for row in rows}
+    """The text of each document, its parts joined by spaces; empty where it has none."""
+    rows = read_table(path, "documents", ["document", "title", "abstract", "more"]).to_pylist()
+    return {row["document"]: " ".join(filter(None, (row["title"], row["abstract"], *row["more"]))) for row in rows}
 
 
 def score_bm25(benchmark: Benchmark, texts: dict[str, str], run: Run, output: Path) -> None:

@@ -206,4 +206,4 @@ def _texts(database: duckdb.DuckDBPyConnection, benchmark: Benchmark) -> dict[st
     ids = {int(document) for queries in judged for query, found in queries.items() for document in (query, *found)}
     database.register("wanted", pa.table({"corpusid": sorted(ids)}))
     rows = database.sql("SELECT corpusid, title, abstract, fields[1] FROM papers SEMI JOIN wanted USING (corpusid)")
-    return {str(corpusid): (title, abstract, field) for corpusid, title, abstract, field in rows.fetchall()}
+    return {str(corpusid): (title, abstract, (), field) for corpusid, title, abstract, field in rows.fetchall()}

@@ -66,7 +66,7 @@ def prepare_scirepeval(folder: Path, *, documents: Path, files: BenchmarkFiles, 
     named = texts.named()
     omitted["document repeated with another text (the first counts)"] = texts.changed
     omitted["document that no task asks for"] = len(named) - len(used)
-    omitted["document without title and abstract (kept)"] = sum(named[name] == (None, None) for name in used)
+    omitted["document without title and abstract (kept)"] = sum(not any(named[name]) for name in used)
     write_documents(documents, {name: (*named[name], None) for name in used})
     write_benchmark(benchmark, files)
     write_omissions(omissions, dict(omitted))

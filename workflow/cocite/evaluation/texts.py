@@ -8,8 +8,8 @@ name `<namespace>:<id>`. Whether an id clashes is known only when all texts are:
 from cocite.evaluation.layout import Row
 from cocite.evaluation.tasks import Task
 
-Text = tuple[str | None, str | None]
-"""Title and abstract."""
+Text = tuple[str | None, str | None, tuple[str, ...]]
+"""Title, abstract, and what a task adds to them."""
 
 FIELDS_AFTER_ABSTRACT = {"search": ("venue", "year")}
 """What a task adds to title and abstract."""
@@ -37,7 +37,7 @@ class Texts:
             self._add(task.texts_folder, row.identifier("doc_id"), _text_of(row, task))
             return
         if isinstance(query, str):
-            self._add(query_namespace(task), row.identifier("doc_id"), (query.strip() or None, None))
+            self._add(query_namespace(task), row.identifier("doc_id"), (query.strip() or None, None, ()))
         else:
             nested = row.nested("query")
             self._add(query_namespace(task), nested.identifier("doc_id"), _text_of(nested, task))
@@ -62,6 +62,5 @@ class Texts:
 
 
 def _text_of(row: Row, task: Task) -> Text:
-    after = [str(row.values[name]) for name in FIELDS_AFTER_ABSTRACT.get(task.name, ()) if row.values.get(name)]
-    abstract = " ".join([row.text("abstract") or "", *after]).strip()
-    return row.text("title"), abstract or None
+    more = tuple(str(row.values[name]) for name in FIELDS_AFTER_ABSTRACT.get(task.name, ()) if row.values.get(name))
+    return row.text("title"), row.text("abstract"), more
