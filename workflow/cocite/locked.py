@@ -2,7 +2,8 @@
 
 Snakemake's own lock is a file that outlives a run killed hard, and has to be removed by hand. A lock on an open file
 goes with the last process of the run that holds it, however that ends; so Snakemake runs with `--nolock` under it.
-A step that outlived its run keeps the lock until it is done, and no second run disturbs it.
+A step that outlives its run, be it for the moment that a killed process takes to end, keeps the lock until it is gone;
+the next run waits for it.
 """
 
 import fcntl
@@ -10,16 +11,19 @@ import os
 import sys
 from pathlib import Path
 
+from cocite.progress import report
+
 LOCK_FILE = Path(".cocite.lock")
 
 
 def main(command: list[str]) -> None:
-    """Take the lock in the working folder and become the command. Exits with 1 if another run holds it."""
+    """Take the lock in the working folder, as soon as no other run holds it, and become the command."""
     descriptor = os.open(LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        sys.exit(f"Error: another run is at work in {Path.cwd()}; wait for it, or end it first.")
+        report(f"A run, or a step that outlived its run, is at work in {Path.cwd()}; waiting for it to end.")
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
     os.set_inheritable(descriptor, True)
     os.execvp(command[0], command)  # noqa: S606
 
