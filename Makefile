@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/python -m cocite.locked $(BIN)/snakemake --cores $(CORES) --resources mem_mb=$(MEMORY_MB) \
     --nolock --rerun-incomplete --show-failed-logs --configfile $(CONFIG) --replace-workflow-config
 
-.PHONY: help run report test test-long bench lint format docs lock clean
+.PHONY: help run test test-long lint format docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## List what can be made

@@ -5,11 +5,12 @@ import os
 import sys
 from pathlib import Path
 
+from cocite.consistency import DATASETS
+
 # Jobs call `cocite`; a run started as .venv/bin/snakemake finds it beside its own Python.
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
 
 RESULTS = config.get("pathvars", {}).get("results", "results")
-DATASETS = ["papers", "abstracts", "citations"]
 BUCKETS = range(config["corpus"]["buckets"])
 PARTS = range(config["corpus"]["parts"])
 HOLDOUTS = [name for name, entry in config["benchmarks"].items() if entry["kind"] == "holdout"]

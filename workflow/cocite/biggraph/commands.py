@@ -1,22 +1,17 @@
-"""Commands of the stage biggraph."""
+"""`cocite biggraph …`: split and import edges, train and measure graph embeddings."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cocite.options import MemoryMb, Omissions, Output, Seed, Settings, State, Threads
+from cocite.options import MemoryMb, Omissions, Output, Seed, Settings, State, Threads, WrittenSettings
 
 app = typer.Typer(no_args_is_help=True)
 
 Edges = Annotated[list[Path], typer.Argument(help="Files of the table edges.")]
 Training = Annotated[Path, typer.Option(help="Edges to train on: source and target, separated by a tab.")]
 HoldoutEdges = Annotated[Path, typer.Option(help="Edges kept from training, in the same form.")]
-
-
-@app.callback()
-def stage() -> None:
-    """Commands of the stage biggraph."""
 
 
 @app.command()
@@ -61,7 +56,7 @@ def train(
     state: State,
     vectors: Annotated[Path, typer.Option(help="Table graph_embeddings.")],
     scores: Annotated[Path, typer.Option(help="Table graph_scores.")],
-    written_settings: Annotated[Path, typer.Option(help="The settings, resolved, as JSON.")],
+    written_settings: WrittenSettings,
     omissions: Omissions,
 ) -> None:
     """Train a graph embedding, measure it after each epoch, and go on where a killed training stood."""

@@ -1,4 +1,4 @@
-"""Commands of the stage corpus."""
+"""`cocite corpus …`: list, download and ingest a release, choose queries."""
 
 from pathlib import Path
 from typing import Annotated

@@ -5,8 +5,9 @@ Out comes a manifest with every dataset that the pipeline needs; `latest` is res
 
 from pathlib import Path
 
+from cocite.consistency import DATASETS
 from cocite.corpus.client import DatasetsApi, Storage
-from cocite.corpus.manifest import DATASETS, Dataset, Manifest, Shard
+from cocite.corpus.manifest import Dataset, Manifest, Shard
 from cocite.corpus.remote import RemoteDataset
 from cocite.errors import InputError
 from cocite.files import read_json

@@ -12,8 +12,6 @@ from typing import Any
 from cocite.errors import InputError
 from cocite.files import read_json, write_json
 
-DATASETS = ("papers", "abstracts", "citations")
-
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Shard:

@@ -1,4 +1,4 @@
-"""Commands of the stage demo."""
+"""`cocite demo …`: generate a small release and a benchmark, and serve the release."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,11 +8,6 @@ import typer
 from cocite.options import Output, Seed
 
 app = typer.Typer(no_args_is_help=True)
-
-
-@app.callback()
-def stage() -> None:
-    """Commands of the stage demo."""
 
 
 @app.command()

@@ -1,11 +1,11 @@
-"""Commands of the stage encoder."""
+"""`cocite encoder …`: make, train and apply text encoders."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cocite.options import Output, Queries, Seed, Settings, State, Threads
+from cocite.options import Output, Queries, Seed, Settings, State, Threads, WrittenSettings
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -51,7 +51,7 @@ def train(
     state: State,
     output: Output,
     curves: Annotated[Path, typer.Option(help="Table training_curves to write.")],
-    written_settings: Annotated[Path, typer.Option(help="JSON file for the settings as they were resolved.")],
+    written_settings: WrittenSettings,
 ) -> None:
     """Fine-tune an encoder on triplets; a killed training goes on where it stood."""
     from cocite.encoder.folder import work_offline

@@ -1,4 +1,4 @@
-"""Commands of the stage evaluation."""
+"""`cocite evaluation …`: prepare benchmarks and score on them."""
 
 from pathlib import Path
 from typing import Annotated, Literal

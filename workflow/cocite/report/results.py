@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from cocite.consistency import BASELINES
 from cocite.files import read_table, vectors_of
 from cocite.tables import TABLES, empty_schema
 
-BASELINES = ("bm25", "random")
 UNKNOWN_FIELD = "field unknown"
 
 

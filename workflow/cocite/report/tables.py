@@ -10,8 +10,8 @@ from typing import Any
 
 import polars as pl
 
+from cocite.consistency import BASELINES
 from cocite.files import read_table
-from cocite.report.results import BASELINES
 
 FORMATS = ("classification", "regression", "proximity", "reviewer-matching", "search")
 GRAPH_METRICS = ("loss", "mean_rank", "mrr", "hits_at_1", "hits_at_10", "hits_at_50", "auc")
