@@ -1,4 +1,4 @@
-"""What is learned after either way into PyTorch-BigGraph, on a graph of overlapping communities, over three seeds."""
+"""What is learned after either way into PyTorch-BigGraph, on a graph of overlapping communities, over five seeds."""
 
 import json
 import shutil
@@ -12,13 +12,14 @@ from tests.benchmarks.measuring import Command, run, say
 
 from cocite.files import read_table, write_table
 
-SEEDS = (1, 2, 3)
+SEEDS = (1, 2, 3, 4, 5)
+CHUNKS = (1, 10)
 PAPERS, COMMUNITIES, MEMBERS = 4000, 400, 25
 METRICS = ("loss", "mean_rank", "mrr", "hits_at_10", "auc")
 EDGE_SETTINGS = {"holdout": 0.1, "holdout_of": "pairs", "weights": False, "max_repetitions": 1, "partitions": 1}
 SETTINGS = {
     **{"comparator": "dot", "dimension": 32, "epochs": 15, "lr": 0.1, "loss": "ranking", "margin": 0.15},
-    **{"max_norm": 1.0, "batch_size": 1000, "batch_negatives": 50, "uniform_negatives": 50, "chunks": 1, "workers": 1},
+    **{"max_norm": 1.0, "batch_size": 1000, "batch_negatives": 50, "uniform_negatives": 50, "workers": 1},
 }
 COCITE = Path(sys.executable).with_name("cocite")
 
@@ -28,7 +29,13 @@ def main(folder: Path) -> None:
     folder = folder / "learning"
     shutil.rmtree(folder, ignore_errors=True)
     edges = write_communities(folder / "edges.parquet")
-    learned = {way: [learn(folder, edges, way, seed) for seed in SEEDS] for way in ("arrow", "tsv")}
+    for chunks in CHUNKS:
+        tell(chunks, {way: [learn(folder, edges, way, chunks, seed) for seed in SEEDS] for way in ("arrow", "tsv")})
+    shutil.rmtree(folder)
+
+
+def tell(chunks: int, learned: dict[str, list[dict[tuple[str, bool], float]]]) -> None:
+    """Print the mean of each metric after either way, and its standard deviation."""
     for filtered in (False, True):
         for metric in METRICS:
             of_way = {way: [scores[metric, filtered] for scores in runs] for way, runs in learned.items()}
@@ -36,8 +43,7 @@ def main(folder: Path) -> None:
                 f"{way} {statistics.mean(values):.4f} ± {statistics.stdev(values):.4f}"
                 for way, values in of_way.items()
             )
-            say(f"{'filtered' if filtered else 'raw'} {metric} after import: {told}")
-    shutil.rmtree(folder)
+            say(f"chunks {chunks}, {'filtered' if filtered else 'raw'} {metric} after import: {told}")
 
 
 def write_communities(path: Path) -> Path:
@@ -55,16 +61,16 @@ def write_communities(path: Path) -> Path:
     return path
 
 
-def learn(folder: Path, edges: Path, way: str, seed: int) -> dict[tuple[str, bool], float]:
+def learn(folder: Path, edges: Path, way: str, chunks: int, seed: int) -> dict[tuple[str, bool], float]:
     """The metrics after the last epoch, by name and whether they are filtered."""
     imported, scores = folder / "imported", folder / "scores.parquet"
-    for command in _commands(folder, edges, way, imported, scores):
+    for command in _commands(folder, edges, way, chunks, imported, scores):
         run([COCITE, "biggraph", *command, "--seed", str(seed)])
     rows = read_table(scores, "graph_scores").to_pylist()
     return {(row["metric"], row["filtered"]): row["value"] for row in rows if row["epoch"] == SETTINGS["epochs"]}
 
 
-def _commands(folder: Path, edges: Path, way: str, imported: Path, scores: Path) -> list[Command]:
+def _commands(folder: Path, edges: Path, way: str, chunks: int, imported: Path, scores: Path) -> list[Command]:
     asked = ("--undirected", "--settings", json.dumps(EDGE_SETTINGS))
     lines = ("--training", folder / "training.tsv", "--holdout-edges", folder / "holdout.tsv")
     imports: dict[str, list[Command]] = {
@@ -75,8 +81,9 @@ def _commands(folder: Path, edges: Path, way: str, imported: Path, scores: Path)
         ],
     }
     outputs = ("vectors", "written-settings", "omissions")
+    settings = json.dumps({**SETTINGS, "chunks": chunks})
     train: Command = [
-        *("train", imported, "--settings", json.dumps(SETTINGS), "--state", folder / "state", "--scores", scores),
+        *("train", imported, "--settings", settings, "--state", folder / "state", "--scores", scores),
         *(part for name in outputs for part in (f"--{name}", folder / name)),
     ]
     return [*imports[way], train]
