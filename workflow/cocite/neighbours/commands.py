@@ -1,39 +1,95 @@
-"""`cocite neighbours …`: search nearest neighbours."""
+"""`cocite neighbours …`: build an index, search nearest neighbours, measure what an index misses."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cocite.options import Omissions, Output, Queries, State, Threads
+from cocite.options import MemoryMb, Omissions, Output, Queries, Seed, Settings, State, Threads
 
 app = typer.Typer(no_args_is_help=True)
 
+Vectors = Annotated[Path, typer.Option(help="Table graph_embeddings.")]
+Index = Annotated[Path, typer.Option(help="Folder of an approximate index.")]
+Papers = Annotated[
+    list[Path] | None, typer.Argument(help="Buckets of the table papers, to search only papers with a text.")
+]
 
-@app.callback()
-def stage() -> None:
-    """Commands of the stage neighbours."""
+
+@app.command()
+def index(
+    vectors: Vectors, settings: Settings, seed: Seed, threads: Threads, output: Output, papers: Papers = None
+) -> None:
+    """Build an approximate index of the papers."""
+    from cocite.neighbours.building import build_index
+    from cocite.neighbours.choices import IndexSettings
+    from cocite.settings import parse_settings
+
+    chosen = parse_settings(IndexSettings, settings)
+    build_index(vectors, chosen, papers=papers or (), seed=seed, threads=threads, output=output)
 
 
 @app.command()
 def search(
-    vectors: Annotated[Path, typer.Option(help="Table graph_embeddings.")],
+    vectors: Vectors,
     queries: Queries,
-    metric: Annotated[str, typer.Option(help="cosine or l2.")],
-    k: Annotated[int, typer.Option(help="Neighbours of each query.")],
+    settings: Settings,
+    shard: Annotated[int, typer.Option(help="Number of the shard of queries, from 0.")],
+    shards: Annotated[int, typer.Option(help="Shards of the queries, by corpus id modulo this.")],
+    memory_mb: MemoryMb,
     threads: Threads,
     state: State,
     output: Output,
     omissions: Omissions,
-    papers: Annotated[
-        list[Path] | None, typer.Argument(help="Buckets of the table papers, to search only papers with a text.")
-    ] = None,
+    index: Index | None = None,
+    papers: Papers = None,
 ) -> None:
-    """Find the k nearest neighbours of each training and validation query."""
+    """Find the k nearest neighbours of each training and validation query of a shard."""
     from cocite.files import write_omissions
+    from cocite.neighbours.choices import SearchSettings
     from cocite.neighbours.searching import search_neighbours
+    from cocite.settings import parse_settings
 
-    missing = search_neighbours(
-        vectors, queries, papers=papers or (), metric=metric, k=k, threads=threads, state=state, output=output
+    left_out = search_neighbours(
+        vectors,
+        queries,
+        parse_settings(SearchSettings, settings),
+        index=index,
+        papers=papers or (),
+        shard=(shard, shards),
+        memory_mb=memory_mb,
+        threads=threads,
+        state=state,
+        output=output,
     )
-    write_omissions(omissions, {"queries without a vector: they have no edge to train on": missing})
+    write_omissions(omissions, left_out)
+
+
+@app.command()
+def measure(
+    vectors: Vectors,
+    queries: Queries,
+    settings: Settings,
+    index: Index,
+    sample: Annotated[int, typer.Option(help="Queries that are searched both ways.")],
+    seed: Seed,
+    threads: Threads,
+    output: Output,
+    papers: Papers = None,
+) -> None:
+    """Measure the recall of an approximate index on a sample of the queries."""
+    from cocite.neighbours.choices import SearchSettings
+    from cocite.neighbours.quality import measure_search
+    from cocite.settings import parse_settings
+
+    measure_search(
+        vectors,
+        queries,
+        parse_settings(SearchSettings, settings),
+        index=index,
+        papers=papers or (),
+        sample=sample,
+        seed=seed,
+        threads=threads,
+        output=output,
+    )

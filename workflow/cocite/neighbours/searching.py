@@ -1,114 +1,166 @@
 """Search the k nearest neighbours of each query in a graph embedding.
 
-In come the tables `graph_embeddings` and `queries`; out goes `neighbours`. Only papers that have a vector, and so an
-edge, are searched; with the table `papers`, only those among them that also have a text, so that every rank can become
-a sample. Queries are those for training and validation; a paper that is kept out has no edge, and if it has a vector
-all the same, the search refuses to go on: what it would find would be a leak.
+In come the tables `graph_embeddings` and `queries`; out goes a shard of `neighbours`. Only papers that have a vector,
+and so an edge, are searched; with the table `papers`, only those among them that also have a text, so that every rank
+can become a sample. Queries are those for training and validation; a paper that is kept out has no edge, and if it has
+a vector all the same, the search refuses to go on: what it would find would be a leak.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Protocol
 
-import faiss
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from cocite.errors import InputError
-from cocite.files import read_table, scan_table, vectors_of
-from cocite.neighbours.blocks import hash_of, open_state, search_in_blocks
-from cocite.neighbours.exactness import SPARE, Index, build_index, nearest
+from cocite.files import write_table
+from cocite.neighbours.checkpoints import Checkpoint, open_state, remove_state, search_groups, state_of
+from cocite.neighbours.choices import SearchSettings, metric_of
+from cocite.neighbours.distances import FARTHEST, Block, Ids, Keys, distances_in, ids_in
+from cocite.neighbours.exact import ExactSearch
+from cocite.neighbours.pools import BLOCK, TILE, Workers, capacity, start_workers
+from cocite.neighbours.vectors import VectorTable, open_vectors
 from cocite.splits import read_kept_out, read_queries
 
-NEIGHBOURS_IN_MEMORY = 2_000_000
-"""Neighbours that are held at once: those of a block of queries."""
+RESERVED_MB = 400
+"""Memory for the program and what it writes."""
+COPIES_OF_BLOCK = 3
+"""Copies of a block that a thread holds while it reads."""
+ROWS_WRITTEN = 500_000
+"""Rows of neighbours that are written at once."""
+NOT_SEARCHED = "queries that are not among the papers searched: they have no edge to train on or, if asked for, no text"
+NOT_REACHED = "neighbours, up to k a query, that the approximate index did not lead to"
+
+
+class Search(Protocol):
+    """A way to search."""
+
+    held_mb: float
+    """Memory that it takes besides the queries, their pools and blocks of vectors."""
+
+    def find(self, ids: Ids, workers: Workers) -> Block:
+        """Those of the papers that are searched, with their vectors."""
+
+    def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
+        """The keys of the k nearest papers of each query in rising order, queries × k."""
 
 
 def search_neighbours(
     vectors: Path,
     queries: Path,
+    settings: SearchSettings,
     *,
+    index: Path | None = None,
     papers: Sequence[Path] = (),
-    metric: str,
-    k: int,
+    shard: tuple[int, int] = (0, 1),
+    memory_mb: int,
     threads: int,
     state: Path,
     output: Path,
-) -> int:
-    """Write table `neighbours`; return the number of queries that have no vector.
+) -> dict[str, int]:
+    """Write a shard of the table `neighbours`; return what was left out, counted by reason.
 
-    `papers` are the buckets of the table papers if only those with title and abstract shall be searched.
+    `papers` are the buckets of the table papers if only those with title and abstract shall be searched, `index` the
+    folder of an approximate index, and `shard` the number of the shard of queries and how many there are.
 
-    Goes on from the blocks of queries in `state`, if they belong to the same search, and removes it at the end.
-    Raises `InputError` where k does not leave a choice among the papers, or a paper that is kept out has a
-    vector.
+    Goes on from what `state` holds, if it belongs to the same search, and removes it at the end.
+    Raises `InputError` where k does not leave a choice among the papers, or a paper that is kept out has a vector.
     """
-    if metric not in ("cosine", "l2"):
-        raise InputError(f"--metric {metric}: is not known; it must be cosine or l2.")
-    embedded = read_table(vectors, "graph_embeddings", ["corpusid"]).column("corpusid").to_numpy()
-    searched = np.isin(embedded, _with_text(papers)) if papers else np.ones(len(embedded), dtype=bool)
-    ids = embedded[searched]
-    _check_size(vectors, len(ids), k)
-    anchors = _anchors(vectors, queries, ids)
-    rows = np.flatnonzero(np.isin(ids, anchors))
-    size = max(1, NEIGHBOURS_IN_MEMORY // (k + SPARE))
-    hashes = {"vectors": hash_of(vectors), "queries": hash_of(queries), "papers": [hash_of(path) for path in papers]}
-    open_state(state, {"metric": metric, "k": k, "block": size, **hashes})
-    faiss.omp_set_num_threads(threads)
-    index = build_index(ids, _read_vectors(vectors, searched), metric)
-    starts = range(0, max(len(rows), 1), size)
-    search_in_blocks(state, output, starts, lambda start: _block(index, rows[start : start + size], k))
-    return len(anchors) - len(rows)
+    if not 0 <= shard[0] < shard[1]:
+        raise InputError(f"--shard is {shard[0]}, but with --shards {shard[1]} it must be from 0 to {shard[1] - 1}.")
+    table = open_vectors(vectors, papers)
+    check_papers(table, queries, settings.k)
+    asked = anchors(queries)
+    asked = asked[asked % shard[1] == shard[0]]
+    search = choose_search(settings, table, index)
+    with start_workers(threads) as workers:
+        found = search.find(asked, workers)
+        room = queries_at_once(settings.k, table.dimension, memory_mb - search.held_mb, threads)
+        indexed = sorted(index.glob("[!.]*")) if index else []
+        read = [state_of(path) for path in (vectors, queries, *papers, *indexed)]
+        size = open_state(state, {**asdict(settings), "shard": list(shard), "read": read}, room)
+        files = search_groups(
+            state,
+            range(0, len(found.ids), size),
+            lambda start, checkpoint: search.nearest(
+                found.choose(slice(start, start + size)), settings.k, workers, checkpoint
+            ),
+        )
+    rows = write_table(output, "neighbours", _rows(found.ids, files, size))
+    remove_state(state)
+    return {NOT_SEARCHED: len(asked) - len(found.ids), NOT_REACHED: len(found.ids) * settings.k - rows}
 
 
-def _check_size(vectors: Path, papers: int, k: int) -> None:
+def choose_search(settings: SearchSettings, table: VectorTable, index: Path | None) -> Search:
+    """The search that the settings ask for. Raises `InputError` where it needs an index, or has one and needs none."""
+    metric = metric_of(settings)
+    if (index is None) != (settings.index == "flat"):
+        raise InputError(f"index is {settings.index}: --index must {'not be given' if index else 'name its folder'}.")
+    if index is None:
+        return ExactSearch(table, metric)
+    if not index.is_dir():
+        raise InputError(f"{index}: does not exist; `cocite neighbours index` builds it.")
+    # FAISS takes longer to import than a small exact search takes.
+    from cocite.neighbours.links import LinkSearch
+    from cocite.neighbours.lists import ListSearch
+
+    if settings.index == "ivf":
+        return ListSearch(index, metric, settings.probes)
+    return LinkSearch(index, table, metric, settings.ef_search)
+
+
+def check_papers(table: VectorTable, queries: Path, k: int) -> None:
+    """Raise `InputError` unless there are more than k papers for each query and none of them is kept out."""
+    kept_out = read_kept_out(queries)["corpusid"].to_numpy()
+    papers, leaked = 0, []
+    for ids in table.ids():
+        papers += len(ids)
+        leaked += ids[np.isin(ids, kept_out)].tolist()
     if k >= papers - 1:
         raise InputError(
-            f"embeddings.<name>.neighbours.k is {k}, but {vectors} holds {papers} papers to be searched; "
+            f"embeddings.<name>.neighbours.k is {k}, but {table.path} holds {papers} papers to be searched; "
             f"k must be smaller than {max(papers - 1, 0)}."
         )
-
-
-def _anchors(vectors: Path, queries: Path, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Training and validation queries."""
-    kept_out = read_kept_out(queries)["corpusid"].to_numpy()
-    leaked = kept_out[np.isin(kept_out, ids)]
-    if len(leaked):
+    if leaked:
         raise InputError(
-            f"{vectors}: holds {len(leaked)} papers that are kept out, {leaked[0]} among them; "
+            f"{table.path}: holds {len(leaked)} papers that are kept out, {leaked[0]} among them; "
             f"a graph must be built without the papers that {queries} keeps out."
         )
-    anchors: NDArray[np.int64] = read_queries(queries)["corpusid"].to_numpy()
-    return anchors
 
 
-def _with_text(papers: Sequence[Path]) -> NDArray[np.int64]:
-    """Ids of the papers with title and abstract."""
-    filled = pc.field("title").is_valid() & pc.field("abstract").is_valid()
-    ids: NDArray[np.int64] = scan_table(papers, "papers").to_table(["corpusid"], filter=filled)["corpusid"].to_numpy()
+def anchors(queries: Path) -> Ids:
+    """The training and validation queries."""
+    ids: Ids = read_queries(queries)["corpusid"].to_numpy()
     return ids
 
 
-def _read_vectors(vectors: Path, searched: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """The vectors of the papers searched in one array, read in batches so that no second copy is in memory."""
-    scan = scan_table(vectors, "graph_embeddings")
-    read = np.empty((searched.sum(), scan.schema.field("vector").type.list_size), dtype=np.float32)
-    seen = filled = 0
-    for batch in scan.to_batches(columns=["vector"]):
-        chosen = vectors_of(pa.table(batch))[searched[seen : seen + len(batch)]]
-        read[filled : filled + len(chosen)] = chosen
-        seen, filled = seen + len(batch), filled + len(chosen)
-    return read
+def queries_at_once(k: int, dimension: int, memory_mb: float, threads: int) -> int:
+    """How many queries have room for their pools, what comes of them, and two copies of their vectors."""
+    bytes_of_thread = 4 * BLOCK * (COPIES_OF_BLOCK * dimension + TILE)
+    bytes_of_query = 8 * (capacity(k) + k) + 8 * dimension
+    return max(1, int((memory_mb - RESERVED_MB) * 1e6 - threads * bytes_of_thread) // bytes_of_query)
 
 
-def _block(index: Index, rows: NDArray[np.int64], k: int) -> pa.RecordBatch:
-    found, distances = nearest(index, rows, k)
+def _rows(queries: Ids, files: Sequence[Path], size: int) -> Iterator[pa.RecordBatch]:
+    """The rows of the table, from the keys of each group of queries."""
+    for start, file in zip(range(0, len(queries), size), files, strict=True):
+        keys = np.load(file, mmap_mode="r")
+        step = max(1, ROWS_WRITTEN // keys.shape[1])
+        for first in range(0, len(keys), step):
+            part = np.array(keys[first : first + step])
+            yield _as_rows(queries[start + first : start + first + len(part)], part)
+
+
+def _as_rows(queries: Ids, keys: Keys) -> pa.RecordBatch:
+    met = keys != FARTHEST
+    ranks = np.broadcast_to(np.arange(1, keys.shape[1] + 1, dtype=np.int32), keys.shape)
     return pa.record_batch(
         {
-            "query": np.repeat(index.ids[rows], k),
-            "rank": np.tile(np.arange(1, k + 1, dtype=np.int32), len(rows)),
-            "neighbour": index.ids[found].ravel(),
-            "distance": distances.ravel(),
+            "query": np.repeat(queries, met.sum(axis=1)),
+            "rank": ranks[met],
+            "neighbour": ids_in(keys[met]),
+            "distance": distances_in(keys[met]).astype(np.float32),
         }
     )

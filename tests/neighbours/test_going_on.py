@@ -1,0 +1,108 @@
+"""A search that was killed goes on where it stood."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.neighbours.small_searches import Row, by_definition, read_rows, search, write_queries
+
+from cocite.neighbours import checkpoints, searching
+from cocite.neighbours.checkpoints import open_state
+from cocite.neighbours.choices import SearchSettings
+from cocite.neighbours.distances import Block
+from cocite.neighbours.exact import ExactSearch
+from cocite.neighbours.searching import search_neighbours
+
+VECTORS = {paper: [float(paper), float(paper * paper % 7)] for paper in range(100)}
+SPLITS = dict.fromkeys(VECTORS, "train")
+
+
+class KilledError(Exception):
+    """Stands for the end of the process."""
+
+
+@pytest.fixture
+def met(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The row groups of 20 papers that go past the queries, in order; over the thirteenth the search dies."""
+    met: list[int] = []
+    blocks = ExactSearch._blocks
+
+    def dying(self: ExactSearch, first: int) -> Iterator[tuple[int, Block]]:
+        for row_group, block in blocks(self, first):
+            met.append(row_group)
+            if len(met) == 13:
+                raise KilledError
+            yield row_group, block
+
+    monkeypatch.setattr(ExactSearch, "_blocks", dying)
+    monkeypatch.setattr(searching, "queries_at_once", lambda *_: 40)
+    return met
+
+
+def again(folder: Path, **changed: object) -> list[Row]:
+    """The same search, in the same tables."""
+    chosen = {"memory_mb": 1000, "threads": 1, "state": folder / "state", "output": folder / "neighbours.parquet"}
+    settings = SearchSettings(metric="l2", k=4)
+    search_neighbours(folder / "graph_embeddings.parquet", folder / "queries.parquet", settings, **chosen | changed)
+    return read_rows(folder / "neighbours.parquet")
+
+
+@pytest.mark.parametrize(("seconds", "goes_on"), [(0.0, [1, 2, 3, 4]), (60.0, [0, 1, 2, 3, 4])])
+def test_it_goes_on_after_the_finished_queries_and_the_last_row_group_that_was_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, met: list[int], seconds: float, goes_on: list[int]
+) -> None:
+    """A row group is done, and saved, once another one follows."""
+    monkeypatch.setattr(checkpoints, "SECONDS_BETWEEN_SAVES", seconds)
+    with pytest.raises(KilledError):
+        search(tmp_path, VECTORS, SPLITS, k=4, row_group=20)
+    assert met == [0, 1, 2, 3, 4] * 2 + [0, 1, 2]
+    assert not (tmp_path / "neighbours.parquet").exists()
+    del met[:]
+    found = again(tmp_path)
+    assert met == goes_on
+    assert found == [row for query in VECTORS for row in by_definition(VECTORS, query, "l2", 4)]
+    assert not (tmp_path / "state").exists()
+
+
+def test_it_starts_afresh_where_the_search_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, met: list[int]
+) -> None:
+    with pytest.raises(KilledError):
+        search(tmp_path, VECTORS, SPLITS, k=4, row_group=20)
+    write_queries(tmp_path, dict.fromkeys(range(7), "train"))
+    del met[:]
+    assert again(tmp_path) == [row for query in range(7) for row in by_definition(VECTORS, query, "l2", 4)]
+    assert met == [0, 1, 2, 3, 4]
+
+
+def test_groups_of_another_search_are_not_used(tmp_path: Path) -> None:
+    groups = tmp_path / "state" / "groups"
+    for belongs_to, expected in (({"k": 1}, False), ({"k": 1}, True), ({"k": 2}, False)):
+        assert open_state(tmp_path / "state", belongs_to, 10) == 10
+        assert (groups / "0.npy").exists() == expected
+        groups.mkdir(parents=True, exist_ok=True)
+        (groups / "0.npy").touch()
+
+
+def test_with_more_memory_it_goes_on_with_the_groups_that_it_began_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, met: list[int]
+) -> None:
+    with pytest.raises(KilledError):
+        search(tmp_path, VECTORS, SPLITS, k=4, row_group=20)
+    del met[:]
+    monkeypatch.setattr(searching, "queries_at_once", lambda *_: 80)
+    assert again(tmp_path) == [row for query in VECTORS for row in by_definition(VECTORS, query, "l2", 4)]
+    assert met == [0, 1, 2, 3, 4]
+
+
+def test_with_too_little_memory_for_its_groups_it_starts_afresh(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, met: list[int]
+) -> None:
+    with pytest.raises(KilledError):
+        search(tmp_path, VECTORS, SPLITS, k=4, row_group=20)
+    del met[:]
+    monkeypatch.setattr(searching, "queries_at_once", lambda *_: 50)
+    state = tmp_path / "state" / "settings.json"
+    state.write_text(state.read_text().replace('"group": 40', '"group": 60'))
+    assert again(tmp_path) == [row for query in VECTORS for row in by_definition(VECTORS, query, "l2", 4)]
+    assert met == [0, 1, 2, 3, 4] * 2

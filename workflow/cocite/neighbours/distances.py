@@ -1,0 +1,164 @@
+"""Distances that are exact, the cut that finds who is near enough to have one computed, and the order of neighbours.
+
+A product of matrices in float32 is quick, but its rounding depends on its shape and on the threads: near ties would be
+ordered by chance. So it only says who may be near enough, with a margin for its error; the distance itself is computed
+in float64, each by the same operations in the same order, and rounded to the float32 that is stored. Distance and
+corpus id together make one whole number, the key: neighbours are the smallest keys, and ties are broken by id.
+"""
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+UNIT_ROUNDOFF = 2.0**-24
+"""Of float32."""
+SHORTEST = 1e-30
+"""Vectors below this norm are always compared exactly, whichever side they are on: products with them may vanish."""
+FARTHEST = np.uint64(2**64 - 1)
+"""A key that is larger than that of any neighbour."""
+
+Ids = NDArray[np.int64]
+Vectors = NDArray[np.float32]
+Keys = NDArray[np.uint64]
+
+
+class Metric(IntEnum):
+    """How far two vectors are from each other."""
+
+    L2 = 0
+    """The squared Euclidean distance, as FAISS has it."""
+    INNER_PRODUCT = 1
+    """Minus the inner product."""
+    COSINE = 2
+    """1 − cosine; 1 where a vector is 0."""
+
+
+class Block(NamedTuple):
+    """Some papers with their vectors."""
+
+    ids: Ids
+    """Corpus ids, rising."""
+    vectors: Vectors
+    """One row a paper."""
+    norms: NDArray[np.float64]
+    """Squared Euclidean norms."""
+
+    def choose(self, places: slice | NDArray[np.bool_] | NDArray[np.int64]) -> "Block":
+        """The papers at these places."""
+        return Block(self.ids[places], self.vectors[places], self.norms[places])
+
+
+def block_of(ids: Ids, vectors: Vectors) -> Block:
+    """Papers with their vectors and the norms of these."""
+    return Block(ids, vectors, squared_norms(vectors))
+
+
+def joined(blocks: Sequence[Block]) -> Block:
+    """The papers of several blocks."""
+    ids, vectors, norms = zip(*blocks, strict=True)
+    return Block(np.concatenate(ids), np.concatenate(vectors), np.concatenate(norms))
+
+
+def normalised(block: Block) -> Vectors:
+    """The vectors with norm 1; those that are almost 0 are shorter."""
+    vectors: Vectors = (block.vectors / np.maximum(np.sqrt(block.norms), SHORTEST)[:, None]).astype(np.float32)
+    return vectors
+
+
+def affinity(block: Block, metric: Metric) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """What turns a query's products with the block into affinities, which fall as distances rise.
+
+    An affinity is product × first − second: for `L2` the product less half the squared norm, for `COSINE` the product
+    with the normalised vector.
+    """
+    lengths = np.sqrt(block.norms)
+    factor, offset = np.ones(len(lengths)), np.zeros(len(lengths))
+    if metric is Metric.L2:
+        offset = block.norms / 2
+    elif metric is Metric.COSINE:
+        factor = 1 / np.maximum(lengths, SHORTEST)
+    offset[lengths < SHORTEST] = -np.inf
+    return factor.astype(np.float32), offset.astype(np.float32)
+
+
+def cuts(worst: Keys, norms: NDArray[np.float64], block: Block, metric: Metric) -> NDArray[np.float32]:
+    """The affinity of each query below which no paper of the block can have a smaller key than the worst.
+
+    `norms` are the squared norms of the queries; with `COSINE` queries are normalised before they are multiplied. The
+    margin is for rounding: a sum of d products in float32, in any order, errs by at most d·u·|x||y| with u = 2⁻²⁴
+    (Higham 2002, section 3.1); the 16 is for the other operations, and |x||y| ≤ (|x| + |y|)² / 4.
+    """
+    limit = distances_in(worst)
+    error = (block.vectors.shape[1] + 16) * UNIT_ROUNDOFF
+    lengths, longest = np.sqrt(norms), float(np.sqrt(block.norms.max()))
+    if metric is Metric.L2:
+        cut = (norms - limit) / 2 - error * (lengths + longest) ** 2
+    elif metric is Metric.COSINE:
+        cut = 1 - limit - error
+    else:
+        cut = -limit - error * lengths * longest
+    cut = np.where(lengths < SHORTEST, -np.inf, cut - SHORTEST)
+    return np.nextafter(cut.astype(np.float32), np.float32(-np.inf))
+
+
+def distances_in(keys: Keys) -> NDArray[np.float64]:
+    """The distance that each key holds; infinite for `FARTHEST`."""
+    bits = (keys >> np.uint64(32)).astype(np.uint32)
+    bits ^= np.where(bits >> np.uint32(31), np.uint32(0x80000000), np.uint32(0xFFFFFFFF))
+    distances = bits.view(np.float32).astype(np.float64)
+    return np.where(keys == FARTHEST, np.inf, distances)
+
+
+def ids_in(keys: Keys) -> Ids:
+    """The corpus id that each key holds."""
+    return (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)
+
+
+@njit(nogil=True, cache=True)
+def squared_norms(vectors):  # type: ignore[no-untyped-def]
+    """Squared Euclidean norm of each row, float64."""
+    norms = np.empty(len(vectors))
+    for row in range(len(vectors)):
+        norms[row] = _dot(vectors[row], vectors[row])
+    return norms
+
+
+@njit(nogil=True, cache=True)
+def key_of(paper, distance):  # type: ignore[no-untyped-def]
+    """The key of a paper at a distance: the bits of its float32, made to rise with it, then the corpus id."""
+    bits = np.float32(distance + 0.0).view(np.uint32)
+    bits ^= np.uint32(0xFFFFFFFF) if bits >> np.uint32(31) else np.uint32(0x80000000)
+    return (np.uint64(bits) << np.uint64(32)) | np.uint64(paper)
+
+
+@njit(nogil=True, cache=True)
+def exact_distance(one, one_norm, other, other_norm, metric):  # type: ignore[no-untyped-def]
+    """Distance of two vectors with these squared norms, float64; the order of its operations is always the same."""
+    if metric == 0:
+        return _squared_difference(one, other)
+    product = _dot(one, other)
+    if metric == 1:
+        return 0.0 - product
+    lengths = np.sqrt(one_norm * other_norm)
+    return max(0.0, 1.0 - product / lengths) if lengths > 0 else 1.0
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+def _dot(one, other):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for at in range(len(one)):
+        total += np.float64(one[at]) * np.float64(other[at])
+    return total
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+def _squared_difference(one, other):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for at in range(len(one)):
+        difference = np.float64(one[at]) - np.float64(other[at])
+        total += difference * difference
+    return total

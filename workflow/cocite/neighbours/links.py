@@ -1,0 +1,115 @@
+"""The index of linked papers (HNSW): a search goes from paper to paper towards the query (Malkov & Yashunin 2020).
+
+FAISS builds it and searches in it, and holds all vectors in memory for both. It is built by one thread, since the links
+depend on the order in which papers come. What a search proposes is looked up in the table of vectors again, for the
+distances and the order of neighbours to be exact.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import faiss
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cocite.files import atomic_path
+from cocite.neighbours.checkpoints import Checkpoint
+from cocite.neighbours.distances import (
+    FARTHEST,
+    Block,
+    Ids,
+    Keys,
+    Metric,
+    Vectors,
+    exact_distance,
+    key_of,
+    normalised,
+)
+from cocite.neighbours.pools import Workers
+from cocite.neighbours.vectors import VectorTable, read_ahead
+from cocite.progress import progress_bar
+
+FILE = "links.faiss"
+SPARE = 32
+"""Papers that are proposed beyond k: the query may be one of them, and near ties may change places."""
+
+
+def build_links(table: VectorTable, output: Path, *, metric: Metric, links: int, breadth: int) -> None:
+    """Write the folder of an index with this many links a paper, built with candidate lists of this breadth."""
+    kind = faiss.METRIC_L2 if metric is Metric.L2 else faiss.METRIC_INNER_PRODUCT
+    graph = faiss.IndexHNSWFlat(table.dimension, links, kind)
+    graph.hnsw.efConstruction = breadth
+    index = faiss.IndexIDMap(graph)
+    faiss.omp_set_num_threads(1)
+    with progress_bar(of="link", unit="papers", total=sum(table.sizes)) as bar:
+        for block in read_ahead(table.blocks()):
+            index.add_with_ids(_linked(block, metric), block.ids)
+            bar.update(len(block.ids))
+    with atomic_path(output) as folder:
+        folder.mkdir()
+        faiss.write_index(index, str(folder / FILE))
+
+
+class LinkSearch:
+    """Search along the links of an index."""
+
+    def __init__(self, folder: Path, table: VectorTable, metric: Metric, breadth: int) -> None:
+        self.index: Any = faiss.read_index(str(folder / FILE))
+        self.held_mb = (folder / FILE).stat().st_size / 1e6
+        self.table, self.metric, self.breadth = table, metric, breadth
+
+    def find(self, ids: Ids, workers: Workers) -> Block:
+        """Those of the papers that are searched, with their vectors."""
+        return self.table.find(ids, workers)
+
+    def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
+        """The keys of the k nearest papers that the links led to, in rising order, queries × k; it takes no checkpoint.
+
+        `FARTHEST` is where they led to fewer.
+        """
+        del checkpoint
+        proposed = np.sort(self._propose(queries, k + SPARE, workers), axis=1)
+        keys = np.full(proposed.shape, FARTHEST, dtype=np.uint64)
+        met = np.zeros(len(proposed), dtype=np.int64)
+        for block in read_ahead(self.table.blocks()):
+            look_up(block, queries, proposed, met, self.metric, keys)
+        keys.sort(axis=1)
+        return keys[:, :k]
+
+    def _propose(self, queries: Block, papers: int, workers: Workers) -> NDArray[np.int64]:
+        """Corpus ids of near papers, queries × papers; −1 where the links led to no more."""
+        chosen = faiss.SearchParametersHNSW(efSearch=max(self.breadth, papers))  # type: ignore[attr-defined]
+        linked = _linked(queries, self.metric)
+
+        def search(rows: Vectors) -> NDArray[np.int64]:
+            faiss.omp_set_num_threads(1)
+            ids: NDArray[np.int64] = self.index.search(rows, papers, params=chosen)[1]
+            return ids
+
+        parts = np.array_split(linked, max(1, len(linked) // 16))
+        return np.concatenate(list(workers.map(search, parts)))
+
+
+def _linked(block: Block, metric: Metric) -> Vectors:
+    """The vectors as the index holds them."""
+    return normalised(block) if metric is Metric.COSINE else block.vectors
+
+
+@njit(nogil=True, cache=True)
+def look_up(block, queries, proposed, met, metric, keys):  # type: ignore[no-untyped-def]
+    """Compute the keys of the papers of a block that were proposed; `met` are how many of each query's are done.
+
+    Both the papers of the block and those proposed to a query rise.
+    """
+    ids, vectors, norms = block
+    for row in range(len(proposed)):
+        at, place = met[row], 0
+        while at < proposed.shape[1] and proposed[row, at] <= ids[-1]:
+            place += np.searchsorted(ids[place:], proposed[row, at])
+            if ids[place] == proposed[row, at] and ids[place] != queries.ids[row]:
+                one, one_norm = queries.vectors[row], queries.norms[row]
+                distance = exact_distance(one, one_norm, vectors[place], norms[place], metric)
+                keys[row, at] = key_of(ids[place], distance)
+            at += 1
+        met[row] = at

@@ -1,0 +1,132 @@
+"""The nearest papers that each query has met so far: blocks of papers go past, and the k smallest keys stay.
+
+A pool has room for more than k keys. Once it could overflow, its k smallest are kept and the k-th becomes the worst
+that may still come in, so that ever fewer papers pass. What stays does not depend on the order of the blocks, nor on
+where they are cut, nor on the number of threads: each takes some queries, and pools share nothing.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from cocite.neighbours.distances import (
+    FARTHEST,
+    Block,
+    Keys,
+    Metric,
+    affinity,
+    cuts,
+    exact_distance,
+    key_of,
+    normalised,
+)
+
+BLOCK = 4096
+"""Papers of a block, at most."""
+TILE = 256
+"""Queries that a thread takes at once, at most: their products with a block stay in the processor's cache."""
+SMALLEST_TILE = 16
+"""Fewer queries are not worth another thread."""
+
+
+class Workers(ThreadPoolExecutor):
+    """Threads that multiply matrices, each by itself."""
+
+    def __init__(self, threads: int) -> None:
+        super().__init__(threads)
+        self.threads = threads
+
+
+@contextmanager
+def start_workers(threads: int) -> Iterator[Workers]:
+    """So many threads; libraries start none of their own meanwhile."""
+    with threadpool_limits(1), Workers(threads) as started:
+        yield started
+
+
+class Pools:
+    """The k nearest papers of some queries among those that were offered."""
+
+    def __init__(self, queries: Block, metric: Metric, k: int) -> None:
+        self.queries, self.metric, self.k = queries, metric, k
+        self.multiplied = normalised(queries) if metric is Metric.COSINE else queries.vectors
+        self.keys = np.full((len(queries.ids), capacity(k)), FARTHEST, dtype=np.uint64)
+        self.counts = np.zeros(len(queries.ids), dtype=np.int64)
+        self.worst = np.full(len(queries.ids), FARTHEST, dtype=np.uint64)
+
+    def offer(self, block: Block, workers: Workers, to: NDArray[np.int64] | None = None) -> None:
+        """Let a block of at most `BLOCK` papers go past the queries at these places, or past all."""
+        shaped = affinity(block, self.metric)
+        places = np.arange(len(self.counts)) if to is None else to
+        size = min(TILE, max(SMALLEST_TILE, -(-len(places) // workers.threads)))
+        tiles = [places[start : start + size] for start in range(0, len(places), size)]
+        list(workers.map(lambda tile: self._offer(block, *shaped, tile), tiles))
+
+    def nearest(self) -> Keys:
+        """The k smallest keys of each query in rising order; `FARTHEST` is where it met no more papers."""
+        for row in range(len(self.counts)):
+            self._shrink(row)
+        keys = self.keys[:, : self.k]
+        keys.sort(axis=1)
+        return keys
+
+    def _offer(
+        self, block: Block, factor: NDArray[np.float32], offset: NDArray[np.float32], tile: NDArray[np.int64]
+    ) -> None:
+        for row in tile[self.counts[tile] > self.keys.shape[1] - len(block.ids)]:
+            self._shrink(row)
+        products = self.multiplied[tile] @ block.vectors.T
+        cut = cuts(self.worst[tile], self.queries.norms[tile], block, self.metric)
+        take_in(
+            products, factor, offset, cut, block, self.queries, tile, self.metric, self.worst, self.keys, self.counts
+        )
+
+    def _shrink(self, row: int) -> None:
+        """Keep the k smallest keys of a query."""
+        count = self.counts[row]
+        if count > self.k:
+            self.keys[row, :count].partition(self.k - 1)
+            self.keys[row, self.k : count] = FARTHEST
+            self.counts[row] = self.k
+        if count >= self.k:
+            self.worst[row] = self.keys[row, : self.k].max()
+
+
+def capacity(k: int) -> int:
+    """Keys that a pool has room for."""
+    return k + max(k, BLOCK)
+
+
+@njit(nogil=True, cache=True)
+def take_in(  # type: ignore[no-untyped-def]
+    products, factor, offset, cut, block, queries, tile, metric, worst, keys, counts
+):
+    """Put into the pools of a tile the keys of the papers whose affinity reaches the cut."""
+    near = np.empty(len(block.ids), dtype=np.int32)
+    ids, vectors, norms = block
+    for at in range(len(tile)):
+        found = _reach(products[at], factor, offset, cut[at], near)
+        row = tile[at]
+        query, vector, norm, least = queries.ids[row], queries.vectors[row], queries.norms[row], worst[row]
+        pool, count = keys[row], counts[row]
+        for place in near[:found]:
+            key = key_of(ids[place], exact_distance(vector, norm, vectors[place], norms[place], metric))
+            if key < least and ids[place] != query:
+                pool[count] = key
+                count += 1
+        counts[row] = count
+
+
+@njit(nogil=True, cache=True)
+def _reach(products, factor, offset, cut, near):  # type: ignore[no-untyped-def]
+    """Write the places whose affinity is not below the cut to `near`; return how many. There is no branch to miss."""
+    found = 0
+    for place in range(len(products)):
+        near[found] = place
+        found += products[place] * factor[place] - offset[place] >= cut
+    return found
