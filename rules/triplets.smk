@@ -1,52 +1,38 @@
-rule sample_from_neighbours:
+rule list_papers_with_text:
     input:
-        neighbours=lambda wildcards: expand(
-            "<results>/neighbours/{embedding}/neighbours.parquet",
-            embedding=config["triplets"][wildcards.triplets]["embedding"],
-        ),
-        queries="<results>/corpus/queries.parquet",
         papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
+        queries="<results>/corpus/queries.parquet",
     output:
-        triplets="<results>/triplets/{triplets}/triplets.parquet",
-        omissions="<results>/triplets/omissions/{triplets}.parquet",
-        settings="<results>/triplets/{triplets}/settings.json",
+        papers="<results>/triplets/papers_with_text.parquet",
+        omissions="<results>/triplets/omissions/papers_with_text.parquet",
     log:
-        "<logs>/triplets/{triplets}/sample.log",
+        "<logs>/triplets/papers_with_text.log",
     benchmark:
-        "<benchmarks>/triplets/{triplets}/sample.jsonl"
-    wildcard_constraints:
-        triplets=named("triplets", sampler="neighbours"),
+        "<benchmarks>/triplets/papers_with_text.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
+    threads: 2
     resources:
-        mem_mb=megabytes(1000, neighbours=8, papers=0.2),
+        mem_mb=megabytes(1000),
         runtime=60,
     params:
         version=1,
-        settings=settings("triplets", "triplets", "sampler", "embedding", "group"),
-        seed=config["seed"],
     shell:
         """
-        cocite triplets sample-neighbours {input.papers:q} \
-            --neighbours {input.neighbours:q} \
+        cocite triplets list-papers {input.papers:q} \
             --queries {input.queries:q} \
-            --settings {params.settings:q} \
-            --seed {params.seed} \
-            --output {output.triplets:q} \
+            --threads {threads} \
+            --output {output.papers:q} \
             --omissions {output.omissions:q} \
-            --written-settings {output.settings:q} \
             >> {log:q} 2>&1
         """
 
 
-rule sample_from_citations:
+rule sample_triplets:
     input:
-        edges=lambda wildcards: buckets(
-            "<results>/graph/{graph}/edges/{bucket}.parquet", graph=config["triplets"][wildcards.triplets]["graph"]
-        ),
+        sources=sampled_sources,
         queries="<results>/corpus/queries.parquet",
-        papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
+        papers="<results>/triplets/papers_with_text.parquet",
     output:
         triplets="<results>/triplets/{triplets}/triplets.parquet",
         omissions="<results>/triplets/omissions/{triplets}.parquet",
@@ -55,26 +41,26 @@ rule sample_from_citations:
         "<logs>/triplets/{triplets}/sample.log",
     benchmark:
         "<benchmarks>/triplets/{triplets}/sample.jsonl"
-    wildcard_constraints:
-        triplets=named("triplets", sampler="citations"),
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
+    threads: 2
     resources:
-        mem_mb=megabytes(1000, edges=3, papers=0.2),
+        mem_mb=megabytes(2000),
         runtime=60,
     params:
-        version=2,
-        edges=folder_of("edges"),
-        settings=settings("triplets", "triplets", "sampler", "graph", "group"),
+        version=1,
+        sampler=lookup(within=config, dpath="triplets/{triplets}/sampler"),
+        settings=settings("triplets", "triplets", "sampler", "group", *SAMPLED),
         seed=config["seed"],
     shell:
         """
-        cocite triplets sample-citations {input.papers:q} \
-            --edges {params.edges:q} \
+        cocite triplets sample {input.sources:q} \
+            --sampler {params.sampler} \
             --queries {input.queries:q} \
+            --papers {input.papers:q} \
             --settings {params.settings:q} \
             --seed {params.seed} \
+            --threads {threads} \
             --output {output.triplets:q} \
             --omissions {output.omissions:q} \
             --written-settings {output.settings:q} \
@@ -90,19 +76,19 @@ rule materialise_training:
         ),
         papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
     output:
-        "<results>/triplets/{triplets}/training_texts.parquet",
+        directory("<results>/triplets/{triplets}/training_texts"),
     log:
         "<logs>/triplets/{triplets}/materialise.log",
     benchmark:
         "<benchmarks>/triplets/{triplets}/materialise.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
+    threads: 2
     resources:
-        mem_mb=megabytes(1000, triplets=500, papers=0.2),
-        runtime=60,
+        mem_mb=megabytes(1500, triplets=40),
+        runtime=240,
     params:
-        version=1,
+        version=2,
         papers=folder_of("papers"),
         seed=config["seed"],
     shell:
@@ -111,6 +97,7 @@ rule materialise_training:
             --triplets {input.triplets:q} \
             --papers {params.papers:q} \
             --seed {params.seed} \
+            --threads {threads} \
             --output {output:q} \
             >> {log:q} 2>&1
         """
@@ -124,19 +111,19 @@ rule materialise_validation:
         ),
         papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
     output:
-        "<results>/triplets/validation_{group}.parquet",
+        directory("<results>/triplets/validation_{group}"),
     log:
         "<logs>/triplets/validation_{group}.log",
     benchmark:
         "<benchmarks>/triplets/validation_{group}.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
+    threads: 2
     resources:
-        mem_mb=megabytes(1000, group=500, papers=0.2),
-        runtime=60,
+        mem_mb=megabytes(1500, group=40),
+        runtime=240,
     params:
-        version=1,
+        version=2,
         papers=folder_of("papers"),
         seed=config["seed"],
     shell:
@@ -144,6 +131,111 @@ rule materialise_validation:
         cocite triplets materialise-validation {input.group:q} \
             --papers {params.papers:q} \
             --seed {params.seed} \
+            --threads {threads} \
             --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule relate_sample:
+    input:
+        citations=buckets("<results>/corpus/citations/{bucket}.parquet"),
+        queries="<results>/corpus/queries.parquet",
+    output:
+        "<results>/triplets/sampled_relations.parquet",
+    log:
+        "<logs>/triplets/sampled_relations.log",
+    benchmark:
+        "<benchmarks>/triplets/sampled_relations.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 2
+    resources:
+        mem_mb=lambda wildcards, attempt: 2000 * attempt,
+        runtime=240,
+    params:
+        version=1,
+        seed=config["seed"],
+    shell:
+        """
+        cocite triplets relate {input.citations:q} \
+            --queries {input.queries:q} \
+            --seed {params.seed} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule measure_bands:
+    input:
+        neighbours=lambda wildcards: neighbours_of(wildcards.embedding),
+        relations="<results>/triplets/sampled_relations.parquet",
+        queries="<results>/corpus/queries.parquet",
+    output:
+        "<results>/triplets/band_quality/{embedding}.parquet",
+    log:
+        "<logs>/triplets/band_quality/{embedding}.log",
+    benchmark:
+        "<benchmarks>/triplets/band_quality/{embedding}.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 1
+    resources:
+        mem_mb=lambda wildcards, attempt: 1000 * attempt,
+        runtime=60,
+    params:
+        version=1,
+        settings=ranks_in_use,
+        seed=config["seed"],
+    shell:
+        """
+        cocite triplets measure-bands {input.neighbours:q} \
+            --relations {input.relations:q} \
+            --queries {input.queries:q} \
+            --settings {params.settings:q} \
+            --seed {params.seed} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule check_triplets:
+    input:
+        triplets="<results>/triplets/{triplets}/triplets.parquet",
+        neighbours=ranked_neighbours,
+        queries="<results>/corpus/queries.parquet",
+        papers="<results>/triplets/papers_with_text.parquet",
+        benchmarks=foreign_documents(),
+    output:
+        checks="<results>/triplets/{triplets}/checks.parquet",
+        per_query="<results>/triplets/{triplets}/per_query.parquet",
+        collisions="<results>/triplets/{triplets}/collisions.parquet",
+    log:
+        "<logs>/triplets/{triplets}/check.log",
+    benchmark:
+        "<benchmarks>/triplets/{triplets}/check.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 1
+    resources:
+        mem_mb=megabytes(1000, triplets=40),
+        runtime=60,
+    params:
+        version=1,
+        neighbours=folder_of_neighbours,
+    shell:
+        """
+        cocite triplets check {input.benchmarks:q} \
+            --triplets {input.triplets:q} \
+            {params.neighbours} \
+            --queries {input.queries:q} \
+            --papers {input.papers:q} \
+            --checks {output.checks:q} \
+            --per-query {output.per_query:q} \
+            --collisions {output.collisions:q} \
             >> {log:q} 2>&1
         """

@@ -1,71 +1,122 @@
-"""SPECTER's sampling holds its definition on any citation graph."""
+"""SPECTER's sampling, and discrete co-citations, hold their definitions on any graph."""
 
-import numpy as np
-import polars as pl
-import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cocite.files import write_table
-from cocite.triplets.citations import CitationSettings, sample_from_citations
+from cocite.errors import InputError
+from cocite.triplets.drawing import draw
+
+from .blocks import block, rows_of, sample, unserved, write_cocitations, write_edges
+from .definitions import asked, from_citations, from_cocitations
 
 PAPERS = st.integers(1, 14)
-CITATIONS = st.sets(st.tuples(PAPERS, PAPERS).filter(lambda ends: ends[0] != ends[1]), min_size=1, max_size=70)
+PAIRS = st.tuples(PAPERS, PAPERS).filter(lambda ends: ends[0] != ends[1])
+CHOSEN = {
+    "text": st.sampled_from(["required", "dropped"]),
+    "partial": st.sampled_from(["kept", "dropped"]),
+    "oversample": st.booleans(),
+}
 
 
-def write_edges(folder, citations):
-    rows = sorted(citations)
-    columns = {
-        "source": pa.array([row[0] for row in rows], pa.int64()),
-        "target": pa.array([row[1] for row in rows], pa.int64()),
-        "weight": pa.array([1.0] * len(rows), pa.float32()),
-    }
-    write_table(folder / "0.parquet", "edges", pa.table(columns))
-    return folder
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sets(PAIRS, min_size=1, max_size=70),
+    st.sets(PAPERS, min_size=1),
+    st.sets(PAPERS),
+    st.integers(1, 5).flatmap(
+        lambda count: st.fixed_dictionaries(
+            {**CHOSEN, "per_query": st.just(count), "easy": st.integers(0, count), "fill": st.booleans()}
+        )
+    ),
+    st.booleans(),
+)
+def test_every_triplet_of_citations_is_as_defined(tmp_path_factory, citations, queries, texts, chosen, directed):
+    path = write_edges(tmp_path_factory.mktemp("edges") / "0.parquet", citations)
+    given_block = block(queries, texts, [path])
+    sampled = sample("citations", given_block, **chosen, directed=directed)
+    drawn = draw(given_block, chosen["per_query"] if chosen["fill"] else chosen["easy"], "easy negatives").papers
+    expected = [
+        from_citations(query, citations, [p for p in papers if p > 0], asked(**chosen), texts, directed)
+        for query, papers in zip(sorted(queries), drawn.tolist(), strict=True)
+    ]
+    assert rows_of(sampled) == [(*row[:3], None, None, row[5]) for rows in expected for row in rows]
+    assert sum(unserved(sampled).values()) == sum(not rows for rows in expected)
 
 
-def sample(folder, asked, *, pool=None, per_query=5, easy=3, seed=1):
-    queries = pl.DataFrame({"query": sorted(asked), "split": ["train"] * len(asked)})
-    chosen = CitationSettings(per_query=per_query, easy=easy)
-    return sample_from_citations(folder, queries, np.arange(1, 15) if pool is None else pool, chosen, seed)
+@settings(max_examples=100, deadline=None)
+@given(
+    st.dictionaries(PAIRS.map(lambda pair: tuple(sorted(pair))), st.integers(1, 4), min_size=1, max_size=60),
+    st.sets(PAPERS, min_size=1),
+    st.sets(PAPERS),
+    st.fixed_dictionaries({**CHOSEN, "per_query": st.integers(1, 5), "min_count": st.integers(1, 4)}),
+)
+def test_every_triplet_of_cocitations_is_as_defined(tmp_path_factory, counts, queries, texts, chosen):
+    path = write_cocitations(tmp_path_factory.mktemp("pairs") / "0.parquet", counts)
+    given_block = block(queries, texts, [path])
+    sampled = sample("cocited", given_block, **chosen)
+    drawn = draw(given_block, chosen["per_query"], "easy negatives").papers.tolist()
+    expected = [
+        from_cocitations(query, counts, [p for p in papers if p > 0], asked(**chosen), texts)
+        for query, papers in zip(sorted(queries), drawn, strict=True)
+    ]
+    assert rows_of(sampled) == [(*row[:3], None, None, "easy") for rows in expected for row in rows]
+    assert sum(unserved(sampled).values()) == sum(not rows for rows in expected)
 
 
-@settings(max_examples=40, deadline=None)
-@given(CITATIONS, st.sets(PAPERS, min_size=1))
-def test_positives_are_cited_and_hard_negatives_are_two_citations_away(tmp_path_factory, citations, asked):
-    folder = write_edges(tmp_path_factory.mktemp("edges"), citations)
-    cites = {paper: {cited for citing, cited in citations if citing == paper} for paper in range(1, 15)}
-    triplets = sample(folder, asked).triplets
-    assert not triplets.select("query", "negative").is_duplicated().any()
-    for row in triplets.iter_rows(named=True):
-        query, positive, negative = row["query"], row["positive"], row["negative"]
-        assert positive in cites[query]
-        assert negative not in cites[query] | {query}
-        if row["negative_kind"] == "hard":
-            assert any(negative in cites[cited] for cited in cites[query])
+def sampled_from(path, queries, texts=range(1, 40), **chosen):
+    return sample("citations", block(queries, texts, [path]), **{"per_query": 5, "easy": 3} | chosen)
 
 
 def test_a_query_with_many_citations_has_two_hard_and_three_easy_negatives(tmp_path):
     citations = {(1, cited) for cited in range(2, 9)} | {(2, 10), (2, 11), (3, 12)}
-    triplets = sample(write_edges(tmp_path, citations), {1}).triplets
-    assert sorted(triplets["negative_kind"]) == ["easy", "easy", "easy", "hard", "hard"]
-    assert triplets["positive"].n_unique() == 5
+    rows = rows_of(sampled_from(write_edges(tmp_path / "0", citations), [1]))
+    assert sorted(row[5] for row in rows) == ["easy", "easy", "easy", "hard", "hard"]
+    assert len({row[1] for row in rows}) == 5
 
 
-def test_a_query_that_cites_nothing_is_counted(tmp_path):
-    sampled = sample(write_edges(tmp_path, {(1, 2), (2, 3)}), {1, 13})
-    assert sampled.omissions["queries that cite no paper with text"] == 1
-    assert set(sampled.triplets["query"]) == {1}
+def test_queries_are_counted_with_the_reason_why_they_cannot_be_served(tmp_path):
+    path = write_edges(tmp_path / "0", {(1, 2), (2, 3), (4, 50), (5, 6)})
+    sampled = sampled_from(path, [1, 4, 5, 13], easy=0, per_query=1)
+    assert unserved(sampled) == {
+        "no citations": 1,
+        "no citation of a paper with a text": 1,
+        "no paper two citations away": 1,
+    }
 
 
-def test_cited_papers_without_text_are_no_positives(tmp_path):
-    sampled = sample(write_edges(tmp_path, {(1, 2), (1, 3), (2, 4)}), {1}, pool=np.array([1, 3, 4, 9, 10]))
-    assert set(sampled.triplets["positive"]) == {3}
-    assert sampled.omissions["citations of queries to papers without text"] == 1
+def test_as_published_a_paper_that_cites_the_query_can_be_its_negative(tmp_path):
+    path = write_edges(tmp_path / "0", {(1, 2), (2, 3), (3, 1)})
+    assert [row[:3] for row in rows_of(sampled_from(path, [1], per_query=1, easy=0))] == [(1, 2, 3)]
+    assert rows_of(sampled_from(path, [1], per_query=1, easy=0, directed=False)) == []
 
 
-def test_a_querys_triplets_do_not_depend_on_other_queries(tmp_path):
-    citations = {(query, query + step) for query in (1, 2, 3) for step in (1, 2, 3)} | {(4, 7), (5, 8), (6, 9)}
-    folder = write_edges(tmp_path, citations)
-    together = sample(folder, {1, 2, 3}).triplets.filter(pl.col("query") == 2)
-    assert together.equals(sample(folder, {2}).triplets)
+def test_few_positives_are_used_again_where_that_is_asked_for(tmp_path):
+    path = write_edges(tmp_path / "0", {(1, 2), (2, 3), (2, 4)})
+    assert len(rows_of(sampled_from(path, [1]))) == 1
+    rows = rows_of(sampled_from(path, [1], oversample=True))
+    assert [row[1] for row in rows] == [2] * 5
+
+
+def test_released_sampling_leaves_out_queries_with_direct_citations_only(tmp_path):
+    path = write_edges(tmp_path / "0", {(1, 2), (1, 3), (2, 4), (5, 6), (5, 7)})
+    sampled = sampled_from(path, [1, 5], oversample=True, fill=True, partial="dropped")
+    assert sorted(row[5] for row in rows_of(sampled)) == ["easy"] * 4 + ["hard"]
+    assert unserved(sampled) == {"no paper two citations away": 1}
+
+
+def test_buckets_of_the_edges_make_no_difference(tmp_path):
+    citations = {(query, query + step) for query in range(1, 20) for step in (1, 2, 3)}
+    whole = write_edges(tmp_path / "whole", citations)
+    parts = [write_edges(tmp_path / str(b), {edge for edge in citations if edge[0] % 2 == b}) for b in (1, 0)]
+    triplets = [
+        sample("citations", block([1, 2, 3], range(1, 40), given), per_query=5, easy=3).triplets
+        for given in ([whole], parts)
+    ]
+    assert triplets[0].equals(triplets[1])
+
+
+def test_sources_of_another_table_are_named(tmp_path):
+    path = write_edges(tmp_path / "edges.parquet", {(1, 2)})
+    with pytest.raises(InputError, match=r"draws from the table cocitations; .*edges\.parquet"):
+        sample("cocited", block([1], [2, 3], [path]), per_query=1)

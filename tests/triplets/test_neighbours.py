@@ -1,81 +1,224 @@
 """The bands of CoCite and SciNCL, drawn from ranked neighbours."""
 
-import numpy as np
-import polars as pl
-import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from cocite.files import write_table
-from cocite.triplets.neighbours import NeighbourSettings, sample_from_neighbours
+from cocite.errors import InputError
+from cocite.triplets.drawing import draw
 
-K = 40
-EVERY_PAPER = np.arange(1, 1001)
+from .blocks import block, rows_of, sample, unserved, write_neighbours, write_vectors
+from .definitions import asked, from_neighbours
+
+BAND = st.one_of(st.integers(1, 12), st.tuples(st.integers(1, 8), st.integers(1, 12)).map(lambda k: tuple(sorted(k))))
 
 
-def queries(*ids, split="train"):
-    return pl.DataFrame({"query": ids, "split": [split] * len(ids)}, schema={"query": pl.Int64, "split": pl.String})
+@st.composite
+def worlds(draw_from):
+    """Queries with few neighbours or none, papers without a text among them, and any settings."""
+    neighbours = {}
+    for query in draw_from(st.sets(st.integers(1, 40), min_size=1, max_size=3)):
+        papers = draw_from(st.lists(st.integers(1, 40).filter(lambda p, q=query: p != q), unique=True, max_size=14))
+        gaps = draw_from(st.lists(st.integers(0, 2), min_size=len(papers), max_size=len(papers)))
+        distances = [sum(gaps[: number + 1]) / 4 for number in range(len(papers))]
+        neighbours[query] = list(zip(papers, distances, strict=True))
+    per_query = draw_from(st.integers(1, 5))
+    chosen = {
+        "per_query": per_query,
+        "easy": draw_from(st.integers(0, per_query)),
+        "text": draw_from(st.sampled_from(["required", "dropped"])),
+        "partial": draw_from(st.sampled_from(["kept", "dropped"])),
+        "oversample": draw_from(st.booleans()),
+        "fill": draw_from(st.booleans()),
+        "k_positive": draw_from(BAND),
+        "k_negative": draw_from(BAND),
+        "distance_positive": draw_from(st.none() | st.integers(0, 8).map(lambda step: step / 4)),
+        "distance_negative": draw_from(st.none() | st.integers(0, 8).map(lambda step: step / 4)),
+    }
+    return neighbours, draw_from(st.sets(st.integers(1, 40), max_size=40)), chosen
+
+
+@settings(max_examples=150, deadline=None)
+@given(worlds())
+def test_every_triplet_is_as_defined(tmp_path_factory, world):
+    neighbours, texts, chosen = world
+    path = write_neighbours(tmp_path_factory.mktemp("world") / "0.parquet", neighbours)
+    queries = {*neighbours, 41}
+    given_block = block(queries, texts, [path])
+    sampled = sample("neighbours", given_block, **chosen)
+    needed = chosen["per_query"] if chosen["fill"] else chosen["easy"]
+    drawn = draw(given_block, needed, "easy negatives").papers.tolist()
+    expected = [
+        from_neighbours(query, neighbours.get(query, []), [p for p in papers if p > 0], asked(**chosen), texts)
+        for query, papers in zip(sorted(queries), drawn, strict=True)
+    ]
+    assert rows_of(sampled) == [row for rows in expected for row in rows]
+    assert sum(unserved(sampled).values()) == sum(not rows for rows in expected)
 
 
 @pytest.fixture
-def neighbours(tmp_path):
-    """Query 1's neighbour of rank r is paper 100 + r, query 2's is paper 200 + r."""
-    path = tmp_path / "neighbours.parquet"
-    columns = {
-        "query": [query for query in (1, 2) for _ in range(K)],
-        "rank": pa.array([rank for _ in (1, 2) for rank in range(1, K + 1)], pa.int32()),
-        "neighbour": [100 * query + rank for query in (1, 2) for rank in range(1, K + 1)],
-        "distance": pa.array([float(rank) for _ in (1, 2) for rank in range(1, K + 1)], pa.float32()),
-    }
-    write_table(path, "neighbours", pa.table(columns))
-    return path
+def forty(tmp_path):
+    """Query 1's neighbour of rank r is paper 100 + r, query 2's is paper 200 + r, at distance r."""
+    found = {query: [(100 * query + rank, float(rank)) for rank in range(1, 41)] for query in (1, 2)}
+    return write_neighbours(tmp_path / "neighbours.parquet", found)
 
 
-def sample(neighbours, *, asked=(1, 2), pool=EVERY_PAPER, seed=1, **settings):
-    chosen = NeighbourSettings(**{"k_positive": 10, "k_negative": 30, "per_query": 4, "easy": 0, **settings})
-    return sample_from_neighbours(neighbours, queries(*asked), pool, chosen, seed)
+def sampled_from(path, queries=(1, 2), texts=range(1, 1001), **chosen):
+    chosen = {"per_query": 4, "easy": 0, "k_positive": 10, "k_negative": 30} | chosen
+    return sample("neighbours", block(queries, texts, [path]), **chosen)
 
 
-def test_positives_are_the_last_ranks_up_to_k_positive(neighbours):
-    triplets = sample(neighbours).triplets.filter(pl.col("query") == 1)
-    assert sorted(triplets["positive"]) == [107, 108, 109, 110]
-    assert sorted(triplets["positive_rank"]) == [7, 8, 9, 10]
+def of_query(sampled, query, column):
+    return sorted(row[column] for row in rows_of(sampled) if row[0] == query)
 
 
-def test_hard_negatives_are_the_last_ranks_up_to_k_negative(neighbours):
-    triplets = sample(neighbours).triplets.filter(pl.col("query") == 2)
-    assert sorted(triplets["negative"]) == [227, 228, 229, 230]
-    assert set(triplets["negative_kind"]) == {"hard"}
+def test_positives_and_negatives_are_the_last_ranks_up_to_k(forty):
+    sampled = sampled_from(forty)
+    assert of_query(sampled, 1, 1) == [107, 108, 109, 110]
+    assert of_query(sampled, 1, 3) == [7, 8, 9, 10]
+    assert of_query(sampled, 2, 2) == [227, 228, 229, 230]
 
 
-def test_with_easy_negatives_the_hard_band_shrinks(neighbours):
-    triplets = sample(neighbours, easy=3).triplets.filter(pl.col("query") == 1)
-    assert triplets.filter(negative_kind="hard")["negative"].to_list() == [130]
-    assert len(triplets.filter(negative_kind="easy")) == 3
+def test_with_easy_negatives_the_hard_band_shrinks(forty):
+    rows = rows_of(sampled_from(forty, queries=[1], easy=3))
+    assert [row[2] for row in rows if row[5] == "hard"] == [130]
+    assert all(row[2] not in range(101, 141) and row[4] is None for row in rows if row[5] == "easy")
 
 
-def test_easy_negatives_are_no_neighbours_of_the_query(neighbours):
-    pool = np.array([1, *range(101, 141), 500, 501, 502])
-    triplets = sample(neighbours, asked=(1,), pool=pool, easy=2).triplets
-    assert set(triplets.filter(negative_kind="easy")["negative"]) <= {500, 501, 502}
+def test_published_text_is_dropped_after_ranking_and_required_text_counts_before(forty):
+    texts = set(range(1, 1001)) - {108, 127, 128}
+    dropped = sampled_from(forty, queries=[1], texts=texts, text="dropped")
+    assert set(of_query(dropped, 1, 1)) <= {107, 109, 110}
+    assert of_query(dropped, 1, 2) == [129, 130]
+    assert dropped.omissions["positives without text"] == 1
+    assert dropped.omissions["hard negatives without text"] == 2
+    required = sampled_from(forty, queries=[1], texts=texts, text="required")
+    assert of_query(required, 1, 1) == [107, 109, 110, 111]
+    assert of_query(required, 1, 2) == [130, 131, 132, 133]
 
 
-def test_papers_without_text_are_dropped_after_ranking_and_counted(neighbours):
-    sampled = sample(neighbours, asked=(1,), pool=np.setdiff1d(EVERY_PAPER, [108, 127, 128]))
-    assert set(sampled.triplets["positive"]) < {107, 109, 110}
-    assert set(sampled.triplets["negative"]) == {129, 130}
-    assert sampled.omissions["positives without text"] == 1
-    assert sampled.omissions["hard negatives without text"] == 2
+def test_a_band_by_distance_ends_with_the_last_neighbour_within(forty):
+    sampled = sampled_from(forty, k_positive=None, distance_positive=12.5, k_negative=None, distance_negative=31.0)
+    assert of_query(sampled, 1, 3) == [9, 10, 11, 12]
+    assert of_query(sampled, 1, 4) == [28, 29, 30, 31]
 
 
-def test_a_query_without_neighbours_is_counted(neighbours):
-    sampled = sample(neighbours, asked=(1, 2, 3))
-    assert sampled.omissions["queries without a triplet"] == 1
+def test_a_distance_that_all_neighbours_are_within_tells_no_band(forty):
+    sampled = sampled_from(forty, k_positive=None, distance_positive=40.0)
+    assert unserved(sampled) == {"no neighbour in the band of positives": 2}
 
 
-def test_a_querys_triplets_do_not_depend_on_other_queries(neighbours):
-    both = sample(neighbours, easy=2).triplets.filter(pl.col("query") == 2)
-    assert both.equals(sample(neighbours, asked=(2,), easy=2).triplets.filter(pl.col("query") == 2))
+def test_a_paper_of_the_band_of_positives_is_no_negative(forty):
+    near = {"k_positive": None, "distance_positive": 20.0, "k_negative": None, "distance_negative": 22.0}
+    sampled = sampled_from(forty, **near)
+    assert of_query(sampled, 1, 4) == [21, 22]
+    assert set(of_query(sampled, 1, 3)) < {17, 18, 19, 20}
 
 
-def test_another_seed_pairs_and_draws_otherwise(neighbours):
-    assert not sample(neighbours, easy=2).triplets.equals(sample(neighbours, easy=2, seed=2).triplets)
+def test_a_wide_interval_is_picked_from_at_random(forty):
+    ranks = of_query(sampled_from(forty, k_positive=(1, 20)), 1, 3)
+    assert len(set(ranks)) == 4
+    assert set(ranks) <= set(range(1, 21))
+    assert ranks != of_query(sampled_from(forty, k_positive=(1, 20)), 2, 3)
+
+
+def test_queries_are_counted_with_the_reason_why_they_cannot_be_served(tmp_path):
+    few = [(100 + rank, float(rank)) for rank in range(1, 6)]
+    path = write_neighbours(tmp_path / "few.parquet", {1: few, 2: [*few, *((200 + r, 10.0 + r) for r in range(1, 30))]})
+    sampled = sampled_from(path, queries=[1, 2, 3])
+    assert unserved(sampled) == {"no neighbours": 1, "no neighbour in the band of positives": 1}
+
+
+def test_partial_queries_are_dropped_where_that_is_asked_for(forty):
+    texts = set(range(1, 1001)) - {108}
+    sampled = sampled_from(forty, texts=texts, partial="dropped")
+    assert {row[0] for row in rows_of(sampled)} == {2}
+    assert unserved(sampled) == {"fewer triplets than asked for": 1}
+
+
+def test_easy_negatives_fill_up_for_hard_ones_without_text(forty):
+    texts = set(range(1, 1001)) - {127, 128}
+    kinds = [row[5] for row in rows_of(sampled_from(forty, queries=[1], texts=texts, fill=True))]
+    assert sorted(kinds) == ["easy", "easy", "hard", "hard"]
+
+
+def test_shards_of_the_table_make_no_difference(forty, tmp_path):
+    found = {query: [(100 * query + rank, float(rank)) for rank in range(1, 41)] for query in (1, 2)}
+    shards = [write_neighbours(tmp_path / f"{query}.parquet", {query: found[query]}) for query in (2, 1)]
+    whole = sample(
+        "neighbours", block([1, 2], range(1, 1001), [forty]), per_query=4, easy=2, k_positive=9, k_negative=30
+    )
+    parts = sample(
+        "neighbours", block([1, 2], range(1, 1001), shards), per_query=4, easy=2, k_positive=9, k_negative=30
+    )
+    assert whole.triplets.equals(parts.triplets)
+
+
+def test_rows_may_be_cut_anywhere_between_batches(forty, monkeypatch):
+    whole = sampled_from(forty, easy=2)
+    monkeypatch.setattr("cocite.triplets.sampled.ROWS_AT_ONCE", 7)
+    assert sampled_from(forty, easy=2).triplets.equals(whole.triplets)
+
+
+def test_a_querys_triplets_do_not_depend_on_other_queries(forty):
+    both = [row for row in rows_of(sampled_from(forty, easy=2)) if row[0] == 2]
+    assert both == rows_of(sampled_from(forty, queries=[2], easy=2))
+
+
+def test_another_seed_pairs_and_draws_otherwise(forty):
+    runs = [
+        sample(
+            "neighbours",
+            block([1, 2], range(1, 1001), [forty], seed=seed),
+            per_query=4,
+            easy=2,
+            k_positive=9,
+            k_negative=30,
+        )
+        for seed in (1, 2)
+    ]
+    assert not runs[0].triplets.equals(runs[1].triplets)
+
+
+@pytest.fixture
+def two_groups(tmp_path):
+    """Papers 1 to 50 point one way, 51 to 100 another; query 1 has the neighbours 2 to 11."""
+    near = write_neighbours(tmp_path / "neighbours.parquet", {1: [(paper, paper / 100) for paper in range(2, 12)]})
+    vectors = {p: [1.0, p / 1000, 0.0] if p <= 50 else [p / 1000, 0.0, 1.0] for p in range(1, 101)}
+    return [near, write_vectors(tmp_path / "vectors.parquet", vectors)]
+
+
+def easy_from(sources, texts=range(1, 101), **chosen):
+    chosen = {"per_query": 5, "easy": 5, "k_positive": 5, **chosen}
+    rows = rows_of(sample("neighbours", block([1], texts, sources), **chosen))
+    return [row[2] for row in rows]
+
+
+def test_easy_negatives_by_k_means_are_of_other_clusters(two_groups):
+    papers = easy_from(two_groups, easy_negatives="k-means", clusters=2)
+    assert len(set(papers)) == 5
+    assert min(papers) > 50
+
+
+def test_clusters_are_ranked_by_how_near_they_are_to_the_querys(tmp_path):
+    near = write_neighbours(tmp_path / "neighbours.parquet", {1: [(paper, paper / 100) for paper in range(2, 12)]})
+    directions = {0: [1.0, 0.0], 1: [0.8, 0.6], 2: [-1.0, 0.0]}
+    vectors = {paper: directions[(paper - 1) // 20] for paper in range(1, 61)}
+    sources = [near, write_vectors(tmp_path / "vectors.parquet", vectors)]
+    for rank, group in ((1, range(21, 41)), (2, range(41, 61))):
+        papers = easy_from(sources, easy_negatives="k-means", clusters=3, cluster_ranks=(rank, rank))
+        assert len(set(papers)) == 5
+        assert set(papers) <= set(group)
+
+
+def test_sorted_random_takes_the_farthest_of_all_that_are_drawn(two_groups):
+    papers = easy_from(two_groups, easy_negatives="sorted-random", drawn=100)
+    # Cosine with query 1's (1, 0.001, 0) rises with p for papers of the other group.
+    assert sorted(papers) == [51, 52, 53, 54, 55]
+    papers = easy_from(two_groups, set(range(1, 101)) - {52, 54}, easy_negatives="sorted-random", drawn=100)
+    assert sorted(papers) == [51, 53, 55, 56, 57]
+
+
+def test_more_clusters_than_papers_are_refused(two_groups):
+    with pytest.raises(InputError, match="clusters is 200"):
+        easy_from(two_groups, easy_negatives="k-means", clusters=200)

@@ -1,55 +1,74 @@
-"""Sets that are compared have one size and one validation set."""
+"""Sets that are compared have one size and one validation set; their texts lie in shards that can be streamed."""
 
+from itertools import groupby, pairwise
+from pathlib import Path
+
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cocite.errors import InputError
 from cocite.files import read_table, write_table
-from cocite.triplets.texts import materialise_training, materialise_validation
+from cocite.triplets import texts
+from cocite.triplets.cutting import shard_starts, training_rows, validation_rows
+from cocite.triplets.texts import write_texts
+
+PAPERS = range(1, 61)
+LONG = [(query, 20 + query, 40 + i, "train") for query in range(1, 11) for i in range(4)]
+SHORT = [(query, 30, 50 + i, "train") for query in range(1, 4) for i in range(3)]
 
 
 def write_triplets(path, rows):
     """rows: (query, positive, negative, split)."""
-    rows = sorted(rows)
-    columns = {
-        "query": pa.array([row[0] for row in rows], pa.int64()),
-        "positive": pa.array([row[1] for row in rows], pa.int64()),
-        "negative": pa.array([row[2] for row in rows], pa.int64()),
-        "split": pa.array([row[3] for row in rows], pa.string()),
+    columns = list(zip(*sorted(rows), strict=True)) or [()] * 4
+    ids = {name: pa.array(columns[i], pa.int64()) for i, name in enumerate(("query", "positive", "negative"))}
+    rest = {
+        "split": pa.array(columns[3], pa.string()),
         "positive_rank": pa.nulls(len(rows), pa.int32()),
         "negative_rank": pa.nulls(len(rows), pa.int32()),
         "negative_kind": pa.array(["hard"] * len(rows), pa.string()),
     }
-    write_table(path, "triplets", pa.table(columns))
+    write_table(path, "triplets", pa.table(ids | rest))
     return path
+
+
+def write_papers(folder, *, buckets=3, without_text=(), row_group=7):
+    """Papers 1 to 60, their texts made of their numbers, with several row groups a bucket."""
+    for bucket in range(buckets):
+        ids = [paper for paper in PAPERS if paper % buckets == bucket]
+        empty = dict.fromkeys(("year", "venue", "doi", "citation_count", "reference_count"), pa.nulls(len(ids)))
+        abstracts = [None if paper in without_text else f"abstract {paper}" for paper in ids]
+        papers = {
+            "corpusid": ids,
+            "title": [f"title {paper}" for paper in ids],
+            "abstract": pa.array(abstracts, pa.string()),
+            "fields": pa.array([[]] * len(ids), pa.list_(pa.string())),
+        }
+        write_table(folder / f"{bucket}.parquet", "papers", pa.table(papers | empty).to_batches(row_group))
+    return folder
 
 
 @pytest.fixture
 def folder(tmp_path):
-    ids = list(range(1, 61))
-    empty = pa.nulls(len(ids))
-    papers = {
-        "corpusid": ids,
-        "title": [f"title {paper}" for paper in ids],
-        "abstract": [f"abstract {paper}" for paper in ids],
-        "fields": pa.array([[]] * len(ids), pa.list_(pa.string())),
-        **dict.fromkeys(("year", "venue", "doi", "citation_count", "reference_count"), empty),
-    }
-    write_table(tmp_path / "papers/0.parquet", "papers", pa.table(papers))
-    long = [(query, 20 + query, 40 + i, "train") for query in range(1, 11) for i in range(4)]
-    short = [(query, 30, 50 + i, "train") for query in range(1, 4) for i in range(3)]
-    write_triplets(tmp_path / "long.parquet", [*long, (11, 12, 13, "validation"), (11, 12, 14, "validation")])
-    write_triplets(tmp_path / "short.parquet", [*short, (11, 12, 13, "validation"), (15, 16, 17, "validation")])
+    write_papers(tmp_path / "papers")
+    write_triplets(tmp_path / "long.parquet", [*LONG, (11, 12, 13, "validation"), (11, 12, 14, "validation")])
+    write_triplets(tmp_path / "short.parquet", [*SHORT, (11, 12, 13, "validation"), (15, 16, 17, "validation")])
     return tmp_path
 
 
+def group(folder: Path):
+    return [folder / "long.parquet", folder / "short.parquet"]
+
+
 def training(folder, name):
-    output = folder / f"{name}-texts.parquet"
-    group = [folder / "long.parquet", folder / "short.parquet"]
-    materialise_training(
-        triplets=folder / f"{name}.parquet", group=group, papers=folder / "papers", seed=1, output=output
-    )
-    return read_table(output, "training_texts").to_pylist()
+    return training_rows(folder / f"{name}.parquet", group(folder), seed=1)
+
+
+def written(folder, rows):
+    write_texts(folder / "texts", "training_texts", rows, folder / "papers", threads=2)
+    return read_table(folder / "texts", "training_texts").to_pylist()
 
 
 def test_all_sets_are_cut_to_the_size_of_the_smallest(folder):
@@ -57,34 +76,108 @@ def test_all_sets_are_cut_to_the_size_of_the_smallest(folder):
 
 
 def test_the_cut_takes_whole_queries_but_the_last(folder):
-    queries = [row["query"] for row in training(folder, "long")]
-    assert sorted(queries.count(query) for query in set(queries)) == [1, 4, 4]
+    queries = training(folder, "long")[:, 0].tolist()
+    assert [len(list(block)) for _, block in groupby(queries)] == [4, 4, 1]
 
 
-def test_each_triplet_carries_the_texts_of_its_papers(folder):
-    for row in training(folder, "short"):
+def test_the_triplets_of_a_query_follow_each_other_and_queries_come_at_random(folder):
+    queries = training_rows(folder / "long.parquet", [folder / "long.parquet"], seed=1)[:, 0].tolist()
+    order = [query for query, _ in groupby(queries)]
+    assert sorted(order) == list(range(1, 11))
+    assert order != sorted(order)
+
+
+def test_the_order_follows_from_the_seed(folder):
+    one, other = (training_rows(folder / "long.parquet", group(folder), seed=seed).tolist() for seed in (1, 2))
+    assert one == training(folder, "long").tolist()
+    assert one != other
+
+
+def test_no_query_trains_and_validates(folder):
+    assert not set(training(folder, "long")[:, 0]) & set(validation_rows(group(folder), seed=1)[:, 0])
+
+
+def test_the_common_validation_set_holds_each_triplet_of_all_sets_once(folder):
+    found = validation_rows(group(folder), seed=1).tolist()
+    assert sorted(found) == [[11, 12, 13], [11, 12, 14], [15, 16, 17]]
+
+
+def test_validation_triplets_of_several_sets_are_cut_to_equal_sizes(folder):
+    write_triplets(folder / "long.parquet", [(11, 12, paper, "validation") for paper in range(20, 40)])
+    found = validation_rows(group(folder), seed=1)
+    assert len(found) == 4
+
+
+def test_without_validation_triplets_the_set_and_the_configuration_key_are_named(folder):
+    write_triplets(folder / "short.parquet", [(1, 2, 3, "train")])
+    with pytest.raises(InputError, match=r"short\.parquet: no validation triplet; .*queries\.validation"):
+        validation_rows(group(folder), seed=1)
+
+
+@given(counts=st.lists(st.integers(1, 9), max_size=20), size=st.integers(1, 30))
+def test_a_shard_ends_where_a_query_does_and_exceeds_its_size_by_one_query_at_most(counts, size):
+    queries = np.repeat(np.arange(len(counts)), counts)
+    starts = shard_starts(queries, size)
+    assert (starts[0], starts[-1]) == (0, len(queries))
+    assert starts == sorted(set(starts))
+    for start in starts[1:-1]:
+        assert queries[start - 1] != queries[start]
+    for start, end in pairwise(starts):
+        assert end - start < size + max(counts)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    triplets=st.lists(st.tuples(*[st.sampled_from(PAPERS)] * 3), min_size=1, max_size=30),
+    in_shard=st.integers(1, 12),
+    at_once=st.integers(1, 4),
+    in_memory=st.integers(1, 5),
+)
+def test_each_triplet_carries_the_texts_of_its_papers_in_its_place(
+    tmp_path_factory, triplets, in_shard, at_once, in_memory
+):
+    folder = tmp_path_factory.mktemp("texts")
+    write_papers(folder / "papers")
+    sizes = {
+        "TRIPLETS_IN_SHARD": in_shard,
+        "SHARDS_AT_ONCE": at_once,
+        "TRIPLETS_IN_MEMORY": in_memory,
+        "PAPERS_IN_MEMORY": 4,
+    }
+    with pytest.MonkeyPatch.context() as patched:
+        for name, size in sizes.items():
+            patched.setattr(texts, name, size)
+        rows = written(folder, np.array(triplets))
+    ids = [(row["query"], row["positive"], row["negative"]) for row in rows]
+    assert ids == triplets
+    for row in rows:
         for role in ("query", "positive", "negative"):
             assert row[f"{role}_title"] == f"title {row[role]}"
             assert row[f"{role}_abstract"] == f"abstract {row[role]}"
 
 
-def test_no_query_trains_and_validates(folder):
-    assert not {row["query"] for row in training(folder, "long")} & {11, 15}
+def test_what_is_written_does_not_depend_on_threads(folder, monkeypatch):
+    monkeypatch.setattr(texts, "TRIPLETS_IN_SHARD", 5)
+    rows = training_rows(folder / "long.parquet", [folder / "long.parquet"], seed=1)
+    for threads in (1, 4):
+        write_texts(folder / f"by-{threads}", "training_texts", rows, folder / "papers", threads=threads)
+    names = [path.name for path in sorted((folder / "by-1").iterdir())]
+    # Of queries of four triplets, those end first after 5, 10, … 35 that end at 8, 12, 16, 20, 28, 32 and 36.
+    assert names == [f"{number:05}.parquet" for number in range(8)]
+    for name in names:
+        assert (folder / "by-1" / name).read_bytes() == (folder / "by-4" / name).read_bytes()
 
 
-def test_the_common_validation_set_holds_each_triplet_of_all_sets_once(folder):
-    materialise_validation(
-        group=[folder / "long.parquet", folder / "short.parquet"],
-        papers=folder / "papers",
-        seed=1,
-        output=folder / "validation.parquet",
-    )
-    rows = read_table(folder / "validation.parquet", "validation_texts").to_pylist()
-    found = sorted((row["query"], row["positive"], row["negative"]) for row in rows)
-    assert found == [(11, 12, 13), (11, 12, 14), (15, 16, 17)]
+def test_a_paper_without_abstract_or_record_is_named_and_nothing_is_written(folder):
+    write_papers(folder / "papers", without_text=(30,))
+    with pytest.raises(
+        InputError, match=r"2 papers of the triplets have no title and abstract there, the first .* 30;"
+    ):
+        written(folder, np.array([(1, 2, 30), (1, 2, 99)]))
+    assert {path.name for path in folder.iterdir()} == {"papers", "long.parquet", "short.parquet"}
 
 
-def test_without_validation_triplets_the_configuration_key_is_named(folder):
-    only_training = write_triplets(folder / "training-only.parquet", [(1, 2, 3, "train")])
-    with pytest.raises(InputError, match=r"queries\.validation"):
-        materialise_validation(group=[only_training], papers=folder / "papers", seed=1, output=folder / "v.parquet")
+def test_a_group_with_a_set_without_training_triplets_is_refused(folder):
+    write_triplets(folder / "none.parquet", [(11, 12, 13, "validation")])
+    with pytest.raises(InputError, match=r"none\.parquet: no training triplet"):
+        training_rows(folder / "long.parquet", [folder / "long.parquet", folder / "none.parquet"], 1)

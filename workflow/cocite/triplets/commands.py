@@ -1,64 +1,56 @@
-"""`cocite triplets …`: sample triplets, and join them with their texts."""
+"""`cocite triplets …`: sample triplets, join them with their texts, and check them."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from cocite.options import Omissions, Output, Papers, Queries, Seed, Settings, WrittenSettings
+from cocite.options import MemoryMb, Omissions, Output, Papers, Queries, Seed, Settings, Threads, WrittenSettings
 
 app = typer.Typer(no_args_is_help=True)
 
 PaperBuckets = Annotated[list[Path], typer.Argument(help="All buckets of the table papers.")]
 Group = Annotated[list[Path], typer.Argument(help="The triplets of all sets that are compared with one another.")]
+PapersWithText = Annotated[Path, typer.Option("--papers", help="Table papers_with_text.")]
+NeighbourFiles = Annotated[list[Path], typer.Argument(help="Files of the table neighbours.")]
 
 
 @app.command()
-def sample_neighbours(
-    papers: PaperBuckets,
-    neighbours: Annotated[Path, typer.Option(help="Table neighbours.")],
-    queries: Queries,
-    settings: Settings,
-    seed: Seed,
-    output: Output,
-    omissions: Omissions,
-    written_settings: WrittenSettings,
-) -> None:
-    """Sample triplets from bands of ranked neighbours (CoCite, SciNCL)."""
-    from cocite.files import write_json
-    from cocite.settings import parse_settings, settings_as_dict
-    from cocite.triplets.neighbours import NeighbourSettings, sample_from_neighbours
-    from cocite.triplets.pairing import papers_with_text, read_queries, write_sampled
+def list_papers(papers: PaperBuckets, queries: Queries, threads: Threads, output: Output, omissions: Omissions) -> None:
+    """List the papers that triplets may hold: with a title and an abstract, and not kept out."""
+    from cocite.triplets.papers import list_papers as write_list
 
-    chosen = parse_settings(NeighbourSettings, settings)
-    pool = papers_with_text(papers, queries)
-    sampled = sample_from_neighbours(neighbours, read_queries(queries), pool, chosen, seed)
-    write_sampled(sampled, output=output, omissions=omissions)
-    write_json(written_settings, {"sampler": "neighbours", "seed": seed, **settings_as_dict(chosen)})
+    write_list(papers, queries, threads=threads, output=output, omissions=omissions)
 
 
 @app.command()
-def sample_citations(
-    papers: PaperBuckets,
-    edges: Annotated[Path, typer.Option(help="Folder of the edges of a directed citation graph.")],
+def sample(
+    sampler: Annotated[str, typer.Option(help="Name of the sampler: a module of cocite.triplets.samplers.")],
     queries: Queries,
+    papers: PapersWithText,
     settings: Settings,
     seed: Seed,
+    threads: Threads,
     output: Output,
     omissions: Omissions,
     written_settings: WrittenSettings,
+    sources: Annotated[list[Path] | None, typer.Argument(help="All files that the sampler draws from.")] = None,
 ) -> None:
-    """Sample triplets from citations (SPECTER)."""
-    from cocite.files import write_json
-    from cocite.settings import parse_settings, settings_as_dict
-    from cocite.triplets.citations import CitationSettings, sample_from_citations
-    from cocite.triplets.pairing import papers_with_text, read_queries, write_sampled
+    """Sample triplets, in the way that a sampler has."""
+    from cocite.triplets.sampling import sample_triplets
 
-    chosen = parse_settings(CitationSettings, settings)
-    pool = papers_with_text(papers, queries)
-    sampled = sample_from_citations(edges, read_queries(queries), pool, chosen, seed)
-    write_sampled(sampled, output=output, omissions=omissions)
-    write_json(written_settings, {"sampler": "citations", "seed": seed, **settings_as_dict(chosen)})
+    sample_triplets(
+        sampler,
+        sources or [],
+        queries=queries,
+        papers=papers,
+        settings=settings,
+        seed=seed,
+        threads=threads,
+        output=output,
+        omissions=omissions,
+        written_settings=written_settings,
+    )
 
 
 @app.command()
@@ -67,17 +59,88 @@ def materialise(
     triplets: Annotated[Path, typer.Option(help="Table triplets of the set that is written.")],
     papers: Papers,
     seed: Seed,
+    threads: Threads,
     output: Output,
 ) -> None:
     """Join the training triplets of one set with their texts, cut to the smallest set of its group."""
-    from cocite.triplets.texts import materialise_training
+    from cocite.triplets.cutting import training_rows
+    from cocite.triplets.texts import write_texts
 
-    materialise_training(triplets=triplets, group=group, papers=papers, seed=seed, output=output)
+    write_texts(output, "training_texts", training_rows(triplets, group, seed), papers, threads=threads)
 
 
 @app.command()
-def materialise_validation(group: Group, papers: Papers, seed: Seed, output: Output) -> None:
+def materialise_validation(group: Group, papers: Papers, seed: Seed, threads: Threads, output: Output) -> None:
     """Join the validation triplets of all sets of a group with their texts."""
-    from cocite.triplets.texts import materialise_validation as materialise_for_validation
+    from cocite.triplets.cutting import validation_rows
+    from cocite.triplets.texts import write_texts
 
-    materialise_for_validation(group=group, papers=papers, seed=seed, output=output)
+    write_texts(output, "validation_texts", validation_rows(group, seed), papers, threads=threads)
+
+
+@app.command()
+def relate(
+    citations: Annotated[list[Path], typer.Argument(help="Files of the table citations.")],
+    queries: Queries,
+    seed: Seed,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+) -> None:
+    """Find out how a sample of the queries is related to other papers: the truth that neighbours are held against."""
+    from cocite.triplets.checks.relations import relate_sample
+
+    relate_sample(citations, queries, seed=seed, memory_mb=memory_mb, threads=threads, output=output)
+
+
+@app.command()
+def measure_bands(
+    neighbours: NeighbourFiles,
+    relations: Annotated[Path, typer.Option(help="Table sampled_relations.")],
+    queries: Queries,
+    settings: Settings,
+    seed: Seed,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+) -> None:
+    """Measure how many neighbours are truly related to the query, by their rank."""
+    from cocite.settings import parse_settings
+    from cocite.triplets.checks.bands import BandSettings
+    from cocite.triplets.checks.bands import measure_bands as measure
+
+    measure(
+        neighbours,
+        parse_settings(BandSettings, settings),
+        relations=relations,
+        queries=queries,
+        seed=seed,
+        memory_mb=memory_mb,
+        threads=threads,
+        output=output,
+    )
+
+
+@app.command()
+def check(
+    triplets: Annotated[Path, typer.Option(help="Table triplets.")],
+    queries: Queries,
+    papers: PapersWithText,
+    checks: Annotated[Path, typer.Option(help="Table triplet_checks to write.")],
+    per_query: Annotated[Path, typer.Option(help="Table triplets_per_query to write.")],
+    collisions: Annotated[Path, typer.Option(help="Table collisions to write.")],
+    neighbours: Annotated[Path | None, typer.Option(help="Folder of the neighbours it was drawn from, if any.")] = None,
+    benchmarks: Annotated[list[Path] | None, typer.Argument(help="Tables documents of benchmarks.")] = None,
+) -> None:
+    """Count what a set of triplets holds: triplets a query, collisions, papers without text or of benchmarks."""
+    from cocite.files import checked_files
+    from cocite.triplets.checks.counts import Checks, check_triplets
+
+    check_triplets(
+        triplets,
+        neighbours=checked_files(neighbours, "neighbours") if neighbours else [],
+        queries=queries,
+        papers=papers,
+        benchmarks=benchmarks or [],
+        outputs=Checks(checks=checks, per_query=per_query, collisions=collisions),
+    )

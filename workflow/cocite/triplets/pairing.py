@@ -1,105 +1,188 @@
-"""What every sampler ends with: positives and negatives of each query, paired into triplets.
+"""What most samplers end with: the positives and negatives that queries picked and drew, paired into triplets.
 
-A sampler brings two tables of candidates, in the order in which it prefers them. Here papers without text are left
-out, each query's positives are paired one by one with its negatives, and what is left out is counted by reason.
+The i-th positive of a query meets its i-th negative, hard and easy ones shuffled. Papers without a text go, if they
+were picked at all; a query that is left without a triplet is counted with the first reason that holds.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-import polars as pl
-import pyarrow.compute as pc
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from cocite import splits
-from cocite.errors import InputError
-from cocite.files import scan_table, write_omissions, write_table
 from cocite.randomness import priorities
+from cocite.triplets.drawing import Draws
+from cocite.triplets.ids import Ids, are_in
+from cocite.triplets.picking import NONE, Picks, picks, without
+from cocite.triplets.sampled import Block, Sampled, as_triplets
 
-Ids = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+UNSERVED = "queries without a triplet"
+SHORT = "triplets fewer than asked for, of queries with some"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sampled:
-    """The triplets of a sampler (columns of the table `triplets`) and what was left out, by reason."""
+class Pairing:
+    """What every sampler that pairs positives with negatives can be told."""
 
-    triplets: pl.DataFrame
-    omissions: dict[str, int]
+    per_query: int
+    """Triplets of each query."""
+    text: str = "required"
+    """required: papers without a text are left out before papers are ranked or picked; dropped: after."""
+    partial: str = "kept"
+    """kept: a query may have fewer triplets than asked for; dropped: then it has none."""
+    oversample: bool = False
+    """Whether a query with fewer positives than negatives uses them again."""
 
-
-def read_queries(path: Path) -> pl.DataFrame:
-    """The queries that triplets are sampled for: query, split (train or validation)."""
-    return pl.DataFrame(splits.read_queries(path)).rename({"corpusid": "query"})
-
-
-def papers_with_text(papers: Sequence[Path], queries: Path) -> Ids:
-    """Ids of the papers with title and abstract, in rising order, without those that are kept out."""
-    filled = (pc.field("title").is_valid()) & (pc.field("abstract").is_valid())
-    ids = scan_table(papers, "papers").to_table(columns=["corpusid"], filter=filled)["corpusid"].to_numpy()
-    kept_out = splits.read_kept_out(queries)["corpusid"].to_numpy()
-    return np.sort(np.setdiff1d(ids, kept_out, assume_unique=True))
+    @property
+    def requires_text(self) -> bool:
+        """Whether papers without a text are left out from the start."""
+        return self.text == "required"
 
 
-def draw_easy_negatives(queries: pl.DataFrame, pool: Ids, draws: int, seed: int) -> pl.DataFrame:
-    """For each query, `draws` papers of `pool` at random: query, negative, order (of preference, from 0).
+@dataclass(frozen=True, kw_only=True)
+class Mixing(Pairing):
+    """What samplers of hard and easy negatives can be told."""
 
-    A hash of seed, query and draw chooses, so a query's papers do not depend on which other queries there are. A paper
-    drawn twice keeps its first place; the query itself is left out.
+    easy: int
+    """Triplets of a query with an easy negative; the others have hard ones."""
+    fill: bool = False
+    """Whether easy negatives stand in for hard ones that a query lacks, if it has some."""
+
+    @property
+    def hard(self) -> int:
+        """Triplets of a query with a hard negative."""
+        return self.per_query - self.easy
+
+    @property
+    def most_easy(self) -> int:
+        """Easy negatives that a query may need."""
+        return self.per_query if self.fill else self.easy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Negatives:
+    """The negatives that queries picked and drew."""
+
+    hard: Picks
+    easy: Draws
+    easy_count: int
+    """Easy ones of a query."""
+    fill: bool = False
+    """Whether easy ones stand in for hard ones that a query lacks, if it has some."""
+
+
+def only_easy(block: Block, easy: Draws, count: int) -> Negatives:
+    """So many easy negatives of each query, and no hard ones."""
+    return Negatives(hard=picks(len(block.queries), 0, block.seed, "hard negatives"), easy=easy, easy_count=count)
+
+
+def pair(
+    block: Block,
+    asked: Pairing,
+    positives: Picks,
+    negatives: Negatives,
+    reasons: Sequence[tuple[str, Flags]] = (),
+    *,
+    no_positive: str = "no positive",
+    no_hard: str = "no hard negative",
+) -> Sampled:
+    """Pair the picks of each query; the last three say why a query has no triplet.
+
+    `reasons` holds of which queries it was known before, the other two what it means that a query has picked nothing.
     """
-    query = np.repeat(queries["query"].to_numpy(), draws)
-    order = np.tile(np.arange(draws, dtype=np.int64), len(queries))
-    negative = pool[priorities(seed, "easy negative", query, order) % np.uint64(len(pool))]
-    drawn = pl.DataFrame({"query": query, "negative": negative, "order": order})
-    return drawn.filter(pl.col("negative") != pl.col("query")).unique(["query", "negative"], keep="first")
-
-
-def shuffled(candidates: pl.DataFrame, column: str, seed: int) -> pl.DataFrame:
-    """Number the candidates of each query from 0 in a seeded random order, as the column `order`."""
-    rank = priorities(seed, f"order of {column}s", candidates["query"].to_numpy(), candidates[column].to_numpy())
-    return (
-        candidates.with_columns(priority=pl.Series(rank))
-        .sort("query", "priority")
-        .with_columns(order=pl.int_range(pl.len()).over("query"))
-        .drop("priority")
+    papers, ranks, lost = _with_text(block, positives)
+    negative, negative_ranks, is_easy, hard_lost = _mixed(block, asked, negatives)
+    found = np.count_nonzero(papers != NONE, axis=1)
+    against = np.count_nonzero(negative != NONE, axis=1)
+    usable = np.where(found > 0, asked.per_query, 0) if asked.oversample else found
+    whole = np.minimum(np.minimum(usable, against), asked.per_query)
+    is_dropped = (whole < asked.per_query) & (asked.partial == "dropped")
+    counts = np.where(is_dropped, 0, whole)
+    places, nth = _numbered(counts)
+    chosen = places, nth % np.maximum(found, 1)[places]
+    triplets = as_triplets(
+        block,
+        places,
+        papers[chosen],
+        negative[places, nth],
+        positive_rank=_nullable(ranks[chosen]),
+        negative_rank=_nullable(negative_ranks[places, nth]),
+        negative_kind=np.where(is_easy[places, nth], "easy", "hard"),
     )
-
-
-def first(candidates: pl.DataFrame, count: int) -> pl.DataFrame:
-    """The first `count` candidates of each query by `order`."""
-    return candidates.sort("query", "order").filter(pl.int_range(pl.len()).over("query") < count)
-
-
-def with_text(candidates: pl.DataFrame, column: str, pool: Ids) -> pl.DataFrame:
-    """The candidates that have a text."""
-    return candidates.filter(pl.col(column).is_in(pl.Series(pool).implode()))
-
-
-def pair(queries: pl.DataFrame, positives: pl.DataFrame, negatives: pl.DataFrame, per_query: int) -> Sampled:
-    """Pair the i-th positive of a query with its i-th negative, at most `per_query` times.
-
-    positives: query, positive, order, positive_rank; negatives: query, negative, order, negative_rank, negative_kind.
-    """
-    triplets = (
-        positives.join(negatives, on=["query", "order"])
-        .filter(pl.col("order") < per_query)
-        .join(queries, on="query")
-        .select("query", "positive", "negative", "split", "positive_rank", "negative_rank", "negative_kind")
-        .sort("query", "positive", "negative")
-    )
-    served = triplets["query"].n_unique()
+    known = [
+        *reasons,
+        (no_positive, (positives.papers == NONE).all(axis=1)),
+        ("their positives have no text", found == 0),
+        (no_hard, (negatives.hard.papers == NONE).all(axis=1) & (negatives.hard.papers.shape[1] > 0)),
+        ("no negative with a text", against == 0),
+        ("fewer triplets than asked for", is_dropped),
+    ]
     omissions = {
-        "queries without a triplet": len(queries) - served,
-        "triplets fewer than asked for, of queries with some": served * per_query - len(triplets),
+        **_unserved(counts == 0, known),
+        "positives without text": lost,
+        "hard negatives without text": hard_lost,
+        SHORT: int(np.count_nonzero(counts)) * asked.per_query - len(triplets),
     }
     return Sampled(triplets=triplets, omissions=omissions)
 
 
-def write_sampled(sampled: Sampled, *, output: Path, omissions: Path) -> None:
-    """Write the table `triplets` and what was left out. Raises `InputError` where no query could be served."""
-    if sampled.triplets.is_empty():
-        reasons = "; ".join(f"{reason}: {count}" for reason, count in sampled.omissions.items())
-        raise InputError(f"{output}: no query could be served with a triplet ({reasons}).")
-    write_table(output, "triplets", sampled.triplets.to_arrow())
-    write_omissions(omissions, sampled.omissions)
+def _numbered(counts: Ids) -> tuple[Ids, Ids]:
+    """Of so many triplets a query, the place of each one's query, and its number among them from 0."""
+    places = np.repeat(np.arange(len(counts)), counts)
+    return places, np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+def _with_text(block: Block, picked: Picks) -> tuple[Ids, NDArray[np.int32], int]:
+    """The picks with a text, their ranks, and how many had none."""
+    has_none = ~are_in(block.papers, picked.papers) & (picked.papers != NONE)
+    papers, ranks = without(picked, has_none)
+    return papers, ranks, int(np.count_nonzero(has_none))
+
+
+def _mixed(block: Block, asked: Pairing, negatives: Negatives) -> tuple[Ids, NDArray[np.int32], Flags, int]:
+    """Hard and easy negatives of each query, shuffled: papers, ranks, which are easy, and how many had no text."""
+    hard, hard_ranks, lost = _with_text(block, negatives.hard)
+    hard_found = np.count_nonzero(hard != NONE, axis=1)
+    room = np.full(len(hard), negatives.easy_count)
+    if negatives.fill:
+        room[hard_found > 0] = asked.per_query - hard_found[hard_found > 0]
+    easy = _first_drawn(negatives.easy, room)
+    papers = np.concatenate([hard, easy], axis=1)
+    ranks = np.concatenate([hard_ranks, np.zeros_like(easy, dtype=np.int32)], axis=1)
+    is_easy = np.broadcast_to(np.arange(papers.shape[1]) >= hard.shape[1], papers.shape)
+    order = _shuffle(block, papers)
+    papers, ranks, is_easy = (np.take_along_axis(each, order, axis=1) for each in (papers, ranks, is_easy))
+    return papers, ranks, is_easy, lost
+
+
+def _first_drawn(draws: Draws, room: Ids) -> Ids:
+    """So many draws of each query that were not struck out, the first ones."""
+    nth = np.cumsum(~draws.is_struck, axis=1)
+    is_out = draws.is_struck | (nth > room[:, None])
+    order = np.argsort(is_out, axis=1, kind="stable")[:, : int(room.max(initial=0))]
+    return np.take_along_axis(np.where(is_out, NONE, draws.papers), order, axis=1)
+
+
+def _shuffle(block: Block, papers: Ids) -> Ids:
+    """A random order of the papers of each row, by query and paper alone; empty places last."""
+    queries = np.repeat(block.queries, papers.shape[1])
+    keys = priorities(block.seed, "order of negatives", queries, papers.reshape(-1)).reshape(papers.shape)
+    keys[papers == NONE] = np.iinfo(np.uint64).max
+    return np.argsort(keys, axis=1, kind="stable")
+
+
+def _unserved(is_unserved: Flags, reasons: Sequence[tuple[str, Flags]]) -> dict[str, int]:
+    """How many queries have no triplet, each counted with the first reason that holds of it."""
+    counts = {}
+    is_left = is_unserved.copy()
+    for reason, holds in reasons:
+        counts[f"{UNSERVED}: {reason}"] = int(np.count_nonzero(is_left & holds))
+        is_left &= ~holds
+    return counts
+
+
+def _nullable(ranks: NDArray[np.int32]) -> pa.Array:
+    """Ranks as a column, null where there is none."""
+    return pa.array(ranks, mask=ranks == 0)

@@ -1,65 +1,144 @@
-"""Triplets joined with their texts, cut so that sets of triplets can be compared.
+"""Triplets joined with the texts of their papers: in come rows of ids, out goes a folder of shards.
 
-All sets of a group are cut to the size of its smallest (CoCite, 2024), by whole queries in a seeded order, and the
-validation triplets of all of them together are the validation set of every model of the group.
+The texts of a large set do not fit into memory, and its triplets name their papers in no order. So the papers are read
+once, front to back, and the texts that a shard needs are appended to a file of that shard; then each shard is put
+together from its own file. Memory holds the ids of all triplets, and the texts of one shard a thread.
 """
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
+from threading import Lock
 
-import polars as pl
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
+from cocite.database import spill_folder
 from cocite.errors import InputError
-from cocite.files import scan_table, write_table
-from cocite.randomness import priorities
+from cocite.files import atomic_path, checked_files, write_table
+from cocite.triplets.cutting import ROLES, Ids, Rows, shard_starts
 
-ROLES = ("query", "positive", "negative")
-ROWS_IN_MEMORY = 20_000
-
-
-def materialise_training(*, triplets: Path, group: Sequence[Path], papers: Path, seed: int, output: Path) -> int:
-    """Write the training triplets of one set with their texts, shuffled by query; return how many."""
-    chosen = _cut(_triplets_of(triplets, "train"), _smallest(group, "train"), seed)
-    return write_table(output, "training_texts", _with_texts(chosen, papers))
-
-
-def materialise_validation(*, group: Sequence[Path], papers: Path, seed: int, output: Path) -> int:
-    """Write the validation triplets of all sets of a group, each triplet once; return how many."""
-    smallest = _smallest(group, "validation")
-    cut = [_cut(_triplets_of(path, "validation"), smallest, seed) for path in group]
-    together = pl.concat(cut).unique(maintain_order=True)
-    if together.is_empty():
-        raise InputError(f"{output}: no validation triplet; more query papers or a larger queries.validation would do.")
-    return write_table(output, "validation_texts", _with_texts(together, papers))
+TRIPLETS_IN_SHARD = 50_000
+SHARDS_AT_ONCE = 200
+"""Shards that one reading of the papers fills, each a file that is open."""
+PAPERS_IN_MEMORY = 10_000
+"""Papers that each thread reads at once."""
+TRIPLETS_IN_MEMORY = 5_000
+"""Triplets that each thread joins at once: a row group of a shard."""
+TEXT_SCHEMA = pa.schema([("corpusid", pa.int64()), ("title", pa.string()), ("abstract", pa.string())])
 
 
-def _triplets_of(path: Path, split: str) -> pl.DataFrame:
-    table = scan_table(path, "triplets").to_table(columns=list(ROLES), filter=pc.field("split") == split)
-    return pl.DataFrame(table)
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """The papers whose texts some shards need, in rising order of their ids; one that two shards need stands twice."""
+
+    ids: Ids
+    shard: Ids
+    found: np.ndarray
+    """Whether its text was met yet."""
+
+    @classmethod
+    def of(cls, shards: Sequence[Rows]) -> "Wanted":
+        """The papers of these shards."""
+        distinct = [np.unique(rows) for rows in shards]
+        ids = np.concatenate(distinct)
+        order = np.argsort(ids, kind="stable")
+        shard = np.repeat(np.arange(len(shards)), [len(some) for some in distinct])
+        return cls(ids=ids[order], shard=shard[order], found=np.zeros(len(ids), dtype=bool))
 
 
-def _smallest(group: Sequence[Path], split: str) -> int:
-    return min(scan_table(path, "triplets").count_rows(filter=pc.field("split") == split) for path in group)
+def write_texts(output: Path, table: str, rows: Rows, papers: Path, *, threads: int) -> int:
+    """Write triplets, in their order, as the table training_texts or validation_texts; return how many shards.
+
+    Raises `InputError` where a paper of a triplet has no title or no abstract in the folder `papers`.
+    """
+    starts = shard_starts(rows[:, 0], TRIPLETS_IN_SHARD)
+    shards = [rows[start:end] for start, end in pairwise(starts)]
+    with atomic_path(output) as folder, ThreadPoolExecutor(threads) as workers:
+        for first in range(0, len(shards), SHARDS_AT_ONCE):
+            some = shards[first : first + SHARDS_AT_ONCE]
+            with spill_folder(output.parent) as spill:
+                files = [Path(spill, f"{number}.arrow") for number in range(len(some))]
+                _gather(Wanted.of(some), papers, files, workers)
+                paths = [folder / f"{number:05}.parquet" for number in range(first, first + len(some))]
+                list(workers.map(partial(_write_shard, table), paths, some, files))
+    return len(shards)
 
 
-def _cut(triplets: pl.DataFrame, rows: int, seed: int) -> pl.DataFrame:
-    """The first `rows` triplets in a seeded order of queries; a query's triplets stay together."""
-    order = priorities(seed, "order of queries", triplets["query"].to_numpy())
-    return triplets.with_columns(priority=pl.Series(order)).sort("priority", *ROLES).drop("priority").head(rows)
+def _gather(wanted: Wanted, papers: Path, files: Sequence[Path], workers: ThreadPoolExecutor) -> None:
+    """Append the texts of the papers that each shard needs to its file."""
+    buckets = checked_files(papers, "papers")
+    pieces = [(path, group) for path in buckets for group in range(pq.read_metadata(path).num_row_groups)]
+    writers = [pa.ipc.new_stream(path, TEXT_SCHEMA) for path in files]
+    try:
+        list(workers.map(partial(_append_texts, wanted, writers, [Lock() for _ in files]), pieces))
+    finally:
+        for writer in writers:
+            writer.close()
+    if not wanted.found.all():
+        missing = np.unique(wanted.ids[~wanted.found])
+        raise InputError(
+            f"{papers}: {len(missing):,} papers of the triplets have no title and abstract there, the first of them "
+            f"{missing[0]}; triplets must be of papers with a text."
+        )
 
 
-def _with_texts(triplets: pl.DataFrame, papers: Path) -> Iterator[pa.RecordBatch]:
-    """The triplets with title and abstract of each paper, in batches."""
-    ids = pl.concat([triplets[role] for role in ROLES]).unique()
-    wanted = pc.field("corpusid").isin(ids.to_arrow())
-    texts = pl.DataFrame(
-        scan_table(papers, "papers").to_table(columns=["corpusid", "title", "abstract"], filter=wanted)
-    )
-    for rows in triplets.iter_slices(ROWS_IN_MEMORY):
-        joined = rows
-        for role in ROLES:
-            columns = {"corpusid": role, "title": f"{role}_title", "abstract": f"{role}_abstract"}
-            joined = joined.join(texts.rename(columns), on=role, how="left", maintain_order="left")
-        yield from joined.to_arrow().to_batches()
+def _append_texts(
+    wanted: Wanted, writers: Sequence[pa.RecordBatchStreamWriter], locks: Sequence[Lock], piece: tuple[Path, int]
+) -> None:
+    path, group = piece
+    with pq.ParquetFile(path, pre_buffer=False) as file:
+        read = file.iter_batches(PAPERS_IN_MEMORY, [group], columns=TEXT_SCHEMA.names, use_threads=False)
+        for batch in read:
+            rows, shard = _look_up(batch, wanted)
+            texts = _texts_of(batch, rows)
+            borders = np.flatnonzero(np.diff(shard)) + 1
+            for start, end in pairwise([0, *borders.tolist(), len(shard)] if len(shard) else []):
+                with locks[shard[start]]:
+                    writers[shard[start]].write_batch(texts.slice(start, end - start))
+
+
+def _texts_of(batch: pa.RecordBatch, rows: Ids) -> pa.RecordBatch:
+    taken = batch.take(pa.array(rows))
+    return pa.RecordBatch.from_arrays([taken.column(name) for name in TEXT_SCHEMA.names], schema=TEXT_SCHEMA)
+
+
+def _look_up(batch: pa.RecordBatch, wanted: Wanted) -> tuple[Ids, Ids]:
+    """Rows of the papers of a batch that are wanted and have a text, and the shards that want them, in rising order."""
+    ids = batch.column("corpusid").to_numpy()
+    low, high = np.searchsorted(wanted.ids, [ids[0], ids[-1] + 1])
+    rows = np.searchsorted(ids, wanted.ids[low:high])
+    texts = [batch.column(name).is_valid().to_numpy(zero_copy_only=False)[rows] for name in ("title", "abstract")]
+    found = (ids[rows] == wanted.ids[low:high]) & texts[0] & texts[1]
+    wanted.found[low:high] |= found
+    shard = wanted.shard[low:high][found]
+    order = np.argsort(shard, kind="stable")
+    return rows[found][order], shard[order]
+
+
+def _write_shard(table: str, path: Path, rows: Rows, file: Path) -> None:
+    with pa.memory_map(str(file)) as mapped:
+        # Rows are taken three times as quickly from one piece as from many.
+        texts = pa.ipc.open_stream(mapped).read_all().combine_chunks()
+    file.unlink()
+    write_table(path, table, _joined(rows, texts))
+
+
+def _joined(rows: Rows, texts: pa.Table) -> Iterator[pa.RecordBatch]:
+    """The triplets with title and abstract of each paper, some at a time."""
+    ids = texts["corpusid"].to_numpy()
+    order = np.argsort(ids)
+    position = order[np.searchsorted(ids, rows, sorter=order)]
+    for start in range(0, len(rows), TRIPLETS_IN_MEMORY):
+        some = slice(start, start + TRIPLETS_IN_MEMORY)
+        columns = {}
+        for number, role in enumerate(ROLES):
+            columns[role] = pa.array(rows[some, number])
+            of_role = texts.take(pa.array(position[some, number])).combine_chunks()
+            for part in ("title", "abstract"):
+                columns[f"{role}_{part}"] = of_role[part].combine_chunks()
+        yield pa.RecordBatch.from_arrays(list(columns.values()), list(columns))

@@ -1,0 +1,87 @@
+"""Small tables for the samplers, and what they make of them as plain rows."""
+
+import numpy as np
+import pyarrow as pa
+
+from cocite.files import write_table
+from cocite.triplets.ids import set_of
+from cocite.triplets.sampled import Block
+from cocite.triplets.sampling import sampler_named
+
+COLUMNS = ("query", "positive", "negative", "positive_rank", "negative_rank", "negative_kind")
+
+
+def block(queries, texts, sources=(), *, seed=1, split="train"):
+    queries = sorted(queries)
+    return Block(
+        queries=np.array(queries, dtype=np.int64),
+        splits=pa.chunked_array([pa.array([split] * len(queries), pa.string())]),
+        papers=set_of(np.array(sorted(texts), dtype=np.int64)),
+        sources=list(sources),
+        seed=seed,
+    )
+
+
+def sample(name, given, **settings):
+    """What a sampler makes of a block."""
+    module = sampler_named(name)
+    return module.sample(given, module.Settings(**settings))
+
+
+def rows_of(sampled):
+    """The triplets as tuples of ids, ranks and kind, in the order in which they came."""
+    return list(zip(*(sampled.triplets[name].to_pylist() for name in COLUMNS), strict=True))
+
+
+def unserved(sampled):
+    """How many queries have no triplet, by reason; reasons that never occurred are left out."""
+    start = "queries without a triplet: "
+    return {name.removeprefix(start): n for name, n in sampled.omissions.items() if n and name.startswith(start)}
+
+
+def write_neighbours(path, neighbours):
+    """neighbours: {query: [(paper, distance), …]}, the nearest first."""
+    rows = [(query, rank, *found) for query in sorted(neighbours) for rank, found in enumerate(neighbours[query], 1)]
+    types = {"query": pa.int64(), "rank": pa.int32(), "neighbour": pa.int64(), "distance": pa.float32()}
+    write_table(path, "neighbours", _table(rows, types))
+    return path
+
+
+def write_edges(path, edges):
+    types = {"source": pa.int64(), "target": pa.int64(), "weight": pa.float32()}
+    write_table(path, "edges", _table([(*edge, 1.0) for edge in sorted(edges)], types))
+    return path
+
+
+def write_cocitations(path, counts):
+    """counts: {(paper, other): count}."""
+    types = {"paper": pa.int64(), "other": pa.int64(), "count": pa.int64()}
+    write_table(path, "cocitations", _table([(*pair, counts[pair]) for pair in sorted(counts)], types))
+    return path
+
+
+def write_triplets(path, rows, split="train"):
+    """rows: (query, positive, negative), or with the split behind."""
+    types = {"query": pa.int64(), "positive": pa.int64(), "negative": pa.int64(), "split": pa.string()}
+    table = _table(sorted(row if len(row) == 4 else (*row, split) for row in rows), types)
+    for name, column in {
+        "positive_rank": pa.nulls(len(table), pa.int32()),
+        "negative_rank": pa.nulls(len(table), pa.int32()),
+        "negative_kind": pa.array(["hard"] * len(table)),
+    }.items():
+        table = table.append_column(name, column)
+    write_table(path, "triplets", table)
+    return path
+
+
+def write_vectors(path, vectors):
+    """vectors: {paper: vector}."""
+    ids = sorted(vectors)
+    column = pa.array([vectors[paper] for paper in ids], pa.list_(pa.float32(), len(vectors[ids[0]])))
+    write_table(path, "graph_embeddings", pa.table({"corpusid": pa.array(ids, pa.int64()), "vector": column}))
+    return path
+
+
+def _table(rows, types):
+    columns = list(zip(*rows, strict=True)) or [()] * len(types)
+    return pa.table({name: pa.array(column, types[name]) for name, column in zip(types, columns, strict=True)})

@@ -1,0 +1,91 @@
+"""What the samplers shall do, in plain Python over dictionaries and lists, a query at a time.
+
+Only the hashes that rank papers, and the order in which a query draws random papers, are taken from the package; they
+have tests of their own.
+"""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from cocite.randomness import priorities
+
+DEFAULTS = {"easy": 0, "text": "required", "partial": "kept", "oversample": False, "fill": False}
+
+
+def asked(**settings):
+    return SimpleNamespace(**DEFAULTS | settings)
+
+
+def by_priority(papers, name, query, seed=1):
+    """Papers in the order of the hashes that they and the query have for this use."""
+    return sorted(papers, key=lambda paper: int(priorities(seed, name, np.array([query]), np.array([paper]))[0]))
+
+
+def picked(candidates, count, name, query, texts, text):
+    """What is picked of candidates {paper: rank}, and what of that has a text, both in the order of their hashes."""
+    allowed = [paper for paper in candidates if text == "dropped" or paper in texts]
+    chosen = by_priority(allowed, name, query)[:count]
+    return chosen, [paper for paper in chosen if paper in texts]
+
+
+def triplets_of(query, positives, hard, easy, settings, texts):
+    """The triplets of a query: candidates {paper: rank} of positives and hard negatives, easy ones in order."""
+    _, good = picked(positives, settings.per_query, "positives", query, texts, settings.text)
+    _, bad = picked(hard, settings.per_query - settings.easy, "hard negatives", query, texts, settings.text)
+    room = settings.per_query - len(bad) if settings.fill and bad else settings.easy
+    random = list(easy)[:room]
+    mixed = by_priority([*bad, *random], "order of negatives", query)
+    if settings.oversample and good:
+        good = [good[number % len(good)] for number in range(settings.per_query)]
+    rows = [
+        (query, p, n, positives[p] or None, hard.get(n) or None if n in bad else None, "hard" if n in bad else "easy")
+        for p, n in list(zip(good, mixed, strict=False))[: settings.per_query]
+    ]
+    return [] if settings.partial == "dropped" and len(rows) < settings.per_query else sorted(rows)
+
+
+def band_of(ranked, k, within, picked):
+    """First and last rank of a band; ranked: (rank, paper, distance)."""
+    if within is not None:
+        if all(distance <= within for _, _, distance in ranked):
+            return 1, 0
+        last = max((rank for rank, _, distance in ranked if distance <= within and rank), default=0)
+        return max(1, last - picked + 1), last
+    return k if isinstance(k, tuple) else (k - picked + 1, k)
+
+
+def from_neighbours(query, neighbours, drawn, settings, texts):
+    """neighbours: papers with their distances, the nearest first; drawn: random papers in the order of preference."""
+    number, ranked = 0, []
+    for paper, distance in neighbours:
+        counts = settings.text == "dropped" or paper in texts
+        number += counts
+        ranked.append((number if counts else 0, paper, distance))
+    hard_count = settings.per_query - settings.easy
+    first, last = band_of(ranked, settings.k_positive, settings.distance_positive, settings.per_query)
+    hard_first, hard_last = band_of(ranked, settings.k_negative, settings.distance_negative, hard_count)
+    positives = {paper: rank for rank, paper, _ in ranked if rank and first <= rank <= last}
+    hard = {paper: rank for rank, paper, _ in ranked if rank and max(hard_first, last + 1) <= rank <= hard_last}
+    near = {paper for paper, _ in neighbours}
+    easy = [paper for paper in drawn if paper not in near]
+    return triplets_of(query, positives, hard if hard_count else {}, easy, settings, texts)
+
+
+def from_citations(query, citations, drawn, settings, texts, directed):
+    """citations: pairs (citing, cited)."""
+    steps = citations if directed else citations | {(cited, citing) for citing, cited in citations}
+    near = {end for start, end in steps if start == query}
+    two_away = {end for start, end in steps if start in near and end != query and end not in near}
+    with_text = two_away if settings.text == "dropped" else two_away & texts
+    easy = [paper for paper in drawn if paper not in near | two_away]
+    return triplets_of(query, dict.fromkeys(near, 0), dict.fromkeys(with_text, 0), easy, settings, texts)
+
+
+def from_cocitations(query, counts, drawn, settings, texts):
+    """counts: {(paper, other): how often they are cited together}."""
+    near = {sum(pair) - query: count for pair, count in counts.items() if query in pair}
+    positives = {paper: 0 for paper, count in near.items() if count >= settings.min_count}
+    easy = [paper for paper in drawn if paper not in near]
+    settings.easy = settings.per_query
+    return triplets_of(query, positives, {}, easy, settings, texts)

@@ -1,0 +1,140 @@
+"""What is told of a set of triplets: collisions, triplets a query, papers without a text or of benchmarks."""
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.triplets.small_tables import write_neighbours, write_queries
+
+from cocite.files import read_table, write_table
+from cocite.triplets.checks.collisions import collision_curve, count_collisions
+from cocite.triplets.checks.counts import Checks, check_triplets
+
+PAPERS = st.integers(1, 8)
+
+
+def triplet_table(rows):
+    """rows: (query, positive, negative, positive_rank, negative_rank, kind), of which the last three may be absent."""
+    rows = sorted((*row, None, None, "hard")[:6] if len(row) == 3 else row for row in rows)
+    columns = list(zip(*rows, strict=True)) or [()] * 6
+    return pa.table(
+        {
+            **{name: pa.array(columns[i], pa.int64()) for i, name in enumerate(("query", "positive", "negative"))},
+            "split": ["train"] * len(rows),
+            "positive_rank": pa.array(columns[3], pa.int32()),
+            "negative_rank": pa.array(columns[4], pa.int32()),
+            "negative_kind": list(columns[5]),
+        }
+    )
+
+
+def test_two_queries_that_are_each_others_positive_and_negative_collide():
+    # 1 and 2 shall be near for the query 1 and far for the query 2; 3 and 4 are negative both ways.
+    assert count_collisions(triplet_table([(1, 2, 3), (2, 5, 1), (3, 6, 4), (4, 7, 3)])) == (1, 4)
+
+
+@given(st.lists(st.tuples(PAPERS, PAPERS, PAPERS), min_size=1, max_size=40))
+def test_a_pair_collides_if_it_is_positive_and_negative_in_any_direction(rows):
+    positive = {frozenset((query, paper)) for query, paper, _ in rows}
+    negative = {frozenset((query, paper)) for query, _, paper in rows}
+    assert count_collisions(triplet_table(rows)) == (len(positive & negative), len(positive))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    orders=st.lists(st.permutations(range(1, 13)), min_size=12, max_size=12),
+    count=st.integers(2, 12),
+    k_positive=st.integers(1, 4),
+    width=st.integers(1, 3),
+)
+def test_the_curve_counts_the_queries_among_the_negatives_of_their_positives(
+    tmp_path_factory, orders, count, k_positive, width
+):
+    ranked = {query: [p for p in orders[query - 1] if p != query] for query in range(1, count + 1)}
+    positives = {(query, found[i]) for query, found in ranked.items() for i in range(k_positive)}
+    own = range(11 - width, 11)
+    triplets = triplet_table(
+        (query, found[i], found[j], i + 1, j + 1, "hard")
+        for query, found in ranked.items()
+        for i in range(k_positive)
+        for j in own
+    )
+    path = write_neighbours(tmp_path_factory.mktemp("curve") / "0.parquet", ranked)
+    curve = collision_curve(triplets, [path]).to_pylist()
+    assert [row["k_negative"] for row in curve] == list(range(k_positive + width, 12))
+    for row in curve:
+        band = slice(row["k_negative"] - width, row["k_negative"])
+        colliding = {frozenset(pair) for pair in positives if pair[0] in ranked.get(pair[1], [])[band]}
+        assert row["collisions"] == len(colliding)
+        assert row["pairs"] == len({frozenset(pair) for pair in positives})
+
+
+def test_at_the_ranks_of_the_set_the_curve_is_what_the_set_has(tmp_path):
+    # The query 1 is the third neighbour of its positive 2, and the third ranks are the negatives of the set.
+    ranked = {1: [2, 3, 4], 2: [4, 3, 1], 3: [1, 2, 4]}
+    triplets = triplet_table((query, found[0], found[2], 1, 3, "hard") for query, found in ranked.items())
+    path = write_neighbours(tmp_path / "0.parquet", ranked)
+    last = collision_curve(triplets, [path]).to_pylist()[-1]
+    assert last == {"k_negative": 3, "collisions": 1, "pairs": 3}
+    assert count_collisions(triplets) == (1, 3)
+
+
+def write_documents(path, names):
+    nothing = {name: pa.nulls(len(names), pa.string()) for name in ("title", "abstract", "field")}
+    more = pa.array([[]] * len(names), pa.list_(pa.string()))
+    write_table(path, "documents", pa.table({"document": sorted(names), **nothing, "more": more}))
+    return path
+
+
+@pytest.fixture
+def checked(tmp_path):
+    """Check a set of the queries 1, 2 and 3, of which 3 has no triplets and paper 30 has no text."""
+    rows = [(1, 10, 20, None, None, "hard"), (1, 11, 21, None, None, "easy"), (2, 30, 20, None, None, "hard")]
+    write_table(tmp_path / "triplets.parquet", "triplets", triplet_table(rows))
+    write_table(tmp_path / "papers.parquet", "papers_with_text", pa.table({"corpusid": [1, 2, 3, 10, 11, 20, 21, 40]}))
+    outputs = {name: tmp_path / f"{name}.parquet" for name in ("checks", "per_query", "collisions")}
+
+    def check(*benchmarks, neighbours=()):
+        check_triplets(
+            tmp_path / "triplets.parquet",
+            neighbours=neighbours,
+            queries=write_queries(tmp_path, {1: "train", 2: "validation", 3: "train", 8: "holdout"}),
+            papers=tmp_path / "papers.parquet",
+            benchmarks=benchmarks,
+            outputs=Checks(**outputs),
+        )
+        tables = {"checks": "triplet_checks", "per_query": "triplets_per_query", "collisions": "collisions"}
+        return {name: read_table(outputs[name], table).to_pylist() for name, table in tables.items()}
+
+    return check
+
+
+def test_queries_are_counted_by_their_triplets_and_those_without_any_too(checked):
+    assert checked()["per_query"] == [
+        {"split": "train", "triplets": 0, "queries": 1},
+        {"split": "train", "triplets": 2, "queries": 1},
+        {"split": "validation", "triplets": 1, "queries": 1},
+    ]
+
+
+def test_papers_without_a_text_are_counted_by_role(checked):
+    rows = {row["part"]: (row["found"], row["among"]) for row in checked()["checks"] if row["check"] == "no text"}
+    assert rows == {"query": (0, 2), "positive": (1, 3), "negative": (0, 2)}
+
+
+def test_a_planted_paper_of_a_benchmark_is_found(checked, tmp_path):
+    clean = write_documents(tmp_path / "clean/documents.parquet", ["50", "51", "a name"])
+    planted = write_documents(tmp_path / "planted/documents.parquet", ["task:21", "other:21", "52"])
+    rows = [row for row in checked(clean, planted)["checks"] if row["check"] == "in benchmark"]
+    assert rows == [
+        {"check": "in benchmark", "part": "clean", "found": 0, "among": 2},
+        {"check": "in benchmark", "part": "planted", "found": 1, "among": 2},
+    ]
+
+
+def test_a_set_that_is_not_drawn_from_neighbours_has_no_curve(checked):
+    assert checked()["collisions"] == []
+
+
+def test_the_collisions_of_a_set_are_among_its_checks(checked):
+    assert {"check": "collision", "part": "pairs", "found": 0, "among": 3} in checked()["checks"]

@@ -1,0 +1,93 @@
+"""Random papers: what is drawn and picked depends on seed, query and paper, and is as random as it should be."""
+
+from collections import Counter
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cocite.randomness import priorities
+from cocite.triplets.drawing import draw, half_bits, permuted
+from cocite.triplets.ids import are_in, contains, id_set, member_at, members_of, place_of, set_of, size
+from cocite.triplets.picking import NONE, offer, picks
+
+from .blocks import block, rows_of, sample
+
+IDS = st.sets(st.integers(0, 400))
+
+
+@settings(max_examples=100, deadline=None)
+@given(IDS, st.lists(st.integers(0, 700)))
+def test_a_set_of_ids_tells_its_members_and_their_places(ids, asked):
+    members, rising = set_of(np.array(sorted(ids), dtype=np.int64)), sorted(ids)
+    assert size(members) == len(ids)
+    assert [contains(members, paper) for paper in asked] == [paper in ids for paper in asked]
+    assert are_in(members, np.array(asked, dtype=np.int64)).tolist() == [paper in ids for paper in asked]
+    assert [place_of(members, paper) for paper in rising] == list(range(len(ids)))
+    assert [member_at(members, place) for place in range(len(ids))] == rising
+    assert [paper for batch in members_of(members) for paper in batch.tolist()] == rising
+
+
+def test_an_id_in_two_batches_counts_once():
+    assert size(id_set([np.array([3, 5]), np.array([5, 64])], 64)) == 3
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 300), st.integers(0, 2**64 - 1))
+def test_each_key_permutes_all_places(papers, key):
+    sent_to = [permuted(place, np.uint64(key), half_bits(papers), papers) for place in range(papers)]
+    assert sorted(sent_to) == list(range(papers))
+
+
+def test_first_draws_are_spread_evenly_and_pairs_of_them_too():
+    keys = priorities(1, "test", np.arange(12_000))
+    first, second = ([permuted(place, key, half_bits(4), 4) for key in keys] for place in (0, 1))
+    pairs = Counter(zip(first, second, strict=True))
+    assert len(pairs) == 12
+    # 1,000 expected of each, with a standard deviation of 30.
+    assert all(abs(count - 1000) < 150 for count in pairs.values())
+
+
+@settings(max_examples=60, deadline=None)
+@given(IDS, st.sets(st.integers(0, 400), min_size=1, max_size=4), st.integers(1, 5))
+def test_draws_are_distinct_papers_with_text_but_not_the_query(ids, queries, count):
+    papers = draw(block(queries, ids), count, "test").papers
+    for query, row in zip(sorted(queries), papers.tolist(), strict=True):
+        found = [paper for paper in row if paper != NONE]
+        assert len(set(found)) == len(found) == min(papers.shape[1], len(ids - {query}))
+        assert set(found) <= ids - {query}
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.integers(1, 60)), st.sets(st.integers(1, 60)), st.integers(0, 6))
+def test_the_picks_are_the_papers_of_smallest_hash_whatever_their_order(offered, refused, count):
+    picked = picks(1, count, 7, "test")
+    for paper in offered:
+        offer(picked, 0, 5, paper, 2 * paper, np.array(sorted(refused), dtype=np.int64))
+    allowed = sorted(set(offered) - refused)
+    hashes = priorities(7, "test", np.full(len(allowed), 5), np.array(allowed, dtype=np.int64)).tolist()
+    expected = [paper for _, paper in sorted(zip(hashes, allowed, strict=True))][:count]
+    assert picked.papers[0].tolist() == expected + [NONE] * (count - len(expected))
+    assert picked.ranks[0].tolist()[: len(expected)] == [2 * paper for paper in expected]
+
+
+def test_random_triplets_hold_distinct_papers_with_text():
+    texts = set(range(10, 40))
+    rows = rows_of(sample("random", block([10, 50], texts), per_query=5))
+    assert [row[0] for row in rows] == [10] * 5 + [50] * 5
+    for query in (10, 50):
+        drawn = [paper for row in rows if row[0] == query for paper in row[1:3]]
+        assert len(set(drawn)) == 10
+        assert set(drawn) <= texts - {query}
+
+
+def test_too_few_papers_for_random_triplets_make_fewer_of_them():
+    sampled = sample("random", block([1], {1, 2, 3, 4, 5, 6}), per_query=3)
+    assert len(rows_of(sampled)) == 2
+    assert sampled.omissions["triplets fewer than asked for, of queries with some"] == 1
+
+
+def test_few_papers_are_shared_out_between_positives_and_negatives():
+    sampled = sample("random", block([1], {1, 2, 3, 4, 5}), per_query=9)
+    assert len(rows_of(sampled)) == 2
+    assert {paper for row in rows_of(sampled) for paper in row[1:3]} == {2, 3, 4, 5}

@@ -1,0 +1,220 @@
+"""The command: every sampler writes the same table, whatever the blocks of queries, and says what it left out."""
+
+import json
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from cocite.configuration import load_schema
+from cocite.errors import InputError
+from cocite.files import read_table, write_table
+from cocite.triplets.papers import list_papers
+from cocite.triplets.sampling import sample_triplets, sampler_named
+
+from .blocks import write_cocitations, write_edges, write_neighbours, write_triplets, write_vectors
+
+PAPERS = range(1, 301)
+SPLITS = {**dict.fromkeys(range(1, 19), "train"), 19: "validation", 20: "validation", 299: "holdout", 300: "excluded"}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """20 queries, and something for every sampler to draw from; papers 200 to 209 have no abstract."""
+    write_table(tmp_path / "queries", "queries", pa.table({"corpusid": list(SPLITS), "split": list(SPLITS.values())}))
+    for bucket in (0, 1):
+        ids = [paper for paper in PAPERS if paper % 2 == bucket]
+        columns = {
+            "corpusid": ids,
+            "title": [None if paper == 210 else "title" for paper in ids],
+            "abstract": [None if 200 <= paper < 210 else "abstract" for paper in ids],
+            "fields": pa.array([[]] * len(ids), pa.list_(pa.string())),
+        }
+        empty = dict.fromkeys(("year", "venue", "doi", "citation_count", "reference_count"), pa.nulls(len(ids)))
+        in_row_groups = pa.table(columns | empty).to_batches(40)
+        write_table(tmp_path / f"papers/{bucket}.parquet", "papers", in_row_groups)
+    list_all(tmp_path, "with_text", threads=1)
+    near = {query: [(20 + 12 * query + rank, float(rank)) for rank in range(1, 19)] for query in range(1, 21)}
+    write_neighbours(tmp_path / "neighbours", near)
+    write_edges(tmp_path / "edges", {(p, p + step) for p in range(1, 280) for step in (1, 7, 19)})
+    write_cocitations(tmp_path / "cocitations", {(p, p + step): step for p in range(1, 280) for step in (1, 2, 3, 4)})
+    write_triplets(tmp_path / "before", [(q, 50 + q, 90 + i, SPLITS[q]) for q in range(1, 21) for i in range(5)])
+    return tmp_path
+
+
+EACH = {
+    "neighbours": (["neighbours"], {"per_query": 3, "easy": 1, "k_positive": 5, "k_negative": 15}),
+    "citations": (["edges"], {"per_query": 3, "easy": 1}),
+    "cocited": (["cocitations"], {"per_query": 3, "min_count": 2}),
+    "random": ([], {"per_query": 3}),
+    "file": (["before"], {"per_query": 3}),
+    "union": (["before", "before"], {}),
+    "subset": (["before"], {"share": 0.6}),
+}
+
+
+def list_all(folder, output, *, threads):
+    paths = [folder / "papers/0.parquet", folder / "papers/1.parquet"]
+    outputs = {"output": folder / output, "omissions": folder / "without"}
+    list_papers(paths, folder / "queries", threads=threads, **outputs)
+
+
+def run(folder, name, output="triplets", *, threads=1, **more):
+    sources, settings = EACH[name]
+    sample_triplets(
+        name,
+        [folder / source for source in sources],
+        queries=folder / "queries",
+        papers=folder / "with_text",
+        settings=json.dumps(settings | more),
+        seed=1,
+        threads=threads,
+        output=folder / output,
+        omissions=folder / "omissions",
+        written_settings=folder / "settings.json",
+    )
+    omitted = read_table(folder / "omissions", "omissions").to_pydict()
+    return read_table(folder / output, "triplets"), dict(zip(omitted["reason"], omitted["count"], strict=True))
+
+
+def test_listed_papers_have_title_and_abstract_and_are_not_kept_out(folder):
+    listed = read_table(folder / "with_text", "papers_with_text")["corpusid"].to_pylist()
+    assert listed == [paper for paper in PAPERS if not 200 <= paper <= 210 and paper < 299]
+    omitted = read_table(folder / "without", "omissions").to_pydict()
+    assert dict(zip(omitted["reason"], omitted["count"], strict=True)) == {
+        "papers that are kept out": 2,
+        "papers without title or abstract": 11,
+    }
+
+
+def test_a_number_that_is_no_paper_may_be_excluded_whatever_its_size(folder):
+    papers = [folder / "papers/0.parquet", folder / "papers/1.parquet"]
+    excluded = pa.table({"corpusid": [1, 300, 10**17], "split": ["train", "excluded", "excluded"]})
+    write_table(folder / "excluding", "queries", excluded)
+    list_papers(papers, folder / "excluding", threads=1, output=folder / "listed", omissions=folder / "without")
+    listed = read_table(folder / "listed", "papers_with_text")["corpusid"].to_pylist()
+    assert listed == [paper for paper in PAPERS if not 200 <= paper <= 210 and paper != 300]
+
+
+def test_a_folder_among_the_sources_is_refused(folder):
+    with pytest.raises(InputError, match="papers does not exist or is not a Parquet file"):
+        sample_triplets(
+            "neighbours",
+            [folder / "papers"],
+            queries=folder / "queries",
+            papers=folder / "with_text",
+            settings=json.dumps(EACH["neighbours"][1]),
+            seed=1,
+            threads=1,
+            **{name: folder / name for name in ("output", "omissions", "written_settings")},
+        )
+
+
+def test_neither_listed_papers_nor_counts_depend_on_threads_or_what_is_read_at_once(folder, monkeypatch):
+    def tables():
+        return read_table(folder / "with_text", "papers_with_text"), read_table(folder / "without", "omissions")
+
+    one = tables()
+    monkeypatch.setattr("cocite.triplets.papers.PAPERS_AT_ONCE", 7)
+    list_all(folder, "with_text", threads=3)
+    assert tables() == one
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_neither_triplets_nor_counts_depend_on_threads_or_what_is_read_at_once(folder, name, monkeypatch):
+    one = run(folder, name)
+    monkeypatch.setattr("cocite.triplets.sampled.ROWS_AT_ONCE", 7)
+    assert run(folder, name, output="again", threads=3) == one
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_neither_triplets_nor_counts_depend_on_blocks_of_queries(folder, name, monkeypatch):
+    whole = run(folder, name)
+    monkeypatch.setattr("cocite.triplets.sampling.QUERIES_AT_ONCE", 3)
+    assert run(folder, name, output="again") == whole
+
+
+@pytest.mark.parametrize("easy_negatives", ["k-means", "sorted-random"])
+def test_easy_negatives_of_an_embedding_do_not_depend_on_blocks_either(folder, easy_negatives, monkeypatch):
+    vectors = np.random.default_rng(0).normal(size=(300, 12))
+    write_vectors(folder / "vectors", dict(zip(PAPERS, vectors.tolist(), strict=True)))
+    monkeypatch.setitem(EACH, "neighbours", (["neighbours", "vectors"], EACH["neighbours"][1]))
+    more = {"easy_negatives": easy_negatives, "clusters": 8, "drawn": 50}
+    whole = run(folder, "neighbours", **more)
+    monkeypatch.setattr("cocite.triplets.sampling.QUERIES_AT_ONCE", 3)
+    assert run(folder, "neighbours", output="again", **more) == whole
+    assert set(whole[0]["negative_kind"].to_pylist()) == {"easy", "hard"}
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_triplets_hold_papers_with_text_alone_and_the_split_of_their_query(folder, name):
+    triplets, _ = run(folder, name)
+    listed = set(read_table(folder / "with_text", "papers_with_text")["corpusid"].to_pylist())
+    for row in triplets.to_pylist():
+        assert {row["positive"], row["negative"]} <= listed
+        assert row["split"] == SPLITS[row["query"]]
+        assert row["query"] not in (row["positive"], row["negative"])
+
+
+def test_the_settings_are_written_with_their_defaults(folder):
+    run(folder, "citations")
+    assert json.loads((folder / "settings.json").read_text()) == {
+        **{"sampler": "citations", "seed": 1, "per_query": 3, "easy": 1, "text": "required", "partial": "kept"},
+        **{"directed": True, "fill": False, "oversample": False},
+    }
+
+
+def test_a_set_without_a_triplet_is_an_error_that_says_why(folder):
+    with pytest.raises(InputError, match="no paper co-cited often enough: 20"):
+        run(folder, "cocited", min_count=9)
+    assert not (folder / "triplets").exists()
+
+
+def test_an_unknown_sampler_is_told_the_known_ones(folder):
+    with pytest.raises(InputError, match="'neighbors' is not known; known are citations, cocited, file, neighbours"):
+        sample_triplets(
+            "neighbors",
+            [],
+            **dict.fromkeys(
+                ("queries", "papers", "settings", "seed", "threads", "output", "omissions", "written_settings")
+            ),
+        )
+
+
+def test_each_sampler_of_the_configuration_has_its_module_and_each_setting_its_key():
+    schema = load_schema()["$defs"]
+    names = schema["triplets"]["properties"]["sampler"]["enum"]
+    assert sorted(names) == sorted(EACH)
+    node = schema["triplets"]
+    for name in names:
+        if "if" in node:
+            assert node["if"]["properties"]["sampler"]["const"] == name
+            entry, node = node["then"], node["else"]
+        else:
+            entry = node
+        keys = set(schema[entry["$ref"].rsplit("/", 1)[1]]["properties"])
+        known = {field.name for field in fields(sampler_named(name).Settings)}
+        assert keys - {"sampler", "group", "embedding", "graph", "of", "path"} <= known
+
+
+def test_the_command_samples(folder):
+    options = {
+        "sampler": "neighbours",
+        "queries": folder / "queries",
+        "papers": folder / "with_text",
+        "seed": 1,
+        "threads": 2,
+        "settings": json.dumps(EACH["neighbours"][1]),
+        "output": folder / "by-command",
+        "omissions": folder / "o",
+        "written-settings": folder / "s",
+    }
+    flat = [str(part) for name, value in options.items() for part in (f"--{name}", value)]
+    command = [Path(sys.executable).with_name("cocite"), "triplets", "sample", folder / "neighbours", *flat]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert read_table(folder / "by-command", "triplets") == run(folder, "neighbours")[0]

@@ -1,0 +1,78 @@
+"""Collisions: pairs of papers that are to be near each other and far from each other at once.
+
+A positive b of the query a collides where a is a negative of the query b. Ostendorff et al., 2022 ("SciNCL", figure 4)
+find that collisions grow as the ranks of hard negatives come near those of the positives, and vanish far behind them.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cocite.files import open_table
+from cocite.triplets.ids import Ids, are_in, set_of
+
+POINTS = 40
+"""Ranks at which the curve is measured, evenly spaced in their logarithm."""
+ROWS_AT_ONCE = 1 << 20
+
+
+def count_collisions(triplets: pa.Table) -> tuple[int, int]:
+    """How many unordered pairs are positive and negative at once, and how many are positive."""
+    positive, negative = (_distinct_pairs(triplets, role) for role in ("positive", "negative"))
+    return len(np.intersect1d(positive, negative, assume_unique=True)), len(positive)
+
+
+def collision_curve(triplets: pa.Table, neighbours: Sequence[Path]) -> pa.Table:
+    """The table `collisions` of a set: how many there would be with its hard negatives at other ranks.
+
+    The positives are those of the set; the hard negatives of a query are its neighbours of ranks (k⁻ − h, k⁻], h being
+    the most hard negatives that a query of the set has.
+    """
+    hard = triplets.filter(pc.equal(triplets["negative_kind"], "hard"))
+    pairs = np.unique([hard["query"].to_numpy(), hard["negative"].to_numpy()], axis=1)
+    width = int(np.unique(pairs[0], return_counts=True)[1].max(initial=1))
+    ranks = _ranks_of_queries(triplets, neighbours)
+    # Collisions at ranks up to k, at k + width; so the difference over `width` is a band, also of the first ranks.
+    up_to = np.concatenate([np.zeros(width, dtype=np.int64), np.cumsum(ranks)])
+    nearest = (pc.max(triplets["positive_rank"]).as_py() or 0) + width
+    own = pc.max(hard["negative_rank"]).as_py() or nearest
+    points = np.union1d(np.geomspace(nearest, max(nearest, len(ranks) - 1), POINTS).round().astype(np.int64), [own])
+    points = points[points < len(ranks)]
+    return pa.table(
+        {
+            "k_negative": pa.array(points, pa.int32()),
+            "collisions": up_to[points + width] - up_to[points],
+            "pairs": np.full(len(points), len(_distinct_pairs(triplets, "positive"))),
+        }
+    )
+
+
+def _distinct_pairs(triplets: pa.Table, role: str) -> Ids:
+    """The unordered pairs of a query and another paper, each as one number."""
+    pair = np.sort(np.stack([triplets["query"].to_numpy(), triplets[role].to_numpy()]), axis=0)
+    return np.unique(_as_number(*pair))
+
+
+def _as_number(first: Ids, second: Ids) -> Ids:
+    return first << 32 | second
+
+
+def _ranks_of_queries(triplets: pa.Table, neighbours: Sequence[Path]) -> Ids:
+    """How many queries stand at each rank among the neighbours of their own positives, from rank 0, where none does."""
+    query, positive = triplets["query"].to_numpy(), triplets["positive"].to_numpy()
+    queries = set_of(query)
+    wanted = np.unique(_as_number(positive, query))
+    counts = np.zeros(1, dtype=np.int64)
+    for path in neighbours:
+        file = open_table(path, "neighbours")
+        for batch in file.iter_batches(ROWS_AT_ONCE, columns=["query", "neighbour", "rank"]):
+            of, found, rank = (batch.column(name).to_numpy() for name in ("query", "neighbour", "rank"))
+            counts = np.pad(counts, (0, max(0, int(rank.max()) + 1 - len(counts))))
+            is_query = are_in(queries, found)
+            pair = _as_number(of[is_query], found[is_query])
+            place = np.minimum(np.searchsorted(wanted, pair), len(wanted) - 1)
+            counts += np.bincount(rank[is_query][wanted[place] == pair], minlength=len(counts))
+    return counts

@@ -1,0 +1,127 @@
+"""What a sampler is given and what it gives back: a block of queries with all it may draw from, and their triplets."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cocite.errors import InputError
+from cocite.files import open_table, read_table
+from cocite.triplets.ids import Ids, IdSet
+
+ROWS_AT_ONCE = 1 << 18
+ROLES = ("query", "positive", "negative")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """Queries that are sampled for at once."""
+
+    queries: Ids
+    """Their ids, rising."""
+    splits: pa.ChunkedArray
+    """The split of each: train or validation."""
+    papers: IdSet
+    """The papers with a text, which alone may stand in a triplet."""
+    sources: Sequence[Path]
+    """The files that the sampler draws from."""
+    seed: int
+    """The run's seed."""
+    threads: int = 1
+    """Threads that may read the sources."""
+    is_first: bool = True
+    """Whether no queries were sampled for before."""
+
+    def files(self, table: str) -> list[Path]:
+        """The sources that hold a table, in the order given. Raises `InputError` where none does."""
+        found = [path for path in self.sources if _table_in(path) == table]
+        if not found:
+            given = ", ".join(map(str, self.sources)) or "none"
+            raise InputError(f"The sampler draws from the table {table}; among its sources is none (given: {given}).")
+        return found
+
+    def read(
+        self, table: str, columns: Sequence[str], *, query: str | None = None, rows: int | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of a table, some at a time; with `query`, a column that files are sorted by, only those around ours.
+
+        No batch is empty or holds rows of two files.
+        """
+        for path in self.files(table):
+            file = open_table(path, table)
+            groups = range(file.metadata.num_row_groups)
+            some = [group for group in groups if query is None or self._meets(file, group, query)]
+            batches = file.iter_batches(rows or ROWS_AT_ONCE, some, columns=list(columns), use_threads=self.threads > 1)
+            yield from filter(len, batches)
+
+    def _meets(self, file: pq.ParquetFile, group: int, column: str) -> bool:
+        """Whether a row group may hold rows of our queries."""
+        found = file.metadata.row_group(group).column(file.schema_arrow.names.index(column)).statistics
+        if found is None or not found.has_min_max:
+            return True
+        return bool(found.min <= self.queries[-1] and found.max >= self.queries[0])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampled:
+    """Triplets, and what was left out."""
+
+    triplets: pa.Table
+    """Columns of the table `triplets`, in rising order of query, positive and negative."""
+    omissions: dict[str, int] = field(default_factory=dict)
+    """How many of what were left out, and why; a reason that never occurred counts 0."""
+
+
+def as_triplets(
+    block: Block, places: Ids, positives: Ids, negatives: Ids, **columns: np.ndarray | pa.Array
+) -> pa.Table:
+    """A table of triplets from the places of their queries in the block; ranks are null unless given.
+
+    Rows may come in any order; of those that come twice, the first is taken.
+    """
+    empty = pa.nulls(len(places), pa.int32())
+    rows = {
+        "query": block.queries[places],
+        "positive": positives,
+        "negative": negatives,
+        "split": block.splits.take(pa.array(places)),
+        "positive_rank": empty,
+        "negative_rank": empty,
+        **columns,
+    }
+    return in_order(pa.table(rows))
+
+
+def in_order(triplets: pa.Table) -> pa.Table:
+    """The triplets in the order of their ids; of those that come twice, the first is taken."""
+    query, positive, negative = (triplets[role].to_numpy() for role in ROLES)
+    order = np.lexsort((negative, positive, query))
+    keys = np.stack([query, positive, negative])[:, order]
+    is_new = np.ones(len(order), dtype=bool)
+    is_new[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
+    return triplets.take(pa.array(order[is_new]))
+
+
+def sampled_before(block: Block, *, of_block: bool = True) -> list[pa.Table]:
+    """The sets of triplets among the sources, in the order given; unless told otherwise, those of the block's queries.
+
+    Raises `InputError` where a source is another table.
+    """
+    before = []
+    for path in block.files("triplets"):
+        rows = read_table(path, "triplets").replace_schema_metadata()
+        is_ours = np.isin(rows["query"].to_numpy(), block.queries) | (not of_block)
+        before.append(rows.filter(pa.array(is_ours)))
+    return before
+
+
+def _table_in(path: Path) -> str:
+    """The name of the table in a file, as `write_table` notes it; empty for files that others wrote."""
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except (OSError, pa.ArrowInvalid):
+        raise InputError(f"{path} does not exist or is not a Parquet file.") from None
+    return metadata.get(b"cocite.table", b"").decode()

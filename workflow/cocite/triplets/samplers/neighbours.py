@@ -1,0 +1,54 @@
+"""The sampler of CoCite and SciNCL: positives and hard negatives from bands of the ranked neighbours.
+
+Positives of a query are its neighbours of ranks (k⁺ − c, k⁺], hard negatives those of ranks (k⁻ − h, k⁻], where c is
+the number of triplets of a query and h the hard ones among them (CoCite, 2024: h = c = 7; Ostendorff et al., 2022,
+"SciNCL": c = 5, h = 2). SciNCL's appendix also has bands that are wider than what is picked from them, and bands that
+end with the last neighbour within a distance, wherever it ranks. Easy negatives are none of the k nearest.
+"""
+
+from dataclasses import dataclass
+
+from cocite.triplets.bands import band, pick_from_bands
+from cocite.triplets.easy import EasyNegatives, draw_easy
+from cocite.triplets.pairing import Negatives, pair
+from cocite.triplets.picking import picks
+from cocite.triplets.sampled import Block, Sampled
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(EasyNegatives):
+    """How triplets are drawn from ranked neighbours."""
+
+    text: str = "dropped"
+    """required: neighbours are ranked among those with a text; dropped: among all, as published."""
+    k_positive: int | tuple[int, int] | None = None
+    """Last rank of the band of positives, or first and last rank to pick positives from."""
+    k_negative: int | tuple[int, int] | None = None
+    """Last rank of the band of hard negatives, or first and last rank to pick them from."""
+    distance_positive: float | None = None
+    """Instead of a rank: the band of positives ends with the last neighbour within this distance."""
+    distance_negative: float | None = None
+    """Instead of a rank: the band of hard negatives ends with the last neighbour within this distance."""
+
+
+def sample(block: Block, settings: Settings) -> Sampled:
+    """Sample from the table `neighbours`; easy negatives other than random ones take `graph_embeddings` as well."""
+    positives = picks(len(block.queries), settings.per_query, block.seed, "positives")
+    hard = picks(len(block.queries), settings.hard, block.seed, "hard negatives")
+    easy = draw_easy(block, settings)
+    bands = (
+        band("positive", settings.k_positive, settings.distance_positive, settings.per_query),
+        band("negative", settings.k_negative, settings.distance_negative, settings.hard),
+    )
+    is_known = pick_from_bands(
+        block, bands, (positives, hard), easy, needed=settings.most_easy, required=settings.requires_text
+    )
+    return pair(
+        block,
+        settings,
+        positives,
+        Negatives(hard=hard, easy=easy, easy_count=settings.easy, fill=settings.fill),
+        [("no neighbours", ~is_known)],
+        no_positive="no neighbour in the band of positives",
+        no_hard="no neighbour in the band of hard negatives",
+    )
