@@ -62,7 +62,7 @@ rule train_encoder:
     input:
         encoder=lambda wildcards: f"<results>/encoder/untrained_{encoder_of(wildcards)}/seed-0/model",
         training=lambda wildcards: expand(
-            "<results>/triplets/{triplets}/training_texts.parquet",
+            "<results>/triplets/{triplets}/training_texts",
             triplets=config["models"][wildcards.model]["triplets"],
         ),
         validation=validation_of,
@@ -70,6 +70,7 @@ rule train_encoder:
         model=directory("<results>/encoder/{model}/seed-{seed}/model"),
         curves="<results>/encoder/{model}/seed-{seed}/training_curves.parquet",
         settings="<results>/encoder/{model}/seed-{seed}/settings.json",
+        events=directory("<results>/encoder/{model}/seed-{seed}/tensorboard"),
     log:
         "<logs>/encoder/{model}/seed-{seed}/train.log",
     benchmark:
@@ -80,16 +81,18 @@ rule train_encoder:
         "../envs/pipeline.yaml"
     threads: lookup(within=config, dpath="models/{model}/threads")
     resources:
-        mem_mb=lambda wildcards, attempt: config["models"][wildcards.model]["memory_mb"] * attempt,
-        runtime=lambda wildcards, attempt: 1440 * attempt,
+        # A further attempt is a training that has stopped in time and goes on, at least as often as one that lacked memory.
+        mem_mb=lambda wildcards, attempt: config["models"][wildcards.model]["memory_mb"] * min(attempt, 2),
+        runtime=1440,
     params:
-        version=1,
-        settings=settings("models", "model", "triplets", "encoder", "seeds", "threads", "memory_mb"),
+        version=2,
+        settings=settings("models", "model", "triplets", "encoder", "seeds", "threads", "memory_mb", "processes"),
         run_seed=config["seed"],
+        launch=launched_in_processes,
         state=state("encoder/{model}/seed-{seed}"),
     shell:
         """
-        cocite encoder train \
+        {params.launch} cocite encoder train \
             --encoder {input.encoder:q} \
             --training {input.training:q} \
             --validation {input.validation:q} \
@@ -97,10 +100,12 @@ rule train_encoder:
             --seed {params.run_seed} \
             --training-seed {wildcards.seed} \
             --threads {threads} \
+            --time-limit {resources.runtime} \
             --state {params.state:q} \
             --output {output.model:q} \
             --curves {output.curves:q} \
             --written-settings {output.settings:q} \
+            --events {output.events:q} \
             >> {log:q} 2>&1
         """
 
@@ -122,13 +127,15 @@ rule embed_documents:
         mem_mb=lambda wildcards, attempt: 1500 * attempt,
         runtime=lambda wildcards, attempt: 480 * attempt,
     params:
-        version=1,
+        version=2,
+        state=state("embedding/{model}/seed-{seed}/{benchmark}"),
     shell:
         """
         cocite encoder embed \
             --model {input.model:q} \
             --documents {input.documents:q} \
             --threads {threads} \
+            --state {params.state:q} \
             --output {output:q} \
             >> {log:q} 2>&1
         """

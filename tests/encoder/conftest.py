@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from cocite.encoder.build import build_encoder
+from cocite.encoder.results import Outputs
 from cocite.encoder.settings import EncoderSettings
 from cocite.files import write_table
 
@@ -106,6 +107,21 @@ def triplets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_table(folder / "training.parquet", "training_texts", _triplet_table(training))
     write_table(folder / "validation.parquet", "training_texts", _triplet_table(validation))
     return folder
+
+
+@pytest.fixture(scope="session")
+def outputs_in():
+    """A function that names the files a training writes into a folder."""
+
+    def outputs(folder: Path) -> Outputs:
+        return Outputs(
+            model=folder / "model",
+            curves=folder / "curves.parquet",
+            settings=folder / "settings.json",
+            events=folder / "tensorboard",
+        )
+
+    return outputs
 
 
 @pytest.fixture(scope="session")

@@ -1,26 +1,32 @@
 """Train in processes that are killed with SIGKILL at chosen moments, and then run again; called by test_resume.
 
-    python killed_training.py ENCODER TRIPLETS FOLDER
+    python killed_training.py ENCODER TRIPLETS FOLDER [CUTS]
 
 One process imports the libraries and forks each training, so that many moments take little time. FOLDER/<moment>/ holds
-what the training left that was killed there and run again; FOLDER/whole/ what one left that ran through.
+what the training left that was killed there and run again; FOLDER/whole/ what one left that ran through. With CUTS, the
+moments are so many batches drawn at random instead.
 """
 
 import json
 import os
+import random
 import shutil
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 
 import torch
 
-from cocite.encoder import trainer, training
+from cocite.encoder import schedule, trainer, training
 from cocite.encoder.results import Outputs
 from cocite.encoder.settings import TrainingSettings
+from cocite.encoder.stopping import UNFINISHED_STATUS, Unfinished
 from cocite.encoder.trainer import TripletTrainer
 
 SETTINGS = TrainingSettings(loss="infonce", epochs=3, batch_size=4, accumulation=2, lr=1e-3, warmup=0.2, evaluations=4)
+BATCHES = 18
+"""22 triplets in batches of 4 are 6 batches an epoch."""
 
 
 def die(*_, **__):
@@ -71,7 +77,7 @@ def within_the_removal_of(name, *, call=1):
 
 
 def saving_after_each_step():
-    trainer.SECONDS_BETWEEN_CHECKPOINTS = 0.0
+    schedule.SECONDS_BETWEEN_CHECKPOINTS = 0.0
 
 
 def saving_after_each_step_until(*, batch):
@@ -79,10 +85,31 @@ def saving_after_each_step_until(*, batch):
     before(TripletTrainer, "training_step", call=batch)
 
 
+def sent_sigterm(*, batch):
+    """Send the signal that Slurm sends, within the n-th batch."""
+    original, calls = TripletTrainer.training_step, []
+
+    def training_step(*arguments, **keywords):
+        calls.append(1)
+        if len(calls) == batch:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return original(*arguments, **keywords)
+
+    TripletTrainer.training_step = training_step
+
+
+def random_cuts(count):
+    """Moments that are batches of the training drawn at random, half of them with a checkpoint after each step."""
+    drawn = random.Random(count)
+    ways = (saving_after_each_step_until, lambda *, batch: before(TripletTrainer, "training_step", call=batch))
+    return {f"cut-{n}": partial(ways[n % 2], batch=drawn.randint(1, BATCHES)) for n in range(count)}
+
+
 MOMENTS = {
     "first-batch": lambda: before(TripletTrainer, "training_step"),
     "while-tokenising": lambda: before(training, "prepare_triplets", call=2),
     "between-two-batches-of-a-step": lambda: before(TripletTrainer, "training_step", call=10),
+    "sent-sigterm": lambda: sent_sigterm(batch=9),
     "third-epoch": lambda: before(TripletTrainer, "training_step", call=15),
     "between-checkpoints-by-the-clock": lambda: saving_after_each_step_until(batch=11),
     "at-an-epoch's-end": lambda: saving_after_each_step_until(batch=7),
@@ -91,7 +118,8 @@ MOMENTS = {
     "while-saving-random-states": lambda: halfway_through_a_file(call=6),
     "before-a-checkpoint-is-in-place": lambda: before(trainer, "finish_checkpoint", call=2),
     "while-older-checkpoints-are-removed": lambda: within_the_removal_of("checkpoint-"),
-    "while-the-best-encoder-is-replaced": lambda: within_the_removal_of("best"),
+    "while-the-best-weights-are-written": lambda: before(trainer, "save_learned", call=3),
+    "before-the-losses-of-a-checkpoint": lambda: before(trainer, "write_json", call=2),
     "before-the-results": lambda: before(training, "write_results"),
     "before-the-state-is-removed": lambda: before(training, "remove_state"),
     "while-the-state-is-removed": lambda: within_the_removal_of("state"),
@@ -102,25 +130,34 @@ def train(encoder, triplets, folder):
     inputs = training.Inputs(
         encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet"
     )
-    outputs = Outputs(model=folder / "model", curves=folder / "curves.parquet", settings=folder / "settings.json")
+    outputs = Outputs(
+        model=folder / "model",
+        curves=folder / "curves.parquet",
+        settings=folder / "settings.json",
+        events=folder / "tensorboard",
+    )
     training.train_encoder(inputs, outputs, SETTINGS, seed=1, training_seed=2, threads=1, state=folder / "state")
 
 
 def fork(prepare, *arguments):
-    """Run a training in a process of its own; return how it ended: 0, or minus the signal."""
+    """Run a training in a process of its own; return how it ended: its status, or minus the signal."""
     child = os.fork()
     if child == 0:
         prepare()
-        train(*arguments)
+        try:
+            train(*arguments)
+        except Unfinished:
+            os._exit(UNFINISHED_STATUS)
         sys.stdout.flush()
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 if __name__ == "__main__":
-    encoder, triplets, folder = map(Path, sys.argv[1:])
+    encoder, triplets, folder = map(Path, sys.argv[1:4])
+    moments = random_cuts(int(sys.argv[4])) if len(sys.argv) > 4 else MOMENTS
     endings = {"whole": [fork(lambda: None, encoder, triplets, folder / "whole")]}
-    for moment, prepare in MOMENTS.items():
+    for moment, prepare in moments.items():
         arguments = (encoder, triplets, folder / moment)
         endings[moment] = [fork(prepare, *arguments), fork(lambda: None, *arguments)]
     (folder / "endings.json").write_text(json.dumps(endings))

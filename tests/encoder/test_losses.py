@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cocite.encoder.losses import angle, cosent, infonce, loss_of, triplet
+from cocite.encoder.losses import angle, cosent, infonce, loss_of, mnrl, supcon, triplet
 from cocite.encoder.settings import TrainingSettings
 from cocite.errors import InputError
 
@@ -29,6 +29,8 @@ PUBLISHED = {
     "angle, 1": (partial(angle, temperature=1.0), TWO_QUERIES, 1.095787),
     "infonce, one query": (partial(infonce, temperature=0.1), ONE_QUERY, 1.137573),
     "infonce, two queries": (partial(infonce, temperature=0.1), TWO_QUERIES, 1.102312),
+    "mnrl": (partial(mnrl, temperature=20.0), TWO_QUERIES, 1.853444),
+    "mnrl, without negatives": (partial(mnrl, temperature=20.0, sampled_negatives=False), TWO_QUERIES, 0.346574),
 }
 
 
@@ -74,7 +76,31 @@ def loop_infonce(q, p, n, queries):
     return total / len(queries)
 
 
+def loop_mnrl(q, p, n, queries, *, sampled_negatives=True):
+    total = 0.0
+    for i, query in enumerate(queries):
+        others = [p[j] for j, other in enumerate(queries) if other != query] + (n if sampled_negatives else [])
+        own = math.exp(4.0 * cosine(q[i], p[i]))
+        total -= math.log(own / (own + sum(math.exp(4.0 * cosine(q[i], document)) for document in others)))
+    return total / len(queries)
+
+
+def loop_supcon(q, p, n, queries):
+    total = 0.0
+    for i, query in enumerate(queries):
+        of_query = [j for j, other in enumerate(queries) if other == query]
+        every = sum(math.exp(cosine(q[i], documents[j]) / 0.3) for documents in (p, n) for j in of_query)
+        total -= math.log(math.exp(cosine(q[i], p[i]) / 0.3) / every)
+    return total / len(queries)
+
+
 LOOPS = {
+    "mnrl": (partial(mnrl, temperature=4.0), loop_mnrl),
+    "mnrl, without negatives": (
+        partial(mnrl, temperature=4.0, sampled_negatives=False),
+        partial(loop_mnrl, sampled_negatives=False),
+    ),
+    "supcon": (partial(supcon, temperature=0.3), loop_supcon),
     "triplet": (partial(triplet, margin=0.5), loop_triplet),
     "infonce": (partial(infonce, temperature=0.2), loop_infonce),
     "cosent": (partial(cosent, temperature=3.0), lambda q, p, n, _: pairwise_ranking(cosine, q, p, n, 3.0)),
@@ -117,12 +143,35 @@ def test_rankings_stay_finite_where_the_sum_over_pairs_overflows():
     assert loss.item() == pytest.approx(400.0)
 
 
-def test_a_temperature_left_out_is_the_published_one():
-    given = [loss_of(TrainingSettings(loss=name))(QUERY, POSITIVE, NEGATIVE, TWO_QUERIES) for name in LOOPS]
-    expected = [PUBLISHED[name][2] for name in ("triplet", "infonce, two queries", "cosent, 20", "angle, 20")]
-    assert [loss.item() for loss in given] == pytest.approx(expected, abs=5e-7)
+def test_supcon_of_one_triplet_is_infonce_of_it():
+    columns = [column[:1].detach() for column in random_triplets(6)]
+    given = [loss(*columns, ONE_QUERY[:1], temperature=0.2).item() for loss in (supcon, infonce)]
+    assert given[0] == pytest.approx(given[1], rel=1e-12)
+
+
+def test_further_positives_of_a_query_are_no_negatives_of_it_in_mnrl():
+    query, positive, negative = (column.detach() for column in random_triplets(7))
+    same = torch.tensor([0, 0, 0, 0, 0])
+    alone = [mnrl(query[i : i + 1], positive[i : i + 1], negative, same[:1], temperature=4.0).item() for i in range(5)]
+    together = mnrl(query, positive, negative, same, temperature=4.0).item()
+    assert together == pytest.approx(sum(alone) / 5, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("triplet", "triplet"),
+        ("infonce", "infonce, two queries"),
+        ("cosent", "cosent, 20"),
+        ("angle", "angle, 20"),
+        ("mnrl", "mnrl"),
+    ],
+)
+def test_a_temperature_left_out_is_the_published_one(name, expected):
+    given = loss_of(TrainingSettings(loss=name))(QUERY, POSITIVE, NEGATIVE, TWO_QUERIES)
+    assert given.item() == pytest.approx(PUBLISHED[expected][2], abs=5e-7)
 
 
 def test_an_unknown_loss_is_refused():
-    with pytest.raises(InputError, match="known are triplet, infonce, cosent, angle"):
+    with pytest.raises(InputError, match="known are triplet, infonce, cosent, angle, mnrl, supcon"):
         TrainingSettings(loss="hinge")

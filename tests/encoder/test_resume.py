@@ -11,7 +11,6 @@ import pytest
 
 from cocite.encoder import trainer
 from cocite.encoder.checkpoints import finish_checkpoint, open_state
-from cocite.encoder.results import Outputs
 from cocite.encoder.settings import TrainingSettings
 from cocite.encoder.training import Inputs, train_encoder
 from cocite.files import read_json, read_table
@@ -37,18 +36,31 @@ def killed(with_dropout, triplets, tmp_path_factory):
     return folder
 
 
-def test_every_training_was_killed_and_then_ran_through(killed):
+def assert_all_alike(folder):
+    """Assert that every training left what the one left that ran through."""
+    for moment in (path for path in folder.iterdir() if path.is_dir()):
+        for file in ("model/model.safetensors", "model/README.md", "curves.parquet", "settings.json"):
+            assert (moment / file).read_bytes() == (folder / "whole" / file).read_bytes(), f"{file} after {moment.name}"
+
+
+def test_every_training_was_killed_or_stopped_and_then_ran_through(killed):
     endings = read_json(killed / "endings.json")
     assert endings.pop("whole") == [0]
-    assert len(endings) == 15
+    assert endings.pop("sent-sigterm") == [75, 0]
+    assert len(endings) == 16
     assert {moment: ends for moment, ends in endings.items() if ends != [-signal.SIGKILL, 0]} == {}
 
 
 def test_weights_and_curves_are_bit_identical_wherever_it_was_killed(killed):
-    whole = killed / "whole"
-    for moment in (path for path in killed.iterdir() if path.is_dir()):
-        for file in ("model/model.safetensors", "model/README.md", "curves.parquet", "settings.json"):
-            assert (moment / file).read_bytes() == (whole / file).read_bytes(), f"{file} after {moment.name}"
+    assert_all_alike(killed)
+
+
+@pytest.mark.long
+def test_weights_and_curves_are_bit_identical_after_twenty_random_cuts(with_dropout, triplets, tmp_path):
+    subprocess.run([sys.executable, PROGRAM, with_dropout, triplets, tmp_path, "20"], check=True)
+    endings = read_json(tmp_path / "endings.json")
+    assert sum(ends == [-signal.SIGKILL, 0] for ends in endings.values()) == 20
+    assert_all_alike(tmp_path)
 
 
 def test_nothing_is_left_of_the_state(killed):
@@ -65,9 +77,9 @@ def test_the_curves_tell_every_step_and_validation_once(killed):
     assert steps == {"training_loss": list(range(1, 10)), "validation_loss": [3, 5, 7, 9]}
 
 
-def test_dropout_was_at_work(killed, encoder, triplets, tmp_path):
+def test_dropout_was_at_work(killed, encoder, triplets, tmp_path, outputs_in):
     inputs = Inputs(encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet")
-    outputs = Outputs(model=tmp_path / "model", curves=tmp_path / "curves.parquet", settings=tmp_path / "settings.json")
+    outputs = outputs_in(tmp_path)
     settings = TrainingSettings(
         loss="infonce", epochs=3, batch_size=4, accumulation=2, lr=1e-3, warmup=0.2, evaluations=4
     )
@@ -76,7 +88,7 @@ def test_dropout_was_at_work(killed, encoder, triplets, tmp_path):
 
 
 @pytest.fixture
-def stopped(encoder, triplets, tmp_path, monkeypatch):
+def stopped(encoder, triplets, tmp_path, monkeypatch, outputs_in):
     """A function that trains with some settings and stops where the third validation would be, unless told not to."""
     inputs = Inputs(encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet")
 
@@ -93,10 +105,10 @@ def stopped(encoder, triplets, tmp_path, monkeypatch):
 
                 original = trainer.measure
                 patch.setattr(trainer, "measure", measure)
-            outputs = Outputs(model=tmp_path / "m", curves=tmp_path / "c.parquet", settings=tmp_path / "s.json")
+            outputs = outputs_in(tmp_path)
             settings = TrainingSettings(epochs=2, batch_size=4, lr=lr)
             train_encoder(inputs, outputs, settings, seed=1, training_seed=1, threads=1, state=tmp_path / "state")
-        return (tmp_path / "c.parquet").read_bytes()
+        return (tmp_path / "curves.parquet").read_bytes()
 
     return run
 

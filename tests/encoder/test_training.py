@@ -9,8 +9,8 @@ from cocite.encoder import trainer
 from cocite.encoder.embedding import embed
 from cocite.encoder.folder import open_encoder
 from cocite.encoder.losses import loss_of
-from cocite.encoder.results import Outputs, curves_of
-from cocite.encoder.settings import TrainingSettings
+from cocite.encoder.results import curves_of
+from cocite.encoder.settings import LOSSES, TrainingSettings
 from cocite.encoder.training import Inputs, train_encoder
 from cocite.encoder.triplets import prepare_triplets
 from cocite.encoder.validation import measure
@@ -19,15 +19,16 @@ from cocite.files import read_json, read_table, write_table
 
 
 @pytest.fixture(scope="module")
-def train(encoder, triplets, tmp_path_factory):
+def train(encoder, triplets, tmp_path_factory, outputs_in):
     """A function that trains with some settings and returns the folder of the results."""
     inputs = Inputs(encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet")
 
     def run(training_seed: int = 1, inputs: Inputs = inputs, **settings):
         folder = tmp_path_factory.mktemp("trained")
-        outputs = Outputs(model=folder / "model", curves=folder / "curves.parquet", settings=folder / "settings.json")
         given = TrainingSettings(**{"epochs": 4, "batch_size": 4, "lr": 3e-3, **settings})
-        train_encoder(inputs, outputs, given, seed=1, training_seed=training_seed, threads=1, state=folder / "state")
+        train_encoder(
+            inputs, outputs_in(folder), given, seed=1, training_seed=training_seed, threads=1, state=folder / "state"
+        )
         return folder
 
     return run
@@ -38,7 +39,7 @@ def curve(folder, metric):
     return {row["step"]: row["value"] for row in rows if row["metric"] == metric}
 
 
-@pytest.fixture(scope="module", params=["triplet", "infonce", "cosent", "angle"])
+@pytest.fixture(scope="module", params=LOSSES)
 def trained(request, train):
     return train(loss=request.param)
 
@@ -102,7 +103,9 @@ def test_a_loss_that_is_no_number_stops_the_training_and_names_the_step(train):
 
 
 def test_a_validation_loss_that_is_no_number_stops_the_training(train, monkeypatch):
-    monkeypatch.setattr(trainer, "measure", lambda *_, **__: {"eval_loss": float("nan"), "eval_accuracy": 0.0})
+    monkeypatch.setattr(
+        trainer, "measure", lambda *_, **__: {"eval_loss": float("nan"), "eval_accuracy": 0.0, "eval_spearman": 0.0}
+    )
     with pytest.raises(InputError, match="The validation loss is nan at step 6"):
         train()
 
@@ -130,6 +133,24 @@ def test_each_document_is_tokenised_once(encoder, triplet_table, tmp_path):
     assert len(prepared.documents) == 4
     texts = [f"{row['query_title']}[SEP]{row['query_abstract']}" for row in triplet_table([(0, 2, 1)]).to_pylist()]
     assert embed(model, prepared.documents)[prepared.rows[0, 0]] == pytest.approx(model.encode(texts)[0], abs=1e-6)
+
+
+def test_shards_are_read_one_after_the_other_and_each_triplet_finds_its_texts(
+    encoder, triplet_table, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("cocite.encoder.triplets.ROWS", 2)
+    shards = [[(6, 8, 1), (6, 10, 3), (6, 12, 5)], [(2, 6, 3), (4, 2, 6)]]
+    for number, rows in enumerate(shards):
+        write_table(tmp_path / f"texts/{number:05}.parquet", "training_texts", triplet_table(rows))
+    model = open_encoder(encoder)
+    prepared = prepare_triplets(tmp_path / "texts", tmp_path / "tokens", model.tokenizer, 16)
+    expected = triplet_table([row for rows in shards for row in rows]).to_pylist()
+    for row, texts in zip(prepared.rows, expected, strict=True):
+        for document, role in zip(row, ("query", "positive", "negative"), strict=True):
+            ids, _ = prepared.documents.padded([document], padding=0)
+            text = f"{texts[f'{role}_title']}[SEP]{texts[f'{role}_abstract']}"
+            assert ids[0].tolist() == model.tokenizer(text, truncation=True, max_length=16)["input_ids"]
+    assert len(prepared.documents) == 9
 
 
 def test_curves_come_in_the_order_of_steps():

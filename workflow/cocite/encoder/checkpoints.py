@@ -4,7 +4,8 @@ fingerprint.json  what is trained from what; another fingerprint starts afresh
 triplets/         tokens of the training and the validation set
 unfinished/       the checkpoint that is being written
 checkpoint-N/     the last one that was written whole: moved here from `unfinished`, then older ones are removed
-best/             the encoder at its smallest validation loss
+best.safetensors  the weights that learn, at the smallest validation loss
+tensorboard/      the curves, for those who watch
 """
 
 import hashlib
@@ -16,7 +17,7 @@ from typing import Any
 from cocite.errors import InputError
 from cocite.files import read_json, write_json
 
-UNFINISHED = "unfinished"
+UNFINISHED, BEST, EVENTS = "unfinished", "best.safetensors", "tensorboard"
 
 
 def open_state(state: Path, fingerprint: dict[str, Any]) -> Path | None:

@@ -1,11 +1,13 @@
 """`cocite encoder …`: make, train and apply text encoders."""
 
+import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cocite.options import Output, Queries, Seed, Settings, State, Threads, WrittenSettings
+from cocite.progress import report
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -42,8 +44,8 @@ def fetch(settings: Settings, output: Output) -> None:
 @app.command("train")
 def train(
     encoder: Annotated[Path, typer.Option(help="Folder of the encoder to start from.")],
-    training: Annotated[Path, typer.Option(help="Table training_texts to learn from.")],
-    validation: Annotated[Path, typer.Option(help="Table training_texts to validate on.")],
+    training: Annotated[Path, typer.Option(help="Folder of the table training_texts to learn from.")],
+    validation: Annotated[Path, typer.Option(help="Folder of the table validation_texts to validate on.")],
     settings: Settings,
     seed: Seed,
     training_seed: Annotated[int, typer.Option(help="Number of this training among its repetitions.")],
@@ -52,25 +54,39 @@ def train(
     output: Output,
     curves: Annotated[Path, typer.Option(help="Table training_curves to write.")],
     written_settings: WrittenSettings,
+    events: Annotated[Path, typer.Option(help="Folder of the curves in TensorBoard's format to write.")],
+    time_limit: Annotated[
+        float | None, typer.Option(help="Minutes until the job is ended; the training saves and stops before.")
+    ] = None,
 ) -> None:
-    """Fine-tune an encoder on triplets; a killed training goes on where it stood."""
+    """Fine-tune an encoder on triplets; a killed or stopped training goes on where it stood.
+
+    It ends with status 75 where it has stopped before it was done: upon SIGTERM or SIGUSR1, or for the time limit.
+    """
+    started = time.monotonic()
     from cocite.encoder.folder import work_offline
     from cocite.encoder.settings import TrainingSettings
     from cocite.settings import parse_settings
 
     work_offline(threads)
     from cocite.encoder.results import Outputs
+    from cocite.encoder.stopping import UNFINISHED_STATUS, Stopping, Unfinished, seconds_left
     from cocite.encoder.training import Inputs, train_encoder
 
-    train_encoder(
-        Inputs(encoder=encoder, training=training, validation=validation),
-        Outputs(model=output, curves=curves, settings=written_settings),
-        parse_settings(TrainingSettings, settings),
-        seed=seed,
-        training_seed=training_seed,
-        threads=threads,
-        state=state,
-    )
+    try:
+        train_encoder(
+            Inputs(encoder=encoder, training=training, validation=validation),
+            Outputs(model=output, curves=curves, settings=written_settings, events=events),
+            parse_settings(TrainingSettings, settings),
+            seed=seed,
+            training_seed=training_seed,
+            threads=threads,
+            state=state,
+            stopping=Stopping(seconds_left(time_limit), started),
+        )
+    except Unfinished as stopped:
+        report(str(stopped))
+        raise typer.Exit(UNFINISHED_STATUS) from None
 
 
 @app.command("embed")
@@ -78,12 +94,13 @@ def embed(
     model: Annotated[Path, typer.Option(help="Folder of the encoder.")],
     documents: Annotated[Path, typer.Option(help="Table documents.")],
     threads: Threads,
+    state: State,
     output: Output,
 ) -> None:
-    """Embed the documents of a benchmark."""
+    """Embed the documents of a benchmark; an embedding that was killed goes on where it stood."""
     from cocite.encoder.folder import work_offline
 
     work_offline(threads)
     from cocite.encoder.documents import embed_documents
 
-    embed_documents(model, documents, output, threads=threads)
+    embed_documents(model, documents, output, threads=threads, state=state)

@@ -1,44 +1,117 @@
 """Embed the documents of a benchmark: table documents in, table document_embeddings out, both streamed.
 
+The documents of a window are sorted by length and embedded in batches with little padding. Their vectors go to a file
+on disk, which becomes the table at the end. So memory holds one window, however many documents there are. A batch
+follows from the documents alone, and one thread computes it: an embedding that was killed at any moment goes on where
+it stood, and ends with the same bytes.
+
 A document without any text gets no vector: it is counted here, and as missing where it is asked for.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import torch
+from numpy.typing import NDArray
 
-from cocite.encoder.embedding import embed
-from cocite.encoder.folder import open_encoder
-from cocite.encoder.texts import joined_text, separator_of, tokenise
-from cocite.files import scan_table, vector_column, write_table
+from cocite.encoder.checkpoints import fingerprint_of, open_state, remove_state
+from cocite.encoder.embedding import batches_of_like_length, embed_batch, tokens_at_once
+from cocite.encoder.folder import library_versions, open_encoder
+from cocite.encoder.texts import separator_of
+from cocite.encoder.vector_file import VectorFile, open_vectors
+from cocite.encoder.windows import WINDOW, ahead, texts_of, tokenised_windows
+from cocite.errors import InputError
+from cocite.files import checked_files, count_rows, vector_column, write_table
 from cocite.progress import progress_bar, report
 
-CHUNK = 2048
-"""Documents that are in memory at once."""
+ROWS = 4096
+"""Vectors that are in memory at once while the table is written."""
 
 
-def embed_documents(model: Path, documents: Path, output: Path, *, threads: int, chunk: int = CHUNK) -> None:
-    """Write one vector for each document that has a text, in order of document."""
-    torch.set_num_threads(threads)
-    table = scan_table(documents, "documents")
-    total = table.count_rows()
+def embed_documents(model: Path, documents: Path, output: Path, *, threads: int, state: Path) -> None:
+    """Write one vector for each document that has a text, in order of document; then remove `state`.
+
+    Raises `InputError` where a vector is not finite.
+    """
+    files = checked_files(documents, "documents")
     encoder = open_encoder(model)
-    separator, length = separator_of(encoder.tokenizer), encoder.max_seq_length
-
-    def embedded() -> Iterator[pa.RecordBatch]:
-        with progress_bar(of="Embedding", unit="documents", total=total) as bar:
-            for batch in table.to_batches(columns=["document", "title", "abstract", "more"], batch_size=chunk):
-                rows = batch.to_pylist()
-                parts = {row["document"]: (row["title"], row["abstract"], *row["more"]) for row in rows}
-                texts = {document: joined_text(texts, separator) for document, texts in parts.items()}
-                texts = {document: text for document, text in texts.items() if text}
-                vectors = embed(encoder, tokenise(list(texts.values()), encoder.tokenizer, length))
-                yield pa.record_batch(
-                    {"document": pa.array(list(texts), pa.string()), "vector": vector_column(vectors)}
-                )
-                bar.update(len(rows))
-
-    written = write_table(output, "document_embeddings", embedded())
+    total, dimension = count_rows(files), encoder.get_embedding_dimension()
+    open_state(state, _fingerprint(model, files, encoder))
+    with open_vectors(state, dimension) as vectors:
+        _embed(encoder, files, vectors, total, threads)
+        schema = pa.schema({"document": pa.string(), "vector": pa.list_(pa.float32(), dimension)})
+        rows = _rows(files, separator_of(encoder.tokenizer), vectors)
+        written = write_table(output, "document_embeddings", pa.RecordBatchReader.from_batches(schema, rows))
     report(f"Embedded {written} of {total} documents; {total - written} have no text.")
+    remove_state(state)
+
+
+def _fingerprint(model: Path, files: Sequence[Path], encoder: Any) -> dict[str, Any]:
+    """What the batches and their vectors follow from."""
+    return {
+        "inputs": fingerprint_of([model, *files]),
+        "device": encoder.device.type,
+        "batches": [WINDOW, tokens_at_once(encoder)],
+        "versions": library_versions(),
+    }
+
+
+def _embed(encoder: Any, files: Sequence[Path], vectors: VectorFile, total: int, threads: int) -> None:
+    """Fill the file with the vectors that it has not got yet."""
+    start, done = vectors.reached
+    windows = tokenised_windows(files, encoder, start=start, size=WINDOW)
+    # On a CPU the encoder has all threads of the job; tokenising beside it would only take them from it.
+    windows = ahead(windows) if encoder.device.type == "cuda" else windows
+    bar = progress_bar(of="Embedding", unit="documents", total=total, initial=start * WINDOW)
+    with bar, _workers(encoder, threads) as workers:
+        for number, window in enumerate(windows, start):
+            batches = list(batches_of_like_length(window.tokens.lengths, tokens_at_once(encoder)))
+            left = batches[done:]
+            bar.update(sum(map(len, batches[:done])))
+            embedded = workers.map(partial(embed_batch, encoder, window.tokens), left)
+            for some, their_vectors in zip(left, embedded, strict=True):
+                done += 1
+                _check_finite(their_vectors, [window.names[place] for place in some])
+                vectors.put(window.rows[some], their_vectors, then=(number, done))
+                bar.update(len(some))
+            done = 0
+
+
+@contextmanager
+def _workers(encoder: Any, threads: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads that embed a batch each: on a CPU all of them, one for a GPU.
+
+    A batch that is computed by one thread has the same vectors however many there are, and no thread waits for another.
+    """
+    count = 1 if encoder.device.type == "cuda" else threads
+    workers = ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(1,))
+    try:
+        yield workers
+    finally:
+        workers.shutdown(cancel_futures=True)
+
+
+def _check_finite(vectors: NDArray[np.float32], names: Sequence[str]) -> None:
+    faulty = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if len(faulty):
+        raise InputError(
+            f"The encoder gives document {names[faulty[0]]!r} a vector that is not finite; its weights are broken, or "
+            "too large for half precision."
+        )
+
+
+def _rows(files: Sequence[Path], separator: str, vectors: VectorFile) -> Iterator[pa.RecordBatch]:
+    """The rows of the table: each document that has a text with its vector."""
+    texts = enumerate(texts_of(files, separator))
+    while read := list(islice(texts, ROWS)):
+        kept = [(row, document) for row, (document, text) in read if text]
+        rows = np.array([row for row, _ in kept], dtype=np.int64)
+        names = pa.array([document for _, document in kept], pa.string())
+        yield pa.record_batch({"document": names, "vector": vector_column(vectors.read(rows))})

@@ -25,8 +25,9 @@ def work_offline(threads: int | None = None) -> None:
     """
     os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1", USE_TF="0", USE_FLAX="0")
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    # With several GPUs in sight the trainer would split each batch among them, and the losses see less of it.
-    os.environ["CUDA_VISIBLE_DEVICES"] = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
+    if "WORLD_SIZE" not in os.environ:
+        # With several GPUs in sight one process would split each batch among them, and the losses see less of it.
+        os.environ["CUDA_VISIBLE_DEVICES"] = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
     if threads is not None:
         os.environ.update(OMP_NUM_THREADS=str(threads), RAYON_NUM_THREADS=str(threads))
         os.environ["TOKENIZERS_PARALLELISM"] = "true" if threads > 1 else "false"

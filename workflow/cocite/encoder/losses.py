@@ -1,18 +1,19 @@
 """Contrastive losses over triplets of embeddings.
 
-Each function takes query, positive and negative embeddings (rows × dimension, one triplet a row) and gives a scalar in
-the dtype of its input. The trained module casts to float32 first, also under mixed precision, because exponentials of
-scaled similarities lose too much in bfloat16.
+Each function takes query, positive and negative embeddings (rows × dimension, one triplet a row), with the numbers of
+the queries that tell which triplets share theirs, and gives a scalar in the dtype of its input. A training casts to
+float32 first, also under mixed precision, because exponentials of scaled similarities lose too much in bfloat16.
 
 Sources: triplet margin, Schroff et al. (2015) as in SPECTER (Cohan et al., 2020); InfoNCE, van den Oord et al. (2018);
-CoSENT, Su (2022); AnglE, Li & Li (2024).
+CoSENT, Su (2022); AnglE, Li & Li (2024); multiple negatives ranking, Henderson et al. (2017); SupCon, Khosla et al.
+(2020), whose equation 2 has the sum over the positives outside of the logarithm, as here.
 """
 
 from collections.abc import Callable
 from functools import partial
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from cocite.encoder.settings import TrainingSettings
@@ -33,14 +34,13 @@ def triplet(query: Tensor, positive: Tensor, negative: Tensor, queries: Tensor, 
 def infonce(query: Tensor, positive: Tensor, negative: Tensor, queries: Tensor, *, temperature: float) -> Tensor:
     """Mean cross entropy, over cosines / temperature, of the own positive against the negatives of the same query.
 
-    `queries` are the ids that tell which triplets share their query; the documents of other queries are no negatives.
+    The documents of other queries are no negatives.
     """
-    query, positive, negative = (functional.normalize(vectors, dim=1) for vectors in (query, positive, negative))
-    own = (query * positive).sum(dim=1, keepdim=True) / temperature
-    against = (query @ negative.T) / temperature
+    own = functional.cosine_similarity(query, positive) / temperature
+    against = cosines(query, negative) / temperature
     others = queries[:, None] != queries[None, :]
-    logits = torch.cat([own, against.masked_fill(others, -torch.inf)], dim=1)
-    return functional.cross_entropy(logits, torch.zeros(len(logits), dtype=torch.long, device=logits.device))
+    logits = torch.cat([own[:, None], against.masked_fill(others, -torch.inf)], dim=1)
+    return functional.cross_entropy(logits, torch.zeros_like(queries))
 
 
 def cosent(query: Tensor, positive: Tensor, negative: Tensor, queries: Tensor, *, temperature: float) -> Tensor:
@@ -55,6 +55,45 @@ def cosent(query: Tensor, positive: Tensor, negative: Tensor, queries: Tensor, *
 def angle(query: Tensor, positive: Tensor, negative: Tensor, queries: Tensor, *, temperature: float) -> Tensor:
     """`ranking` of |Σ(re, im)| of the complex quotients (see `angular_similarity`)."""
     return ranking(angular_similarity(query, positive), angular_similarity(query, negative), temperature=temperature)
+
+
+def mnrl(
+    query: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    queries: Tensor,
+    *,
+    temperature: float,
+    sampled_negatives: bool = True,
+) -> Tensor:
+    """Mean cross entropy, over cosines × temperature, of the own positive against all documents of the batch.
+
+    Those are the positives of other queries and, unless `sampled_negatives` is false, the negatives of all triplets.
+    Further positives of the same query are left out: they would be false negatives, and many where the triplets of a
+    query stay together. A batch without them gives the loss as published.
+    """
+    own = torch.arange(len(queries), device=queries.device)
+    further = (queries[:, None] == queries[None, :]) & (own[:, None] != own[None, :])
+    logits = cosines(query, positive).masked_fill(further, -torch.inf)
+    if sampled_negatives:
+        logits = torch.cat([logits, cosines(query, negative)], dim=1)
+    return functional.cross_entropy(temperature * logits, own)
+
+
+def supcon(query: Tensor, positive: Tensor, negative: Tensor, queries: Tensor, *, temperature: float) -> Tensor:
+    """Mean over the positives of −log(exp(s⁺/τ) / (Σ exp(s⁺/τ) + Σ exp(s⁻/τ))), s being cosines.
+
+    The sums run over the positives and the negatives of the same query, those of all its triplets in the batch.
+    """
+    others = queries[:, None] != queries[None, :]
+    documents = torch.cat([cosines(query, positive), cosines(query, negative)], dim=1) / temperature
+    total = documents.masked_fill(torch.cat([others, others], dim=1), -torch.inf).logsumexp(dim=1)
+    return (total - functional.cosine_similarity(query, positive) / temperature).mean()
+
+
+def cosines(x: Tensor, y: Tensor) -> Tensor:
+    """The cosine of each row of x with each row of y, rows × rows."""
+    return functional.normalize(x, dim=1) @ functional.normalize(y, dim=1).T
 
 
 def ranking(positive: Tensor, negative: Tensor, *, temperature: float) -> Tensor:
@@ -81,20 +120,7 @@ def loss_of(settings: TrainingSettings) -> Loss:
     temperature = settings.resolved_temperature()
     if temperature is None:
         return partial(triplet, margin=settings.margin)
-    losses = {"infonce": infonce, "cosent": cosent, "angle": angle}
+    if settings.loss == "mnrl":
+        return partial(mnrl, temperature=temperature, sampled_negatives=settings.sampled_negatives)
+    losses = {"infonce": infonce, "cosent": cosent, "angle": angle, "supcon": supcon}
     return partial(losses[settings.loss], temperature=temperature)
-
-
-class TripletObjective(nn.Module):
-    """A loss as sentence-transformers' trainer calls it: on the tokens of queries, positives and negatives."""
-
-    def __init__(self, model: nn.Module, loss: Loss) -> None:
-        super().__init__()
-        self.model = model
-        self.loss = loss
-
-    def forward(self, features: list[dict[str, Tensor]], labels: Tensor) -> Tensor:
-        """Embed the three columns, and compare them; `labels` are the ids of the queries."""
-        vectors = [self.model(column)["sentence_embedding"] for column in features]
-        with torch.autocast(vectors[0].device.type, enabled=False):
-            return self.loss(*(column.float() for column in vectors), labels)  # type: ignore[call-arg]

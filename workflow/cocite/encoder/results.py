@@ -1,5 +1,6 @@
 """What a training leaves: the encoder with its model card, the curves, and the settings as they were resolved."""
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ CURVES = {
     "loss": "training_loss",
     "eval_loss": "validation_loss",
     "eval_accuracy": "validation_accuracy",
+    "eval_spearman": "validation_spearman",
     "learning_rate": "learning_rate",
 }
 CARD = """---
@@ -25,18 +27,30 @@ tags:
 # An encoder of scientific publications
 
 It embeds a title and an abstract, joined by the tokenizer's separator, so that publications that belong together lie
-near each other. It was fine-tuned on {training} triplets (query, positive, negative); of the states that were validated
-on {validation} further triplets, it is the one with the smallest validation loss ({loss:.4f} at step {step}, where
-{accuracy:.1%} of the positives were nearer than their negatives).
+near each other. It was fine-tuned on triplets (query, positive, negative); of the states that were validated on further
+triplets, it is the one with the smallest validation loss ({loss:.4f} at step {step}, where {accuracy:.1%} of the
+positives were nearer than their negatives).
 
     from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer("this folder")
     vectors = model.encode([title + model.tokenizer.sep_token + abstract])
 
+| score on the validation triplets | value |
+|---|---|
+{scores}
+
+| data | number |
+|---|---|
+{data}
+
 | setting | value |
 |---|---|
-{table}
+{settings}
+
+| library | version |
+|---|---|
+{versions}
 """
 
 
@@ -50,6 +64,8 @@ class Outputs:
     """Table training_curves."""
     settings: Path
     """JSON file of the resolved settings."""
+    events: Path
+    """Folder of the curves in TensorBoard's format."""
 
 
 def write_results(
@@ -57,22 +73,29 @@ def write_results(
     encoder: Any,
     log: list[dict[str, Any]],
     *,
+    events: Path,
     settings: dict[str, Any],
     seeds: dict[str, int],
     triplets: dict[str, int],
 ) -> None:
-    """Write all that a training leaves, each whole or not at all; `log` is the trainer's history."""
+    """Write all that a training leaves, each whole or not at all.
+
+    `log` is the trainer's history; `events` is the folder of its curves in TensorBoard's format.
+    """
     write_table(outputs.curves, "training_curves", curves_of(log))
+    with atomic_path(outputs.events) as folder:
+        shutil.copytree(events, folder)
     provenance = {"settings": settings, "seeds": seeds, "triplets": triplets, "versions": library_versions()}
     write_json(outputs.settings, provenance)
     best = min((entry for entry in log if "eval_loss" in entry), key=lambda entry: entry["eval_loss"])
-    rows = {**settings, **{f"seed of the {name}": seed for name, seed in seeds.items()}, **provenance["versions"]}
     card = CARD.format(
-        **triplets,
         loss=best["eval_loss"],
         step=best["step"],
         accuracy=best["eval_accuracy"],
-        table="\n".join(f"| {name} | {value} |" for name, value in rows.items() if value is not None),
+        scores=_rows({name: f"{best[key]:.4f}" for key, name in CURVES.items() if key in best}),
+        data=_rows({f"{name} triplets": number for name, number in triplets.items()}),
+        settings=_rows({**settings, **{f"seed of the {name}": seed for name, seed in seeds.items()}}),
+        versions=_rows(provenance["versions"]),
     )
     with atomic_path(outputs.model) as folder:
         save_encoder(encoder, folder, card)
@@ -85,3 +108,8 @@ def curves_of(log: list[dict[str, Any]]) -> pa.Table:
     )
     steps, metrics, values = zip(*points, strict=True)
     return pa.table({"step": steps, "metric": metrics, "value": values})
+
+
+def _rows(values: dict[str, Any]) -> str:
+    """Rows of a table in Markdown, of the values that there are."""
+    return "\n".join(f"| {name} | {value} |" for name, value in values.items() if value is not None)

@@ -47,9 +47,13 @@ class Documents:
         """Tokens of each document."""
         return np.diff(self.starts)
 
+    def lengths_of(self, rows: Rows) -> NDArray[np.int64]:
+        """Tokens of some documents."""
+        return self.starts[rows + 1] - self.starts[rows]
+
     def padded(self, rows: Sequence[int] | Rows, padding: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Token ids and attention mask of some documents, rows × tokens of the longest one."""
-        lengths = np.array([self.starts[row + 1] - self.starts[row] for row in rows])
+        lengths = self.lengths_of(np.asarray(rows, dtype=np.int64))
         mask = (np.arange(lengths.max(initial=1)) < lengths[:, None]).astype(np.int64)
         ids = np.full(mask.shape, padding, dtype=np.int64)
         for line, (row, length) in enumerate(zip(rows, lengths, strict=True)):

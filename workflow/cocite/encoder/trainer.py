@@ -1,130 +1,165 @@
 """sentence-transformers' trainer, as our trainings need it.
 
-It keeps the library's loop, optimiser, schedule and checkpoints, and puts in our order of batches, our validation, and
-checkpoints that are whole or not there. What is measured, when, and in which order depends on the step alone, never on
-the clock, so that a training which was killed ends with the curves and weights of one that was not.
+It keeps the library's loop, optimiser, schedule of the learning rate and checkpoints, and puts in our batches, our
+validation, and checkpoints that are whole or not there. A training that was killed or stopped ends with the curves and
+weights of one that was not: a checkpoint, which may come after any step, holds also the losses since the last log.
 """
 
 import math
-import time
 from pathlib import Path
 from typing import Any
 
 import torch
 from sentence_transformers import SentenceTransformerTrainer
-from transformers import TrainerCallback
+from torch.utils.data import DataLoader
+from transformers import TrainerState
 from transformers.trainer_callback import PrinterCallback
 
+from cocite.encoder import processes
 from cocite.encoder.batches import EpochBatches
-from cocite.encoder.checkpoints import finish_checkpoint
+from cocite.encoder.checkpoints import BEST, EVENTS, UNFINISHED, finish_checkpoint
+from cocite.encoder.collation import Collator
+from cocite.encoder.faults import check_loss, told_of_memory
 from cocite.encoder.losses import Loss
+from cocite.encoder.objective import TripletObjective
+from cocite.encoder.schedule import Schedule, Telling
+from cocite.encoder.trainable import load_learned, save_learned
 from cocite.encoder.triplets import Triplets
 from cocite.encoder.validation import measure
 from cocite.errors import InputError
-from cocite.files import atomic_path
-from cocite.progress import progress_bar, report
+from cocite.files import read_json, write_json
+from cocite.progress import report
 
-SECONDS_BETWEEN_CHECKPOINTS = 300.0
+LEARNED, LOSSES = "learned.safetensors", "losses.json"
 
 
 class TripletTrainer(SentenceTransformerTrainer):
-    """Trains on triplets; `state_folder` holds its checkpoints and the best encoder so far."""
+    """Trains on triplets; `state_folder` holds its checkpoints and the best weights so far."""
+
+    objective: TripletObjective
 
     def __init__(
         self,
         *,
         state_folder: Path,
         batches: EpochBatches,
+        collator: Collator,
+        objective: TripletObjective,
         validation: Triplets,
         validation_loss: Loss,
-        evaluations: int,
+        schedule: Schedule,
+        patience: int | None,
         **arguments: Any,
     ) -> None:
         self.state_folder = state_folder
         self.batches = batches
+        self.collator = collator
+        self.objective = objective
         self.validation = validation
         self.validation_loss = validation_loss
-        super().__init__(**arguments)
+        self.patience = patience
+        self.losses: list[float] = []
+        super().__init__(loss=objective, data_collator=collator, callbacks=[schedule], **arguments)  # type: ignore[arg-type]
         self.remove_callback(PrinterCallback)
-        self.add_callback(Schedule(evaluations))
+        if processes.is_first():
+            self.add_callback(Telling(state_folder / EVENTS))
+
+    def go_on(self, checkpoint: Path | None) -> None:
+        """Train from the start or from a checkpoint, to the end or until it is stopped."""
+        if checkpoint is not None:
+            self.state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
+        if checkpoint is None or not self._out_of_patience():
+            self.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
 
     def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
         """Leave out the library's model card; ours is written when the training is done."""
 
-    def get_batch_sampler(self, *_: Any, **__: Any) -> EpochBatches:
-        """Give the order of batches that follows from the seed and the epoch."""
-        return self.batches
-
-    def compute_loss(self, model: Any, inputs: dict[str, Any], *arguments: Any, **keywords: Any) -> Any:
-        """Compute the loss; raise `InputError` where it is not a number."""
-        loss: Any = super().compute_loss(model, inputs, *arguments, **keywords)
-        if not torch.isfinite(loss):
-            raise InputError(
-                f"The training loss is {loss.item()} at step {self.state.global_step + 1}; "
-                "a smaller lr or max_grad_norm may help."
+    def get_train_dataloader(self) -> DataLoader[Any]:
+        """Give the batches of the epochs, each made while the one before it is worked on."""
+        self.accelerator.even_batches = False
+        loader: DataLoader[Any] = self.accelerator.prepare(
+            DataLoader(
+                range(len(self.batches.queries)),  # type: ignore[arg-type]
+                batch_sampler=self.batches,
+                collate_fn=self.collator,
+                num_workers=self.args.dataloader_num_workers,
+                pin_memory=self.args.dataloader_pin_memory,
             )
+        )
+        return loader
+
+    def training_step(self, model: Any, inputs: dict[str, Any], *arguments: Any, **keywords: Any) -> torch.Tensor:
+        """Compute loss and gradients of a batch; raise `InputError` where memory is too small for it."""
+        with told_of_memory(inputs):
+            return super().training_step(model, inputs, *arguments, **keywords)
+
+    def compute_loss(self, model: Any, inputs: dict[str, Any], *_: Any, **__: Any) -> Any:
+        """Compute the loss; raise `InputError` where it is not a number."""
+        self.objective.model = model
+        loss, vectors = self.objective(inputs["groups"], inputs["rows"])
+        value = processes.mean_of(loss.item())
+        check_loss(value, inputs, vectors, self.collator.triplets, self.state.global_step + 1)
+        self.losses.append(value)
         return loss
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
-        """Measure the validation set, and keep the encoder if it is the best so far."""
-        before = [entry["eval_loss"] for entry in self.state.log_history if "eval_loss" in entry]
+        """Measure the validation set, keep the weights if they are the best so far, and stop without more patience."""
         metrics = measure(
             self.model, self.validation, self.validation_loss, batch_size=self.args.per_device_train_batch_size
         )
-        report(
-            f"Step {self.state.global_step} of {self.state.max_steps}: validation loss {metrics['eval_loss']:.4f}, "
-            f"accuracy {metrics['eval_accuracy']:.4f}."
-        )
+        self._report(metrics)
         if not math.isfinite(metrics["eval_loss"]):
             raise InputError(
                 f"The validation loss is {metrics['eval_loss']} at step {self.state.global_step}; "
                 "a smaller lr or max_grad_norm may help."
             )
+        best = min(self._validation_losses(), default=math.inf)
         self.log(metrics)
-        if metrics["eval_loss"] < min(before, default=math.inf):
-            with atomic_path(self.state_folder / "best") as folder:
-                self._save(str(folder))
+        if metrics["eval_loss"] < best and processes.is_first():
+            save_learned(self.model, self.state_folder / BEST)
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
+        self.control.should_training_stop |= self._out_of_patience()
         return metrics
 
-    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
-        self.model.save_pretrained(str(output_dir), create_model_card=False, safe_serialization=True)
+    def _maybe_log_save_evaluate(self, *_: Any, learning_rate: float | None = None, **__: Any) -> None:
+        """Do what the schedule says, in this order: a checkpoint holds what was logged and measured."""
+        if self.control.should_log:
+            self.log({"loss": math.fsum(self.losses) / len(self.losses), "learning_rate": float(learning_rate or 0.0)})
+            self.losses = []
+        if self.control.should_evaluate:
+            self.evaluate()
+        if self.control.should_save:
+            self._save_checkpoint(self.model, None)
+            self.control = self.callback_handler.on_save(self.args, self.state, self.control)
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         super()._save_checkpoint(model, trial)
-        finish_checkpoint(self.state_folder, f"checkpoint-{self.state.global_step}")
+        processes.wait_for_all()
+        if processes.is_first():
+            name = f"checkpoint-{self.state.global_step}"
+            write_json(self.state_folder / UNFINISHED / name / LOSSES, self.losses)
+            finish_checkpoint(self.state_folder, name)
+        processes.wait_for_all()
 
+    def _save(self, output_dir: str | None = None, state_dict: Any = None) -> None:
+        save_learned(self.model, Path(str(output_dir)) / LEARNED)
 
-class Schedule(TrainerCallback):
-    """Says when to log, validate and save: logs and validations at even intervals of steps, saves also by the clock.
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        load_learned(self.model, Path(resume_from_checkpoint) / LEARNED)
+        self.losses = read_json(Path(resume_from_checkpoint) / LOSSES)
 
-    The running mean of the training loss starts anew at each log and is no part of a checkpoint; so a checkpoint is
-    only ever written right after a log.
-    """
+    def _validation_losses(self) -> list[float]:
+        return [entry["eval_loss"] for entry in self.state.log_history if "eval_loss" in entry]
 
-    def __init__(self, evaluations: int) -> None:
-        self.evaluations = evaluations
-        self.saved_at = time.monotonic()
-        self.bar: Any = None
+    def _out_of_patience(self) -> bool:
+        losses = self._validation_losses()
+        if self.patience is None or not losses:
+            return False
+        return len(losses) - 1 - losses.index(min(losses)) >= self.patience
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Open the bar where the training stands."""
-        self.bar = progress_bar(of="Training", unit="steps", total=state.max_steps, initial=state.global_step)
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
-        """Set what is to be done after this step."""
-        self.bar.update(1)
-        planned = {math.ceil(state.max_steps * part / self.evaluations) for part in range(1, self.evaluations + 1)}
-        control.should_evaluate = state.global_step in planned
-        control.should_log = control.should_evaluate or state.global_step % args.logging_steps == 0
-        late = time.monotonic() - self.saved_at > SECONDS_BETWEEN_CHECKPOINTS
-        control.should_save = control.should_evaluate or (control.should_log and late)
-        return control
-
-    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Start the clock anew."""
-        self.saved_at = time.monotonic()
-
-    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Close the bar."""
-        self.bar.close()
+    def _report(self, metrics: dict[str, float]) -> None:
+        if processes.is_first():
+            report(
+                f"Step {self.state.global_step} of {self.state.max_steps}: validation loss {metrics['eval_loss']:.4f}, "
+                f"accuracy {metrics['eval_accuracy']:.4f}, rank correlation {metrics['eval_spearman']:.4f}."
+            )

@@ -1,0 +1,71 @@
+"""Triplets with texts as long as those of real papers, and an untrained encoder of MiniLM's size.
+
+The lengths are those of the titles and abstracts of the release hci, counted in WordPiece tokens; the words are drawn.
+"""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from cocite.encoder.folder import assemble, save_encoder
+from cocite.encoder.settings import EncoderSettings
+from cocite.files import write_table
+
+SHARES = (0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1)
+LENGTHS = (37, 109, 129, 155, 178, 194, 212, 232, 254, 279, 314, 348, 555)
+"""Tokens that this share of 3,001 papers of hci has at most."""
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+WORDS = 30_000
+PER_QUERY = 5
+LENGTH = 512
+
+
+def write_encoder(folder: Path, *, layers: int = 6, hidden: int = 384, heads: int = 12) -> None:
+    """Six layers of width 384, with twelve heads, dropout and a vocabulary as MiniLM has them; or other sizes."""
+    import torch
+    from transformers import BertConfig, BertModel, BertTokenizer
+
+    vocabulary = {token: number for number, token in enumerate((*SPECIAL, *map(word, range(WORDS))))}
+    torch.manual_seed(1)
+    sizes = {"hidden_size": hidden, "intermediate_size": 4 * hidden}
+    sizes |= {"num_hidden_layers": layers, "num_attention_heads": heads}
+    with tempfile.TemporaryDirectory() as plain:
+        BertModel(BertConfig(vocab_size=len(vocabulary), **sizes)).save_pretrained(plain)
+        BertTokenizer(vocab=vocabulary, model_max_length=LENGTH).save_pretrained(plain)
+        save_encoder(assemble(Path(plain), EncoderSettings(pooling="mean", max_length=LENGTH)), folder, "")
+
+
+def write_triplets(path: Path, queries: int, seed: int) -> None:
+    """Five triplets of each query, positives and negatives drawn from as many papers as there are triplets."""
+    random = np.random.default_rng(seed)
+    papers = queries * (PER_QUERY + 1)
+    titles, abstracts = zip(*(paper_text(random) for _ in range(papers)), strict=True)
+    query = np.repeat(np.arange(queries), PER_QUERY)
+    roles = {
+        "query": query,
+        "positive": random.integers(queries, papers, len(query)),
+        "negative": random.integers(queries, papers, len(query)),
+    }
+    texts = {
+        f"{role}_{part}": [of[paper] for paper in ids]
+        for role, ids in roles.items()
+        for part, of in (("title", titles), ("abstract", abstracts))
+    }
+    write_table(path, "training_texts", pa.table({**roles, **texts}))
+
+
+def word(number: int) -> str:
+    """A word of letters for each number."""
+    letters = ""
+    while number or not letters:
+        number, letter = divmod(number, 26)
+        letters += chr(ord("a") + letter)
+    return f"w{letters}"
+
+
+def paper_text(random: np.random.Generator) -> tuple[str, str]:
+    """Title and abstract of a paper."""
+    words = [word(number) for number in random.integers(0, WORDS, int(np.interp(random.random(), SHARES, LENGTHS)))]
+    return " ".join(words[:12]), " ".join(words[12:])

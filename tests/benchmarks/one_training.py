@@ -1,0 +1,92 @@
+"""One training, ours or sentence-transformers' own, as a process of its own: its seconds and its peak memory.
+
+    python -m tests.benchmarks.one_training ours|rival FOLDER SECONDS
+
+Both train the same encoder on the same triplets, with the same batches, learning rate, precision and validation at the
+end. SECONDS is a file that the seconds are written to, without the imports, but with opening the encoder, tokenising,
+validating and saving.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+BATCH, LR = 16, 2e-5
+THREADS = 2
+
+
+def train_ours(folder: Path, output: Path) -> float:
+    """Seconds of a training with the stage encoder."""
+    from cocite.encoder.folder import work_offline
+
+    work_offline(THREADS)
+    from cocite.encoder.results import Outputs
+    from cocite.encoder.settings import TrainingSettings
+    from cocite.encoder.training import Inputs, train_encoder
+
+    outputs = Outputs(
+        model=output / "model",
+        curves=output / "curves.parquet",
+        settings=output / "settings.json",
+        events=output / "tensorboard",
+    )
+    inputs = Inputs(
+        encoder=folder / "encoder", training=folder / "training.parquet", validation=folder / "validation.parquet"
+    )
+    settings = TrainingSettings(batch_size=BATCH, lr=LR, warmup=0.0, evaluations=1)
+    start = time.perf_counter()
+    train_encoder(inputs, outputs, settings, seed=1, training_seed=1, threads=THREADS, state=output / "state")
+    return time.perf_counter() - start
+
+
+def train_rival(folder: Path, output: Path) -> float:
+    """Seconds of a training with sentence-transformers' trainer and its triplet loss, as its manual has it."""
+    from cocite.encoder.folder import work_offline
+
+    work_offline(THREADS)
+    import pyarrow.parquet as pq
+    import torch
+    from datasets import Dataset
+    from sentence_transformers import (
+        SentenceTransformer,
+        SentenceTransformerTrainer,
+        SentenceTransformerTrainingArguments,
+        losses,
+    )
+
+    torch.set_num_threads(THREADS)
+    start = time.perf_counter()
+    model = SentenceTransformer(str(folder / "encoder"))
+    sets = []
+    for name in ("training", "validation"):
+        table = pq.read_table(folder / f"{name}.parquet").to_pydict()
+        joined = {
+            role: [f"{a}[SEP]{b}" for a, b in zip(table[f"{role}_title"], table[f"{role}_abstract"], strict=True)]
+            for role in ("query", "positive", "negative")
+        }
+        sets.append(Dataset.from_dict(joined))
+    arguments = SentenceTransformerTrainingArguments(
+        output_dir=str(output / "checkpoints"),
+        num_train_epochs=1,
+        per_device_train_batch_size=BATCH,
+        per_device_eval_batch_size=BATCH,
+        learning_rate=LR,
+        eval_strategy="epoch",
+        save_strategy="epoch",
+        report_to="none",
+        use_cpu=True,
+    )
+    loss = losses.TripletLoss(model, distance_metric=losses.TripletDistanceMetric.EUCLIDEAN, triplet_margin=1.0)
+    trainer = SentenceTransformerTrainer(
+        model=model, args=arguments, train_dataset=sets[0], eval_dataset=sets[1], loss=loss
+    )
+    trainer.train()
+    model.save_pretrained(str(output / "model"), create_model_card=False)
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    way, folder, seconds = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    taken = {"ours": train_ours, "rival": train_rival}[way](folder, seconds.parent / way)
+    seconds.write_text(json.dumps(taken))

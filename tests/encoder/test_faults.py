@@ -1,0 +1,72 @@
+"""What ends a training early is told with its cause."""
+
+import numpy as np
+import pytest
+import torch
+
+from cocite.encoder import trainer
+from cocite.encoder.faults import check_loss, told_of_memory
+from cocite.encoder.settings import TrainingSettings
+from cocite.encoder.stopping import Stopping
+from cocite.encoder.texts import Documents
+from cocite.encoder.training import Inputs, train_encoder
+from cocite.encoder.triplets import Triplets
+from cocite.errors import InputError
+
+
+@pytest.fixture
+def batch():
+    """Two triplets of the queries 100 and 101, over four documents."""
+    documents = Documents(tokens=np.zeros(4, np.int32), starts=np.arange(5))
+    triplets = Triplets(rows=np.array([[0, 2, 3], [1, 2, 3]]), documents=documents, ids=np.arange(100, 104))
+    groups = [{"input_ids": torch.zeros(3, 9)}, {"input_ids": torch.zeros(1, 5)}]
+    return {
+        "documents": torch.tensor([3, 2, 1, 0]),
+        "rows": torch.tensor([[3, 1, 0], [2, 1, 0]]),
+        "groups": groups,
+    }, triplets
+
+
+def test_the_documents_without_finite_vectors_are_named(batch):
+    vectors = torch.tensor([[0.0, 1.0], [float("nan"), 0.0], [1.0, 1.0], [0.0, float("inf")]])
+    with pytest.raises(InputError, match=r"nan at step 7 \(2 of the 4 documents .* not finite: 102, 100\)"):
+        check_loss(float("nan"), batch[0], vectors, batch[1], 7)
+
+
+def test_the_queries_are_named_where_the_loss_itself_overflows(batch):
+    with pytest.raises(InputError, match=r"inf at step 2 \(all vectors are finite; the queries .* are 101, 100\)"):
+        check_loss(float("inf"), batch[0], torch.ones(4, 2), batch[1], 2)
+
+
+def test_a_loss_that_is_a_number_passes(batch):
+    check_loss(0.5, batch[0], torch.full((4, 2), float("nan")), batch[1], 1)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB"),
+        RuntimeError("[enforce fail at alloc_cpu.cpp:124] DefaultCPUAllocator: can't allocate memory"),
+    ],
+)
+def test_a_lack_of_memory_names_the_settings_to_lower(batch, error):
+    told = r"4 documents of up to 9 tokens, 3 of them at once.*at_once.*batch_size"
+    with pytest.raises(InputError, match=told), told_of_memory(batch[0]):
+        raise error
+
+
+def test_other_errors_are_left_as_they_are(batch):
+    with pytest.raises(RuntimeError, match="shapes"), told_of_memory(batch[0]):
+        raise RuntimeError("shapes do not match")
+
+
+def test_a_training_that_runs_out_of_memory_says_so(encoder, triplets, outputs_in, tmp_path, monkeypatch):
+    def fail(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(trainer.TripletObjective, "_embed", staticmethod(fail))
+    inputs = Inputs(encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet")
+    where = {"threads": 1, "state": tmp_path / "state", "stopping": Stopping()}
+    with pytest.raises(InputError, match="Memory ran out over a batch of"):
+        train_encoder(inputs, outputs_in(tmp_path), TrainingSettings(), seed=1, training_seed=1, **where)

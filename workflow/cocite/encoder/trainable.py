@@ -1,0 +1,71 @@
+"""Which weights of an encoder learn: all, its bias terms (BitFit), or low-rank additions to its linear layers (LoRA).
+
+Sources: BitFit, Ben Zaken et al. (2022); LoRA, Hu et al. (2022). Only what learns is saved while a training runs; the
+rest is in the encoder that it starts from. In the end the additions are summed into the weights, so that the folder
+of an encoder is the same whichever way it was trained.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from cocite.encoder.settings import TrainingSettings
+from cocite.errors import InputError
+from cocite.files import atomic_path
+from cocite.randomness import derive_seed
+
+
+def choose_weights(encoder: Any, settings: TrainingSettings, seed: int) -> None:
+    """Let the weights learn that the settings name, and no others; low-rank additions are drawn from the seed.
+
+    A pooler lies behind the token vectors that are pooled here, and never learns. Raises `InputError` where the encoder
+    has none of the weights.
+    """
+    if settings.trainable == "bias":
+        for name, weight in encoder.named_parameters():
+            weight.requires_grad_(name.endswith("bias"))
+    elif settings.trainable == "lora":
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(derive_seed(seed, "lora"))
+            _add_low_rank(encoder, settings)
+    for name, weight in encoder.named_parameters():
+        if "pooler." in name:
+            weight.requires_grad_(False)
+    if not learned_weights(encoder):
+        raise InputError(f"Setting trainable is {settings.trainable}, but the encoder has no such weights.")
+
+
+def learned_weights(encoder: Any) -> dict[str, Any]:
+    """The weights that learn, by name."""
+    return {name: weight.detach() for name, weight in encoder.named_parameters() if weight.requires_grad}
+
+
+def save_learned(encoder: Any, file: Path) -> None:
+    """Write the weights that learn."""
+    from safetensors.torch import save_file
+
+    with atomic_path(file) as temporary:
+        save_file({name: weight.contiguous() for name, weight in learned_weights(encoder).items()}, temporary)
+
+
+def load_learned(encoder: Any, file: Path) -> None:
+    """Put the weights back that `save_learned` wrote."""
+    from safetensors.torch import load_file
+
+    saved = load_file(file)
+    for name, weight in learned_weights(encoder).items():
+        weight.copy_(saved[name])
+
+
+def sum_up(encoder: Any, settings: TrainingSettings) -> None:
+    """Sum low-rank additions into the weights they are added to; leave encoders without them as they are."""
+    if settings.trainable == "lora":
+        encoder[0].model = encoder[0].model.merge_and_unload()
+
+
+def _add_low_rank(encoder: Any, settings: TrainingSettings) -> None:
+    from peft import LoraConfig, get_peft_model
+
+    low_rank = LoraConfig(r=settings.lora_rank, lora_alpha=settings.lora_alpha, target_modules="all-linear")
+    encoder[0].model = get_peft_model(encoder[0].model, low_rank)
