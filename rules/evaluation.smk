@@ -25,7 +25,7 @@ rule prepare_holdout:
         version=2,
         papers=folder_of("papers"),
         citations=folder_of("citations"),
-        settings=settings("benchmarks", "benchmark", "kind", "seeds"),
+        settings=settings("benchmarks", "benchmark", only=["positives", "negatives", "min_cocitations"]),
         seed=config["seed"],
     shell:
         """
@@ -88,7 +88,8 @@ rule score_model:
         reviewers="<results>/evaluation/{benchmark}/reviewers.parquet",
         embeddings="<results>/encoder/{model}/seed-{seed}/embeddings/{benchmark}.parquet",
     output:
-        "<results>/evaluation/{benchmark}/scores/{model}-{seed}.parquet",
+        scores="<results>/evaluation/{benchmark}/scores/{model}-{seed}.parquet",
+        outcomes="<results>/evaluation/{benchmark}/outcomes/{model}-{seed}.parquet",
     log:
         "<logs>/evaluation/{benchmark}/score-{model}-{seed}.log",
     benchmark:
@@ -100,8 +101,9 @@ rule score_model:
         mem_mb=megabytes(1000, embeddings=5),
         runtime=lambda wildcards, attempt: 1440 * attempt,
     params:
-        version=1,
+        version=2,
         mode=lambda wildcards: config["benchmarks"][wildcards.benchmark].get("mode", "correct"),
+        largest_missing=lookup(within=config, dpath="benchmarks/{benchmark}/largest_missing"),
         seeds=lookup(within=config, dpath="benchmarks/{benchmark}/seeds"),
     shell:
         """
@@ -110,11 +112,14 @@ rule score_model:
             --model {wildcards.model} \
             --training-seed {wildcards.seed} \
             --mode {params.mode} \
+            --largest-missing {params.largest_missing} \
+            --threads {threads} \
             --judgements {input.judgements:q} \
             --labels {input.labels:q} \
             --reviewers {input.reviewers:q} \
             --embeddings {input.embeddings:q} \
-            --output {output:q} \
+            --scores {output.scores:q} \
+            --outcomes {output.outcomes:q} \
             >> {log:q} 2>&1
         """
 
@@ -126,7 +131,8 @@ rule score_random:
         labels="<results>/evaluation/{benchmark}/labels.parquet",
         reviewers="<results>/evaluation/{benchmark}/reviewers.parquet",
     output:
-        "<results>/evaluation/{benchmark}/scores/random-0.parquet",
+        scores="<results>/evaluation/{benchmark}/scores/random-0.parquet",
+        outcomes="<results>/evaluation/{benchmark}/outcomes/random-0.parquet",
     log:
         "<logs>/evaluation/{benchmark}/score-random.log",
     benchmark:
@@ -138,7 +144,7 @@ rule score_random:
         mem_mb=megabytes(1000, documents=4),
         runtime=lambda wildcards, attempt: 1440 * attempt,
     params:
-        version=1,
+        version=2,
         mode=lambda wildcards: config["benchmarks"][wildcards.benchmark].get("mode", "correct"),
         seeds=lookup(within=config, dpath="benchmarks/{benchmark}/seeds"),
         seed=config["seed"],
@@ -148,11 +154,13 @@ rule score_random:
             --benchmark {wildcards.benchmark} \
             --mode {params.mode} \
             --seed {params.seed} \
+            --threads {threads} \
             --documents {input.documents:q} \
             --judgements {input.judgements:q} \
             --labels {input.labels:q} \
             --reviewers {input.reviewers:q} \
-            --output {output:q} \
+            --scores {output.scores:q} \
+            --outcomes {output.outcomes:q} \
             >> {log:q} 2>&1
         """
 
@@ -164,7 +172,8 @@ rule score_bm25:
         labels="<results>/evaluation/{benchmark}/labels.parquet",
         reviewers="<results>/evaluation/{benchmark}/reviewers.parquet",
     output:
-        "<results>/evaluation/{benchmark}/scores/bm25-0.parquet",
+        scores="<results>/evaluation/{benchmark}/scores/bm25-0.parquet",
+        outcomes="<results>/evaluation/{benchmark}/outcomes/bm25-0.parquet",
     log:
         "<logs>/evaluation/{benchmark}/score-bm25.log",
     benchmark:
@@ -176,7 +185,7 @@ rule score_bm25:
         mem_mb=megabytes(1000, documents=4),
         runtime=120,
     params:
-        version=1,
+        version=2,
         seeds=lookup(within=config, dpath="benchmarks/{benchmark}/seeds"),
     shell:
         """
@@ -186,6 +195,61 @@ rule score_bm25:
             --judgements {input.judgements:q} \
             --labels {input.labels:q} \
             --reviewers {input.reviewers:q} \
+            --scores {output.scores:q} \
+            --outcomes {output.outcomes:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule average_scores:
+    input:
+        scored("scores"),
+    output:
+        "<results>/evaluation/{benchmark}/averages.parquet",
+    log:
+        "<logs>/evaluation/{benchmark}/average.log",
+    benchmark:
+        "<benchmarks>/evaluation/{benchmark}/average.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 1
+    resources:
+        mem_mb=500,
+        runtime=5,
+    params:
+        version=1,
+    shell:
+        """
+        cocite evaluation average {input:q} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule compare_models:
+    input:
+        scored("outcomes"),
+    output:
+        "<results>/evaluation/{benchmark}/comparisons.parquet",
+    log:
+        "<logs>/evaluation/{benchmark}/compare.log",
+    benchmark:
+        "<benchmarks>/evaluation/{benchmark}/compare.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 1
+    resources:
+        mem_mb=2000,
+        runtime=120,
+    params:
+        version=1,
+        resamples=lookup(within=config, dpath="benchmarks/{benchmark}/resamples"),
+        seed=config["seed"],
+    shell:
+        """
+        cocite evaluation compare {input:q} \
+            --resamples {params.resamples} \
+            --seed {params.seed} \
             --output {output:q} \
             >> {log:q} 2>&1
         """

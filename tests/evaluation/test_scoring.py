@@ -1,8 +1,11 @@
 """The table scores: its rows, missing vectors, seeds and modes, and the baselines."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
+from sklearn.metrics import f1_score
 from typer.testing import CliRunner
 
 from cocite.cli import app
@@ -10,11 +13,11 @@ from cocite.errors import InputError
 from cocite.evaluation.benchmark import Benchmark, BenchmarkFiles, write_benchmark, write_documents
 from cocite.evaluation.bm25 import by_words, score_bm25
 from cocite.evaluation.ranking import Vectors
-from cocite.evaluation.scoring import Run, random_vectors, read_vectors, score_vectors
-from cocite.evaluation.tasks import SCIREPEVAL
+from cocite.evaluation.scoring import Run, ScoreFiles, random_vectors, read_vectors, score_vectors
+from cocite.evaluation.tasks import SCIREPEVAL, TASKS, Task
 from cocite.files import read_table, vector_column, write_table
 
-RUN = Run(model="m", training_seed=2, benchmark="b", mode="compat", evaluation_seeds=[5, 6])
+RUN = Run(model="m", training_seed=2, benchmark="b", modes=["compat"], evaluation_seeds=[5, 6])
 
 
 def vectors_for(documents, dimension=8, seed=0):
@@ -29,9 +32,12 @@ def rankings(queries=30, candidates=20, relevant=4):
 
 
 def score(tmp_path, benchmark, vectors, run=RUN):
-    output = tmp_path / "scores.parquet"
-    score_vectors(benchmark, vectors, run, output)
-    return read_table(output, "scores").to_pylist()
+    score_vectors(benchmark, vectors, run, files_in(tmp_path))
+    return read_table(tmp_path / "scores.parquet", "scores").to_pylist()
+
+
+def files_in(folder):
+    return ScoreFiles(scores=folder / "scores.parquet", outcomes=folder / "outcomes.parquet")
 
 
 def test_a_ranking_has_one_row_a_metric_whatever_the_seeds(tmp_path):
@@ -101,7 +107,16 @@ def test_vectors_that_are_not_finite_are_refused(tmp_path):
     vectors = vector_column(np.array([[1.0, 2.0], [np.nan, 0.0]]))
     write_table(path, "document_embeddings", pa.table({"document": ["a", "b"], "vector": vectors}))
     with pytest.raises(InputError, match="1 vectors hold values that are not finite, first that of the document 'b'"):
-        read_vectors(path)
+        read_vectors(path, ["a", "b"])
+
+
+def test_vectors_are_read_for_the_documents_that_are_asked_for(tmp_path):
+    path = tmp_path / "embeddings.parquet"
+    rows = {"document": ["a", "b", "c"], "vector": vector_column(np.array([[1.0], [np.inf], [3.0]]))}
+    write_table(path, "document_embeddings", pa.table(rows))
+    read = read_vectors(path, ["c", "a", "unknown"])
+    assert read.of(["c", "a"]).tolist() == [[3], [1]]
+    assert "unknown" not in read.rows
 
 
 def test_random_vectors_depend_on_the_seed_alone(tmp_path):
@@ -137,7 +152,7 @@ def test_bm25_scores_rankings_and_reviewers_but_no_labels(tmp_path):
         reviewers={"r": {"a"}, "s": {"a", "b"}},
     )
     texts = {"q": "rare birds", "a": "common fish", "b": "birds which are rare"}
-    score_bm25(benchmark, texts, RUN, tmp_path / "scores.parquet")
+    score_bm25(benchmark, texts, RUN, files_in(tmp_path))
     rows = {row["metric"]: row["value"] for row in read_table(tmp_path / "scores.parquet", "scores").to_pylist()}
     assert rows == {"ndcg": pytest.approx(100), "P_5": pytest.approx(20), "P_10": pytest.approx(10)}
 
@@ -168,10 +183,109 @@ def test_the_command_scores_what_the_tables_hold(tmp_path):
         "model": "m",
         "training-seed": 1,
         "mode": "correct",
+        "largest-missing": 0.01,
+        "threads": 1,
         "embeddings": embeddings,
-        "output": output,
+        "scores": output,
+        "outcomes": tmp_path / "outcomes.parquet",
     }
     arguments = [str(part) for name, value in (options | files).items() for part in (f"--{name}", value)]
     result = CliRunner().invoke(app, ["evaluation", "score", "1", "2", *arguments], catch_exceptions=False)
     assert result.exit_code == 0
     assert [row["value"] for row in read_table(output, "scores").to_pylist()] == [100, 100]
+
+
+def two_classes(test=40):
+    sizes = {"train": 40, "test": test}
+    return {("drsm", split): {f"{split}{n}": [str(n % 2)] for n in range(sizes[split])} for split in sizes}
+
+
+def documents_of(labels):
+    return {document for of_split in labels.values() for document in of_split}
+
+
+def outcomes_in(folder):
+    return read_table(folder / "outcomes.parquet", "outcomes").to_pylist()
+
+
+def test_both_modes_are_scored_in_one_run_and_say_which_they_are(tmp_path):
+    labels = two_classes()
+    benchmark = Benchmark(labels=labels, judgements={"relish": rankings(queries=3)})
+    vectors = vectors_for(benchmark.documents())
+    rows = score(tmp_path, benchmark, vectors, replace(RUN, modes=["compat", "correct"]))
+    assert sorted((row["task"], row["evaluation_seed"], row["mode"]) for row in rows) == [
+        *(("drsm", seed, mode) for seed in (5, 6) for mode in ("compat", "correct")),
+        ("relish", 5, "both"),
+    ]
+
+
+def test_the_mean_outcome_of_the_queries_is_the_score(tmp_path):
+    benchmark = Benchmark(judgements={"cite": rankings()})
+    rows = score(tmp_path, benchmark, vectors_for(benchmark.documents()))
+    for row in rows:
+        values = [found["value"] for found in outcomes_in(tmp_path) if found["metric"] == row["metric"]]
+        assert len(values) == row["scored"] == 30
+        assert row["value"] == pytest.approx(np.mean(values))
+
+
+def test_the_outcomes_of_a_classification_are_its_predictions(tmp_path):
+    labels = two_classes()
+    rows = score(tmp_path, Benchmark(labels=labels), vectors_for(documents_of(labels)))
+    for row in rows:
+        found = [of for of in outcomes_in(tmp_path) if of["evaluation_seed"] == row["evaluation_seed"]]
+        assert {of["item"]: of["expected"] for of in found} == labels["drsm", "test"]
+        pairs = [(of["expected"][0], of["predicted"][0]) for of in found]
+        assert row["value"] == pytest.approx(100 * f1_score(*zip(*pairs, strict=True), average="macro"))
+
+
+def test_queries_and_test_documents_that_are_left_out_are_counted(tmp_path):
+    labels, run = two_classes(test=200), replace(RUN, largest_missing=0.5)
+    benchmark = Benchmark(labels=labels, judgements={"relish": rankings(queries=4, candidates=3, relevant=1)})
+    lost = {"q0", "q1-c0", "q1-c1", "q1-c2", "q2-c0", "test1", "test2", "train3"}
+    rows = score(tmp_path, benchmark, vectors_for(benchmark.documents() - lost), run)
+    counts = {row["task"]: (row["documents"], row["missing"], row["scored"], row["unscored"]) for row in rows}
+    assert counts == {"relish": (16, 5, 2, 2), "drsm": (240, 3, 198, 2)}
+
+
+def test_how_many_may_be_missing_is_for_the_run_to_say(tmp_path):
+    benchmark = Benchmark(judgements={"cite": rankings()})
+    vectors = vectors_for(benchmark.documents() - {"q5-c0"})
+    with pytest.raises(InputError, match="1 of 630 documents have no vector"):
+        score(tmp_path, benchmark, vectors, replace(RUN, largest_missing=0))
+
+
+def test_an_adjusted_metric_weighs_queries_by_their_inverse_propensity(tmp_path, monkeypatch):
+    task = Task(name="recommendation", kind="ranking", group="scidocs", metrics=("P_1", "P_1_adjusted"))
+    monkeypatch.setitem(TASKS, task.name, task)
+    judgements = {"q": {"a": 1, "b": 0}, "r": {"a": 0, "b": 1}}
+    benchmark = Benchmark(judgements={task.name: judgements}, weights={task.name: {"q": 1 / 0.5, "r": 1 / 0.1}})
+    vectors = Vectors({name: row for row, name in enumerate("qrab")}, np.array([[0], [0], [1], [2]], np.float32))
+    rows = score(tmp_path, benchmark, vectors)
+    assert {row["metric"]: row["value"] for row in rows} == {
+        "P_1": pytest.approx(50),
+        "P_1_adjusted": pytest.approx(100 * 2 / (2 + 10)),
+    }
+    assert {of["item"]: of["weight"] for of in outcomes_in(tmp_path) if of["metric"] == "P_1_adjusted"} == {
+        "q": 2,
+        "r": 10,
+    }
+
+
+def test_averages_and_comparisons_are_made_from_what_was_scored(tmp_path):
+    benchmark = Benchmark(judgements={"cite": rankings()})
+    for model in ("one", "two"):
+        (tmp_path / model).mkdir()
+        vectors = vectors_for(benchmark.documents(), seed=len(model) + ord(model[0]))
+        score(tmp_path / model, benchmark, vectors, replace(RUN, model=model))
+    for command, kind in (("average", "scores"), ("compare", "outcomes")):
+        files = [str(tmp_path / model / f"{kind}.parquet") for model in ("one", "two")]
+        more = ["--resamples", "100", "--seed", "1"] if command == "compare" else []
+        output = ["--output", str(tmp_path / f"{command}.parquet")]
+        assert CliRunner().invoke(app, ["evaluation", command, *files, *more, *output]).exit_code == 0
+    means = {
+        (row["model"], row["average"]): row["mean"]
+        for row in read_table(tmp_path / "average.parquet", "averages").to_pylist()
+    }
+    for row in read_table(tmp_path / "compare.parquet", "comparisons").to_pylist():
+        difference = means[row["model"], row["metric"]] - means[row["other"], row["metric"]]
+        assert row["difference"] == pytest.approx(difference)

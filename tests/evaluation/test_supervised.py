@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 from scipy.stats import kendalltau
-from sklearn.metrics import accuracy_score, f1_score, r2_score
+from sklearn.metrics import f1_score, r2_score
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.svm import LinearSVC, LinearSVR
 
 from cocite.errors import InputError
 from cocite.evaluation.few_shot import feasible_stages, few_shot_samples
-from cocite.evaluation.machines import Protocol, classifier, regressor
+from cocite.evaluation.machines import Protocol, fit_regression
 from cocite.evaluation.supervised import Examples, score_supervised
 from cocite.evaluation.tasks import TASKS, FewShot
 
@@ -29,7 +29,24 @@ def points():
 
 
 def score(name, given, mode="compat", seed=SEED):
-    return score_supervised(TASKS[name], given, seed=seed, mode=mode)
+    found = score_supervised(Protocol(task=TASKS[name], seed=seed, mode=mode), given)
+    return found.metric, found.value
+
+
+def best_c(points, classes, grid=(0.01, 0.1, 1, 10, 100), **solver):
+    """The C of the best 3-fold accuracy of scikit-learn's machine."""
+    accuracy = {
+        c: np.mean(
+            [
+                LinearSVC(C=c, fit_intercept=False, random_state=1, **solver)
+                .fit(points[rows], classes[rows])
+                .score(points[held_out], classes[held_out])
+                for rows, held_out in StratifiedKFold(3).split(points, classes)
+            ]
+        )
+        for c in grid
+    }
+    return max(accuracy, key=accuracy.__getitem__)
 
 
 def test_classes_are_learned_with_the_c_that_has_the_best_accuracy(points):
@@ -37,35 +54,20 @@ def test_classes_are_learned_with_the_c_that_has_the_best_accuracy(points):
     classes = (points[:, 0] + draw.normal(size=180) > 0).astype(int) + (points[:, 1] > 0.5)
     ordered = examples(points, [[str(name)] for name in classes]).reordered(SEED, "drsm")
     target = np.array([int(label) for [label] in ordered.train_labels])
-    solver = {
-        "fit_intercept": False,
-        "random_state": Protocol(task=TASKS["drsm"], seed=SEED, mode="compat").random_state,
-    }
-    accuracy = {
-        c: np.mean(
-            [
-                accuracy_score(
-                    target[held_out],
-                    LinearSVC(C=c, **solver).fit(ordered.train[rows], target[rows]).predict(ordered.train[held_out]),
-                )
-                for rows, held_out in StratifiedKFold(3).split(ordered.train, target)
-            ]
-        )
-        for c in (0.01, 0.1, 1, 10, 100)
-    }
-    best = max(accuracy, key=accuracy.__getitem__)
-    predicted = LinearSVC(C=best, **solver).fit(ordered.train, target).predict(ordered.test)
+    best = best_c(ordered.train, target)
+    predicted = LinearSVC(C=best, fit_intercept=False).fit(ordered.train, target).predict(ordered.test)
     expected = 100 * f1_score(classes[120:], predicted, average="macro")
     assert score("drsm", examples(points, [[str(name)] for name in classes])) == ("f1_macro", pytest.approx(expected))
 
 
-def test_regression_is_learned_with_the_c_that_has_the_best_r2(points):
-    target = points[:, 0] + 0.5 * np.random.default_rng(2).normal(size=180)
+def test_regression_is_learned_with_the_c_that_has_the_best_r2():
+    draw = np.random.default_rng(2)
+    points = draw.normal(size=(2120, 12))
+    target = points[:, 0] + 0.5 * draw.normal(size=2120)
     given = examples(points, [[repr(float(value))] for value in target])
     ordered = given.reordered(SEED, "cite_count")
     train = np.array([float(label) for [label] in ordered.train_labels])
-    state = Protocol(task=TASKS["cite_count"], seed=SEED, mode="compat").random_state
-    solver = {"epsilon": 0.0, "fit_intercept": False, "random_state": state}
+    solver = {"epsilon": 0.0, "fit_intercept": False, "random_state": 1}
     r2 = {
         c: np.mean(
             [
@@ -82,7 +84,7 @@ def test_regression_is_learned_with_the_c_that_has_the_best_r2(points):
     predicted = LinearSVR(C=best, **solver).fit(ordered.train, train).predict(ordered.test)
     metric, value = score("cite_count", given)
     assert metric == "kendall_tau"
-    assert value == pytest.approx(100 * kendalltau(target[120:], predicted).statistic)
+    assert value == pytest.approx(100 * kendalltau(target[120:], predicted).statistic, abs=0.2)
 
 
 def test_binary_f1_is_that_of_the_class_1(points):
@@ -90,8 +92,9 @@ def test_binary_f1_is_that_of_the_class_1(points):
     given = examples(points, labels)
     task = TASKS["biomimicry"]
     ordered = given.reordered(SEED, task.name)
-    model = classifier(Protocol(task=task, seed=SEED, mode="compat"))
-    predicted = model.fit(ordered.train, [label for [label] in ordered.train_labels]).predict(given.test)
+    classes = np.array([label for [label] in ordered.train_labels])
+    model = LinearSVC(C=best_c(ordered.train, classes), fit_intercept=False).fit(ordered.train, classes)
+    predicted = model.predict(given.test)
     hits = sum(p == t == "1" for p, [t] in zip(predicted, given.test_labels, strict=True))
     expected = 2 * hits / (sum(predicted == "1") + sum(label == ["1"] for label in given.test_labels))
     assert score(task.name, given) == ("f1", pytest.approx(100 * expected))
@@ -163,8 +166,8 @@ def test_documents_that_all_have_different_labels_can_be_learned(points):
 
 def test_regression_ignores_the_units_of_the_target_in_correct_mode(points):
     protocol = Protocol(task=TASKS["cite_count"], seed=1, mode="correct")
-    near = regressor(protocol).fit(points, points[:, 0]).predict(points)
-    far = regressor(protocol).fit(points, 2000 + 100 * points[:, 0]).predict(points)
+    near = fit_regression(protocol, points, points[:, 0]).outputs(points)
+    far = fit_regression(protocol, points, 2000 + 100 * points[:, 0]).outputs(points)
     assert far == pytest.approx(2000 + 100 * near, abs=1e-4)
 
 
@@ -201,16 +204,15 @@ def test_the_full_task_counts_as_much_as_all_few_shot_stages_together():
     ordered = given.reordered(SEED, "biomimicry")
     classes = np.array([label for [label] in ordered.train_labels])
     truth = [label for [label] in given.test_labels]
-    state = Protocol(task=TASKS["biomimicry"], seed=SEED, mode="compat").random_state
     stages = []
     for size, runs in ((64, 50), (16, 100)):
         folds = [fold for _, fold in StratifiedKFold(-(-3200 // size)).split(points[:3200], classes)][:runs]
         machines = [
-            LinearSVC(fit_intercept=False, random_state=state).fit(ordered.train[fold], classes[fold]) for fold in folds
+            LinearSVC(fit_intercept=False, random_state=1).fit(ordered.train[fold], classes[fold]) for fold in folds
         ]
         stages.append(np.mean([f1_score(truth, model.predict(given.test), pos_label="1") for model in machines]))
-    whole = classifier(Protocol(task=TASKS["biomimicry"], seed=SEED, mode="compat")).fit(ordered.train, classes)
+    whole = LinearSVC(C=best_c(ordered.train, classes), fit_intercept=False).fit(ordered.train, classes)
     full = f1_score(truth, whole.predict(given.test), pos_label="1")
     metric, value = score("biomimicry", given)
     assert metric == "f1_with_few_shot"
-    assert value == pytest.approx(100 * (full / 2 + stages[0] / 4 + stages[1] / 4))
+    assert value == pytest.approx(100 * (full / 2 + stages[0] / 4 + stages[1] / 4), abs=0.02)

@@ -33,6 +33,8 @@ class Benchmark:
     """Labels by task and split."""
     reviewers: dict[str, set[str]] = field(default_factory=dict)
     """The papers of each reviewer, who stands as a candidate in the judgements."""
+    weights: dict[str, dict[str, float]] = field(default_factory=dict)
+    """The inverse propensity of each query's click, by task, where a task has metrics that are adjusted for it."""
 
     def tasks(self) -> list[Task]:
         """The tasks that there are judgements or labels of, by name. Raises `InputError` for one not declared."""
@@ -41,6 +43,10 @@ class Benchmark:
         if unknown:
             raise InputError(f"The task {unknown[0]!r} is not declared; declared are {', '.join(TASKS)}.")
         return [TASKS[name] for name in sorted(names)]
+
+    def documents(self) -> set[str]:
+        """The distinct documents that any task needs vectors of."""
+        return {document for task in self.tasks() for document in self.documents_of(task)}
 
     def documents_of(self, task: Task) -> set[str]:
         """The distinct documents that a task needs vectors of; instead of reviewers, their papers."""

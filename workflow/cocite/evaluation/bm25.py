@@ -12,9 +12,10 @@ import bm25s
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.evaluation.benchmark import Benchmark, write_rows
+from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.ranking import Similarity
-from cocite.evaluation.scoring import Counts, Row, Run, score_ranking
+from cocite.evaluation.scoring import Counts, Run, Scored, ScoreFiles, score_ranking, write_scores
+from cocite.evaluation.tasks import Task
 from cocite.files import read_table
 from cocite.progress import progress
 
@@ -25,15 +26,17 @@ def read_document_texts(path: Path) -> dict[str, str]:
     return {row["document"]: " ".join(filter(None, (row["title"], row["abstract"], *row["more"]))) for row in rows}
 
 
-def score_bm25(benchmark: Benchmark, texts: dict[str, str], run: Run, output: Path) -> None:
-    """Score BM25 on every ranking task and write the table scores; supervised tasks have no words to match."""
-    rows: list[Row] = []
-    for task in progress([task for task in benchmark.tasks() if not task.is_supervised], of="Tasks", unit="task"):
-        documents = sorted(benchmark.documents_of(task))
-        counts = Counts(documents=len(documents), missing=0)
-        similarity = by_words({document: texts[document] for document in documents})
-        rows += score_ranking(benchmark, task, similarity, documents, run, counts)
-    write_rows(output, "scores", rows)
+def score_bm25(benchmark: Benchmark, texts: dict[str, str], run: Run, files: ScoreFiles) -> None:
+    """Score BM25 on every ranking task and write scores and outcomes; supervised tasks have no words to match."""
+    tasks = progress([task for task in benchmark.tasks() if not task.is_supervised], of="Tasks", unit="task")
+    write_scores((score_words(task, benchmark, texts, run) for task in tasks), files)
+
+
+def score_words(task: Task, benchmark: Benchmark, texts: dict[str, str], run: Run) -> Scored:
+    """Score BM25 on one ranking task of a benchmark, which need not hold any other."""
+    documents = sorted(benchmark.documents_of(task))
+    similarity = by_words({document: texts[document] for document in documents})
+    return score_ranking(benchmark, task, similarity, documents, run, Counts(documents=len(documents), missing=0))
 
 
 def by_words(texts: dict[str, str]) -> Similarity:

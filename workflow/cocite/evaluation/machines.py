@@ -2,32 +2,52 @@
 
 `compat` is the published protocol: no intercept, no scaling. `correct` adds what a linear model on vectors of any
 origin needs: an intercept and standardised inputs, and for regression a standardised target. C is chosen by 3-fold
-cross-validation on the training documents, by accuracy or R².
+cross-validation on the training documents, by accuracy or R², the smallest of equally good ones; folds are not
+shuffled. Inputs are standardised with what a machine is trained on, in each fold anew.
 
-Published were lightning's solvers, which no longer install; scikit-learn's minimise the same objectives.
+Published were lightning's solvers, which no longer install. The machines here are scikit-learn's LinearSVC and
+LinearSVR, found by solvers that take all classes together (`newton.py`) or dense rows (`descent.py`).
 """
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.model_selection import GridSearchCV
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.metrics import r2_score
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC, LinearSVR
 
+from cocite.evaluation.descent import absolute_path, hinge_path
+from cocite.evaluation.newton import squared_hinge_path
 from cocite.evaluation.tasks import Task
-from cocite.randomness import derive_seed
+from cocite.randomness import generator
 
-CLASSIFICATION_GRID = np.logspace(-2, 2, 5)
-REGRESSION_GRID = np.logspace(-4, 2, 7)
+CLASSIFICATION_GRID = (0.01, 0.1, 1.0, 10.0, 100.0)
+REGRESSION_GRID = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0)
 FOLDS = 3
-ITERATIONS = 1_000
-MULTILABEL_ITERATIONS = 10_000
-"""Largest numbers of iterations of the solver, as published."""
+SWEEPS = 1_000
+MULTILABEL_SWEEPS = 10_000
+"""Largest numbers of sweeps of coordinate descent, as published."""
+LARGEST_VISITS = 10_000_000
+"""Largest number of documents that the sweeps for a label visit: where there are more than a thousand, they end sooner
+than published, and C is too large for them to converge either way."""
+
+Points = NDArray[np.floating]
+Weights = NDArray[np.float64]
+Outputs = NDArray[np.float64]
+Rows = NDArray[np.int64]
+Fold = tuple[Rows, Rows]
+"""Documents to train on, and the others."""
+Path = Callable[[Weights, Weights, Sequence[float]], Iterator[Weights]]
+"""From inputs, targets and a rising grid of C to the weights, dimension × outputs, of each."""
+Score = Callable[[Outputs, Rows], float]
+"""How good outputs for some documents are."""
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,64 +56,153 @@ class Protocol:
 
     task: Task
     seed: int
-    """Evaluation seed; it reaches the coordinate descent of the solver."""
+    """Evaluation seed."""
     mode: str
     """compat or correct."""
+    threads: int = 1
+    """Threads that fits may use; no result depends on them."""
 
     @property
-    def intercept(self) -> bool:
+    def is_correct(self) -> bool:
         """Whether there is an intercept, and inputs are standardised."""
         return self.mode == "correct"
 
-    @property
-    def random_state(self) -> int:
-        """Seed of the solver, in the 32 bits that it takes."""
-        return derive_seed(self.seed, "solver", self.task.name) % 2**32
+    def order(self) -> Generator:
+        """What draws the order of the documents in each sweep of a solver; every fit draws alike."""
+        return generator(self.seed, "sweeps", self.task.name)
 
 
-def classifier(protocol: Protocol) -> Any:
-    """The machine that a classification task is trained with on all its documents: C by cross-validation.
+@dataclass(frozen=True)
+class Inputs:
+    """How documents become inputs: as they are, or standardised like some of them, with a one for the intercept."""
 
-    Squared hinge loss; in multi-label tasks one machine with hinge loss for each label, each with a C of its own.
+    scaler: StandardScaler | None
+
+    @classmethod
+    def like(cls, protocol: Protocol, points: Points) -> "Inputs":
+        """Inputs that are scaled, in the mode correct, by the mean and deviation of these documents."""
+        return cls(StandardScaler().fit(points.astype(np.float64)) if protocol.is_correct else None)
+
+    def of(self, points: Points) -> NDArray[np.float64]:
+        """The inputs of some documents."""
+        wide = points.astype(np.float64)
+        if self.scaler is None:
+            return wide
+        return np.hstack([self.scaler.transform(wide), np.ones((len(wide), 1))])
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A fitted machine: weights, dimension × outputs, on inputs of a kind, and what is added to every output."""
+
+    inputs: Inputs
+    weights: Weights
+    constant: float | NDArray[np.float64] = 0.0
+
+    def outputs(self, points: Points) -> Outputs:
+        """The machine's value for each document, documents × outputs."""
+        values: Outputs = self.inputs.of(points) @ self.weights + self.constant
+        return values
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search for C: a way to fit a machine for each C of a rising grid."""
+
+    protocol: Protocol
+    path: Path
+    grid: Sequence[float]
+
+    def narrowed(self, points: Points, targets: Weights, folds: Iterable[Fold], score: Score) -> "Search":
+        """The same up to the C of the best mean score over the folds, the first of equally good ones."""
+
+        def scores(fold: Fold) -> list[float]:
+            rows, held_out = fold
+            inputs = Inputs.like(self.protocol, points[rows])
+            unseen = inputs.of(points[held_out])
+            found = self.path(inputs.of(points[rows]), targets[rows], self.grid)
+            return [float(score(unseen @ weights, held_out)) for weights in found]
+
+        best = np.mean(_in_threads(self.protocol.threads, scores, folds), axis=0).argmax()
+        return replace(self, grid=self.grid[: best + 1])
+
+    def fit(self, points: Points, targets: Weights) -> Machine:
+        """The machine of the largest C, trained on all of these documents."""
+        inputs = Inputs.like(self.protocol, points)
+        *_, weights = self.path(inputs.of(points), targets, self.grid)
+        return Machine(inputs, weights)
+
+
+def fit_classes(protocol: Protocol, points: Points, classes: NDArray[Any], *, c: float | None = None) -> Machine:
+    """One output for each of the sorted classes, or for the second of two; squared hinge loss.
+
+    `c` is used where it is given, and chosen by the accuracy of cross-validation otherwise.
     """
-    if protocol.task.kind == "multilabel":
-        machine = _linear_classifier(protocol, loss="hinge", max_iter=MULTILABEL_ITERATIONS)
-        return OneVsRestClassifier(_with_best_c(protocol, machine, CLASSIFICATION_GRID))
-    return _with_best_c(protocol, _linear_classifier(protocol), CLASSIFICATION_GRID)
+    names, codes = np.unique(classes, return_inverse=True)
+    columns = np.arange(len(names)) if len(names) > 2 else np.array([1])
+    targets = np.where(codes[:, None] == columns, 1.0, -1.0)
+    search = Search(protocol, squared_hinge_path, CLASSIFICATION_GRID if c is None else (c,))
+    if c is None:
+        folds = StratifiedKFold(FOLDS).split(points, codes)
+        search = search.narrowed(points, targets, folds, lambda found, rows: np.mean(classes_of(found) == codes[rows]))
+    return search.fit(points, targets)
 
 
-def few_shot_classifier(protocol: Protocol) -> Any:
-    """The machine that is trained on a small sample: C is 1, or chosen as always in multi-label tasks."""
-    if protocol.task.kind == "multilabel":
-        return classifier(protocol)
-    return _scaled(protocol, _linear_classifier(protocol))
+def classes_of(outputs: Outputs) -> NDArray[np.int64]:
+    """Numbers of the predicted classes, from the outputs of a machine for classes."""
+    return outputs.argmax(axis=1) if outputs.shape[1] > 1 else (outputs[:, 0] > 0).astype(np.int64)
 
 
-def regressor(protocol: Protocol) -> Any:
-    """The machine of a regression task: absolute errors (ε = 0), C by cross-validation."""
-    machine = LinearSVR(
-        epsilon=0.0, fit_intercept=protocol.intercept, random_state=protocol.random_state, max_iter=ITERATIONS
+def fit_labels(protocol: Protocol, points: Points, labels: NDArray[np.int64]) -> Machine:
+    """One output for each label (a column of 0 and 1), positive where it is predicted; each has a C of its own.
+
+    Hinge loss. A label that no document has, or every one, is predicted for none, or for every one.
+    """
+    alone = replace(protocol, threads=1)
+
+    def fit(column: NDArray[np.int64]) -> Weights:
+        if np.ptp(column) == 0:
+            return np.zeros((points.shape[1] + protocol.is_correct, 1))
+        targets = np.where(column > 0, 1.0, -1.0)
+        folds = StratifiedKFold(FOLDS).split(points, column)
+        search = Search(alone, _hinge_path(protocol), CLASSIFICATION_GRID).narrowed(
+            points, targets, folds, lambda found, rows: np.mean((found[:, 0] > 0) == column[rows])
+        )
+        return search.fit(points, targets).weights
+
+    weights = np.hstack(_in_threads(protocol.threads, fit, labels.T))
+    return Machine(
+        Inputs.like(protocol, points), weights, np.where(np.ptp(labels, axis=0) == 0, 2.0 * labels[0] - 1, 0)
     )
-    search = _with_best_c(protocol, machine, REGRESSION_GRID)
-    return TransformedTargetRegressor(search, transformer=StandardScaler()) if protocol.intercept else search
 
 
-def _linear_classifier(protocol: Protocol, loss: str = "squared_hinge", max_iter: int = ITERATIONS) -> LinearSVC:
-    return LinearSVC(
-        C=1.0,
-        loss=loss,
-        dual="auto",
-        fit_intercept=protocol.intercept,
-        random_state=protocol.random_state,
-        max_iter=max_iter,
+def fit_regression(protocol: Protocol, points: Points, targets: NDArray[np.float64]) -> Machine:
+    """The machine of a regression: absolute errors, C by the R² of cross-validation."""
+    shift, spread = (targets.mean(), targets.std() or 1.0) if protocol.is_correct else (0.0, 1.0)
+    scaled = (targets - shift) / spread
+    search = Search(protocol, _absolute_path(protocol), REGRESSION_GRID).narrowed(
+        points, scaled, KFold(FOLDS).split(points), lambda found, rows: r2_score(scaled[rows], found[:, 0])
     )
+    machine = search.fit(points, scaled)
+    return Machine(machine.inputs, spread * machine.weights, shift)
 
 
-def _with_best_c(protocol: Protocol, machine: Any, grid: NDArray[np.float64]) -> GridSearchCV:
-    """The machine refitted with the best C, the smallest of equally good ones; folds are not shuffled."""
-    parameter = f"{type(machine).__name__.lower()}__C" if protocol.intercept else "C"
-    return GridSearchCV(_scaled(protocol, machine), {parameter: grid}, cv=FOLDS)
+def _hinge_path(protocol: Protocol) -> Path:
+    def path(inputs: Weights, targets: Weights, grid: Sequence[float]) -> Iterator[Weights]:
+        sweeps = min(MULTILABEL_SWEEPS, 1 + LARGEST_VISITS // len(inputs))
+        return (weights[:, None] for weights in hinge_path(inputs, targets, grid, protocol.order(), sweeps))
+
+    return path
 
 
-def _scaled(protocol: Protocol, machine: Any) -> Any:
-    return make_pipeline(StandardScaler(), machine) if protocol.intercept else machine
+def _absolute_path(protocol: Protocol) -> Path:
+    def path(inputs: Weights, targets: Weights, grid: Sequence[float]) -> Iterator[Weights]:
+        return (weights[:, None] for weights in absolute_path(inputs, targets, grid, protocol.order(), SWEEPS))
+
+    return path
+
+
+def _in_threads(threads: int, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+    """The results of work that leaves Python's lock, in the order of the items."""
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, items))

@@ -23,6 +23,8 @@ Similarity = Callable[[str, Sequence[str]], NDArray[np.floating]]
 
 Value = TypeVar("Value")
 
+ADJUSTED = "_adjusted"
+"""How the name of a metric ends whose mean over the queries is adjusted for the propensity of their clicks."""
 PAPERS_OF_A_REVIEWER = 3
 """A reviewer's score is the mean over so many of the papers, the nearest ones."""
 
@@ -34,9 +36,13 @@ class Vectors:
     rows: Mapping[str, int]
     matrix: NDArray[np.float32]
 
-    def of(self, documents: Sequence[str]) -> NDArray[np.float64]:
+    def as_stored(self, documents: Sequence[str]) -> NDArray[np.float32]:
         """The vectors of some documents, in their order."""
-        return self.matrix[[self.rows[document] for document in documents]].astype(np.float64)
+        return self.matrix[[self.rows[document] for document in documents]]
+
+    def of(self, documents: Sequence[str]) -> NDArray[np.float64]:
+        """The same in double precision."""
+        return self.as_stored(documents).astype(np.float64)
 
 
 def by_distance(vectors: Vectors) -> Similarity:
@@ -87,17 +93,21 @@ def rank_reviewers(
     return run
 
 
-def measure(judgements: Judgements, run: Mapping[str, Mapping[str, float]], metrics: Sequence[str]) -> dict[str, float]:
-    """The mean of each metric over the ranked queries, × 100; candidates that were left out count as judged.
+def measure(
+    judgements: Judgements, run: Mapping[str, Mapping[str, float]], metrics: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    """Each metric of each ranked query, × 100; candidates that were left out count as judged.
 
     trec_eval keeps scores in single precision, where near ones become ties; it is given their ranks instead.
+    Raises `InputError` where no query was ranked.
     """
     if not run:
         raise InputError("No query of the task has a vector.")
     judged = {query: _anonymous(query, judgements[query]) for query in run}
     ranked = {query: _anonymous(query, _dense_ranks(scores)) for query, scores in run.items()}
-    of_queries = pytrec_eval.RelevanceEvaluator(judged, set(metrics)).evaluate(ranked)
-    return {metric: 100 * float(np.mean([of_queries[query][metric] for query in run])) for metric in metrics}
+    measures = {metric: metric.removesuffix(ADJUSTED) for metric in metrics}
+    of_queries = pytrec_eval.RelevanceEvaluator(judged, set(measures.values())).evaluate(ranked)
+    return {metric: {query: 100 * of_queries[query][name] for query in run} for metric, name in measures.items()}
 
 
 def _dense_ranks(scores: Mapping[str, float]) -> dict[str, float]:

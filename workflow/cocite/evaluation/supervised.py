@@ -5,27 +5,24 @@ an order drawn from the evaluation seed; folds are then cut from that order with
 """
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import f1_score
 from sklearn.preprocessing import MultiLabelBinarizer
+from threadpoolctl import threadpool_limits
 
 from cocite.errors import InputError
 from cocite.evaluation.few_shot import feasible_stages, few_shot_samples
-from cocite.evaluation.machines import FOLDS, Protocol, classifier, few_shot_classifier, regressor
-from cocite.evaluation.tasks import Task
-from cocite.progress import report
+from cocite.evaluation.machines import FOLDS, Protocol, classes_of, fit_classes, fit_labels, fit_regression
+from cocite.evaluation.tasks import POSITIVE, Task
 from cocite.randomness import generator
 
-POSITIVE = "1"
-"""The class of binary tasks whose F1 is measured."""
+FEW_SHOT_C = 1.0
+"""C of the machines that are trained on small samples, in tasks of one label."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,53 +45,95 @@ class Examples:
         )
 
 
-def score_supervised(task: Task, examples: Examples, *, seed: int, mode: str) -> tuple[str, float]:
-    """The task's metric, by name, and its value × 100.
+@dataclass(frozen=True, kw_only=True)
+class SupervisedScore:
+    """A task's metric, by name, its value × 100, and what the training on everything predicts."""
 
-    Where few-shot stages count, the name says so: `f1_with_few_shot` is ½ training on everything + ¼ + ¼. Where the
-    training documents do not suffice for them, the metric is the plain one.
-    """
-    protocol = Protocol(task=task, seed=seed, mode=mode)
-    ordered = examples.reordered(seed, task.name)
-    with _counted_warnings(task):
-        if task.kind == "regression":
-            return task.metrics[0], 100 * _score_regression(protocol, ordered)
-        whole, *stages = _score_classification(protocol, ordered)
-    if not stages:
-        return task.metrics[0], 100 * whole
-    return f"{task.metrics[0]}_with_few_shot", 100 * (whole / 2 + float(np.mean(stages)) / 2)
+    metric: str
+    """Where few-shot stages count, the name says so: `f1_with_few_shot` is ½ training on everything + ¼ + ¼. Where the
+    training documents do not suffice for them, the metric is the plain one."""
+    value: float
+    predicted: list[list[str]]
+    """The labels, or the number as text, of each test document."""
 
 
-def _score_regression(protocol: Protocol, examples: Examples) -> float:
+@dataclass(frozen=True)
+class Classes:
+    """The classes of documents: a number each (single-label), or documents × classes of 0 and 1."""
+
+    names: list[str]
+    train: NDArray[np.int64]
+    test: NDArray[np.int64]
+
+    def named(self, predicted: NDArray[np.int64]) -> list[list[str]]:
+        """The names of the predicted classes of each document."""
+        if predicted.ndim == 1:
+            return [[self.names[number]] for number in predicted]
+        return [[self.names[column] for column in np.flatnonzero(row)] for row in predicted]
+
+
+def score_supervised(protocol: Protocol, examples: Examples) -> SupervisedScore:
+    """Fit the task's machines and score them. Raises `InputError` where there are too few documents or classes."""
+    ordered = examples.reordered(protocol.seed, protocol.task.name)
+    score = _score_regression if protocol.task.kind == "regression" else _score_classification
+    # Products of matrices keep to one thread, since their last bits depend on how many there are; it is folds and
+    # labels that share the threads.
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class")
+        return score(protocol, ordered)
+
+
+def _score_regression(protocol: Protocol, examples: Examples) -> SupervisedScore:
     """Kendall's τ-b; 0 where it is undefined because one side is constant."""
     target = np.array([float(label) for [label] in examples.train_labels])
     truth = np.array([float(label) for [label] in examples.test_labels])
     _check_folds(protocol.task, len(target))
-    predicted = regressor(protocol).fit(examples.train, target).predict(examples.test)
+    predicted = fit_regression(protocol, examples.train, target).outputs(examples.test)[:, 0]
     tau = float(kendalltau(truth, predicted).statistic)
-    return 0.0 if np.isnan(tau) else tau
+    return SupervisedScore(
+        metric=protocol.task.metrics[0],
+        value=0.0 if np.isnan(tau) else 100 * tau,
+        predicted=[[repr(float(value))] for value in predicted],
+    )
 
 
-def _score_classification(protocol: Protocol, examples: Examples) -> list[float]:
-    """F1 of training on everything, then the mean F1 over the runs of each few-shot stage."""
+def _score_classification(protocol: Protocol, examples: Examples) -> SupervisedScore:
+    """F1 of training on everything, or that and the mean F1 over the runs of each few-shot stage."""
     task = protocol.task
-    classes, truth = _class_arrays(task, examples)
-    if len(np.unique(classes, axis=0)) < 2:
+    classes = encode_classes(task, examples)
+    if len(np.unique(classes.train, axis=0)) < 2:
         raise InputError(f"The task {task.name} has only one class among its training documents.")
-    _check_folds(task, _size_of_largest(classes))
-    model = classifier(protocol).fit(examples.train, classes)
-    scores = [_f1(task, truth, model.predict(examples.test))]
-    model = few_shot_classifier(protocol)
-    for stage in feasible_stages(task.few_shot, classes):
-        runs = [
-            _f1(task, truth, model.fit(examples.train[sample], classes[sample]).predict(examples.test))
-            for sample in few_shot_samples(stage, classes, protocol.seed, task.name)
-        ]
-        scores.append(float(np.mean(runs)))
-    return scores
+    _check_folds(task, _size_of_largest(classes.train))
+    everything = np.arange(len(classes.train))
+    predicted = _predict(protocol, examples, classes, everything, c=None)
+    whole = _f1(task, classes, predicted)
+    few = [
+        np.mean(
+            [
+                _f1(task, classes, _predict(protocol, examples, classes, sample, c=FEW_SHOT_C))
+                for sample in few_shot_samples(stage, classes.train, protocol.seed, task.name)
+            ]
+        )
+        for stage in feasible_stages(task.few_shot, classes.train)
+    ]
+    metric = task.metrics[0] + ("_with_few_shot" if few else "")
+    value = whole / 2 + float(np.mean(few)) / 2 if few else whole
+    return SupervisedScore(metric=metric, value=100 * value, predicted=classes.named(predicted))
 
 
-def _size_of_largest(classes: NDArray[Any]) -> int:
+def _predict(
+    protocol: Protocol, examples: Examples, classes: Classes, sample: NDArray[np.int64], *, c: float | None
+) -> NDArray[np.int64]:
+    """The classes of the test documents by machines that are trained on a sample; multi-label ones choose their C."""
+    points, known = examples.train[sample], classes.train[sample]
+    if known.ndim == 1:
+        machine = fit_classes(protocol, points, known, c=c)
+        return np.unique(known)[classes_of(machine.outputs(examples.test))]
+    predicted: NDArray[np.int64] = (fit_labels(protocol, points, known).outputs(examples.test) > 0).astype(np.int64)
+    return predicted
+
+
+def _size_of_largest(classes: NDArray[np.int64]) -> int:
     """Documents of the largest class; of several labels, those at least that either have a label or do not."""
     if classes.ndim == 1:
         return int(np.unique(classes, return_counts=True)[1].max())
@@ -107,28 +146,22 @@ def _check_folds(task: Task, alike: int) -> None:
         raise InputError(f"The task {task.name} has only {alike} training documents (of a class); {FOLDS} are needed.")
 
 
-def _class_arrays(task: Task, examples: Examples) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The classes of training and test documents: one name each, or documents × classes of 0 and 1."""
-    if task.kind != "multilabel":
-        return np.array([label for [label] in examples.train_labels]), np.array(
-            [label for [label] in examples.test_labels]
-        )
-    binarizer = MultiLabelBinarizer().fit([*examples.train_labels, *examples.test_labels])
-    return binarizer.transform(examples.train_labels), binarizer.transform(examples.test_labels)
+def encode_classes(task: Task, examples: Examples) -> Classes:
+    """The classes of a classification task as numbers."""
+    if task.kind == "multilabel":
+        binarizer = MultiLabelBinarizer().fit([*examples.train_labels, *examples.test_labels])
+        train, test = (binarizer.transform(labels) for labels in (examples.train_labels, examples.test_labels))
+        return Classes(list(binarizer.classes_), train, test)
+    train_names, test_names = (
+        [label for [label] in labels] for labels in (examples.train_labels, examples.test_labels)
+    )
+    names, codes = np.unique([*train_names, *test_names], return_inverse=True)
+    return Classes(names.tolist(), codes[: len(train_names)], codes[len(train_names) :])
 
 
-def _f1(task: Task, truth: NDArray[Any], predicted: NDArray[Any]) -> float:
+def _f1(task: Task, classes: Classes, predicted: NDArray[np.int64]) -> float:
     if task.kind == "binary":
-        return float(f1_score(truth, predicted, pos_label=POSITIVE, zero_division=0))
-    return float(f1_score(truth, predicted, average="macro", zero_division=0))
-
-
-@contextmanager
-def _counted_warnings(task: Task) -> Iterator[None]:
-    """Tell in one line how many fits stopped before they converged; drop the warnings about rare classes."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    stopped = sum(issubclass(warning.category, ConvergenceWarning) for warning in caught)
-    if stopped:
-        report(f"Task {task.name}: {stopped} fits reached the largest number of iterations before they converged.")
+        is_positive: Any = [name == POSITIVE for name in classes.names]
+        truth, found = (np.array(is_positive)[codes] for codes in (classes.test, predicted))
+        return float(f1_score(truth, found, zero_division=0))
+    return float(f1_score(classes.test, predicted, average="macro", zero_division=0))

@@ -22,6 +22,9 @@ FORMATS: dict[Kind, str] = {
 }
 """The format, which scores are averaged by, of each kind."""
 
+POSITIVE = "1"
+"""The class of binary tasks whose F1 is measured."""
+
 LARGEST_MISSING_SHARE = 0.01
 """Share of a task's documents that may be without text or vector: they are counted; more of them is an error."""
 

@@ -1,0 +1,83 @@
+"""The averages of the literature: what they are over, and the published ones from their format rows."""
+
+import statistics
+
+import pyarrow as pa
+import pytest
+
+from cocite.evaluation.aggregating import averages, format_weights, write_averages
+from cocite.evaluation.tasks import SCIREPEVAL, TASKS
+from cocite.files import read_table, write_table
+
+
+def row(task, value, metric=None, *, seed=1, evaluation_seed=1, mode=None):
+    declared = TASKS[task]
+    return {
+        **{"model": "m", "benchmark": "b", "task": task, "metric": metric or declared.metrics[0]},
+        **{"seed": seed, "evaluation_seed": evaluation_seed, "format": declared.format, "value": value},
+        "mode": mode or ("compat" if declared.is_supervised else "both"),
+    }
+
+
+def means(scores):
+    return {(mode, average): mean for mode, _, average, mean, *_ in averages(scores)}
+
+
+def whole_benchmark():
+    """A value for each metric of each task, 1, 2, 3, … in the order of their declaration."""
+    names = [(task.name, metric) for task in SCIREPEVAL for metric in task.metrics]
+    return [row(task, float(number), metric) for number, (task, metric) in enumerate(names, start=1)]
+
+
+def test_the_average_is_over_25_values_and_reviewer_matching_is_apart():
+    counted = {(over, average): values for _, over, average, _, _, _, values in averages(whole_benchmark())}
+    assert counted["all", "all"] == 25
+    assert counted["format", "reviewer-matching"] == 4
+    assert [counted["group", group] for group in ("in-train", "out-of-train", "scidocs")] == [7, 8, 10]
+    assert format_weights() == {"classification": 6, "regression": 5, "proximity": 11, "search": 3}
+
+
+def test_the_average_over_all_is_that_of_the_formats_and_that_of_the_groups():
+    found = {average: mean for (_, average), mean in means(whole_benchmark()).items()}
+    by_format = sum(found[name] * weight for name, weight in format_weights().items()) / 25
+    by_group = (7 * found["in-train"] + 8 * found["out-of-train"] + 10 * found["scidocs"]) / 25
+    assert found["all"] == pytest.approx(by_format) == pytest.approx(by_group)
+
+
+def test_reviewer_matching_is_the_mean_of_hard_and_soft_at_5_and_10():
+    hard, soft = "paper_reviewer_matching_hard", "paper_reviewer_matching_soft"
+    scores = [row(hard, 10, "P_5"), row(hard, 20, "P_10"), row(soft, 30, "P_5"), row(soft, 60, "P_10")]
+    assert means(scores) == {("both", "reviewer-matching"): 30}
+
+
+def test_a_ranking_counts_in_every_run_of_its_training_seed():
+    scores = [row("relish", 80.0, seed=1), row("relish", 60.0, seed=2)]
+    fits = {(1, 1): 40.0, (1, 2): 50.0, (2, 1): 10.0, (2, 2): 30.0}
+    scores += [row("drsm", value, seed=seed, evaluation_seed=other) for (seed, other), value in fits.items()]
+    of_runs = [(80 + 40) / 2, (80 + 50) / 2, (60 + 10) / 2, (60 + 30) / 2]
+    [(mean, deviation, runs)] = [
+        (mean, deviation, runs) for _, over, _, mean, deviation, runs, _ in averages(scores) if over == "all"
+    ]
+    assert (mean, runs) == (statistics.fmean(of_runs), 4)
+    assert deviation == pytest.approx(statistics.stdev(of_runs))
+
+
+def test_modes_are_averaged_apart_and_share_the_rankings():
+    scores = [row("drsm", 40.0, mode="compat"), row("drsm", 60.0, mode="correct"), row("relish", 80.0)]
+    found = means(scores)
+    assert (found["compat", "all"], found["correct", "all"]) == (60, 70)
+
+
+def test_the_average_of_one_run_has_no_deviation(tmp_path):
+    scores, output = tmp_path / "scores.parquet", tmp_path / "averages.parquet"
+    counts = dict.fromkeys(("documents", "missing", "scored", "unscored"), 0)
+    write_table(scores, "scores", pa.Table.from_pylist([row("cite", 70.0) | counts]))
+    write_averages([scores], output)
+    rows = read_table(output, "averages").to_pylist()
+    assert {(row["over"], row["average"]) for row in rows} == {
+        ("all", "all"),
+        ("format", "proximity"),
+        ("group", "holdout"),
+        ("metric", "map"),
+    }
+    assert {(row["mean"], row["deviation"], row["runs"], row["values"]) for row in rows} == {(70, None, 1, 1)}

@@ -1,0 +1,140 @@
+"""The paired bootstrap: its statistics against the metrics themselves, and what it finds where the truth is known."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.stats import kendalltau, norm
+from sklearn.metrics import f1_score
+
+from cocite.evaluation.bootstrap import difference, draws, f1_statistic, mean_statistic, tau_statistic
+from cocite.evaluation.comparing import compare_models
+from cocite.files import read_table, write_table
+
+ITEMS = 120
+
+
+def outcomes(model, values, *, task="relish", metric="ndcg", seed=1, evaluation_seed=1, items=None, **columns):
+    rows = [
+        {
+            **{"model": model, "seed": seed, "benchmark": "b", "task": task, "metric": metric},
+            **{"evaluation_seed": evaluation_seed, "mode": "both", "item": item, "value": value, "weight": 1.0},
+            **{name: column[number] for name, column in ({"predicted": [[]] * len(values)} | columns).items()},
+            "expected": columns.get("expected", [[]] * len(values))[number],
+        }
+        for number, (item, value) in enumerate(
+            zip(items or [f"{n:03}" for n in range(len(values))], values, strict=True)
+        )
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def compare(folder, *tables, seed=1):
+    paths = [folder / f"{number}.parquet" for number in range(len(tables))]
+    for path, table in zip(paths, tables, strict=True):
+        write_table(path, "outcomes", table)
+    compare_models(paths, resamples=1000, seed=seed, output=folder / "comparisons.parquet")
+    return read_table(folder / "comparisons.parquet", "comparisons").to_pylist()
+
+
+def resampled(counts, values):
+    """The values as often as they were drawn."""
+    return np.repeat(values, counts.astype(int))
+
+
+@pytest.fixture(scope="module")
+def counts():
+    return np.vstack([np.ones(ITEMS), *draws(ITEMS, 4, 1, "x")])
+
+
+def test_a_draw_counts_as_many_items_as_there_are():
+    blocks = list(draws(ITEMS, 100, 1, "x"))
+    assert sum(map(len, blocks)) == 100
+    assert {row.sum() for block in blocks for row in block} == {ITEMS}
+
+
+def test_f1_on_a_draw_is_that_of_the_drawn_documents(counts):
+    draw = np.random.default_rng(0)
+    truth, found = (draw.choice(["1", "2", "3"], ITEMS) for _ in range(2))
+    lists = [[[str(name)] for name in side] for side in (truth, found)]
+    macro, binary = f1_statistic(*lists)(counts), f1_statistic(*lists, positive="1")(counts)
+    for row, of_macro, of_binary in zip(counts, macro, binary, strict=True):
+        drawn = [resampled(row, side) for side in (truth, found)]
+        assert of_macro == pytest.approx(100 * f1_score(*drawn, average="macro"))
+        assert of_binary == pytest.approx(100 * f1_score(*drawn, average=None, labels=["1"])[0])
+
+
+def test_a_weighted_mean_on_a_draw_is_that_of_the_drawn_queries(counts):
+    values, weights = np.random.default_rng(0).random((2, ITEMS))
+    for row, value in zip(counts, mean_statistic(values, weights)(counts), strict=True):
+        drawn = [resampled(row, side) for side in (values, weights)]
+        assert value == pytest.approx(np.average(drawn[0], weights=drawn[1]))
+
+
+def test_tau_is_exact_on_all_documents_and_near_on_a_draw(counts):
+    truth = np.random.default_rng(0).integers(0, 40, ITEMS).astype(float)
+    found = truth + np.random.default_rng(1).normal(scale=15, size=ITEMS).round()
+    values = tau_statistic(truth, found)(counts)
+    assert values[0] == pytest.approx(100 * kendalltau(truth, found).statistic)
+    for row, value in zip(counts[1:], values[1:], strict=True):
+        drawn = 100 * kendalltau(resampled(row, truth), resampled(row, found)).statistic
+        assert value == pytest.approx(drawn, abs=3)
+
+
+def test_tau_of_a_constant_is_zero(counts):
+    assert tau_statistic(np.ones(ITEMS), np.arange(ITEMS))(counts).tolist() == [0] * len(counts)
+
+
+def test_the_interval_and_the_p_value_are_those_of_the_normal_distribution():
+    values = np.random.default_rng(0).normal(loc=0.15, size=400)
+    statistic = mean_statistic(values, np.ones(400))
+    drawn = np.concatenate([statistic(counts) for counts in draws(400, 20_000, 1, "x")])
+    found = difference(values.mean(), drawn)
+    error = values.std() / np.sqrt(400)
+    assert [found.low, found.high] == pytest.approx(
+        [values.mean() - 1.96 * error, values.mean() + 1.96 * error], abs=0.005
+    )
+    assert found.p_value == pytest.approx(2 * norm.sf(values.mean() / error), rel=0.3)
+
+
+def test_a_model_that_is_better_on_most_queries_differs_significantly(tmp_path):
+    values = np.random.default_rng(0).random(ITEMS) * 100
+    better = outcomes("better", values + np.random.default_rng(1).normal(3, 5, ITEMS))
+    [row] = compare(tmp_path, better, outcomes("plain", values))
+    assert (row["model"], row["other"], row["items"]) == ("better", "plain", ITEMS)
+    assert row["low"] < row["difference"] < row["high"]
+    assert row["difference"] == pytest.approx(3, abs=1.5)
+    assert row["p_value"] < 0.01
+
+
+def test_models_that_do_alike_do_not_differ(tmp_path):
+    values = np.random.default_rng(0).random(ITEMS) * 100
+    [row] = compare(tmp_path, outcomes("a", values), outcomes("b", values))
+    assert (row["difference"], row["low"], row["high"], row["p_value"]) == (0, 0, 0, 1)
+
+
+def test_only_queries_of_all_models_count(tmp_path):
+    first = outcomes("a", [10.0, 20.0, 90.0], items=["x", "y", "z"])
+    [row] = compare(tmp_path, first, outcomes("b", [10.0, 30.0], items=["x", "y"]))
+    assert (row["items"], row["difference"]) == (2, pytest.approx(15 - 20))
+
+
+def test_a_model_counts_as_the_mean_of_its_seeds(tmp_path):
+    runs = pa.concat_tables([outcomes("a", [10.0, 30.0], seed=1), outcomes("a", [30.0, 50.0], seed=2)])
+    [row] = compare(tmp_path, runs, outcomes("b", [20.0, 30.0]))
+    assert row["difference"] == pytest.approx((20 + 40) / 2 - 25)
+
+
+def test_predictions_are_compared_by_the_metric_of_their_task(tmp_path):
+    expected = [["1"], ["1"], ["0"], ["0"]]
+    told = {"task": "biomimicry", "metric": "f1", "expected": expected}
+    right = outcomes("right", [None] * 4, predicted=expected, **told)
+    half = outcomes("half", [None] * 4, predicted=[["1"], ["0"], ["0"], ["0"]], **told)
+    [row] = compare(tmp_path, right, half)
+    assert row["difference"] == pytest.approx(100 * (2 / 3 - 1))
+
+
+def test_the_draws_depend_on_the_seed_alone(tmp_path):
+    values = np.random.default_rng(0).random((2, ITEMS))
+    tables = [outcomes(name, row) for name, row in zip("ab", values, strict=True)]
+    assert compare(tmp_path, *tables) == compare(tmp_path, *tables[::-1])
+    assert compare(tmp_path, *tables) != compare(tmp_path, *tables, seed=2)
