@@ -55,13 +55,16 @@ rule biggraph:
 
 rule neighbours:
     input:
-        expand("<results>/neighbours/{embedding}/neighbours.parquet", embedding=config["embeddings"]),
+        [neighbours_of(embedding) for embedding in config["embeddings"]],
+        measured_searches(),
 
 
 rule triplets:
     input:
-        expand("<results>/triplets/{triplets}/training_texts.parquet", triplets=config["triplets"]),
-        expand("<results>/triplets/validation_{group}.parquet", group=groups()),
+        expand("<results>/triplets/{triplets}/training_texts", triplets=config["triplets"]),
+        expand("<results>/triplets/validation_{group}", group=groups()),
+        expand("<results>/triplets/{triplets}/checks.parquet", triplets=config["triplets"]),
+        expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=config["embeddings"]),
 
 
 rule encoder:
@@ -72,6 +75,7 @@ rule encoder:
 rule evaluation:
     input:
         all_scores(),
+        summaries(),
 
 
 rule report:

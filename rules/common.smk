@@ -14,9 +14,11 @@ os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.ge
 RESULTS = config.get("pathvars", {}).get("results", "results")
 BUCKETS = range(config["corpus"]["buckets"])
 BASE = config["corpus"].get("base", "")
+SAMPLED = ("embedding", "graph", "of", "path")  # keys of a set of triplets that name what it is sampled from
 PAIRS = {"cocitation": "cocitations", "coupling": "couplings"}
 PAIRS_OF = {name: PAIRS[entry["signal"]] for name, entry in config["graphs"].items() if entry["signal"] in PAIRS}
 HOLDOUTS = [name for name, entry in config["benchmarks"].items() if entry["kind"] == "holdout"]
+APPROXIMATE = [name for name, entry in config["embeddings"].items() if entry["neighbours"]["index"] != "flat"]
 UNTRAINED = [f"untrained_{encoder}" for encoder in config["encoders"]]
 
 
@@ -110,15 +112,25 @@ def trained(path):
     return [file for name, entry in config["models"].items() for file in expand(path, model=name, seed=entry["seeds"])]
 
 
+def scored(table):
+    """The scores, or the outcomes behind them, of every model and baseline on a benchmark."""
+    return [
+        *trained(f"<results>/evaluation/{{{{benchmark}}}}/{table}/{{model}}-{{seed}}.parquet"),
+        *expand(f"<results>/evaluation/{{{{benchmark}}}}/{table}/{{model}}-0.parquet", model=UNTRAINED),
+        f"<results>/evaluation/{{benchmark}}/{table}/bm25-0.parquet",
+        f"<results>/evaluation/{{benchmark}}/{table}/random-0.parquet",
+    ]
+
+
 def all_scores():
     """The scores of every model and baseline on every benchmark."""
-    scored = [
-        *trained("<results>/evaluation/{{benchmark}}/scores/{model}-{seed}.parquet"),
-        *expand("<results>/evaluation/{{benchmark}}/scores/{model}-0.parquet", model=UNTRAINED),
-        "<results>/evaluation/{benchmark}/scores/bm25-0.parquet",
-        "<results>/evaluation/{benchmark}/scores/random-0.parquet",
-    ]
-    return expand(scored, benchmark=config["benchmarks"])
+    return expand(scored("scores"), benchmark=config["benchmarks"])
+
+
+def summaries():
+    """The averages of every benchmark, and the comparisons of all models on it."""
+    path = "<results>/evaluation/{benchmark}/{table}.parquet"
+    return expand(path, benchmark=config["benchmarks"], table=["averages", "comparisons"])
 
 
 def groups():
@@ -132,11 +144,12 @@ def group_of(triplets):
     return [name for name, entry in config["triplets"].items() if entry["group"] == group]
 
 
-def settings(section, wildcard, *without, only=None):
-    """The entry that a wildcard names, as JSON for `--settings`, without the keys that the step does not look at."""
+def settings(section, wildcard, *without, only=None, part=None):
+    """The entry that a wildcard names, or a part of it, as JSON for `--settings`, without what the step ignores."""
 
     def as_json(wildcards):
         entry = config[section][wildcards[wildcard]]
+        entry = entry if part is None else entry[part]
         looked_at = (set(entry) if only is None else set(entry).intersection(only)).difference(without)
         return json.dumps({key: entry[key] for key in looked_at}, sort_keys=True)
 
@@ -156,6 +169,11 @@ def surplus_files():
         **{f"graph/*/{pairs}/*.parquet": BUCKETS for pairs in PAIRS.values()},
         **{f"graph/omissions/*-{table}-*.parquet": BUCKETS for table in ["edges", *PAIRS.values()]},
         "graph/*/edges/*.parquet": BUCKETS,
+        **{
+            f"neighbours/{pattern.format(name)}": range(entry["neighbours"]["shards"])
+            for name, entry in config["embeddings"].items()
+            for pattern in ("{}/neighbours/*.parquet", "omissions/{}_*.parquet")
+        },
         "corpus/omissions/merge-*.parquet": BUCKETS,
         "corpus/omissions/update-*.parquet": BUCKETS,
         **{f"corpus/ingested/{dataset}/*.parquet": BUCKETS if BASE else PARTS[dataset] for dataset in DATASETS},
@@ -164,7 +182,7 @@ def surplus_files():
     }
     for pattern, numbers in numbered.items():
         for file in Path(RESULTS).glob(pattern):
-            number = file.stem.rpartition("-")[2]
+            number = file.stem.replace("_", "-").rpartition("-")[2]
             if number.isdigit() and int(number) not in numbers:
                 yield file
 
@@ -228,6 +246,38 @@ def excluded_papers():
     ]
 
 
+def neighbours_of(embedding):
+    """The neighbours that were found in an embedding: a file for each shard of the queries."""
+    shards = range(config["embeddings"][embedding]["neighbours"]["shards"])
+    return expand("<results>/neighbours/{embedding}/neighbours/{bucket}.parquet", embedding=embedding, bucket=shards)
+
+
+def sampled_sources(wildcards):
+    """What a set of triplets is sampled from: the tables that its entry names, or a file that the user brings."""
+    entry = config["triplets"][wildcards.triplets]
+    sources = []
+    if "embedding" in entry:
+        sources += neighbours_of(entry["embedding"])
+        if entry["easy_negatives"] != "random":
+            sources += expand("<results>/biggraph/{embedding}/graph_embeddings.parquet", embedding=entry["embedding"])
+    if "graph" in entry:
+        table = PAIRS_OF.get(entry["graph"], "edges")
+        sources += buckets("<results>/graph/{graph}/{table}/{bucket}.parquet", graph=entry["graph"], table=table)
+    if "of" in entry:
+        sources += expand("<results>/triplets/{triplets}/triplets.parquet", triplets=entry["of"])
+    if entry["sampler"] == "file":
+        sources += brought_triplets(entry.get("path"))
+    return sources
+
+
+def brought_triplets(path):
+    """The files of triplets that the user brings; without a path, those that are published."""
+    if path is None:
+        published = published_triplets()
+        return published if isinstance(published, list) else [published]
+    return sorted(map(str, Path(path).rglob("*.parquet"))) if Path(path).is_dir() else [path]
+
+
 def tables_of_papers():
     """Every table of papers between the corpus and the encoders: where a paper that is kept out could leak to."""
     return [
@@ -238,10 +288,11 @@ def tables_of_papers():
         ),
         *buckets("<results>/graph/{graph}/edges/{bucket}.parquet", graph=config["graphs"]),
         *expand("<results>/biggraph/{embedding}/graph_embeddings.parquet", embedding=config["embeddings"]),
-        *expand("<results>/neighbours/{embedding}/neighbours.parquet", embedding=config["embeddings"]),
+        *(file for embedding in config["embeddings"] for file in neighbours_of(embedding)),
+        "<results>/triplets/papers_with_text.parquet",
         *expand("<results>/triplets/{triplets}/triplets.parquet", triplets=config["triplets"]),
-        *expand("<results>/triplets/{triplets}/training_texts.parquet", triplets=config["triplets"]),
-        *expand("<results>/triplets/validation_{group}.parquet", group=groups()),
+        *expand("<results>/triplets/{triplets}/training_texts", triplets=config["triplets"]),
+        *expand("<results>/triplets/validation_{group}", group=groups()),
     ]
 
 
@@ -298,15 +349,73 @@ def searched_papers(wildcards):
     return buckets("<results>/corpus/papers/{bucket}.parquet") if among == "texts" else []
 
 
+def index_of(wildcards):
+    """The approximate index that is searched; nothing where the search is exact."""
+    return "<results>/neighbours/{embedding}/index" if wildcards.embedding in APPROXIMATE else []
+
+
+def index_memory(wildcards, input, attempt):
+    """Memory to build an index, MB: the sample of an IVF index in two copies; all vectors and links of an HNSW one."""
+    entry = config["embeddings"][wildcards.embedding]
+    if entry["neighbours"]["index"] == "hnsw":
+        return megabytes(1500, vectors=2)(wildcards, input, attempt)
+    sample = entry["neighbours"]["lists"] * 64 * entry["dimension"] * 4 / 1e6
+    return int((1000 + 3 * sample) * attempt)
+
+
+def search_memory(wildcards, input, threads, attempt):
+    """Memory of a search, MB: the more, the more queries the vectors go past at once; each thread reads blocks of 4,096
+    vectors into three copies. HNSW holds its index besides."""
+    entry = config["embeddings"][wildcards.embedding]
+    blocks = threads * 3 * 4096 * entry["dimension"] * 4 / 1e6
+    held = size_mb(input.index) if entry["neighbours"]["index"] == "hnsw" else 0
+    return int((1000 + blocks + held) * attempt)
+
+
+def measured_searches():
+    """What the approximate searches miss."""
+    return expand("<results>/neighbours/{embedding}/search_quality.parquet", embedding=APPROXIMATE)
+
+
 def encoder_of(wildcards):
     """The encoder that a model starts from."""
     return config["models"][wildcards.model]["encoder"]
 
 
+def launched_in_processes(wildcards):
+    """What starts the processes that share a training; nothing where it has one."""
+    processes = config["models"][wildcards.model]["processes"]
+    return f"torchrun --standalone --nproc-per-node {processes} --no-python" if processes > 1 else ""
+
+
+def ranks_in_use(wildcards):
+    """The last ranks that sets of triplets take from an embedding's neighbours, as JSON for `--settings`."""
+    sets = [entry for entry in config["triplets"].values() if entry.get("embedding") == wildcards.embedding]
+    ends = [entry[key] for entry in sets for key in ("k_positive", "k_negative") if key in entry]
+    return json.dumps({"ranks": sorted({end if isinstance(end, int) else end[-1] for end in ends})})
+
+
+def ranked_neighbours(wildcards):
+    """The neighbours whose ranks a set of triplets was drawn by; nothing for other sets."""
+    entry = config["triplets"][wildcards.triplets]
+    return neighbours_of(entry["embedding"]) if entry["sampler"] == "neighbours" else []
+
+
+def folder_of_neighbours(wildcards, input):
+    """The option that names the folder of the neighbours; nothing where there are none."""
+    return f"--neighbours {shlex.quote(str(Path(input.neighbours[0]).parent))}" if input.neighbours else ""
+
+
+def foreign_documents():
+    """The documents of the benchmarks that others made; the papers of our own are kept out."""
+    foreign = [name for name in config["benchmarks"] if name not in HOLDOUTS]
+    return expand("<results>/evaluation/{benchmark}/documents.parquet", benchmark=foreign)
+
+
 def validation_of(wildcards):
     """The validation set that a model shares with all models of its group."""
     group = config["triplets"][config["models"][wildcards.model]["triplets"]]["group"]
-    return expand("<results>/triplets/validation_{group}.parquet", group=group)
+    return expand("<results>/triplets/validation_{group}", group=group)
 
 
 def benchmark_folder(wildcards):

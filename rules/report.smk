@@ -29,8 +29,16 @@ rule provenance:
 rule tabulate:
     input:
         scores=all_scores(),
+        summaries=summaries(),
         curves=trained("<results>/encoder/{model}/seed-{seed}/training_curves.parquet"),
         graphs=expand("<results>/biggraph/{embedding}/graph_scores.parquet", embedding=config["embeddings"]),
+        searches=measured_searches(),
+        bands=expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=config["embeddings"]),
+        triplets=expand(
+            "<results>/triplets/{triplets}/{table}.parquet",
+            triplets=config["triplets"],
+            table=["checks", "per_query"],
+        ),
         leaks="<results>/corpus/leaks.parquet",
         provenance="<results>/provenance.json",
     output:
@@ -52,7 +60,7 @@ rule tabulate:
         mem_mb=1000,
         runtime=10,
     params:
-        version=4,
+        version=5,
         results=subpath(input.provenance, parent=True),
     shell:
         """
@@ -102,6 +110,52 @@ rule draw_curves:
             --provenance {input.provenance:q} \
             --validation {output.validation:q} \
             --link-prediction {output.link_prediction:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule draw_checks:
+    input:
+        bands=expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=config["embeddings"]),
+        triplets=expand(
+            "<results>/triplets/{triplets}/{table}.parquet",
+            triplets=config["triplets"],
+            table=["collisions", "per_query"],
+        ),
+        provenance="<results>/provenance.json",
+    output:
+        bands=report(
+            "<results>/report/figures/band_quality.svg",
+            caption="../workflow/report/captions/band_quality.rst",
+            category="Figures",
+            labels={"figure": "neighbours by rank"},
+        ),
+        triplets=report(
+            "<results>/report/figures/triplets.svg",
+            caption="../workflow/report/captions/triplets.rst",
+            category="Figures",
+            labels={"figure": "triplets"},
+        ),
+    log:
+        "<logs>/report/checks.log",
+    benchmark:
+        "<benchmarks>/report/checks.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        version=1,
+        results=subpath(input.provenance, parent=True),
+    shell:
+        """
+        cocite report checks \
+            --results {params.results:q} \
+            --provenance {input.provenance:q} \
+            --bands {output.bands:q} \
+            --triplets {output.triplets:q} \
             >> {log:q} 2>&1
         """
 
@@ -157,6 +211,8 @@ rule write_page:
         figures=[
             "<results>/report/figures/validation_curves.svg",
             "<results>/report/figures/link_prediction.svg",
+            "<results>/report/figures/band_quality.svg",
+            "<results>/report/figures/triplets.svg",
             *expand("<results>/report/figures/{benchmark}/map.svg", benchmark=HOLDOUTS[:1]),
         ],
         tables="<results>/report/tables",
@@ -174,7 +230,7 @@ rule write_page:
         mem_mb=500,
         runtime=5,
     params:
-        version=3,
+        version=4,
     shell:
         """
         cocite report page {input.figures:q} \

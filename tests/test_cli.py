@@ -37,8 +37,19 @@ def test_bad_input_is_one_message_without_a_traceback(tmp_path):
 
 
 def test_settings_that_are_not_json_are_told_where(tmp_path):
-    arguments = ["triplets", "sample-citations", "x.parquet", "--edges", "e", "--queries", "q", "--seed", "1"]
-    arguments += ["--output", "o", "--omissions", "m", "--written-settings", "w", "--settings", "{per_query: 5}"]
+    arguments = ["triplets", "sample", "e", "--sampler", "citations", "--queries", "q", "--papers", "p", "--seed", "1"]
+    arguments += [
+        "--threads",
+        "1",
+        "--output",
+        "o",
+        "--omissions",
+        "m",
+        "--written-settings",
+        "w",
+        "--settings",
+        "{per_query: 5}",
+    ]
     result = cocite(*arguments)
     assert result.returncode == 1
     assert result.stderr.startswith("Error: --settings: not JSON")

@@ -57,6 +57,11 @@ def test_the_default_configuration_is_complete_with_defaults(written):
         ("triplets.cocite.graph", "citation", "key triplets.cocite.graph is not known"),
         ("triplets.cocite.sampler", "neighbors", "key triplets.cocite.sampler is 'neighbors'"),
         ("triplets.specter.graph", "cocitation", "'cocitation' is not a directed citation graph"),
+        (
+            "embeddings.cocitation-dot.neighbours",
+            {"k": 400, "index": "ivf", "lists": 8, "probes": 9},
+            "embeddings.cocitation-dot.neighbours.probes (9) must not exceed lists (8)",
+        ),
         ("embeddings.cocitation-dot.neighbours.k", 3000, "neighbours.k (3000) is larger than the index can be"),
         ("embeddings.cocitation-dot.holdout", 0.5, "embeddings.cocitation-dot.holdout: 0.5"),
         ("embeddings.cocitation-dot.holdout_of", "mirrors", "'mirrors'; it must be one of pairs, edges"),
@@ -242,7 +247,7 @@ def test_a_base_that_has_served_may_be_gone(written, tmp_path, monkeypatch):
     assert resolve(written)["corpus"]["base"] == "base"
 
 
-@pytest.mark.parametrize("name", ["synergy", "hci", "hci-graphs"])
+@pytest.mark.parametrize("name", ["synergy", "hci", "hci-graphs", "hci-triplets", "hci-losses"])
 def test_the_experiments_on_real_corpora_are_valid(name, shared, monkeypatch):
     monkeypatch.setenv("COCITE_SHARED", str(shared))
     resolve(yaml.safe_load((ROOT / f"experiments/{name}.yaml").read_text()))
@@ -252,6 +257,14 @@ def test_the_experiment_at_paper_scale_is_valid(tmp_path, monkeypatch):
     monkeypatch.setenv("COCITE_SCIBERT", str(tmp_path))
     config = resolve(yaml.safe_load((ROOT / "experiments/cocite.yaml").read_text()))
     assert config["models"]["cocite-500-3000"]["seeds"] == [1, 2, 3]
+
+
+def test_the_comparison_of_losses_is_four_losses_by_three_encoders_by_three_seeds(tmp_path, monkeypatch):
+    for variable in ("COCITE_SCIBERT", "COCITE_GTE"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    models = resolve(yaml.safe_load((ROOT / "experiments/losses.yaml").read_text()))["models"].values()
+    assert len({(model["loss"], model["encoder"]) for model in models}) == len(models) == 12
+    assert {tuple(model["seeds"]) for model in models} == {(1, 2, 3)}
 
 
 def test_the_published_graph_embeddings_are_valid():

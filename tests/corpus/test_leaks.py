@@ -20,10 +20,11 @@ FILES = {
     "cocitations": "graph/g/cocitations/1.parquet",
     "edges": "graph/g/edges/1.parquet",
     "graph_embeddings": "biggraph/e/graph_embeddings.parquet",
-    "neighbours": "neighbours/e/neighbours.parquet",
+    "neighbours": "neighbours/e/neighbours/0.parquet",
     "triplets": "triplets/t/triplets.parquet",
-    "training_texts": "triplets/t/training_texts.parquet",
-    "validation_texts": "triplets/validation_all.parquet",
+    "training_texts": "triplets/t/training_texts/0.parquet",
+    "validation_texts": "triplets/validation_all/0.parquet",
+    "sampled_relations": "triplets/sampled_relations.parquet",
 }
 COLUMNS = {
     "couplings": ["other", "paper"],
@@ -31,6 +32,7 @@ COLUMNS = {
     "edges": ["source", "target"],
     "graph_embeddings": ["corpusid"],
     "neighbours": ["neighbour", "query"],
+    "sampled_relations": ["paper", "query"],
     **{name: ["negative", "positive", "query"] for name in ("triplets", "training_texts", "validation_texts")},
 }
 
@@ -46,6 +48,8 @@ def write_rows(path: Path, name: str, **planted: int) -> None:
             columns[column] = pa.array([[1.0, 2.0]] * count, pa.list_(pa.float32(), 2))
         elif pa.types.is_string(declared.type):
             columns[column] = pa.array(["train"] * count)
+        elif pa.types.is_boolean(declared.type):
+            columns[column] = pa.array([True] * count)
         else:
             columns[column] = pa.array([91, 92, 93, 94][:count], declared.type)  # no ids, though they look alike
     write_table(path, name, pa.table(columns))
@@ -102,7 +106,7 @@ def test_a_leak_is_told_with_its_file_table_column_number_and_paper(results, nam
 
 def test_a_leak_in_one_bucket_names_that_file_and_all_leaks_are_told(results):
     write_rows(results / "graph/g/edges/7.parquet", "edges", source=90, target=91)
-    write_rows(results / "neighbours/e/neighbours.parquet", "neighbours", neighbour=92)
+    write_rows(results / "neighbours/e/neighbours/0.parquet", "neighbours", neighbour=92)
     told = r"(?s)edges/7\.parquet .* source: 1 \(90\)\n.* target: 1 \(91\)\n.* neighbour: 1 \(92\)$"
     with pytest.raises(InputError, match=told):
         check(results)
@@ -123,7 +127,7 @@ def test_a_paper_counts_once_however_often_it_leaks_and_few_are_named(results):
 
 
 def test_tables_that_are_named_are_looked_through_and_no_others(results):
-    write_rows(results / "neighbours/e/neighbours.parquet", "neighbours", neighbour=92)
+    write_rows(results / "neighbours/e/neighbours/0.parquet", "neighbours", neighbour=92)
     rows = check(results, results / "graph/g/edges", results / "triplets/t/triplets.parquet")
     assert {row["path"] for row in rows} == {"graph/g/edges", "triplets/t/triplets.parquet"}
     with pytest.raises(InputError, match="corpus: is not the file or folder of a table of papers"):
@@ -146,4 +150,4 @@ def test_the_command_tells_how_much_was_checked(results):
     ]
     result = CliRunner().invoke(app, ["leaks", *options, f"--output={results / 'corpus/leaks.parquet'}"])
     assert result.exit_code == 0, result.output
-    assert "8 tables checked, 18 columns of corpus ids: none of the 3 papers" in result.stderr
+    assert "9 tables checked, 20 columns of corpus ids: none of the 3 papers" in result.stderr

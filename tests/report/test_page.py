@@ -17,8 +17,14 @@ from cocite.report.results import UNKNOWN_FIELD
 
 TABLES = {
     "models": pl.DataFrame({"model": ["cocite", "<b>"], "holdout: cite MAP": ["82.0", "–"]}),
+    "scirepeval": pl.DataFrame(schema=["model"]),
+    "significance": pl.DataFrame({"first": ["cocite"], "second": ["scincl"], "first better": ["3"]}),
+    "tasks": pl.DataFrame({"task": ["cite"], "cocite": ["82.0"]}),
     "losses": pl.DataFrame(schema=["loss"]),
     "graph_embeddings": pl.DataFrame({"embedding": ["g"], "mrr": ["0.5"]}),
+    "searches": pl.DataFrame(schema=["embedding", "recall"]),
+    "band_quality": pl.DataFrame({"embedding": ["g"], "ranks 1–5": ["90.0"]}),
+    "triplets": pl.DataFrame({"triplets": ["t"], "number": ["10"]}),
     "leaks": pl.DataFrame({"table": ["graph/g/edges"], "papers found": ["0"]}),
     "omissions": pl.DataFrame({"stage": ["corpus"], "count": ["3"]}),
 }
@@ -33,7 +39,8 @@ def page(tmp_path):
     draw_validation_curves({"cocite": curve}, {"cocite": "triplet"}, tmp_path / "validation_curves.svg")
     draw_map({"cocite": vectors}, ["physics"] * 20 + ["biology"] * 10, 1, tmp_path / "map.svg")
     figures = {"validation_curves": tmp_path / "validation_curves.svg", "map": tmp_path / "map.svg"}
-    figures["link_prediction"] = figures["validation_curves"]
+    for name in ("link_prediction", "band_quality", "triplets"):
+        figures[name] = figures["validation_curves"]
     provenance = {"release": "2026-01-06", "versions": {"python": "3.11"}, "configuration": {"seed": 1}}
     write_page(tables=TABLES, figures=figures, provenance=provenance, output=tmp_path / "index.html")
     return (tmp_path / "index.html").read_text()
@@ -50,7 +57,7 @@ def test_text_of_a_table_is_not_markup(page):
 
 
 def test_figures_are_drawn_with_their_fields(page):
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 5
     assert ">physics</text>" in page or "physics" in re.sub(r"<!--.*?-->", "", page)
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from cocite.files import write_omissions, write_table
 from cocite.report.results import read_scores
-from cocite.report.tables import graph_embeddings, leaks, losses, models_by_format, omissions
+from cocite.report.tables import graph_embeddings, leaks, losses, models_by_format, omissions, searches
+from cocite.report.triplet_tables import band_quality, triplet_sets
 
 MODEL = {"triplets": "t", "encoder": "e", "margin": 1.0, "lr": 0.1}
 CONFIGURATION = {
@@ -153,6 +154,16 @@ def test_what_was_left_out_is_told_by_step_and_what_never_occurred_is_not(tmp_pa
     assert omissions(tmp_path).rows() == [("corpus", "ingest", "gone", 3)]
 
 
+def test_only_searches_that_are_not_exact_are_told_with_their_recall(tmp_path):
+    row = {"metric": "l2", "index": "ivf", "k": 5000, "queries": 1200, "seconds": 0.4, "exact_seconds": 4.0}
+    table = pa.Table.from_pylist([row | {"k": 10, "recall": 1.0}, row | {"recall": 0.98765}])
+    write_table(tmp_path / "neighbours/listed/search_quality.parquet", "search_quality", table)
+    embeddings = {"exact": {"neighbours": {"index": "flat"}}, "listed": {"neighbours": {"index": "ivf"}}}
+    told = searches(tmp_path, {"embeddings": embeddings}).rows()
+    assert told[0][5] == "1.000"
+    assert told[1:] == [("listed", "ivf", "l2", "1,200", "5,000", "0.988", "0.4", "4.0")]
+
+
 def test_leaks_are_told_by_table_and_column(tmp_path):
     row = {"path": "graph/g/edges", "table_name": "edges", "column_name": "source"}
     counts = {"rows": 12000, "kept_out": 1500, "leaked": 0}
@@ -165,3 +176,41 @@ def test_a_run_without_benchmarks_or_graph_embeddings_has_empty_tables(tmp_path)
     scores = read_scores(tmp_path, nothing)
     assert models_by_format(scores, nothing).columns == ["model"]
     assert graph_embeddings({}).is_empty()
+
+
+def test_an_embedding_has_a_row_for_each_way_to_be_related_and_a_column_a_band():
+    columns = {"first_rank": [1, 6, 96], "last_rank": [5, 10, 100], "papers": [8, 10, 10], "cited": [2, 0, 0]}
+    wide = pl.DataFrame({**columns, "cocited": [6, 5, 1]})
+    table = band_quality({"wide": wide, "narrow": wide.head(2)})
+    assert table.columns == ["embedding", "neighbours", "ranks 1–5", "ranks 6–10", "ranks 96–100"]
+    assert table.rows() == [
+        ("wide", "co-cited with the query", "75.0", "50.0", "10.0"),
+        ("wide", "citing it or cited by it", "25.0", "0.0", "0.0"),
+        ("narrow", "co-cited with the query", "75.0", "50.0", "–"),
+        ("narrow", "citing it or cited by it", "25.0", "0.0", "–"),
+    ]
+
+
+def test_a_set_of_triplets_has_its_size_its_queries_and_its_checks_in_a_row():
+    counts = pl.DataFrame({"split": ["train", "train", "validation"], "triplets": [0, 5, 5], "queries": [2, 300, 10]})
+    checks = pl.DataFrame(
+        [
+            {"check": "collision", "part": "pairs", "found": 3, "among": 1500},
+            {"check": "in benchmark", "part": "scirepeval", "found": 0, "among": 70},
+            {"check": "no text", "part": "query", "found": 0, "among": 310},
+        ]
+    )
+    assert triplet_sets({"cocite": counts}, {"cocite": checks}).to_dicts() == [
+        {
+            "triplets": "cocite",
+            "number": "1,550",
+            "queries served": "310 of 312",
+            "colliding pairs": "3 of 1,500",
+            "papers of scirepeval": "0 of 70",
+            "query papers without text": "0 of 310",
+        }
+    ]
+
+
+def test_without_embeddings_and_triplets_their_tables_are_empty():
+    assert len(band_quality({})) == len(triplet_sets({}, {})) == 0

@@ -46,8 +46,9 @@ def test_another_loss_reruns_the_training_of_that_model_only(finished):
     assert [output.split(",")[0] for output in jobs["train_encoder"]] == ["results/encoder/cocite/seed-1/model"]
     assert len(jobs["embed_documents"]) == len(jobs["score_model"]) == 2
     assert all("cocite" in output for output in jobs["embed_documents"] + jobs["score_model"])
-    reporting = {"provenance", "tabulate", "draw_curves", "draw_map", "write_page", "write_views"}
-    assert set(jobs) == {"train_encoder", "embed_documents", "score_model"} | reporting
+    reporting = {"provenance", "tabulate", "draw_curves", "draw_checks", "draw_map", "write_page", "write_views"}
+    scoring = {"score_model", "average_scores", "compare_models"}
+    assert set(jobs) == {"train_encoder", "embed_documents"} | scoring | reporting
 
 
 @pytest.mark.end_to_end
@@ -62,15 +63,18 @@ def test_another_seed_adds_jobs_and_reruns_none(finished):
     made = jobs["train_encoder"] + jobs["embed_documents"] + jobs["score_model"]
     assert len(made) == 1 + 2 + 2
     assert all("cocite/seed-2" in output or "cocite-2" in output for output in made)
-    reporting = {"provenance", "tabulate", "draw_curves", "draw_map", "write_page", "write_views"}
-    assert set(jobs) == {"train_encoder", "embed_documents", "score_model"} | reporting
+    reporting = {"provenance", "tabulate", "draw_curves", "draw_checks", "draw_map", "write_page", "write_views"}
+    scoring = {"score_model", "average_scores", "compare_models"}
+    assert set(jobs) == {"train_encoder", "embed_documents"} | scoring | reporting
 
 
 @pytest.mark.end_to_end
 def test_another_pair_of_ks_leaves_the_graph_and_the_other_set_alone(finished):
     jobs = planned(finished, edited(triplets__cocite__k_negative=90))
-    assert not {"train_graph_embedding", "search_neighbours", "sample_from_citations"} & set(jobs)
-    assert len(jobs["sample_from_neighbours"]) == 1
+    assert not {"train_graph_embedding", "search_neighbours", "list_papers_with_text"} & set(jobs)
+    assert [outputs.split(", ")[0] for outputs in jobs["sample_triplets"]] == [
+        "results/triplets/cocite/triplets.parquet"
+    ]
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -159,17 +163,63 @@ def test_published_triplets_are_fetched_unless_they_are_in_a_folder(run):
     assert re.search(r"rule read_triplets:\n    input: triplets/train-0\.parquet\n", planned)
 
 
+def test_a_set_of_triplets_is_sampled_from_what_its_entry_names(run):
+    (run.folder / "mine.parquet").touch()
+    near = {"sampler": "neighbours", "embedding": "cocitation-dot", "k_positive": 10, "k_negative": 80, "easy": 3}
+    sets = {
+        "near": near,
+        "far": near | {"easy_negatives": "k-means"},
+        "cited": {"sampler": "citations", "graph": "citation"},
+        "cocited": {"sampler": "cocited", "graph": "cocitation"},
+        "mine": {"sampler": "file", "path": "mine.parquet"},
+        "chance": {"sampler": "random"},
+        "both": {"sampler": "union", "of": ["near", "cited"]},
+        "part": {"sampler": "subset", "of": "both", "share": 0.5},
+    }
+    config = run.configure(edited(triplets=SMALL["triplets"] | sets))
+    planned = run.snakemake("-n", "triplets", config=config).stdout
+    found = re.findall(r"rule sample_triplets:\n    input: (.*)\n    output: results/triplets/([\w-]+)/", planned)
+    shared = ["corpus/queries", "triplets/papers_with_text"]
+    vectors = "biggraph/cocitation-dot/graph_embeddings"
+    named = {
+        "near": ["neighbours/cocitation-dot/neighbours/0"],
+        "far": ["neighbours/cocitation-dot/neighbours/0", vectors],
+        "cited": ["graph/citation/edges/0", "graph/citation/edges/1"],
+        "cocited": ["graph/cocitation/cocitations/0", "graph/cocitation/cocitations/1"],
+        "chance": [],
+        "both": ["triplets/near/triplets", "triplets/cited/triplets"],
+        "part": ["triplets/both/triplets"],
+    }
+    sources = {name: inputs.split(", ") for inputs, name in found if name in sets}
+    expected = {name: [f"results/{file}.parquet" for file in [*files, *shared]] for name, files in named.items()}
+    assert sources.pop("mine")[0] == "mine.parquet"
+    assert sources == expected
+
+
 @pytest.mark.parametrize(("way", "steps"), [("arrow", {"import_edges"}), ("tsv", {"split_edges", "import_tsv"})])
 def test_edges_are_written_as_text_only_for_the_published_way_in(run, way, steps):
     jobs = planned(run, edited(**{"embeddings__cocitation-dot__import": way}))
     assert {"import_edges", "split_edges", "import_tsv"} & set(jobs) == steps
 
 
+def test_an_index_is_built_once_for_all_shards_of_the_queries_and_measured(run):
+    searched = {"k": 100, "shards": 3, "index": "ivf", "lists": 8, "probes": 2}
+    jobs = planned(run, edited(**{"embeddings__cocitation-dot__neighbours": searched}))
+    assert [len(jobs[rule]) for rule in ("build_index", "search_neighbours", "measure_search")] == [1, 3, 1]
+
+
+def test_an_exact_search_has_no_index(run):
+    jobs = planned(run, edited(**{"embeddings__cocitation-dot__neighbours": {"k": 100, "shards": 3}}))
+    assert len(jobs["search_neighbours"]) == 3
+    assert not {"build_index", "measure_search"} & set(jobs)
+
+
 def test_every_run_ends_with_the_check_for_leaks(run):
     planned = run.snakemake("-n", "all").stdout
     inputs = re.search(r"rule check_leaks:\n    input: (.*)", planned)[1].split(", ")
-    for file in ("graph/citation/edges/1", "neighbours/cocitation-dot/neighbours", "triplets/validation_all"):
-        assert f"results/{file}.parquet" in inputs
+    for file in ("graph/citation/edges/1.parquet", "neighbours/cocitation-dot/neighbours/0.parquet"):
+        assert f"results/{file}" in inputs
+    assert "results/triplets/validation_all" in inputs
 
 
 def test_pathvars_move_results_logs_and_benchmarks(run):

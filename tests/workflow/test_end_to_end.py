@@ -103,6 +103,6 @@ def test_nothing_is_left_of_resumable_state(finished):
 
 
 def test_the_neighbours_of_a_query_are_ranked_from_one(finished):
-    table = read_table(finished.folder / "results/neighbours/cocitation-dot/neighbours.parquet", "neighbours")
+    table = read_table(finished.folder / "results/neighbours/cocitation-dot/neighbours/0.parquet", "neighbours")
     ranks = table.group_by("query").aggregate([("rank", "min"), ("rank", "max"), ("rank", "count")]).to_pylist()
     assert {(row["rank_min"], row["rank_max"], row["rank_count"]) for row in ranks} == {(1, 100, 100)}

@@ -29,7 +29,7 @@ app = typer.Typer(
 app.add_typer(corpus, name="corpus", help="Download and ingest a Semantic Scholar release; choose queries.")
 app.add_typer(graph, name="graph", help="Count co-citations; make the edges of graphs.")
 app.add_typer(biggraph, name="biggraph", help="Train and measure graph embeddings with PyTorch-BigGraph.")
-app.add_typer(neighbours, name="neighbours", help="Search nearest neighbours with FAISS.")
+app.add_typer(neighbours, name="neighbours", help="Search nearest neighbours, exactly or with an index.")
 app.add_typer(triplets, name="triplets", help="Sample triplets and join them with texts.")
 app.add_typer(encoder, name="encoder", help="Fine-tune encoders; embed documents.")
 app.add_typer(evaluation, name="evaluation", help="Score embeddings on benchmarks.")

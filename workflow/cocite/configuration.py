@@ -71,7 +71,9 @@ def _explain(error: ValidationError) -> str:
     if error.validator == "type":
         hint = " (YAML reads numbers such as 2e-5 as text: write 2.0e-5)" if _looks_like_number(error.instance) else ""
         place = key or "at the top"
-        return f"Configuration key {place} must be of type {error.validator_value}, not {error.instance!r}{hint}."
+        kinds = error.validator_value
+        kind = kinds if isinstance(kinds, str) else " or ".join(kinds)
+        return f"Configuration key {place} must be of type {kind}, not {error.instance!r}{hint}."
     if error.validator == "enum":
         choices = [str(choice) for choice in error.validator_value]
         return (
@@ -113,6 +115,7 @@ def _fill_in_variables(config: Configuration) -> None:
         (config["queries"], "path", "queries.path"),
         (config["queries"], "dataset", "queries.dataset"),
         *((entry, "model", f"encoders.{name}.model") for name, entry in config["encoders"].items()),
+        *((entry, "path", f"triplets.{name}.path") for name, entry in config["triplets"].items()),
         *((entry, "folder", f"benchmarks.{name}.folder") for name, entry in config["benchmarks"].items()),
     ]
     for entry, name, key in places:

@@ -10,6 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from cocite.consistent_triplets import check_triplets, parts_of_triplets
 from cocite.errors import InputError
 
 DATASETS = ("papers", "abstracts", "citations")
@@ -126,6 +127,11 @@ def _check_names(config: Configuration) -> None:
             if key in entry
         ),
         *(
+            (f"triplets.{name}.of", part, "triplets")
+            for name, entry in config["triplets"].items()
+            for part in parts_of_triplets(entry)
+        ),
+        *(
             (f"models.{name}.{key}", entry[key], section)
             for name, entry in config["models"].items()
             for key, section in (("triplets", "triplets"), ("encoder", "encoders"))
@@ -164,45 +170,15 @@ def _parts_of(config: Configuration, name: str) -> set[str]:
     return found
 
 
-def _check_triplets(config: Configuration) -> None:
-    for name, entry in config["triplets"].items():
-        if entry["easy"] > entry["per_query"]:
-            raise InputError(
-                f"Configuration key triplets.{name}.easy must not exceed per_query ({entry['per_query']})."
-            )
-        if entry["sampler"] == "neighbours":
-            _check_bands(name, entry, config["embeddings"][entry["embedding"]]["neighbours"]["k"])
-        else:
-            graph = config["graphs"][entry["graph"]]
-            if graph["signal"] != "citation" or not graph["directed"]:
-                raise InputError(
-                    f"Configuration key triplets.{name}.graph: {entry['graph']!r} is not a directed citation graph."
-                )
-
-
-def _check_bands(name: str, entry: Mapping[str, Any], k: int) -> None:
-    key = f"Configuration key triplets.{name}"
-    if entry["k_positive"] >= entry["k_negative"]:
-        raise InputError(f"{key}.k_positive ({entry['k_positive']}) must be below k_negative ({entry['k_negative']}).")
-    if entry["k_positive"] < entry["per_query"]:
-        raise InputError(f"{key}.k_positive ({entry['k_positive']}) must be at least per_query ({entry['per_query']}).")
-    hard = entry["per_query"] - entry["easy"]
-    if entry["k_negative"] - hard < entry["k_positive"]:
-        raise InputError(
-            f"{key}.k_negative ({entry['k_negative']}) must be at least k_positive + hard negatives "
-            f"({entry['k_positive']} + {hard}), or the bands overlap."
-        )
-    if entry["k_negative"] > k:
-        raise InputError(
-            f"{key}.k_negative ({entry['k_negative']}) must not exceed "
-            f"embeddings.{entry['embedding']}.neighbours.k ({k})."
-        )
-
-
 def _check_neighbours(config: Configuration) -> None:
     largest = _largest_index(config)
     for name, entry in config["embeddings"].items():
         k = entry["neighbours"]["k"]
+        lists, probes = (entry["neighbours"][key] for key in ("lists", "probes"))
+        if entry["neighbours"]["index"] == "ivf" and probes > lists:
+            raise InputError(
+                f"Configuration key embeddings.{name}.neighbours.probes ({probes}) must not exceed lists ({lists})."
+            )
         if largest is not None and k >= largest:
             raise InputError(
                 f"Configuration key embeddings.{name}.neighbours.k ({k}) is larger than the index can be: "
@@ -313,7 +289,7 @@ CHECKS = (
     _check_exclude,
     _check_names,
     _check_graphs,
-    _check_triplets,
+    check_triplets,
     _check_embeddings,
     _check_neighbours,
     _check_encoders,

@@ -52,7 +52,7 @@ def configuration_page() -> str:
         "",
         "| key | type | default | meaning |",
         "|---|---|---|---|",
-        *_rows(schema, schema, ""),
+        *dict.fromkeys(_rows(schema, schema, "")),  # keys that several kinds of an entry have stand once
     ]
     return "\n".join(lines) + "\n"
 
@@ -119,7 +119,8 @@ def _referred(schema: Mapping[str, Any], node: Mapping[str, Any]) -> dict[str, A
 def _kind(entry: Mapping[str, Any]) -> str:
     if "enum" in entry:
         return " or ".join(f"`{choice}`" for choice in entry["enum"])
-    return str(entry.get("type", ""))
+    kinds = entry.get("type", "")
+    return kinds if isinstance(kinds, str) else " or ".join(kinds)
 
 
 def _default(entry: Mapping[str, Any]) -> str:

@@ -79,7 +79,8 @@ def read_table(source: Path | Sequence[Path], name: str, columns: Sequence[str] 
 def open_table(path: Path, name: str) -> pq.ParquetFile:
     """Open one file of a table. Raises `InputError` where it is missing, broken or another table."""
     _check_file(path, empty_schema(TABLES[name]), name)
-    return pq.ParquetFile(path)
+    # Buffered ahead, a file that is read in batches would be in memory as a whole.
+    return pq.ParquetFile(path, pre_buffer=False)
 
 
 def scan_table(source: Path | Sequence[Path], name: str) -> "ds.Dataset":

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cocite.files import read_table
+from cocite.files import open_table
 
 QUERIES = ("train", "validation")
 HELD_OUT = "holdout"
@@ -28,4 +28,5 @@ def read_kept_out(path: Path) -> pa.Table:
 
 
 def _of_splits(path: Path, splits: tuple[str, ...]) -> pa.Table:
-    return read_table(path, "queries", ["corpusid", "split"]).filter(pc.field("split").isin(splits))
+    table = open_table(path, "queries").read(["corpusid", "split"])
+    return table.filter(pc.is_in(table["split"], pa.array(splits)))

@@ -97,6 +97,16 @@ _TRIPLET_TEXT_COLUMNS = {
     },
 }
 
+_SCORED = {
+    "model": _required(TEXT, "name of the model or baseline"),
+    "seed": _required(pa.int32(), "the seed it was trained with; 0 for baselines"),
+    "benchmark": _required(TEXT, "name of the benchmark"),
+    "task": _required(TEXT, "name of the task"),
+    "metric": _required(TEXT, "name of the metric"),
+    "evaluation_seed": _required(pa.int32(), "seed of the random choices of the evaluation"),
+    "mode": _required(TEXT, "compat: as published; correct: as it should be; both: the two agree"),
+}
+
 _DECLARATIONS = [
     Table(
         name="ingested_papers",
@@ -301,9 +311,10 @@ _DECLARATIONS = [
     ),
     Table(
         name="neighbours",
-        path="neighbours/{embedding}/neighbours.parquet",
+        path="neighbours/{embedding}/neighbours/{bucket}.parquet",
         description=(
-            "The k nearest neighbours of each query in a graph embedding; the query itself is never among them."
+            "The k nearest neighbours of each query in a graph embedding; the query itself is never among them. "
+            "Sharded by query modulo neighbours.shards."
         ),
         key=("query", "rank"),
         columns={
@@ -311,8 +322,34 @@ _DECLARATIONS = [
             "rank": _required(pa.int32(), "1 is the nearest; ties are broken by corpus id"),
             "neighbour": _corpus_id("corpus id of the neighbour"),
             "distance": _required(
-                pa.float32(), "1 − cosine, or the squared Euclidean distance, as the search was asked for"
+                pa.float32(),
+                "1 − cosine, the squared Euclidean distance or minus the inner product, as the search was asked for",
             ),
+        },
+    ),
+    Table(
+        name="papers_with_text",
+        path="triplets/papers_with_text.parquet",
+        description="The papers that triplets may hold: those with a title and an abstract that are not kept out.",
+        key=("corpusid",),
+        columns={"corpusid": _corpus_id("corpus id")},
+    ),
+    Table(
+        name="search_quality",
+        path="neighbours/{embedding}/search_quality.parquet",
+        description=(
+            "How many of the true neighbours an approximate index leads to, measured on some queries; there is none "
+            "where the search is exact."
+        ),
+        key=("k",),
+        columns={
+            "metric": _required(TEXT, "cosine, l2 or inner_product"),
+            "index": _required(TEXT, "ivf or hnsw"),
+            "k": _required(pa.int32(), "ranks that are compared, from the nearest on"),
+            "queries": _required(COUNT, "queries that were searched both ways"),
+            "recall": _required(pa.float64(), "share of the k true neighbours that are among the k found"),
+            "seconds": _required(pa.float64(), "time of the search with the index for all k, seconds"),
+            "exact_seconds": _required(pa.float64(), "time of the exact search of the same queries, seconds"),
         },
     ),
     Table(
@@ -326,20 +363,91 @@ _DECLARATIONS = [
             "negative": _corpus_id("corpus id of a paper that shall be far"),
             "split": _required(TEXT, "train or validation: that of the query"),
             "positive_rank": _optional(
-                pa.int32(), "rank of the positive among the query's neighbours, where it has one"
+                pa.int32(),
+                "rank of the positive among the query's neighbours, where it has one; with text: required, among those "
+                "with a text",
             ),
-            "negative_rank": _optional(
-                pa.int32(), "rank of the negative among the query's neighbours, where it has one"
+            "negative_rank": _optional(pa.int32(), "rank of the negative, likewise"),
+            "negative_kind": _required(TEXT, "hard or easy; given, where the triplets were brought"),
+        },
+    ),
+    Table(
+        name="sampled_relations",
+        path="triplets/sampled_relations.parquet",
+        description=(
+            "How a sample of the queries is related to other papers by the citations of the corpus, without the papers "
+            "that are kept out: the truth that neighbours are held against."
+        ),
+        key=("query", "paper"),
+        columns={
+            "query": _corpus_id("corpus id of the query"),
+            "paper": _corpus_id("corpus id of a paper that is related to it"),
+            "cocited": _required(COUNT, "distinct papers that cite both"),
+            "cited": _required(pa.bool_(), "whether one of the two cites the other"),
+        },
+    ),
+    Table(
+        name="band_quality",
+        path="triplets/band_quality/{embedding}.parquet",
+        description="How many of the neighbours of a sample of the queries are truly related to them, by rank.",
+        key=("last_rank",),
+        columns={
+            "last_rank": _required(pa.int32(), "last rank of the band, of which there are five"),
+            "first_rank": _required(pa.int32(), "first rank of the band"),
+            "queries": _required(COUNT, "sampled queries with neighbours of these ranks"),
+            "papers": _required(COUNT, "their neighbours of these ranks"),
+            "cocited": _required(COUNT, "neighbours among them that are co-cited with the query"),
+            "cited": _required(COUNT, "neighbours among them that cite the query or are cited by it"),
+        },
+    ),
+    Table(
+        name="triplet_checks",
+        path="triplets/{triplets}/checks.parquet",
+        description="What should not be in a set of triplets, or be known of it, and how much of it there is.",
+        key=("check", "part"),
+        columns={
+            "check": _required(
+                TEXT,
+                "collision: pairs of papers that are positive and negative at once, in either direction, among the "
+                "positive ones; no text: papers without title or abstract; in benchmark: documents of a benchmark",
             ),
-            "negative_kind": _required(TEXT, "hard or easy"),
+            "part": _required(TEXT, "pairs; the papers' role: query, positive or negative; or the benchmark's name"),
+            "found": _required(COUNT, "how many there are"),
+            "among": _required(COUNT, "distinct pairs, papers, or identifiable documents that were looked at"),
+        },
+    ),
+    Table(
+        name="triplets_per_query",
+        path="triplets/{triplets}/per_query.parquet",
+        description="How many queries have how many triplets of a set, before sets are cut to equal sizes.",
+        key=("split", "triplets"),
+        columns={
+            "split": _required(TEXT, "train or validation"),
+            "triplets": _required(COUNT, "triplets of a query; 0 where it could not be served"),
+            "queries": _required(COUNT, "queries with that many"),
+        },
+    ),
+    Table(
+        name="collisions",
+        path="triplets/{triplets}/collisions.parquet",
+        description=(
+            "Pairs that would be positive and negative at once if the hard negatives of a set came from other ranks of "
+            "the neighbours. All neighbours of those ranks count, so a set that finds some of them without a text has "
+            "fewer. No rows for a set that is not drawn from neighbours."
+        ),
+        key=("k_negative",),
+        columns={
+            "k_negative": _required(pa.int32(), "last rank of the hard negatives, as many as a query of the set has"),
+            "collisions": _required(COUNT, "pairs that would collide"),
+            "pairs": _required(COUNT, "distinct pairs of a query and a positive, in either direction"),
         },
     ),
     Table(
         name="training_texts",
-        path="triplets/{triplets}/training_texts.parquet",
+        path="triplets/{triplets}/training_texts/{bucket}.parquet",
         description=(
-            "The training triplets with their texts, cut to the size of the smallest set of the group and shuffled by "
-            "query."
+            "The training triplets with their texts, cut to the size of the smallest set of the group. Shuffled by "
+            "query, so that the shards can be streamed in their order; the triplets of a query follow each other."
         ),
         key=("query", "positive", "negative"),
         ordered=False,
@@ -347,9 +455,10 @@ _DECLARATIONS = [
     ),
     Table(
         name="validation_texts",
-        path="triplets/validation_{group}.parquet",
+        path="triplets/validation_{group}/{bucket}.parquet",
         description=(
-            "The validation triplets of all sets of a group with their texts: the validation set of all their models."
+            "The validation triplets of all sets of a group with their texts, each once: the validation set of all "
+            "their models. Shuffled and sharded like the training triplets."
         ),
         key=("query", "positive", "negative"),
         ordered=False,
@@ -362,7 +471,9 @@ _DECLARATIONS = [
         key=("step", "metric"),
         columns={
             "step": _required(COUNT, "optimiser steps done"),
-            "metric": _required(TEXT, "training_loss, validation_loss, validation_accuracy or learning_rate"),
+            "metric": _required(
+                TEXT, "training_loss, learning_rate, validation_loss, validation_accuracy or validation_spearman"
+            ),
             "value": _required(pa.float64(), "the metric's value"),
         },
     ),
@@ -433,19 +544,72 @@ _DECLARATIONS = [
         description=(
             "What a model reached on a task. Baselines stand beside the models: untrained_<encoder>, bm25 and random."
         ),
-        key=("model", "seed", "benchmark", "task", "metric", "evaluation_seed"),
+        key=tuple(_SCORED),
         columns={
-            "model": _required(TEXT, "name of the model or baseline"),
-            "seed": _required(pa.int32(), "the seed it was trained with; 0 for baselines"),
-            "benchmark": _required(TEXT, "name of the benchmark"),
-            "task": _required(TEXT, "name of the task"),
-            "metric": _required(TEXT, "name of the metric"),
-            "evaluation_seed": _required(pa.int32(), "seed of the random choices of the evaluation"),
+            **_SCORED,
             "format": _required(TEXT, "classification, regression, proximity, reviewer-matching or search"),
             "value": _required(pa.float64(), "score × 100"),
             "documents": _required(COUNT, "documents the task asked for"),
             "missing": _required(COUNT, "documents among them without a vector"),
-            "mode": _required(TEXT, "compat: as published; correct: as it should be; both: the two agree"),
+            "scored": _required(COUNT, "queries that were ranked, or test documents that were predicted"),
+            "unscored": _required(
+                COUNT,
+                "queries left out because they, or all their candidates, have no vector; test documents without one",
+            ),
+        },
+    ),
+    Table(
+        name="outcomes",
+        path="evaluation/{folder}/outcomes/{file}.parquet",
+        description=(
+            "What each query or test document contributed to a score, so that models can be compared on the same ones. "
+            "Of classifications, the predictions of the training on everything, without few-shot stages."
+        ),
+        key=(*_SCORED, "item"),
+        columns={
+            **_SCORED,
+            "item": _required(TEXT, "document id of the query or the test document"),
+            "value": _optional(pa.float64(), "a ranking's metric for the query × 100; null for predictions"),
+            "weight": _required(pa.float64(), "what the value counts for in the mean, an inverse propensity or 1"),
+            "predicted": _required(pa.list_(TEXT), "predicted classes, or a number; empty for rankings"),
+            "expected": _required(pa.list_(TEXT), "true classes, or the true number; empty for rankings"),
+        },
+    ),
+    Table(
+        name="averages",
+        path="evaluation/{folder}/averages.parquet",
+        description=(
+            "The averages of each model on a benchmark: within each run over tasks and metrics, then over its training "
+            "and evaluation seeds."
+        ),
+        key=("benchmark", "model", "mode", "over", "average"),
+        columns={
+            **{name: _SCORED[name] for name in ("benchmark", "model", "mode")},
+            "over": _required(TEXT, "what is averaged over: a format, a group of tasks, a metric, or all"),
+            "average": _required(TEXT, "which format, group or metric; all"),
+            "mean": _required(pa.float64(), "mean over the runs, × 100"),
+            "deviation": _optional(pa.float64(), "standard deviation over the runs; null where there is one"),
+            "runs": _required(COUNT, "pairs of a training and an evaluation seed"),
+            "values": _required(COUNT, "metrics of tasks in each run; SciRepEval's published average is over 25"),
+        },
+    ),
+    Table(
+        name="comparisons",
+        path="evaluation/{folder}/comparisons.parquet",
+        description=(
+            "Whether two models differ on a task: a paired bootstrap over its queries or test documents, each model's "
+            "values averaged over its training and evaluation seeds first."
+        ),
+        key=("benchmark", "task", "metric", "mode", "model", "other"),
+        columns={
+            **{name: _SCORED[name] for name in ("benchmark", "task", "metric", "mode")},
+            "model": _required(TEXT, "name of a model or baseline"),
+            "other": _required(TEXT, "name of the one that it is compared with, later in the alphabet"),
+            "items": _required(COUNT, "queries or documents that both were scored on"),
+            "difference": _required(pa.float64(), "value of the model minus value of the other, × 100"),
+            "low": _required(pa.float64(), "lower end of the 95% interval of the difference"),
+            "high": _required(pa.float64(), "upper end of it"),
+            "p_value": _required(pa.float64(), "two-sided p-value of no difference"),
         },
     ),
 ]

@@ -33,15 +33,26 @@ def tables(results: Results, provenance: Provenance, output: Output) -> None:
     """Write the report's tables as CSV files into a folder."""
     from cocite.files import atomic_path, read_json
     from cocite.report import results as read
+    from cocite.report import score_tables as tabulate_scores
     from cocite.report import tables as tabulate
+    from cocite.report.triplet_tables import band_quality, triplet_sets
 
     configuration = read_json(provenance)["configuration"]
     scores = read.read_scores(results, configuration)
     curves = read.read_curves(results, configuration)
     made = {
         "models": tabulate.models_by_format(scores, configuration),
+        "scirepeval": tabulate_scores.scirepeval(read.read_summary(results, configuration, "averages"), configuration),
+        "tasks": tabulate_scores.tasks(scores),
+        "significance": tabulate_scores.significance(read.read_summary(results, configuration, "comparisons")),
         "losses": tabulate.losses(scores, curves, configuration),
         "graph_embeddings": tabulate.graph_embeddings(read.read_graph_scores(results, configuration)),
+        "searches": tabulate.searches(results, configuration),
+        "band_quality": band_quality(read.read_bands(results, configuration)),
+        "triplets": triplet_sets(
+            read.read_sets(results, configuration, "per_query", "triplets_per_query"),
+            read.read_sets(results, configuration, "checks", "triplet_checks"),
+        ),
         "leaks": tabulate.leaks(results),
         "omissions": tabulate.omissions(results),
     }
@@ -62,6 +73,24 @@ def curves(results: Results, provenance: Provenance, validation: Output, link_pr
     losses = {name: entry["loss"] for name, entry in configuration["models"].items()}
     draw_validation_curves(read_curves(results, configuration), losses, validation)
     draw_link_prediction(read_graph_scores(results, configuration), link_prediction)
+
+
+@app.command()
+def checks(results: Results, provenance: Provenance, bands: Output, triplets: Output) -> None:
+    """Draw what the neighbours hold by rank, and what the sets of triplets hold."""
+    from cocite.files import read_json
+    from cocite.report import results as read
+    from cocite.report.triplet_figures import draw_band_quality, draw_triplets
+
+    configuration = read_json(provenance)["configuration"]
+    draw_band_quality(read.read_bands(results, configuration), bands)
+    ranks = {name: entry["k_negative"] for name, entry in configuration["triplets"].items() if "k_negative" in entry}
+    draw_triplets(
+        read.read_sets(results, configuration, "collisions", "collisions"),
+        read.read_sets(results, configuration, "per_query", "triplets_per_query"),
+        {name: rank[-1] if isinstance(rank, list) else rank for name, rank in ranks.items()},
+        triplets,
+    )
 
 
 @app.command("map")

@@ -1,10 +1,6 @@
-"""The report's figures: validation curves, link prediction by epoch, a map of the held-out papers.
+"""The report's figures of models and graph embeddings: validation curves, link prediction by epoch, a map of papers."""
 
-SVG, with text as text, so that the page stays light and readable at any size.
-"""
-
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -12,32 +8,15 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import polars as pl
-from cycler import cycler
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from cocite.files import atomic_path
 from cocite.randomness import derive_seed
+from cocite.report.canvas import canvas, grid
 from cocite.report.results import GRAPH_METRICS, UNKNOWN_FIELD
 
-mpl.use("svg")
-STYLE: dict[str, Any] = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "cocite",
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#e6e6e6",
-    "legend.frameon": False,
-    "axes.prop_cycle": cycler(linestyle=["-", "--", ":"])
-    * cycler(color=["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#666666"]),
-}
 FIELD_COLOURS = 7
 GREY = "#bbbbbb"
-PANELS_IN_A_ROW = 4
 TSNE_PERPLEXITY = 30
 
 
@@ -47,8 +26,8 @@ def draw_validation_curves(curves: Mapping[str, pl.DataFrame], losses: Mapping[s
     `curves` and `losses` hold the curves of each model's first seed and the name of its loss.
     """
     kinds = list(dict.fromkeys(losses.values()))
-    columns, rows = _grid(1 + len(kinds))
-    with _figure(output, width=3 * columns + 1.8, height=2.8 * rows, columns=columns, rows=rows) as (figure, axes):
+    columns, rows = grid(1 + len(kinds))
+    with canvas(output, width=3 * columns + 1.8, height=2.8 * rows, columns=columns, rows=rows) as (figure, axes):
         panels = dict(zip(kinds, axes[1:], strict=False))
         axes[0].set(xlabel="steps", ylabel="share of triplets in order")
         for kind, axis in panels.items():
@@ -63,8 +42,8 @@ def draw_validation_curves(curves: Mapping[str, pl.DataFrame], losses: Mapping[s
 
 def draw_link_prediction(scores: Mapping[str, pl.DataFrame], output: Path) -> None:
     """Every metric of each graph embedding on its held-out edges, by epoch: filtered drawn through, raw faint."""
-    columns, rows = _grid(len(GRAPH_METRICS))
-    with _figure(output, width=2.7 * columns + 1.8, height=2.4 * rows, columns=columns, rows=rows) as (figure, axes):
+    columns, rows = grid(len(GRAPH_METRICS))
+    with canvas(output, width=2.7 * columns + 1.8, height=2.4 * rows, columns=columns, rows=rows) as (figure, axes):
         for axis, (metric, label) in zip(axes, GRAPH_METRICS.items(), strict=False):
             for (name, table), style in zip(scores.items(), cycle(mpl.rcParams["axes.prop_cycle"]), strict=False):
                 for filtered, strength in ((True, 1.0), (False, 0.35)):
@@ -83,9 +62,9 @@ def draw_map(embeddings: Mapping[str, np.ndarray], fields: list[str], seed: int,
 
     van der Maaten & Hinton, 2008, "Visualizing data using t-SNE". Fields beyond the most frequent share a colour.
     """
-    columns, rows = _grid(len(embeddings))
+    columns, rows = grid(len(embeddings))
     colours = _colours(fields)
-    with _figure(output, width=2.6 * columns + 1.8, height=2.6 * rows, columns=columns, rows=rows) as (figure, axes):
+    with canvas(output, width=2.6 * columns + 1.8, height=2.6 * rows, columns=columns, rows=rows) as (figure, axes):
         for axis in axes:
             axis.set_axis_off()
         for axis, (name, vectors) in zip(axes, embeddings.items(), strict=False):
@@ -95,24 +74,6 @@ def draw_map(embeddings: Mapping[str, np.ndarray], fields: list[str], seed: int,
                 axis.scatter(points[chosen, 0], points[chosen, 1], s=9, color=colour, label=field, linewidths=0)
             axis.set_title(name, fontsize=10)
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper", markerscale=2)
-
-
-def _grid(panels: int) -> tuple[int, int]:
-    """Columns and rows of a figure with so many panels."""
-    columns = min(PANELS_IN_A_ROW, panels)
-    return columns, -(-panels // columns)
-
-
-@contextmanager
-def _figure(
-    output: Path, *, width: float, height: float, columns: int, rows: int = 1
-) -> Iterator[tuple[Figure, list[Axes]]]:
-    """A figure and its axes, to be drawn on and written when the block ends."""
-    with mpl.rc_context(rc=STYLE), atomic_path(output) as temporary:  # type: ignore[arg-type]
-        figure = Figure(figsize=(width, height), layout="constrained")
-        axes = figure.subplots(rows, columns, squeeze=False)
-        yield figure, list(axes.flat)
-        figure.savefig(temporary, format="svg", metadata={"Date": None})
 
 
 def _line(axis: Axes, curve: pl.DataFrame, metric: str, name: str, style: Mapping[str, Any]) -> None:

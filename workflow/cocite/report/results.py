@@ -40,6 +40,13 @@ def read_scores(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame
     return pl.concat([nothing, *(pl.DataFrame(read_table(path, "scores")) for path in files)])
 
 
+def read_summary(results: Path, configuration: Mapping[str, Any], table: str) -> pl.DataFrame:
+    """The averages, or the comparisons of models, of all benchmarks."""
+    files = [results / f"evaluation/{benchmark}/{table}.parquet" for benchmark in configuration["benchmarks"]]
+    nothing = pl.DataFrame(empty_schema(TABLES[table]).empty_table())
+    return pl.concat([nothing, *(pl.DataFrame(read_table(path, table)) for path in files)])
+
+
 def read_curves(results: Path, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
     """The training curves of the first seed of each model."""
     return {
@@ -55,6 +62,22 @@ def read_graph_scores(results: Path, configuration: Mapping[str, Any]) -> dict[s
     return {
         name: pl.DataFrame(read_table(results / f"biggraph/{name}/graph_scores.parquet", "graph_scores"))
         for name in configuration["embeddings"]
+    }
+
+
+def read_bands(results: Path, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
+    """How many neighbours are related to the query, by rank, of each graph embedding."""
+    return {
+        name: pl.DataFrame(read_table(results / f"triplets/band_quality/{name}.parquet", "band_quality"))
+        for name in configuration["embeddings"]
+    }
+
+
+def read_sets(results: Path, configuration: Mapping[str, Any], file: str, table: str) -> dict[str, pl.DataFrame]:
+    """A table about each set of triplets, which lies in this file of its folder."""
+    return {
+        name: pl.DataFrame(read_table(results / f"triplets/{name}/{file}.parquet", table))
+        for name in configuration["triplets"]
     }
 
 

@@ -68,6 +68,28 @@ def graph_embeddings(scores: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["embedding", "epochs"])
 
 
+def searches(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:
+    """What each approximate search leads to of the true neighbours, and the time it takes beside the exact one."""
+    rows = []
+    for name, entry in configuration["embeddings"].items():
+        if entry["neighbours"]["index"] == "flat":
+            continue
+        for row in read_table(results / f"neighbours/{name}/search_quality.parquet", "search_quality").to_pylist():
+            rows.append(
+                {
+                    "embedding": name,
+                    "index": row["index"],
+                    "metric": row["metric"],
+                    "queries": f"{row['queries']:,}",
+                    "k": f"{row['k']:,}",
+                    "recall": f"{row['recall']:.3f}",
+                    "seconds": f"{row['seconds']:.1f}",
+                    "exact": f"{row['exact_seconds']:.1f}",
+                }
+            )
+    return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["embedding", "recall"])
+
+
 def leaks(results: Path) -> pl.DataFrame:
     """Where papers that are kept out were looked for, and how many of them were found."""
     numbers = {"rows": "rows", "papers looked for": "kept_out", "papers found": "leaked"}

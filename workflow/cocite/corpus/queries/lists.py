@@ -4,16 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cocite.corpus.ingest.malformed import is_id
+from cocite.documents import corpus_ids_of
 from cocite.errors import InputError
-from cocite.files import read_table
-
-A_NUMBER = r"^[0-9]{1,18}$"
-"""What a corpus id looks like as text; 18 digits always fit into 64 bits."""
 
 Ids = NDArray[np.int64]
 
@@ -37,14 +32,6 @@ def read_excluded(files: Sequence[Path]) -> tuple[Ids, int]:
 
     A file `.parquet` is the table documents of a benchmark, any other a text file.
     """
-    read = [_read_documents(path) if path.suffix == ".parquet" else (read_ids(path), 0) for path in files]
+    read = [corpus_ids_of(path) if path.suffix == ".parquet" else (read_ids(path), 0) for path in files]
     ids = np.concatenate([np.empty(0, dtype=np.int64), *(found for found, _ in read)])
     return np.unique(ids), sum(others for _, others in read)
-
-
-def _read_documents(path: Path) -> tuple[Ids, int]:
-    """Corpus ids of a benchmark's documents; a document's name is its id, behind a colon where tasks share the id."""
-    names = read_table(path, "documents", ["document"])["document"]
-    last = pc.replace_substring_regex(names, r"^.*:", "")
-    numbers = last.filter(pc.match_substring_regex(last, A_NUMBER))
-    return numbers.cast(pa.int64()).to_numpy(), len(names) - len(numbers)

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from cocite.corpus.queries.lists import A_NUMBER, Ids
+from cocite.corpus.queries.lists import Ids
+from cocite.documents import A_NUMBER
 from cocite.errors import InputError
 from cocite.files import atomic_path, write_omissions, write_table
 from cocite.hub import fetch_files

@@ -1,0 +1,91 @@
+"""The tables of scores: published rows beside ours, every task, and which models differ."""
+
+import polars as pl
+import pytest
+
+from cocite.evaluation.aggregating import format_weights
+from cocite.report.score_tables import WEIGHTS, published_rows, scirepeval, significance, tasks
+
+CONFIGURATION = {
+    "models": {"ours": {}},
+    "encoders": {"e": {}},
+    "benchmarks": {"sre": {"kind": "scirepeval"}, "holdout": {"kind": "holdout"}},
+}
+
+
+def average(model, over, name, mean, *, benchmark="sre", mode="compat", deviation=None, runs=1, values=25):
+    told = {"benchmark": benchmark, "model": model, "mode": mode, "over": over, "average": name}
+    return told | {"mean": mean, "deviation": deviation, "runs": runs, "values": values}
+
+
+def score(model, value, *, task="fos", seed=1, missing=0, mode="compat"):
+    told = {"model": model, "seed": seed, "benchmark": "sre", "task": task, "metric": "f1_macro", "mode": mode}
+    return told | {"value": value, "documents": 90, "missing": missing, "unscored": missing}
+
+
+def comparison(model, other, difference, p_value, task):
+    told = {"benchmark": "sre", "model": model, "other": other, "task": task}
+    return told | {"difference": difference, "p_value": p_value}
+
+
+def test_published_averages_follow_from_their_formats_but_for_one_misprint():
+    averages = {row["model"]: row["average"] for row in published_rows()}
+    assert averages.pop("SciNCL") == "67.8 (its formats give 68.7)"
+    assert averages == {
+        "SciBERT": "57.2",
+        "SPECTER": "67.4",
+        "GTE": "68.7",
+        "CoCite 25-3000": "67.9",
+        "CoCite 200-3000": "68.3",
+        "CoCite 500-3000": "68.3",
+        "CoCite 25-1000": "68.1",
+        "CoCite 25-5000": "68.7",
+    }
+
+
+def test_published_averages_are_over_the_values_that_ours_are():
+    assert format_weights() == WEIGHTS
+
+
+def test_our_averages_stand_before_the_published_ones():
+    averages = [
+        average("random", "all", "all", 30.0),
+        average("ours", "all", "all", 60.0, deviation=0.5, runs=9),
+        average("ours", "format", "search", 70.04, deviation=0.25, runs=9),
+        average("ours", "group", "scidocs", 50.0, deviation=1.0, runs=9),
+        average("ours", "all", "all", 99.0, benchmark="holdout", mode="both"),
+    ]
+    first, second, *rest = scirepeval(pl.DataFrame(averages), CONFIGURATION).to_dicts()
+    assert first == {
+        **{"model": "ours", "source": "sre (compat)", "average": "60.0 ± 0.5 (9)", "search": "70.0 ± 0.2 (9)"},
+        **{"classification": "–", "regression": "–", "proximity": "–", "values": "25"},
+        **{"in-train": "–", "out-of-train": "–", "SciDocs": "50.0 ± 1.0 (9)"},
+    }
+    assert (second["model"], second["average"]) == ("random", "30.0")
+    assert {row["source"] for row in rest} == {"published"}
+
+
+def test_without_such_a_benchmark_nothing_published_is_shown():
+    averages = [average("ours", "all", "all", 60.0, benchmark="holdout")]
+    assert scirepeval(pl.DataFrame(averages), CONFIGURATION).is_empty()
+
+
+def test_every_task_has_its_missing_documents_and_a_column_for_each_model():
+    scores = [score("ours", 60.0), score("ours", 62.0, seed=2, missing=3), score("random", 9.96)]
+    [row] = tasks(pl.DataFrame(scores)).to_dicts()
+    assert row == {
+        **{"benchmark": "sre", "task": "fos", "metric": "f1_macro", "mode": "compat"},
+        **{"without vector": "3 of 90", "unscored": "3", "ours": "61.0 ± 1.4", "random": "10.0"},
+    }
+
+
+def test_a_model_that_was_not_scored_on_a_task_has_a_dash():
+    table = tasks(pl.DataFrame([score("ours", 60.0), score("bm25", 50.0, task="drsm")]))
+    assert table.filter(task="fos")["bm25"].item() == "–"
+
+
+@pytest.mark.parametrize(("p_value", "expected"), [(0.01, ("1", "1", "0")), (0.2, ("0", "0", "2"))])
+def test_models_are_counted_as_better_where_chance_is_unlikely(p_value, expected):
+    compared = [comparison("a", "b", 2.0, p_value, "fos"), comparison("a", "b", -1.0, p_value, "drsm")]
+    [row] = significance(pl.DataFrame(compared)).to_dicts()
+    assert (row["first better"], row["second better"], row["neither"]) == expected

@@ -1,0 +1,114 @@
+"""The report's tables of scores: averages beside published ones, every task, and which models differ.
+
+Each is a frame of text; numbers are means, with the standard deviation over training and evaluation seeds behind ±
+where there is more than one.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from cocite.consistency import BASELINES
+
+PUBLISHED = Path(__file__).parents[2] / "report" / "published.csv"
+"""What was published of CoCite and others on SciRepEval (CoCite, 2024)."""
+WEIGHTS = {"classification": 6, "regression": 5, "proximity": 11, "search": 3}
+"""How many values of each format the published average is over."""
+GROUPS = {"in-train": "in-train", "out-of-train": "out-of-train", "scidocs": "SciDocs"}
+ROUNDING = 0.1
+"""An average of rounded averages may be off by half a unit of the last digit, and is rounded itself."""
+SIGNIFICANT = 0.05
+
+
+def scirepeval(averages: pl.DataFrame, configuration: Mapping[str, Any]) -> pl.DataFrame:
+    """One row a model and mode of each benchmark in SciRepEval's layout, then the published rows.
+
+    `values` tells how many values the average is over; the published one is over 25. A published average that its own
+    formats contradict stands beside what they give.
+    """
+    asked = [name for name, entry in configuration["benchmarks"].items() if entry["kind"] == "scirepeval"]
+    own = averages.filter(pl.col("benchmark").is_in(asked))
+    if own.is_empty():
+        return pl.DataFrame(schema=["model"])
+    rows = [_own_row(part) for part in own.partition_by("benchmark", "model", "mode", maintain_order=True)]
+    order = [*configuration["models"], *(f"untrained_{name}" for name in configuration["encoders"]), *BASELINES]
+    return pl.DataFrame([*sorted(rows, key=lambda row: order.index(row["model"])), *published_rows()])
+
+
+def published_rows() -> list[dict[str, str]]:
+    """The published averages, as rows of the table."""
+    return [
+        {
+            "model": row["model"],
+            "source": "published",
+            **{name: f"{row[name]:.1f}" for name in WEIGHTS},
+            "average": _checked(row["average"], average_of_formats(row)),
+            **dict.fromkeys(GROUPS.values(), "–"),
+            "values": "25",
+        }
+        for row in pl.read_csv(PUBLISHED).iter_rows(named=True)
+    ]
+
+
+def average_of_formats(means: Mapping[str, float]) -> float:
+    """The average over all values, from the averages of the formats."""
+    return sum(weight * means[name] for name, weight in WEIGHTS.items()) / sum(WEIGHTS.values())
+
+
+def tasks(scores: pl.DataFrame) -> pl.DataFrame:
+    """One row a benchmark, task, metric and mode; how many documents lack a vector; one column a model."""
+    keys = ["benchmark", "task", "metric", "mode"]
+    cells = scores.group_by(*keys, "model").agg(_mean_and_deviation("value"))
+    without = scores.group_by(keys).agg(
+        pl.format("{} of {}", pl.col("missing").max(), pl.col("documents").max()).alias("without vector"),
+        pl.col("unscored").max().cast(pl.String),
+    )
+    models = scores["model"].unique(maintain_order=True).to_list()
+    wide = cells.pivot("model", index=keys, values="value").fill_null("–").sort(keys)
+    return without.join(wide, on=keys).sort(keys).select(*keys, "without vector", "unscored", *models)
+
+
+def significance(comparisons: pl.DataFrame) -> pl.DataFrame:
+    """One row two models and a benchmark: on how many values either is better, and on how many neither surely is."""
+    is_sure = pl.col("p_value") < SIGNIFICANT
+    counted = comparisons.group_by("benchmark", "model", "other", maintain_order=True).agg(
+        (is_sure & (pl.col("difference") > 0)).sum().alias("first better"),
+        (is_sure & (pl.col("difference") < 0)).sum().alias("second better"),
+        (~is_sure).sum().alias("neither"),
+    )
+    return counted.rename({"model": "first", "other": "second"}).with_columns(pl.all().cast(pl.String))
+
+
+def _own_row(part: pl.DataFrame) -> dict[str, str]:
+    """The row of one model on one benchmark in one mode."""
+    first = part.row(0, named=True)
+    cells = {
+        (row["over"], row["average"]): _cell(row["mean"], row["deviation"], row["runs"])
+        for row in part.iter_rows(named=True)
+    }
+    counted = part.filter(over="all")["values"]
+    return {
+        "model": first["model"],
+        "source": first["benchmark"] + ("" if first["mode"] == "both" else f" ({first['mode']})"),
+        **{name: cells.get(("format", name), "–") for name in WEIGHTS},
+        "average": cells.get(("all", "all"), "–"),
+        **{label: cells.get(("group", name), "–") for name, label in GROUPS.items()},
+        "values": str(counted[0]) if len(counted) else "0",
+    }
+
+
+def _cell(mean: float, deviation: float | None, runs: int) -> str:
+    return f"{mean:.1f}" if deviation is None else f"{mean:.1f} ± {deviation:.1f} ({runs})"
+
+
+def _checked(stated: float, computed: float) -> str:
+    agrees = abs(stated - computed) <= ROUNDING
+    return f"{stated:.1f}" if agrees else f"{stated:.1f} (its formats give {computed:.1f})"
+
+
+def _mean_and_deviation(column: str) -> pl.Expr:
+    mean, deviation = pl.col(column).mean().round(1) + 0.0, pl.col(column).std().round(1)  # −0.0 + 0.0 is 0.0
+    several = pl.format("{} ± {}", mean, deviation)
+    return pl.when(pl.len() > 1).then(several).otherwise(pl.format("{}", mean)).alias(column)
