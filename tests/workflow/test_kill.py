@@ -50,7 +50,7 @@ def test_the_tables_are_the_same_after_ten_kills(tmp_path):
         run.configure(SMALL)
     duration = finish(whole, tmp_path / "whole.log")
     random = np.random.default_rng(int(os.environ.get("COCITE_KILL_SEED", "1")))
-    for moment in random.uniform(2, duration / 5, KILLS):
+    for moment in random.uniform(2, max(3, duration / 10), KILLS):
         process = start(killed, tmp_path / "killed.log")
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(timeout=float(moment))
