@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from tests.benchmarks.measuring import Command, Cost, compare, run, say
 
@@ -18,7 +19,7 @@ from cocite.files import read_table
 
 PAPERS, DIMENSION, QUERIES, K, THREADS = 500_000, 256, 2000, 5000, 2
 TIMES = 10
-LISTS, PROBES, LEAST_RECALL = 1024, (16, 24, 32, 48, 64, 96), 0.95
+LISTS, PROBES, LEAST_RECALL = 1024, (16, 20, 24, 32, 48, 64, 96), 0.95
 ROUNDS = 3
 COCITE = Path(sys.executable).with_name("cocite")
 
@@ -52,24 +53,27 @@ def compare_lists(folder: Path) -> None:
     say(f"IVF: {LISTS} lists built in {built.wall:.1f} s, peak memory {built.peak_mb:.0f} MB.")
     for probes in PROBES:
         chosen = {"index": "ivf", "probes": probes, "k": K}
-        quality = folder / "search_quality.parquet"
-        run(
-            _neighbours(
-                *("measure", folder, chosen, "--queries", folder / "queries.parquet", "--index", folder / "index"),
-                *("--sample", str(QUERIES), "--seed", "1", "--output", quality),
-            )
-        )
-        row = read_table(quality, "search_quality").to_pylist()[-1]
-        faster = row["exact_seconds"] / row["seconds"]
-        say(
-            f"IVF of {probes} probes: recall {row['recall']:.3f}, {faster:.1f} × faster than the exact search, "
-            "search to search."
-        )
-        if row["recall"] >= LEAST_RECALL:
+        rows = [_measure(folder, chosen) for _ in range(ROUNDS)]
+        faster, recall = median(row["exact_seconds"] / row["seconds"] for row in rows), rows[0]["recall"]
+        say(f"IVF of {probes} probes: recall {recall:.3f}, {faster:.1f} × faster than the exact search to search.")
+        if recall >= LEAST_RECALL:
             break
     title = f"IVF of {probes} probes to the exact search, whole commands"
     lists, flat = _search(folder, chosen, "--index", folder / "index"), _search(folder, {"index": "flat"})
     compare(title, lambda: run(lists), lambda: run(flat), "wall", rounds=ROUNDS)
+
+
+def _measure(folder: Path, chosen: dict[str, object]) -> dict[str, Any]:
+    """The recall at k, and the seconds of either search without reading queries and writing the table."""
+    quality = folder / "search_quality.parquet"
+    run(
+        _neighbours(
+            *("measure", folder, chosen, "--queries", folder / "queries.parquet", "--index", folder / "index"),
+            *("--sample", str(QUERIES), "--seed", "1", "--output", quality),
+        )
+    )
+    row: dict[str, Any] = read_table(quality, "search_quality").to_pylist()[-1]
+    return row
 
 
 def search_many(folder: Path, few: Cost) -> None:

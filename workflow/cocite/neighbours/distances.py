@@ -123,7 +123,7 @@ def squared_norms(vectors):  # type: ignore[no-untyped-def]
     """Squared Euclidean norm of each row, float64."""
     norms = np.empty(len(vectors))
     for row in range(len(vectors)):
-        norms[row] = _dot(vectors[row], vectors[row])
+        norms[row] = _dot(vectors[row].astype(np.float64), vectors[row])
     return norms
 
 
@@ -137,7 +137,10 @@ def key_of(paper, distance):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def exact_distance(one, one_norm, other, other_norm, metric):  # type: ignore[no-untyped-def]
-    """Distance of two vectors with these squared norms, float64; the order of its operations is always the same."""
+    """Distance of two vectors with these squared norms, float64; the order of its operations is always the same.
+
+    `one` is float64, so that it is converted once for many others, which are float32.
+    """
     if metric == 0:
         return _squared_difference(one, other)
     product = _dot(one, other)
@@ -151,7 +154,7 @@ def exact_distance(one, one_norm, other, other_norm, metric):  # type: ignore[no
 def _dot(one, other):  # type: ignore[no-untyped-def]
     total = 0.0
     for at in range(len(one)):
-        total += np.float64(one[at]) * np.float64(other[at])
+        total += one[at] * np.float64(other[at])
     return total
 
 
@@ -159,6 +162,6 @@ def _dot(one, other):  # type: ignore[no-untyped-def]
 def _squared_difference(one, other):  # type: ignore[no-untyped-def]
     total = 0.0
     for at in range(len(one)):
-        difference = np.float64(one[at]) - np.float64(other[at])
+        difference = one[at] - np.float64(other[at])
         total += difference * difference
     return total

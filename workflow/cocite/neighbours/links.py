@@ -108,7 +108,7 @@ def look_up(block, queries, proposed, met, metric, keys):  # type: ignore[no-unt
         while at < proposed.shape[1] and proposed[row, at] <= ids[-1]:
             place += np.searchsorted(ids[place:], proposed[row, at])
             if ids[place] == proposed[row, at] and ids[place] != queries.ids[row]:
-                one, one_norm = queries.vectors[row], queries.norms[row]
+                one, one_norm = queries.vectors[row].astype(np.float64), queries.norms[row]
                 distance = exact_distance(one, one_norm, vectors[place], norms[place], metric)
                 keys[row, at] = key_of(ids[place], distance)
             at += 1

@@ -112,7 +112,8 @@ def take_in(  # type: ignore[no-untyped-def]
     for at in range(len(tile)):
         found = _reach(products[at], factor, offset, cut[at], near)
         row = tile[at]
-        query, vector, norm, least = queries.ids[row], queries.vectors[row], queries.norms[row], worst[row]
+        query, norm, least = queries.ids[row], queries.norms[row], worst[row]
+        vector = queries.vectors[row].astype(np.float64)
         pool, count = keys[row], counts[row]
         for place in near[:found]:
             key = key_of(ids[place], exact_distance(vector, norm, vectors[place], norms[place], metric))
