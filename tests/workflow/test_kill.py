@@ -31,11 +31,9 @@ def start(run: Run, log: Path) -> subprocess.Popen:
         )
 
 
-def finish(run: Run, log: Path) -> float:
-    """Run to the end; return the seconds it took."""
-    began = time.monotonic()
+def finish(run: Run, log: Path) -> None:
+    """Run to the end."""
     assert start(run, log).wait() == 0, log.read_text()[-5000:]
-    return time.monotonic() - began
 
 
 def tables(run: Run) -> dict[str, object]:
@@ -43,19 +41,33 @@ def tables(run: Run) -> dict[str, object]:
     return {str(path.relative_to(results)): pq.read_table(path) for path in sorted(results.rglob("*.parquet"))}
 
 
+def finished_jobs(log: Path) -> int:
+    return log.read_text().count("Finished jobid")
+
+
+def kill_after(process: subprocess.Popen, log: Path, jobs: int, seconds: float) -> None:
+    """Kill the run some seconds after so many jobs are finished, those of earlier starts among them."""
+    while finished_jobs(log) < jobs:
+        assert process.poll() is None, log.read_text()[-5000:]
+        time.sleep(0.02)
+    time.sleep(seconds)
+    assert process.poll() is None, "the run ended before it was killed"
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
 def test_the_tables_are_the_same_after_ten_kills(tmp_path):
+    """Kills are spread evenly over the jobs of a run, the last of them among its last jobs."""
     whole, killed = Run(folder=tmp_path / "whole"), Run(folder=tmp_path / "killed")
     for run in (whole, killed):
         run.folder.mkdir()
         run.configure(SMALL)
-    duration = finish(whole, tmp_path / "whole.log")
+    finish(whole, tmp_path / "whole.log")
+    jobs = finished_jobs(tmp_path / "whole.log")
     random = np.random.default_rng(int(os.environ.get("COCITE_KILL_SEED", "1")))
-    for moment in random.uniform(2, max(3, duration / 10), KILLS):
+    for kill in range(KILLS):
         process = start(killed, tmp_path / "killed.log")
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(timeout=float(moment))
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        kill_after(process, tmp_path / "killed.log", jobs * (kill + 1) // (KILLS + 2), float(random.uniform(0, 1)))
     finish(killed, tmp_path / "killed.log")
     expected, found = tables(whole), tables(killed)
     assert found.keys() == expected.keys()
