@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cocite.configuration import resolve
+from cocite.configuration import read_configuration, resolve
 from cocite.errors import InputError
 
 ROOT = Path(__file__).parents[1]
@@ -297,3 +297,29 @@ def test_the_published_graph_embeddings_are_valid():
     config = resolve(yaml.safe_load((ROOT / "experiments/graph-embeddings.yaml").read_text()))
     settings = {(entry["comparator"], entry["dimension"]) for entry in config["embeddings"].values()}
     assert settings == {("dot", 128), ("dot", 512), ("dot", 768), ("cos", 768)}
+
+
+def test_a_configuration_that_is_missing_or_no_yaml_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"nowhere\.yaml does not exist"):
+        read_configuration(tmp_path / "nowhere.yaml")
+    (tmp_path / "broken.yaml").write_text("release: latest\ncorpus: }")
+    with pytest.raises(InputError, match=r"broken\.yaml, line 2: not YAML"):
+        read_configuration(tmp_path / "broken.yaml")
+    with pytest.raises(InputError, match=f"{tmp_path} is a folder"):
+        read_configuration(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [(b"release: caf\xe9", "not UTF-8 at byte 12"), (b"release: \x07", r"not YAML \(character U\+0007")],
+)
+def test_a_configuration_that_is_no_text_is_named(tmp_path, content, reason):
+    (tmp_path / "odd.yaml").write_bytes(content)
+    with pytest.raises(InputError, match=rf"odd\.yaml: {reason}"):
+        read_configuration(tmp_path / "odd.yaml")
+
+
+def test_a_configuration_without_keys_is_named(tmp_path):
+    (tmp_path / "list.yaml").write_text("- release\n")
+    with pytest.raises(InputError, match=r"list\.yaml holds no keys"):
+        read_configuration(tmp_path / "list.yaml")

@@ -12,7 +12,7 @@ from cocite.configuration import resolve
 from cocite.corpus.commands import app
 from cocite.corpus.release.estimates import raw_under_way, spilled_while_merged
 from cocite.corpus.release.manifest import Dataset, Manifest, Shard, write_manifest
-from cocite.corpus.release.plan import plan_corpus, read_configuration
+from cocite.corpus.release.plan import plan_corpus
 from cocite.demo.arrivals import Arrival
 from cocite.demo.server import serve
 from cocite.errors import InputError
@@ -190,26 +190,6 @@ def test_a_disk_that_is_too_small_is_told_with_what_is_missing(say, results, mon
     there = (results / "corpus/manifest.json").stat().st_size
     text = say({"source": "s2", "buckets": 1})
     assert f"{(146_600 - 100 - there) / 1000:.1f} kB too little" in text
-
-
-def test_a_configuration_that_is_missing_or_no_yaml_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"nowhere\.yaml does not exist"):
-        read_configuration(tmp_path / "nowhere.yaml")
-    (tmp_path / "broken.yaml").write_text("release: latest\ncorpus: }")
-    with pytest.raises(InputError, match=r"broken\.yaml, line 2: not YAML"):
-        read_configuration(tmp_path / "broken.yaml")
-    with pytest.raises(InputError, match=f"{tmp_path} is a folder"):
-        read_configuration(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [(b"release: caf\xe9", "not UTF-8 at byte 12"), (b"release: \x07", r"not YAML \(character U\+0007")],
-)
-def test_a_configuration_that_is_no_text_is_named(tmp_path, content, reason):
-    (tmp_path / "odd.yaml").write_bytes(content)
-    with pytest.raises(InputError, match=rf"odd\.yaml: {reason}"):
-        read_configuration(tmp_path / "odd.yaml")
 
 
 @pytest.mark.parametrize("dataset", list(SIZES))

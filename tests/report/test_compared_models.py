@@ -23,10 +23,6 @@ def score(model, value):
     return {"model": model, "seed": 1, "evaluation_seed": 1, "value": value, **names}
 
 
-def with_models(**models):
-    return {**CONFIGURATION, "models": {**CONFIGURATION["models"], **models}}
-
-
 def curve(*measured):
     return pl.DataFrame(
         [

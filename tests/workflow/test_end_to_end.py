@@ -8,9 +8,6 @@ from cocite.files import read_json, read_table
 pytestmark = pytest.mark.end_to_end
 
 
-HELDOUT = "(SELECT corpusid FROM queries WHERE split = 'holdout')"
-
-
 def query(finished, sql):
     with duckdb.connect(finished.folder / "results/cocite.duckdb", read_only=True) as database:
         return database.sql(sql).fetchall()

@@ -5,14 +5,13 @@ Each stage brings its commands; they import what they need when they are called,
 
 import gc
 import sys
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from cocite.biggraph.commands import app as biggraph
 from cocite.corpus.commands import app as corpus
 from cocite.demo.commands import app as demo
+from cocite.doctor import app as doctor
 from cocite.documentation import app as documentation
 from cocite.encoder.commands import app as encoder
 from cocite.errors import InputError
@@ -41,23 +40,8 @@ app.add_typer(report, name="report", help="Tables, figures, the DuckDB file and 
 app.add_typer(demo, name="demo", help="A small generated release and a server for it.")
 app.add_typer(looking)
 app.add_typer(integrity)
+app.add_typer(doctor)
 app.add_typer(documentation, name="docs", help="Documentation that is generated from declarations.")
-
-
-@app.command()
-def doctor(
-    configfile: Annotated[Path, typer.Option(help="The configuration of the run.")] = Path("config.yaml"),
-    profile: Annotated[Path | None, typer.Option(help="Folder of the cluster's profile, such as slurm.")] = None,
-) -> None:
-    """Check this place before a run: libraries, GPU, key, disk, Slurm; the exit status is 1 if the run would stop."""
-    from cocite.corpus.release.plan import read_configuration
-    from cocite.doctor import examine
-
-    findings = []
-    for finding in examine(read_configuration(configfile, keys=None), profile):
-        findings.append(finding)
-        typer.echo(str(finding))
-    raise typer.Exit(int(any(finding.verdict == "failed" for finding in findings)))
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ sentence that names the key. The schema says what a key may hold; `consistency.p
 import difflib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,37 @@ def resolve(written: Mapping[str, Any]) -> Configuration:
     _fill_in_variables(config)
     check_consistency(config)
     return config
+
+
+def read_configuration(path: Path, keys: Collection[str] | None = None) -> Configuration:
+    """The configuration in a YAML file, resolved; with `keys`, what hangs on these alone. Raises `InputError`."""
+    written = written_configuration(path)
+    return resolve({key: entry for key, entry in written.items() if keys is None or key in keys})
+
+
+def written_configuration(path: Path) -> Configuration:
+    """The configuration in a YAML file as it stands there. Raises `InputError` if it is no YAML."""
+    try:
+        written: Configuration = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist; --configfile names a configuration of a run.") from None
+    except IsADirectoryError:
+        raise InputError(f"{path} is a folder; --configfile names a configuration of a run.") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 at byte {error.start}; a configuration is text in UTF-8.") from None
+    except yaml.reader.ReaderError as error:
+        raise InputError(f"{path}: not YAML (character U+{error.character:04X} may not be in it).") from None
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise InputError(f"{path}, line {line}: not YAML ({error.problem}).") from None
+    if not isinstance(written, dict):
+        raise InputError(f"{path} holds no keys; a configuration has some, such as `release:` and `corpus:`.")
+    return written
+
+
+def results_folder(config: Mapping[str, Any]) -> Path:
+    """Where the results of a run with this configuration, resolved or not, lie."""
+    return Path(config.get("pathvars", {}).get("results", "results"))
 
 
 def _validator() -> Draft202012Validator:

@@ -13,11 +13,14 @@ from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+import typer
 import yaml
 
 from cocite.errors import InputError
+
+app = typer.Typer()
 
 ROOT = Path(__file__).parents[2]
 LOCK = ROOT / "envs" / "lock.txt"
@@ -40,6 +43,21 @@ class Finding:
     def __str__(self) -> str:
         """The line that is printed."""
         return " — ".join(part for part in (f"{self.verdict:7}", self.what, self.to_do) if part)
+
+
+@app.command()
+def doctor(
+    configfile: Annotated[Path, typer.Option(help="The configuration of the run.")] = Path("config.yaml"),
+    profile: Annotated[Path | None, typer.Option(help="Folder of the cluster's profile, such as slurm.")] = None,
+) -> None:
+    """Check this place before a run: libraries, GPU, key, disk, Slurm; the exit status is 1 if the run would stop."""
+    from cocite.configuration import read_configuration
+
+    findings = []
+    for finding in examine(read_configuration(configfile), profile):
+        findings.append(finding)
+        typer.echo(str(finding))
+    raise typer.Exit(int(any(finding.verdict == "failed" for finding in findings)))
 
 
 def examine(config: Mapping[str, Any], profile: Path | None) -> Iterator[Finding]:

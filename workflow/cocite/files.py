@@ -205,7 +205,7 @@ def _conform(batch: pa.RecordBatch, schema: pa.Schema, table: Table, path: Path)
         raise InputError(f"{path}: table {table.name} lacks the columns {missing} or has the unknown ones {unknown}.")
     try:
         return pa.table([batch.column(name) for name in schema.names], names=schema.names).cast(schema)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+    except (pa.ArrowNotImplementedError, ValueError) as error:
         raise InputError(f"{path}: does not fit the declaration of table {table.name}: {error}.") from error
 
 

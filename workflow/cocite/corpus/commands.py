@@ -37,10 +37,11 @@ def plan(
     configfile: Annotated[Path, typer.Option(help="The configuration of the run.")] = Path("config.yaml"),
 ) -> None:
     """Tell what a corpus needs before any of it is fetched: shards, downloads, disk, and what is there already."""
+    from cocite.configuration import read_configuration
     from cocite.corpus.release.outlook import describe
-    from cocite.corpus.release.plan import plan_corpus, read_configuration
+    from cocite.corpus.release.plan import KEYS, plan_corpus
 
-    config = read_configuration(configfile)
+    config = read_configuration(configfile, KEYS)
     typer.echo(describe(plan_corpus(config), config, configfile))
 
 

@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import duckdb
-import yaml
 
+from cocite.configuration import results_folder, written_configuration
 from cocite.errors import InputError
 
 FILE = "cocite.duckdb"
@@ -17,11 +17,7 @@ def results_of(results: Path, configfile: Path | None) -> Path:
     """The folder of the results: the one that is named, or that of a run with this configuration."""
     if configfile is None:
         return results
-    try:
-        configuration = yaml.safe_load(configfile.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{configfile} does not exist.") from None
-    return Path(configuration.get("pathvars", {}).get("results", "results"))
+    return results_folder(written_configuration(configfile))
 
 
 @contextmanager

@@ -4,8 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import yaml
-
+from cocite.configuration import results_folder, written_configuration
 from cocite.errors import InputError
 
 ARCHIVE = "report/report.zip"
@@ -14,8 +13,7 @@ PAGE = "report/index.html"
 
 def write_archive(configfile: Path) -> Path:
     """Have Snakemake write the archive of a finished run, unless it is newer than the run's page; return its path."""
-    configuration = yaml.safe_load(configfile.read_text(encoding="utf-8"))
-    results = Path(configuration.get("pathvars", {}).get("results", "results"))
+    results = results_folder(written_configuration(configfile))
     archive, page = results / ARCHIVE, results / PAGE
     if not page.is_file():
         raise InputError(f"{page} does not exist; run the workflow first.")

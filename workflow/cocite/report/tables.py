@@ -13,6 +13,7 @@ import polars as pl
 from cocite.consistency import BASELINES
 from cocite.files import read_table
 from cocite.report.results import GRAPH_METRICS
+from cocite.report.score_tables import mean_and_deviation
 from cocite.tables import TABLES
 
 FORMATS = ("classification", "regression", "proximity", "reviewer-matching", "search", "disambiguation")
@@ -29,7 +30,7 @@ def models_by_format(scores: pl.DataFrame, configuration: Mapping[str, Any]) -> 
         pl.col("value").mean(), pl.col("task").n_unique().alias("tasks")
     )
     lacking = pl.col("tasks").min() < pl.col("most").first()
-    cell = _mean_and_deviation(pl.col("value"))
+    cell = mean_and_deviation("value")
     partial = pl.format("{} ({} of {} tasks)", cell, pl.col("tasks").min(), pl.col("most").first())
     cells = (
         runs.with_columns(pl.col("tasks").max().over("column").alias("most"))
@@ -121,11 +122,6 @@ def _columns(labelled: pl.DataFrame, benchmarks: Mapping[str, Any]) -> Sequence[
     order = {"benchmark": list(benchmarks), "format": FORMATS}
     ranks = [pl.col(name).replace_strict(values, range(len(values))) for name, values in order.items()]
     return labelled.sort(*ranks, "task", "metric")["column"].unique(maintain_order=True).to_list()
-
-
-def _mean_and_deviation(value: pl.Expr) -> pl.Expr:
-    mean, deviation = value.mean().round(1) + 0.0, value.std().round(1)  # −0.0 + 0.0 is 0.0
-    return pl.when(value.len() > 1).then(pl.format("{} ± {}", mean, deviation)).otherwise(pl.format("{}", mean))
 
 
 def _in_order(frame: pl.DataFrame, column: str, order: Sequence[str]) -> pl.DataFrame:

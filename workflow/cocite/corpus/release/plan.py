@@ -5,14 +5,12 @@ them are estimates.
 """
 
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from cocite.configuration import resolve
+from cocite.configuration import results_folder
 from cocite.consistency import DATASETS
 from cocite.corpus.release.diffs import list_diffs
 from cocite.corpus.release.estimates import (
@@ -24,7 +22,6 @@ from cocite.corpus.release.estimates import (
 )
 from cocite.corpus.release.listing import LATEST, list_release
 from cocite.corpus.release.manifest import Manifest, read_manifest, shards_of_part
-from cocite.errors import InputError
 
 KEYS = ("release", "corpus", "pathvars")
 """What a corpus hangs on in a configuration; a plan does not ask for the papers, encoders and folders of the rest."""
@@ -70,34 +67,13 @@ class Plan:
     """The folder of the results."""
 
 
-def read_configuration(path: Path, keys: Collection[str] | None = KEYS) -> dict[str, Any]:
-    """The configuration in a YAML file, resolved as far as a corpus hangs on it, or as these keys go; None for all.
-
-    Raises `InputError`.
-    """
-    try:
-        written = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist; --configfile names a configuration of a run.") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder; --configfile names a configuration of a run.") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 at byte {error.start}; a configuration is text in UTF-8.") from None
-    except yaml.reader.ReaderError as error:
-        raise InputError(f"{path}: not YAML (character U+{error.character:04X} may not be in it).") from None
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise InputError(f"{path}, line {line}: not YAML ({error.problem}).") from None
-    return resolve({key: entry for key, entry in written.items() if keys is None or key in keys})
-
-
 def plan_corpus(config: Mapping[str, Any]) -> Plan:
     """The plan of a resolved configuration; its release, corpus and folder of results count.
 
     Raises `InputError` where the release must be listed and cannot be.
     """
     corpus = config["corpus"]
-    results = Path(config.get("pathvars", {}).get("results", "results"))
+    results = results_folder(config)
     manifest, known_from = _listed(config, results)
     needs = {name: _need(manifest, name, corpus, results) for name in DATASETS}
     at_peak, at_end = _disk(manifest, needs, corpus)
