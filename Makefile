@@ -41,8 +41,9 @@ format: $(VENV)/dev.stamp ## Format everything
 > $(BIN)/ruff check --fix workflow tests
 > $(BIN)/snakefmt Snakefile rules
 
-docs: $(VENV)/dev.stamp ## Regenerate docs/config.md, docs/tables.md and envs/pipeline.yaml
+docs: $(VENV)/dev.stamp ## Regenerate what is generated, and build the pages into site/ (.venv/bin/mkdocs serve shows them)
 > $(BIN)/cocite docs write
+> NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 lock: $(VENV)/dev.stamp ## Pin the newest versions that pyproject.toml allows
 > $(BIN)/pip-compile --quiet --all-extras --strip-extras --allow-unsafe --no-annotate --no-header --no-emit-index-url \

@@ -51,7 +51,11 @@ def test_the_default_configuration_is_complete_with_defaults(written):
         ("modles", {}, "key modles is not known; did you mean models?"),
         ("models.cocite.los", "triplet", "key models.cocite.los is not known; did you mean loss?"),
         ("models.cocite.lr", "2e-5", "key models.cocite.lr must be of type number, not '2e-5' (YAML reads"),
-        ("models.cocite.loss", "tripel", "key models.cocite.loss is 'tripel'; it must be one of triplet, infonce"),
+        (
+            "models.cocite.loss",
+            "tripel",
+            "key models.cocite.loss is 'tripel'; it must be one of angle, cosent, infonce",
+        ),
         ("models.cocite.encoder", "big", "key models.cocite.encoder names 'big', which encoders does not declare"),
         ("models.cocite.triplets", "none", "(declared: cocite, scincl, specter)"),
         ("models.bm25", {"triplets": "cocite", "encoder": "small"}, "key models.bm25: that name is a baseline's"),
@@ -323,3 +327,10 @@ def test_a_configuration_without_keys_is_named(tmp_path):
     (tmp_path / "list.yaml").write_text("- release\n")
     with pytest.raises(InputError, match=r"list\.yaml holds no keys"):
         read_configuration(tmp_path / "list.yaml")
+
+
+def test_a_folder_may_lie_under_the_home_of_the_user(written, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "bert").mkdir()
+    written["encoders"]["small"] = {"model": "~/bert"}
+    assert resolve(written)["encoders"]["small"]["model"] == "~/bert"

@@ -18,7 +18,7 @@ def sampled_sources(wildcards):
     sources = []
     if "embedding" in entry:
         sources += neighbours_of(entry["embedding"])
-        if entry["easy_negatives"] != "random":
+        if entry.get("easy_negatives", "random") != "random":
             sources += expand("<results>/biggraph/{embedding}/graph_embeddings.parquet", embedding=entry["embedding"])
     if "graph" in entry:
         table = PAIRS_OF.get(entry["graph"], "edges")

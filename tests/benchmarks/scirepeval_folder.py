@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from cocite.benchmarks import SCIREPEVAL, TASKS
+from cocite.benchmarks import TASKS
+from cocite.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.files import vector_column, write_table
 from cocite.tasks import Task
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cocite.encoder.collation import Collator, groups_of_like_length
 from cocite.encoder.folder import open_encoder
-from cocite.encoder.losses import cosent
+from cocite.encoder.losses.cosent import loss as cosent
 from cocite.encoder.objective import TripletObjective
 from cocite.encoder.texts import Documents
 from cocite.encoder.triplets import Triplets, prepare_triplets

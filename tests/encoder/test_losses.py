@@ -9,8 +9,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cocite.encoder.losses import angle, cosent, infonce, loss_of, mnrl, supcon, triplet
-from cocite.encoder.settings import TrainingSettings
+from cocite.encoder.losses.angle import loss as angle
+from cocite.encoder.losses.cosent import loss as cosent
+from cocite.encoder.losses.infonce import loss as infonce
+from cocite.encoder.losses.mnrl import loss as mnrl
+from cocite.encoder.losses.supcon import loss as supcon
+from cocite.encoder.losses.triplet import loss as triplet
+from cocite.encoder.objective import loss_of
+from cocite.encoder.settings import TrainingSettings, training_settings
 from cocite.errors import InputError
 
 QUERY = torch.tensor([[1, 0, 2, 1], [0, 1, 1, -1]], dtype=torch.float64)
@@ -29,7 +35,7 @@ PUBLISHED = {
     "angle, 1": (partial(angle, temperature=1.0), TWO_QUERIES, 1.095787),
     "infonce, one query": (partial(infonce, temperature=0.1), ONE_QUERY, 1.137573),
     "infonce, two queries": (partial(infonce, temperature=0.1), TWO_QUERIES, 1.102312),
-    "mnrl": (partial(mnrl, temperature=20.0), TWO_QUERIES, 1.853444),
+    "mnrl": (partial(mnrl, temperature=20.0, sampled_negatives=True), TWO_QUERIES, 1.853444),
     "mnrl, without negatives": (partial(mnrl, temperature=20.0, sampled_negatives=False), TWO_QUERIES, 0.346574),
 }
 
@@ -95,7 +101,7 @@ def loop_supcon(q, p, n, queries):
 
 
 LOOPS = {
-    "mnrl": (partial(mnrl, temperature=4.0), loop_mnrl),
+    "mnrl": (partial(mnrl, temperature=4.0, sampled_negatives=True), loop_mnrl),
     "mnrl, without negatives": (
         partial(mnrl, temperature=4.0, sampled_negatives=False),
         partial(loop_mnrl, sampled_negatives=False),
@@ -151,9 +157,9 @@ def test_supcon_of_one_triplet_is_infonce_of_it():
 
 def test_further_positives_of_a_query_are_no_negatives_of_it_in_mnrl():
     query, positive, negative = (column.detach() for column in random_triplets(7))
-    same = torch.tensor([0, 0, 0, 0, 0])
-    alone = [mnrl(query[i : i + 1], positive[i : i + 1], negative, same[:1], temperature=4.0).item() for i in range(5)]
-    together = mnrl(query, positive, negative, same, temperature=4.0).item()
+    same, told = torch.tensor([0, 0, 0, 0, 0]), {"temperature": 4.0, "sampled_negatives": True}
+    alone = [mnrl(query[i : i + 1], positive[i : i + 1], negative, same[:1], **told).item() for i in range(5)]
+    together = mnrl(query, positive, negative, same, **told).item()
     assert together == pytest.approx(sum(alone) / 5, rel=1e-12)
 
 
@@ -173,5 +179,17 @@ def test_a_temperature_left_out_is_the_published_one(name, expected):
 
 
 def test_an_unknown_loss_is_refused():
-    with pytest.raises(InputError, match="known are triplet, infonce, cosent, angle, mnrl, supcon"):
+    with pytest.raises(InputError, match="known are angle, cosent, infonce, mnrl, supcon, triplet"):
         TrainingSettings(loss="hinge")
+
+
+def test_a_setting_that_the_loss_does_not_have_is_refused():
+    with pytest.raises(InputError, match="the loss triplet: 'temperature' is not known; known are margin"):
+        TrainingSettings(loss="triplet", of_loss={"temperature": 0.1})
+
+
+def test_settings_as_json_hold_what_the_loss_is_told_beside_all_else():
+    given = training_settings('{"loss": "mnrl", "sampled_negatives": false, "epochs": 3}')
+    assert given == TrainingSettings(loss="mnrl", of_loss={"sampled_negatives": False}, epochs=3)
+    told = loss_of(given)(QUERY, POSITIVE, NEGATIVE, TWO_QUERIES).item()
+    assert told == pytest.approx(PUBLISHED["mnrl, without negatives"][2], abs=5e-7)

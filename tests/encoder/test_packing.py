@@ -9,7 +9,7 @@ from cocite.encoder import packing, preparation
 from cocite.encoder.collation import Collator
 from cocite.encoder.embedding import features_of
 from cocite.encoder.folder import open_encoder
-from cocite.encoder.losses import cosent
+from cocite.encoder.losses.cosent import loss as cosent
 from cocite.encoder.objective import TripletObjective
 from cocite.encoder.packing import let_pack, packed
 from cocite.encoder.settings import TrainingSettings

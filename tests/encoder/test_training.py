@@ -8,7 +8,7 @@ from transformers import AutoModel
 from cocite.encoder import trainer
 from cocite.encoder.embedding import embed
 from cocite.encoder.folder import open_encoder
-from cocite.encoder.losses import loss_of
+from cocite.encoder.objective import loss_of
 from cocite.encoder.results import curves_of
 from cocite.encoder.settings import LOSSES, TrainingSettings
 from cocite.encoder.training import Inputs, train_encoder

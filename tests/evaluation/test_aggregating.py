@@ -6,7 +6,9 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from cocite.benchmarks import HOLDOUT, SCIREPEVAL, TASKS
+from cocite.benchmarks import TASKS
+from cocite.benchmarks.holdout import TASKS as HOLDOUT
+from cocite.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.evaluation.commands import app
 from cocite.evaluation.summaries.aggregating import averages, format_weights, write_averages
 from cocite.files import read_table, write_table

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from cocite.benchmarks import BENCHMARKS, SCIDOCS, SCIREPEVAL, TASKS, declared, names, scored_runs, tasks_of
+from cocite.benchmarks import BENCHMARKS, TASKS, declared, names, scored_runs, tasks_of
+from cocite.benchmarks.scidocs import TASKS as SCIDOCS
+from cocite.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.errors import InputError
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs/evaluation.md"
@@ -32,7 +34,7 @@ def test_rankings_that_two_benchmarks_have_are_one_declaration():
 
 
 def test_a_name_that_is_not_declared_is_told_with_those_that_are():
-    with pytest.raises(InputError, match="The task 'chess' is not declared; declared are cite, cocite, biomimicry"):
+    with pytest.raises(InputError, match="The task: 'chess' is not known; known are beir_arguana, beir_nfcorpus"):
         declared("chess")
 
 

@@ -10,7 +10,8 @@ import pytest
 from tests.evaluation.prepared import prepared_files, read_benchmark
 from tests.hub import COMMIT, serve_hub
 
-from cocite.benchmarks import SCIREPEVAL, TASKS, splits_to_fetch
+from cocite.benchmarks import TASKS, splits_to_fetch
+from cocite.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.evaluation.preparation.scirepeval import prepare_scirepeval
 from cocite.files import read_table
 

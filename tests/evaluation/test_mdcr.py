@@ -5,7 +5,7 @@ import json
 import pytest
 from tests.evaluation.folders import BenchmarkFolder
 
-from cocite.benchmarks import MDCR
+from cocite.benchmarks.mdcr import TASKS as MDCR
 from cocite.errors import InputError
 from cocite.evaluation.preparation.mdcr import prepare_mdcr
 from cocite.evaluation.summaries.aggregating import averages

@@ -289,5 +289,5 @@ def test_a_missing_file_is_named(layout):
 
 
 def test_a_folder_without_tasks_is_refused(layout):
-    with pytest.raises(InputError, match="holds no task of SciRepEval"):
+    with pytest.raises(InputError, match=r"holds none of the tasks biomimicry, .* such as test/biomimicry\."):
         layout.prepare()

@@ -9,7 +9,8 @@ from sklearn.metrics import f1_score
 from tests.evaluation.prepared import benchmark_files
 from typer.testing import CliRunner
 
-from cocite.benchmarks import SCIREPEVAL, TASKS
+from cocite.benchmarks import TASKS
+from cocite.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.cli import app
 from cocite.errors import InputError
 from cocite.evaluation.benchmark import Benchmark, BenchmarkFiles, write_documents, write_tables

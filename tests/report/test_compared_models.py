@@ -4,7 +4,7 @@ import polars as pl
 
 from cocite.report.compared_models import difficulties, losses
 
-MODEL = {"triplets": "near", "encoder": "e", "margin": 1.0, "lr": 0.1}
+MODEL = {"triplets": "near", "encoder": "e", "lr": 0.1}
 BAND = {"sampler": "neighbours", "embedding": "g", "per_query": 7, "k_positive": 25}
 CONFIGURATION = {
     "triplets": {
@@ -12,7 +12,10 @@ CONFIGURATION = {
         "far": {**BAND, "k_negative": [4000, 5000]},
         "fewer": {**BAND, "k_negative": 1000, "per_query": 5},
     },
-    "models": {"infonce": {**MODEL, "loss": "infonce"}, "triplet": {**MODEL, "loss": "triplet"}},
+    "models": {
+        "infonce": {**MODEL, "loss": "infonce", "temperature": 0.1},
+        "triplet": {**MODEL, "loss": "triplet", "margin": 1.0},
+    },
     "encoders": {"e": {}},
     "benchmarks": {"sre": {"kind": "scirepeval"}},
 }
@@ -43,7 +46,7 @@ def test_losses_are_compared_by_the_accuracy_of_the_state_that_was_kept():
 def test_a_model_that_differs_in_more_than_its_loss_is_not_compared():
     configuration = {
         **CONFIGURATION,
-        "models": {**CONFIGURATION["models"], "long": {**MODEL, "loss": "angle", "lr": 9}},
+        "models": {**CONFIGURATION["models"], "long": {**MODEL, "loss": "angle", "temperature": 20.0, "lr": 9}},
     }
     scores = pl.DataFrame([score("triplet", 1.0), score("infonce", 2.0), score("long", 2.0)])
     curves = dict.fromkeys(("triplet", "infonce", "long"), curve((1, 0.5, 0.7)))

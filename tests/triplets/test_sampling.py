@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from tests.papers import papers_table
 
-from cocite.configuration import load_schema
+from cocite.choices import choices
 from cocite.errors import InputError
 from cocite.files import read_table, write_table
 from cocite.triplets.ids import are_in, size
@@ -163,20 +163,20 @@ def test_an_unknown_sampler_is_told_the_known_ones(folder):
         )
 
 
-def test_each_sampler_of_the_configuration_has_its_module_and_each_setting_its_key():
-    schema = load_schema()["$defs"]
-    names = schema["triplets"]["properties"]["sampler"]["enum"]
-    assert sorted(names) == sorted(EACH)
-    node = schema["triplets"]
-    for name in names:
-        if "if" in node:
-            assert node["if"]["properties"]["sampler"]["const"] == name
-            entry, node = node["then"], node["else"]
-        else:
-            entry = node
-        keys = set(schema[entry["$ref"].rsplit("/", 1)[1]]["properties"])
-        known = {field.name for field in fields(sampler_named(name).Settings)}
-        assert keys - {"sampler", "group", "embedding", "graph", "of", "path"} <= known
+SOURCES = {"embedding", "graph", "of", "path"}
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_what_an_entry_may_hold_is_what_its_sampler_can_be_told(name):
+    told = choices("triplets/samplers")[name]
+    settings = {field.name: field.default for field in fields(sampler_named(name).Settings)}
+    assert set(told.keys) - SOURCES <= set(settings)
+    given = {key: value for key, value in settings.items() if key in told.defaults and value is not MISSING}
+    assert given == {key: told.defaults[key] for key in given}
+
+
+def test_every_sampler_is_tested():
+    assert set(choices("triplets/samplers")) == set(EACH)
 
 
 def test_the_command_samples(folder):

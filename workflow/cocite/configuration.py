@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 from jsonschema import Draft202012Validator, ValidationError, validators
 
+from cocite.choices import fill_in
 from cocite.consistency import Configuration, check_consistency
 from cocite.errors import InputError
 
@@ -21,10 +22,9 @@ SCHEMA_FILE = Path(__file__).parents[1] / "schemas" / "config.schema.yaml"
 
 
 def load_schema() -> dict[str, Any]:
-    """The JSON schema of the configuration."""
+    """The JSON schema of the configuration, with all that its choices add."""
     with SCHEMA_FILE.open(encoding="utf-8") as file:
-        schema: dict[str, Any] = yaml.safe_load(file)
-    return schema
+        return fill_in(yaml.safe_load(file))
 
 
 def resolve(written: Mapping[str, Any]) -> Configuration:

@@ -258,7 +258,7 @@ def _check_encoders(config: Configuration) -> None:
 def _check_origin(section: str, key: str, entry: Mapping[str, Any]) -> None:
     """Check that what is a folder is there, and what comes from the hub is pinned."""
     origin = entry[key]
-    if Path(origin).is_dir():
+    if Path(origin).expanduser().is_dir():
         return
     if origin.startswith((".", "/", "~")):
         raise InputError(f"Configuration key {section}.{key}: the folder {origin} does not exist.")

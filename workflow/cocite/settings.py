@@ -11,10 +11,11 @@ from cocite.errors import InputError
 Settings = TypeVar("Settings")
 
 
-def parse_settings(kind: type[Settings], text: str) -> Settings:
+def parse_settings(kind: type[Settings], text: str, *, others: str | None = None) -> Settings:
     """Build the dataclass `kind` from JSON text, or from a file where `text` is @path.
 
-    A key that is a word of Python, such as `from`, fills the field of that name with an underscore, `from_`.
+    A key that is a word of Python, such as `from`, fills the field of that name with an underscore, `from_`. The field
+    `others`, if there is one, takes all keys that are no field's.
     Raises `InputError` for anything that is not a JSON object, for unknown keys and for missing ones.
     """
     try:
@@ -25,7 +26,12 @@ def parse_settings(kind: type[Settings], text: str) -> Settings:
         raise InputError(f"--settings: not JSON ({error.msg} at character {error.pos}).") from None
     if not isinstance(given, dict):
         raise InputError("--settings: must be a JSON object.")
-    return _build(kind, {f"{name}_" if iskeyword(name) else name: value for name, value in given.items()})
+    given = {f"{name}_" if iskeyword(name) else name: value for name, value in given.items()}
+    if others is not None:
+        known = {field.name for field in dataclasses.fields(kind)} - {others}  # type: ignore[arg-type]
+        rest = {name: given.pop(name) for name in sorted(set(given) - known)}
+        given[others] = rest
+    return _build(kind, given)
 
 
 def settings_as_dict(settings: Any) -> dict[str, Any]:

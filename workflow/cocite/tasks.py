@@ -1,6 +1,6 @@
 """What a task is: how it is read, how it is scored, and what its scores are averaged with.
 
-The tasks themselves are declared in `benchmarks.py`.
+The tasks themselves are declared in `benchmarks`, a module a benchmark.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,6 @@ Kind = Literal[
     "retrieval",
     "disambiguation",
 ]
-Group = Literal["in-train", "out-of-train", "scidocs", "holdout", "mdcr", "beir", "s2and"]
 
 FORMATS: dict[Kind, str] = {
     "binary": "classification",
@@ -55,8 +54,8 @@ class Task:
     """Name in the tables; also its folder of labels, unless `test` says another."""
     kind: Kind
     """How it is read and scored."""
-    group: Group
-    """Whether encoders of SciRepEval were trained on it or not, or which benchmark it comes from."""
+    group: str
+    """What its scores are averaged with: in-train or out-of-train for encoders of SciRepEval, or its benchmark."""
     metrics: tuple[str, ...]
     """f1, f1_macro, kendall_tau, b3_f1, b3_precision, b3_recall, or measures as trec_eval names them."""
     texts: str = ""

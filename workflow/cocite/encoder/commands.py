@@ -67,8 +67,7 @@ def train(
     """
     started = time.monotonic()
     from cocite.encoder.folder import work_offline
-    from cocite.encoder.settings import TrainingSettings
-    from cocite.settings import parse_settings
+    from cocite.encoder.settings import training_settings
 
     work_offline(threads)
     from cocite.encoder.results import Outputs
@@ -79,7 +78,7 @@ def train(
         train_encoder(
             Inputs(encoder=encoder, training=training, validation=validation),
             Outputs(model=output, curves=curves, settings=written_settings, events=events),
-            parse_settings(TrainingSettings, settings),
+            training_settings(settings),
             seed=seed,
             training_seed=training_seed,
             threads=threads,

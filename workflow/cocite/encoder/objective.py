@@ -6,17 +6,27 @@ and made again, with the same random numbers, when its gradients are due. That g
 for the memory of one group and one more pass, as GradCache does (Gao et al., 2021), whatever the loss.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from cocite.encoder.losses import Loss
+from cocite.encoder import losses
+from cocite.encoder.settings import TrainingSettings
 
 Features = dict[str, Any]
+Loss = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+"""Queries, positives and negatives of a batch, and the numbers of the queries, to its loss; see `losses`."""
+
+
+def loss_of(settings: TrainingSettings) -> Loss:
+    """The loss that the settings name, with what it is told."""
+    module = import_module(f"{losses.__name__}.{settings.loss}")
+    return partial(module.loss, **settings.told_to_loss())
 
 
 class TripletObjective(nn.Module):

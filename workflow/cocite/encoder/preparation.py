@@ -11,8 +11,7 @@ from cocite.encoder import processes
 from cocite.encoder.batches import EpochBatches
 from cocite.encoder.checkpoints import UNFINISHED
 from cocite.encoder.collation import TOKENS_OF_A_START, Collator
-from cocite.encoder.losses import loss_of
-from cocite.encoder.objective import TripletObjective
+from cocite.encoder.objective import TripletObjective, loss_of
 from cocite.encoder.packing import let_pack
 from cocite.encoder.schedule import Schedule
 from cocite.encoder.settings import TrainingSettings

@@ -1,16 +1,17 @@
 """Settings of the encoder's steps, as the configuration's entries `encoders` and `models` hold them."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from cocite.choices import check_choice, choices
 from cocite.errors import InputError
-from cocite.settings import settings_as_dict
+from cocite.settings import parse_settings, settings_as_dict
 
-PUBLISHED_TEMPERATURES = {"infonce": 0.1, "cosent": 20.0, "angle": 20.0, "mnrl": 20.0, "supcon": 0.05}
-LOSSES = ("triplet", *PUBLISHED_TEMPERATURES)
-BLOCKS = {"infonce": 4}
-"""Triplets of a query that a loss keeps together where the configuration does not say; others keep up to TOGETHER."""
+LOSSES = choices(Path(__file__).parent / "losses")
 TOGETHER = 8
+"""Triplets of a query that stay together where neither the configuration nor the loss says how many."""
 POOLINGS = ("cls", "mean", "max")
 TRAINABLE = ("all", "bias", "lora")
 
@@ -62,15 +63,11 @@ class TrainingSettings:
     """How an encoder is fine-tuned on triplets."""
 
     loss: str = "triplet"
-    """triplet, infonce, cosent, angle, mnrl or supcon."""
-    margin: float = 1.0
-    """Margin of the triplet loss."""
-    temperature: float | None = None
-    """τ of the other losses; None stands for the published one."""
-    sampled_negatives: bool = True
-    """Whether mnrl takes the negatives of the triplets, beside the positives of other queries."""
+    """Name of a module of `losses`."""
+    of_loss: Mapping[str, Any] = field(default_factory=dict)
+    """What the loss is told, such as its margin or temperature; what is left out is as its module says."""
     block: int | None = None
-    """Triplets of a query that stay together in a batch; None stands for the published 4 in infonce, 8 in others."""
+    """Triplets of a query that stay together in a batch; None stands for what the loss says, or 8."""
     epochs: int = 1
     """Passes over the triplets."""
     batch_size: int = 32
@@ -98,21 +95,25 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         """Raise `InputError` for an unknown loss or kind of training."""
-        for name, known in (("loss", LOSSES), ("trainable", TRAINABLE)):
-            if getattr(self, name) not in known:
-                raise InputError(f"Setting {name} is {getattr(self, name)!r}; known are {', '.join(known)}.")
+        check_choice(self.loss, LOSSES, "Setting loss")
+        check_choice(self.trainable, TRAINABLE, "Setting trainable")
+        for name in self.of_loss:
+            check_choice(name, LOSSES[self.loss].keys, f"A setting of the loss {self.loss}")
 
-    def resolved_temperature(self) -> float | None:
-        """The temperature, or the published one of the loss; None for the triplet loss, which has none."""
-        if self.loss == "triplet":
-            return None
-        return PUBLISHED_TEMPERATURES[self.loss] if self.temperature is None else self.temperature
+    def told_to_loss(self) -> dict[str, Any]:
+        """What the loss is told, with the published values in place of what was left out."""
+        return {**LOSSES[self.loss].defaults, **self.of_loss}
 
     def resolved_block(self) -> int:
         """How many triplets of a query stay together."""
-        return BLOCKS.get(self.loss, TOGETHER) if self.block is None else self.block
+        return LOSSES[self.loss].constants.get("TOGETHER", TOGETHER) if self.block is None else self.block
 
     def resolved(self) -> dict[str, Any]:
         """All settings, with the published values in place of what was left out."""
-        published = {"temperature": self.resolved_temperature(), "block": self.resolved_block()}
-        return {**settings_as_dict(self), **published}
+        told = {name: value for name, value in settings_as_dict(self).items() if name != "of_loss"}
+        return {**told, **self.told_to_loss(), "block": self.resolved_block()}
+
+
+def training_settings(text: str) -> TrainingSettings:
+    """Settings from JSON, in which what the loss is told stands beside all else. Raises `InputError`."""
+    return parse_settings(TrainingSettings, text, others="of_loss")

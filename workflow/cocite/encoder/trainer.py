@@ -20,8 +20,7 @@ from cocite.encoder.batches import EpochBatches
 from cocite.encoder.checkpoints import BEST, EVENTS, UNFINISHED, finish_checkpoint
 from cocite.encoder.collation import Collator
 from cocite.encoder.faults import UnreadLoss, check_loss, told_of_memory, unread
-from cocite.encoder.losses import Loss
-from cocite.encoder.objective import TripletObjective
+from cocite.encoder.objective import Loss, TripletObjective
 from cocite.encoder.schedule import Schedule, Telling
 from cocite.encoder.trainable import load_learned, save_learned
 from cocite.encoder.triplets import Triplets

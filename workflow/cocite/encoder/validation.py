@@ -12,7 +12,7 @@ from torch.nn.functional import cosine_similarity
 
 from cocite.encoder import processes
 from cocite.encoder.embedding import embed
-from cocite.encoder.losses import Loss
+from cocite.encoder.objective import Loss
 from cocite.encoder.triplets import Triplets
 
 

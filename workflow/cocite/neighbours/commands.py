@@ -41,7 +41,9 @@ def search(
     state: State,
     output: Output,
     omissions: Omissions,
-    index: Index | None = None,
+    index: Annotated[
+        Path | None, typer.Option(help="Folder of an approximate index; left out, the search is exact.")
+    ] = None,
     papers: Papers = None,
 ) -> None:
     """Find the k nearest neighbours of each training and validation query of a shard."""

@@ -5,12 +5,12 @@ from typing import Any
 
 import polars as pl
 
+from cocite.choices import choices
 from cocite.report.tables import models_by_format
 
 Configuration = Mapping[str, Any]
 Curves = Mapping[str, pl.DataFrame]
-OF_LOSS = ("loss", "margin", "temperature")
-"""What a model is told of its loss."""
+LOSSES = choices("encoder/losses")
 OF_DIFFICULTY = {
     "k_positive": "k⁺",
     "k_negative": "k⁻",
@@ -25,9 +25,7 @@ def losses(scores: pl.DataFrame, curves: Curves, configuration: Configuration) -
     models = configuration["models"]
 
     def differ(one: str, other: str) -> bool:
-        return models[one]["loss"] != models[other]["loss"] and _without(models[one], OF_LOSS) == _without(
-            models[other], OF_LOSS
-        )
+        return models[one]["loss"] != models[other]["loss"] and _of_all(models[one]) == _of_all(models[other])
 
     told = {name: {key: entry[key] for key in ("loss", "triplets", "encoder")} for name, entry in models.items()}
     return _side_by_side(differ, told, scores, curves, configuration)
@@ -76,6 +74,11 @@ def _side_by_side(
     if not rows:
         return pl.DataFrame(schema=["model", "validation accuracy"])
     return pl.DataFrame(rows).join(models_by_format(scores, configuration), on="model", maintain_order="left")
+
+
+def _of_all(model: Mapping[str, Any]) -> dict[str, Any]:
+    """What a model is told but for its loss, and what that is told."""
+    return _without(model, ["loss", *LOSSES[model["loss"]].keys])
 
 
 def _without(entry: Mapping[str, Any], keys: Any) -> dict[str, Any]:

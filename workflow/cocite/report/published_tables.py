@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from cocite.benchmarks import SCIREPEVAL
+from cocite.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.consistency import BASELINES
 from cocite.report.score_tables import mean_and_deviation
 

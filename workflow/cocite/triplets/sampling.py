@@ -15,6 +15,7 @@ from typing import Any, Protocol, cast
 import pyarrow as pa
 
 from cocite import splits
+from cocite.choices import check_choice
 from cocite.errors import InputError
 from cocite.files import write_json, write_omissions, write_table
 from cocite.progress import report
@@ -38,9 +39,7 @@ class Sampler(Protocol):
 
 def sampler_named(name: str) -> Sampler:
     """The module of a sampler. Raises `InputError`, which names the others, where there is none."""
-    known = sorted(module.name for module in iter_modules(samplers.__path__))
-    if name not in known:
-        raise InputError(f"--sampler: {name!r} is not known; known are {', '.join(known)}.")
+    check_choice(name, [module.name for module in iter_modules(samplers.__path__)], "--sampler")
     return cast(Sampler, import_module(f"{samplers.__name__}.{name}"))
 
 

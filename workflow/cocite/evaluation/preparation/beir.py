@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from cocite.benchmarks import BEIR
+from cocite.benchmarks.beir import TASKS
 from cocite.errors import InputError
 from cocite.evaluation.benchmark import Benchmark, PreparedFiles, write_benchmark
 from cocite.evaluation.preparation.foreign import read_delimited, relevance
@@ -21,13 +21,15 @@ from cocite.progress import progress
 from cocite.tasks import Task
 
 
-def prepare_beir(folder: Path, *, tasks: Sequence[str] = (), files: PreparedFiles) -> None:
+def prepare_beir(
+    folder: Path, *, tasks: Sequence[str] = (), files: PreparedFiles, declared: Sequence[Task] = TASKS
+) -> None:
     """Write the tables of these tasks of the benchmark in `folder`; where none are named, of all that it holds.
 
     Raises `InputError` where a task is named whose dataset the folder does not hold, a file is missing or a row is
     wrong.
     """
-    asked = [task for task in BEIR if not tasks or task.name in tasks]
+    asked = [task for task in declared if not tasks or task.name in tasks]
     present = [task for task in asked if (folder / task.labels_folder).is_dir()]
     absent = [task for task in asked if task not in present]
     if not present or (tasks and absent):

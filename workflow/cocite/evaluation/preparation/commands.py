@@ -1,7 +1,7 @@
 """`cocite evaluation prepare-…` and `fetch`: benchmarks, to the tables that all of them are scored from."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -75,9 +75,7 @@ def fetch_command(
 def prepare_folder_command(
     folder: Annotated[Path, typer.Argument(help="Folder of the benchmark, in the layout of its kind.")],
     *,
-    kind: Annotated[
-        Literal["scirepeval", "scidocs", "mdcr", "beir", "s2and"], typer.Option(help="Kind of the benchmark.")
-    ],
+    kind: Annotated[str, typer.Option(help="Kind of the benchmark: a module of cocite.benchmarks.")],
     tasks: Tasks,
     documents: Documents,
     judgements: Judgements,
@@ -89,7 +87,8 @@ def prepare_folder_command(
     sizes: Sizes,
 ) -> None:
     """Read a benchmark that others made."""
-    from cocite.benchmarks import names
+    from cocite.benchmarks import BENCHMARKS, LAYOUTS, names
+    from cocite.choices import check_choice
     from cocite.evaluation.benchmark import PreparedFiles
     from cocite.evaluation.preparation.beir import prepare_beir
     from cocite.evaluation.preparation.mdcr import prepare_mdcr
@@ -97,13 +96,14 @@ def prepare_folder_command(
     from cocite.evaluation.preparation.scidocs import prepare_scidocs
     from cocite.evaluation.preparation.scirepeval import prepare_scirepeval
 
-    prepare = {
+    readers = {
         "scirepeval": prepare_scirepeval,
         "scidocs": prepare_scidocs,
         "mdcr": prepare_mdcr,
         "beir": prepare_beir,
         "s2and": prepare_s2and,
-    }[kind]
+    }
+    check_choice(kind, [known for known, layout in LAYOUTS.items() if layout in readers], "--kind")
     files = PreparedFiles(
         documents=documents,
         judgements=judgements,
@@ -114,4 +114,4 @@ def prepare_folder_command(
         omissions=omissions,
         sizes=sizes,
     )
-    prepare(folder, tasks=names(tasks), files=files)
+    readers[LAYOUTS[kind]](folder, tasks=names(tasks), files=files, declared=BENCHMARKS[kind])

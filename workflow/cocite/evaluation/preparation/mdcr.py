@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from cocite.benchmarks import MDCR
+from cocite.benchmarks.mdcr import TASKS
 from cocite.errors import InputError
 from cocite.evaluation.benchmark import Benchmark, PreparedFiles, write_benchmark
 from cocite.evaluation.preparation.foreign import read_members
@@ -22,12 +22,14 @@ CITED = "true"
 NAMESPACE = "mdcr"
 
 
-def prepare_mdcr(folder: Path, *, tasks: Sequence[str] = (), files: PreparedFiles) -> None:
+def prepare_mdcr(
+    folder: Path, *, tasks: Sequence[str] = (), files: PreparedFiles, declared: Sequence[Task] = TASKS
+) -> None:
     """Write the tables of these tasks of the benchmark in `folder`; where none are named, of all fields in it.
 
     Raises `InputError` where a field is asked for that the file lacks, a file is missing or something in it is wrong.
     """
-    asked = {task.labels_folder: task for task in MDCR if not tasks or task.name in tasks}
+    asked = {task.labels_folder: task for task in declared if not tasks or task.name in tasks}
     texts = Texts()
     for row in progress(read_lines(folder / TEXTS), of="Texts", unit="paper"):
         texts.add(NAMESPACE, row.identifier("paper_id"), (row.text("title"), row.text("abstract"), ()))

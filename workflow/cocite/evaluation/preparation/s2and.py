@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from cocite.benchmarks import S2AND
+from cocite.benchmarks.s2and import TASKS
 from cocite.errors import InputError
 from cocite.evaluation.benchmark import Benchmark, PreparedFiles, Signature, write_benchmark
 from cocite.evaluation.preparation.foreign import read_objects
@@ -25,13 +25,15 @@ TEST_SHARE = 0.1
 SPLIT_SEED = 1111
 
 
-def prepare_s2and(folder: Path, *, tasks: Sequence[str] = (), files: PreparedFiles) -> None:
+def prepare_s2and(
+    folder: Path, *, tasks: Sequence[str] = (), files: PreparedFiles, declared: Sequence[Task] = TASKS
+) -> None:
     """Write the tables of these tasks of the benchmark in `folder`; where none are named, of all that it holds.
 
     Raises `InputError` where a task is named whose dataset the folder does not hold, a file is missing, something in it
     is wrong, or a dataset has fewer than two blocks.
     """
-    asked = [task for task in S2AND if not tasks or task.name in tasks]
+    asked = [task for task in declared if not tasks or task.name in tasks]
     present = [task for task in asked if (folder / task.labels_folder).is_dir()]
     absent = [task for task in asked if task not in present]
     if not present or (tasks and absent):

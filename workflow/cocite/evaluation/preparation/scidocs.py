@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cocite.benchmarks import SCIDOCS
+from cocite.benchmarks.scidocs import TASKS
 from cocite.errors import InputError
 from cocite.evaluation.benchmark import Benchmark, Document, PreparedFiles, write_benchmark
 from cocite.evaluation.preparation.foreign import read_delimited, read_members, read_objects, relevance
@@ -40,12 +40,14 @@ AGAIN = "again"
 """What the name of a query begins with that has been clicked for before, behind how often."""
 
 
-def prepare_scidocs(folder: Path, *, tasks: Sequence[str] = (), files: PreparedFiles) -> None:
+def prepare_scidocs(
+    folder: Path, *, tasks: Sequence[str] = (), files: PreparedFiles, declared: Sequence[Task] = TASKS
+) -> None:
     """Write the tables of these tasks of the benchmark in `folder`; where none are named, of all that it holds.
 
     Raises `InputError` where a task is named that the folder does not hold, a file is missing or a row is wrong.
     """
-    asked = [task for task in SCIDOCS if not tasks or task.name in tasks]
+    asked = [task for task in declared if not tasks or task.name in tasks]
     present = [task for task in asked if (folder / FOLDERS[task.name]).is_dir()]
     absent = [task for task in asked if task not in present]
     if not present or (tasks and absent):

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cocite.benchmarks import SCIREPEVAL
+from cocite.benchmarks.scirepeval import TASKS
 from cocite.errors import InputError
 from cocite.evaluation.benchmark import Benchmark, PreparedFiles, write_benchmark
 from cocite.evaluation.preparation.layout import Row, has_task, read_judgements, read_labels, read_reviewers, read_texts
@@ -18,29 +18,33 @@ from cocite.progress import progress
 from cocite.tasks import Task
 
 
-def prepare_scirepeval(folder: Path, *, tasks: Sequence[str] = (), files: PreparedFiles) -> None:
+def prepare_scirepeval(
+    folder: Path, *, tasks: Sequence[str] = (), files: PreparedFiles, declared: Sequence[Task] = TASKS
+) -> None:
     """Write the tables of these tasks of the benchmark in `folder`; where none are named, of all that it holds.
 
     Raises `InputError` where a task is named that the folder does not hold, where it has no task at all, a file is
     missing or a row is wrong, and where more than a hundredth of the mentions of documents in a task have no text.
     """
-    asked = [task for task in SCIREPEVAL if not tasks or task.name in tasks]
+    asked = [task for task in declared if not tasks or task.name in tasks]
     present = [task for task in asked if has_task(folder, task)]
     if not present:
-        raise InputError(f"{folder}: holds no task of SciRepEval; there must be folders such as test/fos.")
+        named, first = ", ".join(task.name for task in asked), asked[0].labels_folder
+        raise InputError(f"{folder}: holds none of the tasks {named}; there must be folders such as test/{first}.")
     absent = [task for task in asked if task not in present]
     if tasks and absent:
         raise InputError(
             f"{folder}: has no folder test/{absent[0].labels_folder}, but the task {absent[0].name} is asked for; it "
-            f"holds {', '.join(task.name for task in SCIREPEVAL if has_task(folder, task))}."
+            f"holds {', '.join(task.name for task in declared if has_task(folder, task))}."
         )
     omitted = Counter({f"task {task.name} absent": int(task in absent) for task in asked})
     texts = _read_all_texts(folder, present)
     benchmark, used = Benchmark(), set[str]()
     for task in progress(present, of="Tasks", unit="task"):
         used |= _read_task(folder, task, texts, benchmark, omitted)
-    if any(task.kind == "reviewers" for task in present):
-        used |= _read_all_reviewers(folder, texts, benchmark, omitted)
+    of_reviewers = [task for task in present if task.kind == "reviewers"]
+    if of_reviewers:
+        used |= _read_all_reviewers(folder, of_reviewers, texts, benchmark, omitted)
     write_benchmark(benchmark, chosen_texts(texts, used, omitted), dict(omitted), files)
 
 
@@ -127,9 +131,10 @@ def _find_candidate(row: Row, task: Task, references: References, candidate: str
     return candidate if task.kind == "reviewers" else references.find(row.place, task.texts_folder, candidate)
 
 
-def _read_all_reviewers(folder: Path, texts: Texts, benchmark: Benchmark, omitted: Counter[str]) -> set[str]:
+def _read_all_reviewers(
+    folder: Path, tasks: Sequence[Task], texts: Texts, benchmark: Benchmark, omitted: Counter[str]
+) -> set[str]:
     """Add the papers of the reviewers who are judged; return those papers."""
-    tasks = [task for task in SCIREPEVAL if task.kind == "reviewers" and task.name in benchmark.judgements]
     judged = {r for task in tasks for candidates in benchmark.judgements[task.name].values() for r in candidates}
     references = References(texts, "the reviewers")
     for row, reviewer, papers in read_reviewers(folder):

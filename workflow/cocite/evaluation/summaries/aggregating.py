@@ -15,7 +15,8 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from cocite.benchmarks import SCIREPEVAL, TASKS
+from cocite.benchmarks import TASKS
+from cocite.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.evaluation.benchmark import write_rows
 from cocite.files import open_table
 from cocite.tasks import FORMATS, Task

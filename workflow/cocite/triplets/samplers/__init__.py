@@ -1,1 +1,5 @@
-"""The samplers, a module each: `Settings` says what it can be told, `sample` makes the triplets of some queries."""
+"""The samplers, a module each: `sample` makes the triplets of some queries, by its `Settings`.
+
+`SCHEMA` says what a set of triplets may hold in the configuration: what is sampled from (`embedding`, `graph`, `of`)
+and the settings.
+"""

@@ -13,6 +13,27 @@ from cocite.triplets.pairing import Mixing, Negatives, pair
 from cocite.triplets.picking import offer_each, picks
 from cocite.triplets.sampled import Block, Sampled
 
+SCHEMA = {
+    "required": ["graph"],
+    "properties": {
+        "graph": {"description": "Name of a directed citation graph.", "type": "string"},
+        "directed": {
+            "description": (
+                "Whether only papers that the query cites are positives, as published. If not, those that "
+                "cite it are as well, and hard negatives are two citations away in any direction."
+            ),
+            "type": "boolean",
+            "default": True,
+        },
+        "per_query": {"$ref": "#/$defs/per_query", "default": 5},
+        "easy": {"$ref": "#/$defs/easy", "default": 3},
+        "text": {"$ref": "#/$defs/text", "default": "required"},
+        "fill": {"$ref": "#/$defs/fill", "default": False},
+        "oversample": {"$ref": "#/$defs/oversample", "default": False},
+        "partial": {"$ref": "#/$defs/partial", "default": "kept"},
+    },
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Mixing):

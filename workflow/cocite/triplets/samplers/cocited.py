@@ -16,6 +16,23 @@ from cocite.triplets.pairing import Pairing, only_easy, pair
 from cocite.triplets.picking import offer, picks
 from cocite.triplets.sampled import Block, Sampled
 
+SCHEMA = {
+    "required": ["graph"],
+    "properties": {
+        "graph": {"description": "Name of a co-citation graph.", "type": "string"},
+        "min_count": {
+            "description": "Papers that must cite query and positive together; not below the graph's own min_count.",
+            "type": "integer",
+            "minimum": 1,
+            "default": 1,
+        },
+        "per_query": {"$ref": "#/$defs/per_query", "default": 5},
+        "text": {"$ref": "#/$defs/text", "default": "required"},
+        "oversample": {"$ref": "#/$defs/oversample", "default": False},
+        "partial": {"$ref": "#/$defs/partial", "default": "kept"},
+    },
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Pairing):

@@ -28,6 +28,25 @@ NO_QUERY = "triplets of papers that are no queries"
 NO_TEXT = "triplets with a paper without text"
 TWICE = "triplets that hold a paper twice"
 
+SCHEMA = {
+    "properties": {
+        "path": {
+            "description": (
+                "Parquet file with the columns query, positive and negative, of corpus ids, or query, pos "
+                "and neg with a corpus_id each; or a folder of such files. Left out, SPECTER2's triplets "
+                "of queries.dataset. Variables of the environment are filled in."
+            ),
+            "type": "string",
+            "minLength": 1,
+        },
+        "per_query": {
+            "description": "At most so many triplets of a query, at random. Left out, all.",
+            "type": "integer",
+            "minimum": 1,
+        },
+    },
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:

@@ -14,6 +14,72 @@ from cocite.triplets.pairing import Negatives, pair
 from cocite.triplets.picking import picks
 from cocite.triplets.sampled import Block, Sampled
 
+SCHEMA = {
+    "required": ["embedding"],
+    "properties": {
+        "embedding": {
+            "description": "Name of the graph embedding whose neighbours are ranked.",
+            "type": "string",
+        },
+        "k_positive": {
+            "description": (
+                "Last rank of the band of positives, (k_positive − per_query, k_positive]; or [first, "
+                "last], two ranks between which (both included) positives are picked at random."
+            ),
+            "$ref": "#/$defs/band",
+        },
+        "k_negative": {
+            "description": (
+                "Last rank of the band of hard negatives, (k_negative − hard, k_negative], where hard is "
+                "per_query − easy; or [first, last], as for positives."
+            ),
+            "$ref": "#/$defs/band",
+        },
+        "distance_positive": {
+            "description": (
+                "Instead of k_positive: the band of positives ends with the last neighbour within this "
+                "distance, as the metric of the search measures it (cosine: 1 − similarity)."
+            ),
+            "type": "number",
+        },
+        "distance_negative": {"description": "Instead of k_negative, likewise.", "type": "number"},
+        "per_query": {"$ref": "#/$defs/per_query", "default": 5},
+        "easy": {"$ref": "#/$defs/easy", "default": 0},
+        "easy_negatives": {
+            "description": (
+                "Where easy negatives come from. random: all papers but the k neighbours; k-means: "
+                "clusters of the embedding that are not the query's own; sorted-random: the farthest of "
+                "so many random papers. Never a neighbour."
+            ),
+            "enum": ["random", "k-means", "sorted-random"],
+            "default": "random",
+        },
+        "clusters": {
+            "description": "Clusters, for easy_negatives k-means.",
+            "type": "integer",
+            "minimum": 2,
+            "default": 100,
+        },
+        "cluster_ranks": {
+            "description": (
+                "Ranks [first, last] of the clusters to draw from, where 1 is the one nearest to the "
+                "query's own, for easy_negatives k-means. Left out, all."
+            ),
+            "$ref": "#/$defs/ranks",
+        },
+        "drawn": {
+            "description": "Random papers of which the farthest are taken, for easy_negatives sorted-random.",
+            "type": "integer",
+            "minimum": 1,
+            "default": 1000,
+        },
+        "text": {"$ref": "#/$defs/text", "default": "dropped"},
+        "fill": {"$ref": "#/$defs/fill", "default": False},
+        "oversample": {"$ref": "#/$defs/oversample", "default": False},
+        "partial": {"$ref": "#/$defs/partial", "default": "kept"},
+    },
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(EasyNegatives):

@@ -9,6 +9,8 @@ from cocite.triplets.pairing import Pairing, only_easy, pair
 from cocite.triplets.picking import picks
 from cocite.triplets.sampled import Block, Sampled
 
+SCHEMA = {"properties": {"per_query": {"$ref": "#/$defs/per_query", "default": 5}}}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Pairing):

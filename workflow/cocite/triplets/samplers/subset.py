@@ -16,6 +16,29 @@ from cocite.triplets.ids import Ids
 from cocite.triplets.pairing import UNSERVED
 from cocite.triplets.sampled import ROLES, Block, Sampled, sampled_before
 
+SCHEMA = {
+    "required": ["of"],
+    "properties": {
+        "of": {"description": "Name of the set of triplets that a part is taken of.", "type": "string"},
+        "share": {
+            "description": "Share of the triplets that is taken.",
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "maximum": 1,
+        },
+        "count": {
+            "description": "Instead of share, the number of training triplets; for validation, the same share.",
+            "type": "integer",
+            "minimum": 1,
+        },
+        "by": {
+            "description": "query takes whole queries, but for the last one; triplet takes each triplet for itself.",
+            "enum": ["query", "triplet"],
+            "default": "query",
+        },
+    },
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:

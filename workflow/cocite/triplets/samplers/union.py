@@ -8,6 +8,19 @@ import pyarrow as pa
 from cocite.triplets.pairing import UNSERVED
 from cocite.triplets.sampled import Block, Sampled, in_order, sampled_before
 
+SCHEMA = {
+    "required": ["of"],
+    "properties": {
+        "of": {
+            "description": "Names of the sets of triplets that are joined.",
+            "type": "array",
+            "items": {"type": "string"},
+            "minItems": 2,
+            "uniqueItems": True,
+        },
+    },
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
