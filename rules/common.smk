@@ -115,30 +115,10 @@ def folders_of_buckets(inputs):
     return tables
 
 
-def megabytes(least, **of_inputs):
-    """Memory of a job, MB: so many times each of these inputs, at least this much, and more with each attempt."""
-
-    def memory(wildcards, input, attempt):
-        needed = sum(factor * size_mb(input[name]) for name, factor in of_inputs.items())
-        return int(max(least, needed) * attempt)
-
-    return memory
-
-
-def minutes(first):
-    """Time of a job: this long at first, many times what docs/speed.md measures, and more with each attempt."""
-    return lambda wildcards, attempt: first * attempt
-
-
-def size_mb(paths):
-    """Size of a file or of several, MB. Snakemake takes a folder for an empty file; here its files count."""
-    found = [Path(path) for path in ([paths] if isinstance(paths, str) else paths)]
-    inside = [file for path in found for file in path.rglob("*")]
-    return sum(path.stat().st_size for path in [*found, *inside]) / 1e6
-
-
+include: "common/resources.smk"
 include: "common/corpus.smk"
 include: "common/graph.smk"
+include: "common/biggraph.smk"
 include: "common/neighbours.smk"
 include: "common/triplets.smk"
 include: "common/encoder.smk"

@@ -12,7 +12,8 @@ rule list_shards:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        mem_mb=megabytes(500),
+        # Memory holds names: 105 MB for any release. Time is the API's, which may ask for patience.
+        mem_mb=megabytes(300),
         runtime=minutes(60),
     params:
         version=1,
@@ -47,9 +48,10 @@ rule download_shards:
         "../envs/pipeline.yaml"
     threads: 2  # as many as ingest: whatever ends makes room for one of these, and it comes first
     resources:
-        mem_mb=megabytes(500),
+        # Shards stream to the disk: 156 MB with the demo's server, for 0.1 MB as for 6.4.
+        mem_mb=megabytes(300),
         downloads=1,
-        runtime=minutes(480),
+        runtime=download_minutes,
     params:
         version=1,
         served=served_by,
@@ -87,9 +89,10 @@ rule ingest:
         "../envs/pipeline.yaml"
     threads: 2
     resources:
-        # docs/speed.md: a shard of 14 million citations 0.7 GB and 4 s, 1.3 GB of abstracts 1.2 GB and 10 s.
+        # Told its memory: a shard of 14 million citations took 0.7 GB and 4 s, 1.3 GB of abstracts 1.2 GB and 7 s
+        # (docs/speed.md); 6.4 MB of packed citations took 363 MB and 2.5 s, start included.
         mem_mb=megabytes(1500),
-        runtime=minutes(120),
+        runtime=minutes(10, shards=0.02),
     params:
         version=3,
         shards=folder_of_shards,
@@ -126,14 +129,16 @@ rule account:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        mem_mb=megabytes(500),
-        runtime=minutes(10),
+        # Some numbers a shard: 146 MB for 2 of them and for 4.
+        mem_mb=megabytes(300, reports=20),
+        runtime=minutes(5, reports=1),
     params:
         version=1,
+        reports=folder_of("reports"),
         malformed=config["corpus"]["malformed"],
     shell:
         """
-        cocite corpus account {input.reports:q} \
+        cocite corpus account {params.reports:q} \
             --malformed {params.malformed} \
             --omissions {output:q} \
             >> {log:q} 2>&1
@@ -158,8 +163,9 @@ rule update:
         "../envs/pipeline.yaml"
     threads: 2
     resources:
+        # Told its memory, as the merge of a bucket is, and it goes through as much.
         mem_mb=megabytes(1500),
-        runtime=minutes(120),
+        runtime=update_minutes,
     params:
         version=1,
         base=f"{BASE}/corpus",
@@ -199,8 +205,9 @@ rule merge_papers:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
+        # Told its memory: 212 MB for 3,000 papers, 264 for 40,000, 271 MB and 1.9 s for hci's (11 MB in 2 buckets).
         mem_mb=megabytes(1500),
-        runtime=minutes(120),
+        runtime=minutes(10, papers=0.1 / len(BUCKETS), abstracts=0.1 / len(BUCKETS)),
     params:
         version=3,
         papers=folder_of("papers"),
@@ -234,8 +241,9 @@ rule merge_citations:
         "../envs/pipeline.yaml"
     threads: 2
     resources:
+        # Told its memory: 207 MB for 0.2 MB, 250 MB and 1.8 s for 2.9. 400 million rows took 68 s (docs/speed.md).
         mem_mb=megabytes(1500),
-        runtime=minutes(120),
+        runtime=minutes(10, citations=0.05 / len(BUCKETS)),
     params:
         version=2,
         citations=folder_of("citations"),
@@ -263,6 +271,7 @@ rule fetch_triplets:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
+        # Streams, and does not know how much before; stopped, it goes on where it stood.
         mem_mb=megabytes(1000),
         runtime=minutes(480),
     params:
@@ -295,8 +304,9 @@ rule read_triplets:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        mem_mb=megabytes(1000),
-        runtime=minutes(60),
+        # Ids stream by: 65,000 triplets with their texts (107 MB) took 173 MB and 1 s.
+        mem_mb=megabytes(600),
+        runtime=minutes(10, every=0.01),
     params:
         version=1,
         folder=folder_of_triplets,
@@ -326,8 +336,9 @@ rule select_queries:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
+        # Told its memory: 199 MB for 3,000 papers (0.4 MB), 205 for 40,000 (5 MB), 209 MB and 1.3 s for hci's (12 MB).
         mem_mb=megabytes(2000),
-        runtime=minutes(120),
+        runtime=minutes(10, papers=0.005, citations=0.005),
     params:
         version=2,
         papers=folder_of("papers"),
@@ -363,8 +374,9 @@ rule check_leaks:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
+        # Told its memory: 197 MB and 1.4 s for the tables of 3,000 papers (12 MB).
         mem_mb=megabytes(1000),
-        runtime=minutes(60),
+        runtime=minutes(10, tables=0.005),
     params:
         version=1,
         results=subpath(input.queries, ancestor=2),

@@ -9,8 +9,9 @@ rule generate_release:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        mem_mb=megabytes(1000),
-        runtime=minutes(10),
+        # 3,000 papers took 102 MB and 3 s, 40,000 took 134 MB and 48 s.
+        mem_mb=megabytes(300 + config["corpus"]["demo"]["papers"] / 200),
+        runtime=minutes(10 + config["corpus"]["demo"]["papers"] / 10_000),
     params:
         version=1,
         release=config["release"],
@@ -44,8 +45,9 @@ rule generate_benchmark:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        mem_mb=megabytes(2000),  # 27,152 papers and 312,447 citations: 180 MB
-        runtime=minutes(10),
+        # About 40,000 generated papers (19 MB) it took 266 MB and 11 s, about hci's 27,152 (14 MB) 193 MB and 5 s.
+        mem_mb=megabytes(300, release=20),
+        runtime=minutes(10, release=0.05),
     params:
         version=2,
         seed=config["seed"],

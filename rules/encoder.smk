@@ -14,8 +14,9 @@ rule build_encoder:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        mem_mb=megabytes(1500),
-        runtime=minutes(60),
+        # 3,000 papers (0.2 MB) took 608 MB and 11 s, 40,000 (3 MB) 641 MB and 16 s, hci's (11 MB) 694 MB and 22 s.
+        mem_mb=building_memory,
+        runtime=minutes(15, papers=0.5),
     params:
         version=2,
         settings=settings("encoders", "encoder"),
@@ -44,6 +45,7 @@ rule fetch_encoder:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
+        # Holds the weights of the encoder, whose size is not known before; BERT's are 440 MB.
         mem_mb=megabytes(2000),
         runtime=minutes(60),
     params:
@@ -126,8 +128,10 @@ rule embed_documents:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        mem_mb=megabytes(1500),
-        runtime=minutes(480),
+        # A window of documents is held: with tiny encoders 35,441 documents (2.6 MB) took 707 MB and 25 s, hci's 6.5 MB
+        # 760 MB; docs/speed.md has 1.2 GB for 20,000 documents as for 80,000. What a GPU takes besides is a guess.
+        mem_mb=megabytes(4000 if config["gpu"] else 1500, model=3),
+        runtime=embedding_minutes("documents"),
         gpu=int(config["gpu"]),
     params:
         version=2,
@@ -158,9 +162,9 @@ rule embed_papers:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        # Windows of papers stream by, as in embed_documents: 610 MB for the demo's, with an encoder of 2 layers.
-        mem_mb=megabytes(1500),
-        runtime=minutes(480),
+        # As embed_documents: 615 MB and 9 s for half of 3,000 papers, with an encoder of 2 layers.
+        mem_mb=megabytes(4000 if config["gpu"] else 1500, model=3),
+        runtime=embedding_minutes("papers"),
         gpu=int(config["gpu"]),
     params:
         version=1,

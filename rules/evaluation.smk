@@ -22,8 +22,9 @@ rule prepare_holdout:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
+        # Told its memory: 216 MB for 200 held-out papers of 3,000, 334 MB and 3 s for 2,667 of 40,000.
         mem_mb=megabytes(2000),
-        runtime=minutes(60),
+        runtime=minutes(10, papers=0.005, citations=0.005),
     params:
         version=4,
         papers=folder_of("papers"),
@@ -66,6 +67,7 @@ rule fetch_benchmark:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
+        # Streams, and does not know how much before; stopped, it goes on where it stood.
         mem_mb=megabytes(1000),
         runtime=minutes(240),
     params:
@@ -108,8 +110,9 @@ rule prepare_folder:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        mem_mb=megabytes(2000, files=3),
-        runtime=minutes(60),
+        # 100,000 documents (112 MB of JSON) took 602 MB and 6 s, 2,345 (5 MB) 161 MB and 1.1 s.
+        mem_mb=megabytes(1000, files=8),
+        runtime=minutes(20, files=0.02),
     params:
         version=4,
         folder=benchmark_folder,
@@ -153,9 +156,10 @@ rule score_model:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        # With 768 dimensions, ranking 9,150 documents (28 MB) took 490 MB, fitting machines to 30,000 (92 MB) 1,280 MB.
+        # With 768 dimensions, ranking 9,150 documents (28 MB) took 490 MB, fitting machines to 30,000 (92 MB) 1,280 MB;
+        # fitting them to 54,603 (168 MB) took 172 s, to 258,687 (795 MB) 230 s (docs/evaluation.md).
         mem_mb=scoring_memory("embeddings", 700, ranked=3, fitted=12),
-        runtime=scoring_minutes,
+        runtime=scoring_minutes("embeddings"),
     params:
         version=5,
         mode=lambda wildcards: config["benchmarks"][wildcards.benchmark].get("mode", "correct"),
@@ -204,8 +208,9 @@ rule score_random:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        mem_mb=megabytes(1000, documents=4),
-        runtime=scoring_minutes,
+        # Vectors of 64 dimensions: 295 MB and 4 s for 2,345 documents (0.1 MB), 173 MB and 1.1 s for hci's (6.5 MB).
+        mem_mb=megabytes(600, documents=8),
+        runtime=scoring_minutes("documents"),
     params:
         version=5,
         mode=lambda wildcards: config["benchmarks"][wildcards.benchmark].get("mode", "correct"),
@@ -253,9 +258,10 @@ rule score_bm25:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        # The words of 20,000 abstracts, 11 MB as they are stored, took 480 MB.
+        # The words of 20,000 abstracts, 11 MB as they are stored, took 480 MB; ranking 33,184 documents (2.4 MB) for
+        # 2,667 queries (0.4 MB of judgements) took 75 s.
         mem_mb=scoring_memory("documents", 600, ranked=20),
-        runtime=minutes(120),
+        runtime=word_scoring_minutes,
     params:
         version=4,
         seeds=evaluation_seeds,
@@ -290,8 +296,9 @@ rule average_scores:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        mem_mb=megabytes(500),
-        runtime=minutes(5),
+        # 7 runs and baselines on 5 tasks of the demo took 143 MB and 1 s: a file of 4 kB for each.
+        mem_mb=megabytes(400, every=20),
+        runtime=minutes(5, every=1),
     params:
         version=2,
         scores=subpath(input[0], ancestor=2),
@@ -320,8 +327,9 @@ rule compare_models:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        mem_mb=megabytes(2000),
-        runtime=minutes(120),
+        # 7 models on 5 tasks of the demo (0.2 MB), drawn 1,000 times, took 160 MB and 1.5 s.
+        mem_mb=megabytes(1000, every=30),
+        runtime=comparing_minutes,
     params:
         version=1,
         outcomes=subpath(input[0], ancestor=2),

@@ -15,8 +15,10 @@ rule sample_triplets:
         "../envs/pipeline.yaml"
     threads: 2
     resources:
+        # Sources stream by: 380 MB for 3,000 papers and for hci's; for 5 million papers 0.7 GB, with 100 million
+        # neighbours (770 MB, 4 s) as with 97 million citations (11.5 s; docs/triplets.md).
         mem_mb=megabytes(2000),
-        runtime=minutes(60),
+        runtime=minutes(20, sources=0.005, papers=0.002),
     params:
         version=2,
         papers=folder_of("papers"),
@@ -56,8 +58,9 @@ rule materialise_training:
         "../envs/pipeline.yaml"
     threads: 2
     resources:
-        mem_mb=megabytes(1500, triplets=40),
-        runtime=minutes(240),
+        # A million triplets from 5 million papers took 0.94 GB and 10 s (docs/speed.md), 3,000 took 211 MB and 1.5 s.
+        mem_mb=megabytes(700, triplets=80),
+        runtime=minutes(20, group=1, papers=0.002),
     params:
         version=2,
         papers=folder_of("papers"),
@@ -91,8 +94,9 @@ rule materialise_validation:
         "../envs/pipeline.yaml"
     threads: 2
     resources:
-        mem_mb=megabytes(1500, group=40),
-        runtime=minutes(240),
+        # As materialise_training: 190 MB and 1.2 s for 3,000 papers, 238 MB and 1.3 s for hci's.
+        mem_mb=megabytes(700, group=80),
+        runtime=minutes(20, group=1, papers=0.002),
     params:
         version=2,
         papers=folder_of("papers"),
@@ -122,8 +126,9 @@ rule relate_sample:
         "../envs/pipeline.yaml"
     threads: 2
     resources:
+        # Told its memory: 214 MB and 1.1 s for 0.1 MB, 231 MB and 1.5 s for 2.
         mem_mb=megabytes(2000),
-        runtime=minutes(240),
+        runtime=minutes(20, citations=0.01),
     params:
         version=1,
         seed=config["seed"],
@@ -154,8 +159,9 @@ rule measure_bands:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
+        # Told its memory: 202 MB for 240,000 neighbours (2 MB), 209 MB and 1.4 s for 3 million (22 MB).
         mem_mb=megabytes(1000),
-        runtime=minutes(60),
+        runtime=minutes(10, neighbours=0.005),
     params:
         version=1,
         settings=ranks_in_use,
@@ -193,10 +199,11 @@ rule check_triplets:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        mem_mb=megabytes(1000, triplets=40),
-        runtime=minutes(60),
+        # 3,000 triplets with 240,000 neighbours (2 MB) took 338 MB and 2.5 s, a million (10 MB) alone 505 MB and 10 s.
+        mem_mb=megabytes(700, triplets=40),
+        runtime=minutes(20, triplets=1, neighbours=0.005, papers=0.002),
     params:
-        version=2,
+        version=3,
         papers=folder_of("papers"),
         neighbours=folder_of_neighbours,
     shell:

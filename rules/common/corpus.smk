@@ -34,6 +34,19 @@ def each_part(path, dataset=None):
     return files
 
 
+def download_minutes(wildcards, input, attempt):
+    """Time of a download, no more than a day at first: two seconds a MB, and two hours for a server that is away."""
+    shards = json.loads(Path(input.manifest).read_text())["datasets"][wildcards.dataset]["shards"]
+    size = sum(shard["bytes"] for shard in shards) / 1e6 / parts(wildcards)
+    return min(A_DAY, ceil(120 + size / 30)) * attempt
+
+
+def update_minutes(wildcards, attempt):
+    """Time to update a bucket, as to merge one: by its share of the base's rows, which are written anew."""
+    ingested_before = sorted(map(str, Path(BASE, "corpus/ingested", wildcards.dataset).glob("*.parquet")))
+    return ceil(20 + 0.1 * size_mb(ingested_before) / len(BUCKETS)) * attempt
+
+
 def raw(shards):
     """Downloaded shards are dropped once they are ingested, unless the configuration keeps them."""
     return shards if config["corpus"]["keep_raw"] else temp(shards)

@@ -11,6 +11,25 @@ def encoder_of(wildcards):
     return config["models"][wildcards.model]["encoder"]
 
 
+def building_memory(wildcards, input, attempt):
+    """Memory to build an encoder, MB: its vocabulary looks at 130,000 papers at once, or all of a smaller bucket."""
+    largest = max(map(size_mb, input.papers))
+    return ceil(800 + 60 * min(60, largest)) * attempt
+
+
+def embedding_minutes(table):
+    """Time to embed a table, no more than a day at first: by the size of its texts and that of the encoder.
+
+    MiniLM's size embeds 30 documents a second on two threads, that of BERT 4.5; a GPU is taken to need a hundredth.
+    """
+
+    def asked(wildcards, input, attempt):
+        passes = size_mb(input[table]) * size_mb(input.model)
+        return min(A_DAY, ceil(20 + passes * (0.001 if config["gpu"] else 0.1))) * attempt
+
+    return asked
+
+
 def launched_in_processes(wildcards):
     """What starts the processes that share a training; nothing where it has one."""
     processes = config["models"][wildcards.model]["processes"]

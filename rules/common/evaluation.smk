@@ -15,21 +15,45 @@ def evaluation_seeds(wildcards):
     return seeds if TASKS[wildcards.task].is_supervised else seeds[:1]
 
 
-def scoring_minutes(wildcards, attempt):
-    """Time of a scoring job: rankings take seconds, the search of 170,000 documents minutes; fits may take hours."""
-    return (600 if TASKS[wildcards.task].is_supervised else 60) * attempt
+def scored_mb(wildcards, input, table):
+    """Size of a task's share of a table, by its documents; all of it where the job does not know these."""
+    if not input.get("sizes"):
+        return size_mb(input[table])
+    sizes = json.loads(Path(input.sizes).read_text())
+    return sizes["tasks"].get(wildcards.task, 0) / max(sizes["documents"], 1) * size_mb(input[table])
 
 
 def scoring_memory(table, least, ranked, fitted=0):
     """Memory to score a task, MB: so many times its documents' share of a table, more where machines are fitted."""
 
     def memory(wildcards, input, attempt):
-        sizes = json.loads(Path(input.sizes).read_text())
-        share = sizes["tasks"].get(wildcards.task, 0) / max(sizes["documents"], 1)
         factor = ranked if TASKS[wildcards.task].is_ranking else fitted
-        return int((least + factor * share * size_mb(input[table])) * attempt)
+        return ceil(least + factor * scored_mb(wildcards, input, table)) * attempt
 
     return memory
+
+
+def scoring_minutes(table):
+    """Time to score a task: by its documents' share of a table, once for each seed and mode it is scored with."""
+
+    def asked(wildcards, input, attempt):
+        size = scored_mb(wildcards, input, table)
+        if not TASKS[wildcards.task].is_supervised:
+            return ceil(30 + 0.1 * size) * attempt
+        modes = 2 if config["benchmarks"][wildcards.benchmark].get("mode") == "both" else 1
+        return ceil(60 + 0.1 * size * modes * len(evaluation_seeds(wildcards))) * attempt
+
+    return asked
+
+
+def word_scoring_minutes(wildcards, input, attempt):
+    """Time to rank by words: every query is held against every document."""
+    return ceil(30 + scored_mb(wildcards, input, "documents") * size_mb(input.judgements)) * attempt
+
+
+def comparing_minutes(wildcards, input, attempt):
+    """Time to compare models: by what is drawn from, as often as it is drawn from."""
+    return ceil(20 + size_mb(input) * config["benchmarks"][wildcards.benchmark]["resamples"] / 1000) * attempt
 
 
 def scored(table, benchmark):

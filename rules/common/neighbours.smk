@@ -22,9 +22,9 @@ def index_memory(wildcards, input, attempt):
     """Memory to build an index, MB: the sample of an IVF index in two copies; all vectors and links of an HNSW one."""
     entry = config["embeddings"][wildcards.embedding]
     if entry["neighbours"]["index"] == "hnsw":
-        return megabytes(1500, vectors=2)(wildcards, input, attempt)
+        return megabytes(700, vectors=3)(wildcards, input, attempt)
     sample = entry["neighbours"]["lists"] * 64 * entry["dimension"] * 4 / 1e6
-    return int((1000 + 3 * sample) * attempt)
+    return ceil(700 + 3 * sample) * attempt
 
 
 def search_memory(wildcards, input, threads, attempt):
@@ -33,7 +33,15 @@ def search_memory(wildcards, input, threads, attempt):
     entry = config["embeddings"][wildcards.embedding]
     blocks = threads * 3 * 4096 * entry["dimension"] * 4 / 1e6
     held = size_mb(input.index) if entry["neighbours"]["index"] == "hnsw" else 0
-    return int((1000 + blocks + held) * attempt)
+    return ceil(1000 + blocks + held) * attempt
+
+
+def search_minutes(wildcards, input, threads, attempt):
+    """Time of a search, no more than a day at first: every query of the shard goes past every vector, whatever the
+    index may spare. A thread takes 3·10¹⁰ products a second; a query is two bytes of its table at least."""
+    shards = config["embeddings"][wildcards.embedding]["neighbours"]["shards"]
+    products = size_mb(input.queries) / 2e-6 / shards * size_mb(input.vectors) * 1e6 / 4
+    return min(A_DAY, ceil(20 + 4 * products / 3e10 / 60 / threads)) * attempt
 
 
 def measured_searches():

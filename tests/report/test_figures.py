@@ -37,7 +37,7 @@ def test_the_quality_of_bands_has_a_panel_a_relation_and_a_line_an_embedding(tmp
 
 def test_the_figure_of_triplets_marks_the_rank_of_each_set_that_is_drawn_from_neighbours(tmp_path):
     curve = pl.DataFrame({"k_negative": [30, 100, 300], "collisions": [9, 4, 0], "pairs": [90, 90, 90]})
-    counts = pl.DataFrame({"split": ["train", "train", "validation"], "triplets": [0, 5, 5], "queries": [1, 8, 1]})
+    counts = pl.DataFrame({"split": ["train", "train", "validation"], "count": [0, 5, 5], "queries": [1, 8, 1]})
     drawn = []
     for collisions in ({"cocite": curve, "specter": NO_CURVE}, {"cocite": NO_CURVE, "specter": NO_CURVE}):
         draw_triplets(collisions, {"cocite": counts, "specter": counts}, {"cocite": 100}, tmp_path / "triplets.svg")

@@ -167,7 +167,7 @@ def test_an_embedding_has_a_row_for_each_way_to_be_related_and_a_column_a_band()
 
 
 def test_a_set_of_triplets_has_its_size_its_queries_and_its_checks_in_a_row():
-    counts = pl.DataFrame({"split": ["train", "train", "validation"], "triplets": [0, 5, 5], "queries": [2, 300, 10]})
+    counts = pl.DataFrame({"split": ["train", "train", "validation"], "count": [0, 5, 5], "queries": [2, 300, 10]})
     checks = pl.DataFrame(
         [
             {"check": "collision", "part": "pairs", "found": 3, "among": 1500},

@@ -113,9 +113,9 @@ def checked(tmp_path):
 
 def test_queries_are_counted_by_their_triplets_and_those_without_any_too(checked):
     assert checked()["per_query"] == [
-        {"split": "train", "triplets": 0, "queries": 1},
-        {"split": "train", "triplets": 2, "queries": 1},
-        {"split": "validation", "triplets": 1, "queries": 1},
+        {"split": "train", "count": 0, "queries": 1},
+        {"split": "train", "count": 2, "queries": 1},
+        {"split": "validation", "count": 1, "queries": 1},
     ]
 
 

@@ -136,7 +136,7 @@ def ingest(
 
 @app.command()
 def account(
-    reports: Annotated[list[Path], typer.Argument(help="Tables ingest_report of all shards of a dataset.")],
+    reports: Annotated[Path, typer.Argument(help="Folder of the table ingest_report of a dataset.")],
     malformed: Malformed,
     omissions: Omissions,
 ) -> None:

@@ -82,10 +82,10 @@ TABLES = [
         name="triplets_per_query",
         path="triplets/{triplets}/per_query.parquet",
         description="How many queries have how many triplets of a set, before sets are cut to equal sizes.",
-        key=("split", "triplets"),
+        key=("split", "count"),
         columns={
             "split": required(TEXT, "train or validation"),
-            "triplets": required(COUNT, "triplets of a query; 0 where it could not be served"),
+            "count": required(COUNT, "triplets of a query; 0 where it could not be served"),
             "queries": required(COUNT, "queries with that many"),
         },
     ),

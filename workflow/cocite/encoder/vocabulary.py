@@ -83,7 +83,8 @@ def _alphabet(texts: Texts, most: int) -> list[str]:
     normalize = _plain_tokenizer({}).normalizer.normalize_str
     counts: Counter[str] = Counter()
     for some in texts():
-        counts.update(normalize(" ".join(some)))
+        for text in some:  # each by itself: a normalised text takes many times its own memory
+            counts.update(normalize(text))
     del counts[" "]
     return sorted(sorted(counts, key=lambda character: (-counts[character], character))[:most])
 

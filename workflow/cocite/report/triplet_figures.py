@@ -60,7 +60,7 @@ def draw_triplets(
 
 def _shares(counts: pl.DataFrame) -> list[float]:
     """The share of the queries that have 0, 1, 2 … triplets."""
-    of_all: dict[int, int] = dict(counts.group_by("triplets").agg(pl.col("queries").sum()).iter_rows())
+    of_all: dict[int, int] = dict(counts.group_by("count").agg(pl.col("queries").sum()).iter_rows())
     queries = sum(of_all.values())
     return [of_all.get(triplets, 0) / queries for triplets in range(max(of_all) + 1)]
 

@@ -32,10 +32,10 @@ def triplet_sets(per_query: Mapping[str, pl.DataFrame], checks: Mapping[str, pl.
     """One row a set of triplets: its size, the queries it serves, and what should not be in it."""
     rows = []
     for name, counts in per_query.items():
-        served = counts.filter(pl.col("triplets") > 0)["queries"].sum()
+        served = counts.filter(pl.col("count") > 0)["queries"].sum()
         row = {
             "triplets": name,
-            "number": f"{(counts['triplets'] * counts['queries']).sum():,}",
+            "number": f"{(counts['count'] * counts['queries']).sum():,}",
             "queries served": f"{served:,} of {counts['queries'].sum():,}",
         }
         for check, part, found, among in checks[name].select("check", "part", "found", "among").rows():

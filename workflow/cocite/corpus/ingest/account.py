@@ -15,8 +15,8 @@ from cocite.errors import InputError
 from cocite.files import read_table, write_omissions
 
 
-def account(reports: Sequence[Path], *, malformed: float, omissions: Path) -> None:
-    """Sum the table `ingest_report` of all shards of a dataset into its omissions.
+def account(reports: Path | Sequence[Path], *, malformed: float, omissions: Path) -> None:
+    """Sum the table `ingest_report` of all shards of a dataset, its files or their folder, into its omissions.
 
     Raises `InputError` if more than the share `malformed` of all lines is malformed; it names the first of them.
     """

@@ -64,10 +64,8 @@ def per_query(triplets: pa.Table, queries: pa.Table) -> pa.Table:
     asked, split = queries["corpusid"].to_numpy(), queries["split"].to_numpy(zero_copy_only=False)
     place = np.minimum(np.searchsorted(served, asked), len(served) - 1)
     numbers = np.where(served[place] == asked, counts[place], 0)
-    rows = (
-        pa.table({"split": split, "triplets": numbers}).group_by(["split", "triplets"]).aggregate([([], "count_all")])
-    )
-    return rows.rename_columns({"count_all": "queries"}).sort_by([("split", "ascending"), ("triplets", "ascending")])
+    rows = pa.table({"split": split, "count": numbers}).group_by(["split", "count"]).aggregate([([], "count_all")])
+    return rows.rename_columns({"count_all": "queries"}).sort_by([("split", "ascending"), ("count", "ascending")])
 
 
 def _checks(triplets: pa.Table, papers: IdSet, benchmarks: Sequence[Path]) -> Iterator[tuple[str, str, int, int]]:
