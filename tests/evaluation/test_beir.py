@@ -17,7 +17,7 @@ from cocite.evaluation.competitors import score_model
 from cocite.evaluation.failures import UnscorableError
 from cocite.evaluation.preparation.beir import prepare_beir
 from cocite.evaluation.retrieval import best_hits
-from cocite.evaluation.scoring import Run
+from cocite.evaluation.scored import Run
 from cocite.files import vector_column, write_table
 
 RUN = Run(model="m", training_seed=1, benchmark="b", modes=["compat"], evaluation_seeds=[1])

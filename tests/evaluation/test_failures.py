@@ -7,7 +7,8 @@ from cocite.benchmarks import TASKS
 from cocite.errors import InputError
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.results import ResultFiles, write_results
-from cocite.evaluation.scoring import Run, score_task
+from cocite.evaluation.scored import Run
+from cocite.evaluation.scoring import score_task
 from cocite.evaluation.vectors import Vectors
 from cocite.files import read_table
 

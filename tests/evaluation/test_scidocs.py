@@ -9,7 +9,8 @@ from tests.evaluation.folders import BenchmarkFolder
 from cocite.benchmarks import TASKS
 from cocite.errors import InputError
 from cocite.evaluation.preparation.scidocs import prepare_scidocs
-from cocite.evaluation.scoring import Run, score_task
+from cocite.evaluation.scored import Run
+from cocite.evaluation.scoring import score_task
 from cocite.evaluation.vectors import Vectors
 
 RUN = Run(model="m", training_seed=1, benchmark="b", modes=["compat"], evaluation_seeds=[1])

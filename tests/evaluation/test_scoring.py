@@ -16,7 +16,8 @@ from cocite.errors import InputError
 from cocite.evaluation.benchmark import Benchmark, BenchmarkFiles, write_documents, write_tables
 from cocite.evaluation.bm25 import by_words, read_document_texts, score_words
 from cocite.evaluation.results import ResultFiles, write_results
-from cocite.evaluation.scoring import Run, score_task
+from cocite.evaluation.scored import Run
+from cocite.evaluation.scoring import score_task
 from cocite.evaluation.vectors import Vectors, random_vectors, read_vectors
 from cocite.files import read_table, vector_column, write_table
 from cocite.tasks import Task

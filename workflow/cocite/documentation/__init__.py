@@ -3,7 +3,7 @@ docs/reference/commands.md from the command line, and envs/pipeline.yaml from th
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -19,11 +19,11 @@ def documentation() -> None:
 
 
 @app.command()
-def write() -> None:
+def write(context: typer.Context) -> None:
     """Write docs/config.md, docs/tables.md, docs/reference/commands.md and envs/pipeline.yaml."""
     from cocite.files import write_text
 
-    for path, text in generated().items():
+    for path, text in generated(context.find_root().command).items():
         write_text(ROOT / path, text)
 
 
@@ -38,14 +38,14 @@ def cookbook(results: Annotated[Path, typer.Option(help="Folder of the demo's re
         write_text(COOKBOOK, with_output(COOKBOOK.read_text(encoding="utf-8"), database))
 
 
-def generated() -> dict[str, str]:
-    """The generated files, by their path from the project's root."""
+def generated(command_line: Any) -> dict[str, str]:
+    """The generated files, by their path from the project's root; `command_line` is that of all commands."""
     from cocite.documentation.command_line import commands_page
     from cocite.documentation.declared import conda_environment, configuration_page, tables_page
 
     return {
         "docs/config.md": configuration_page(),
         "docs/tables.md": tables_page(),
-        "docs/reference/commands.md": commands_page(),
+        "docs/reference/commands.md": commands_page(command_line),
         "envs/pipeline.yaml": conda_environment((ROOT / "envs" / "lock.txt").read_text(encoding="utf-8")),
     }

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from typer import Context
-from typer.main import get_command
 
 from cocite.documentation.declared import cell
 
@@ -19,11 +18,9 @@ answers `--help`. Where the environment is not active, `.venv/bin/` stands befor
 """
 
 
-def commands_page() -> str:
+def commands_page(command_line: Any) -> str:
     """Every command with its arguments, options and defaults, as Markdown."""
-    from cocite.cli import app
-
-    return "\n".join([INTRODUCTION, *_described(get_command(app), "cocite", level=1)])
+    return "\n".join([INTRODUCTION, *_described(command_line, "cocite", level=1)])
 
 
 def _described(command: Any, name: str, *, level: int) -> Iterator[str]:

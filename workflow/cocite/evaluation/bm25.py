@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.ranking import Similarity
 from cocite.evaluation.retrieval import best_hits
-from cocite.evaluation.scoring import Counts, Run, Scored, score_ranking, score_run
+from cocite.evaluation.scored import Counts, Run, Scored
+from cocite.evaluation.scoring import score_ranking, score_run
 from cocite.files import open_table
 from cocite.tasks import Task
 

@@ -57,7 +57,7 @@ def score_command(
     from cocite.evaluation.benchmark import BenchmarkFiles, read_task
     from cocite.evaluation.competitors import score_model
     from cocite.evaluation.results import ResultFiles, write_results
-    from cocite.evaluation.scoring import Run
+    from cocite.evaluation.scored import Run
 
     asked = declared(task)
     tables = BenchmarkFiles(
@@ -101,7 +101,7 @@ def score_random_command(
     from cocite.evaluation.benchmark import BenchmarkFiles, read_task
     from cocite.evaluation.competitors import score_random
     from cocite.evaluation.results import ResultFiles, write_results
-    from cocite.evaluation.scoring import Run
+    from cocite.evaluation.scored import Run
 
     asked = declared(task)
     tables = BenchmarkFiles(
@@ -141,7 +141,7 @@ def score_bm25_command(
     from cocite.evaluation.benchmark import BenchmarkFiles, read_task
     from cocite.evaluation.competitors import score_bm25
     from cocite.evaluation.results import ResultFiles, write_results
-    from cocite.evaluation.scoring import Run
+    from cocite.evaluation.scored import Run
 
     asked = declared(task)
     tables = BenchmarkFiles(

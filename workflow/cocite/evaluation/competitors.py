@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from cocite.evaluation.benchmark import Benchmark
-from cocite.evaluation.scoring import Run, Scored, score_task
+from cocite.evaluation.scored import Run, Scored
+from cocite.evaluation.scoring import score_task
 from cocite.evaluation.vectors import Vectors, blocks_of, random_vectors, read_vectors, stored_blocks
 from cocite.tasks import Task
 

@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.failures import UnscorableError
-from cocite.evaluation.scoring import BOTH, Counts, Run, Scored, outcome_key, score_row
+from cocite.evaluation.scored import BOTH, Counts, Run, Scored, outcome_key, score_row
 from cocite.evaluation.summaries.bootstrap import b3_statistic
 from cocite.evaluation.vectors import Vectors
 from cocite.progress import progress

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cocite.evaluation.benchmark import Benchmark, write_rows
 from cocite.evaluation.failures import UnscorableError
-from cocite.evaluation.scoring import Run, Scored
+from cocite.evaluation.scored import Run, Scored
 from cocite.progress import report
 from cocite.tasks import Task
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from cocite.evaluation.benchmark import Benchmark
-from cocite.evaluation.scoring import Run, Scored, check_missing, score_run
+from cocite.evaluation.scored import Run, Scored
+from cocite.evaluation.scoring import check_missing, score_run
 from cocite.evaluation.vectors import Vectors
 from cocite.progress import progress
 from cocite.tasks import Task
