@@ -1,6 +1,7 @@
 """A Slurm of one node on this machine: its own folder, ports, key and socket, reached over loopback only.
 
-It ends the processes that it has started and no others, so that it lives beside a Slurm that is there already.
+It ends the processes that it has started and no others, so that it lives beside a Slurm that is there already. Where
+this process is killed, the kernel ends them: the daemons, and with the node all of its jobs.
 """
 
 import os
@@ -15,10 +16,15 @@ from contextlib import ExitStack
 from pathlib import Path
 
 DAEMONS = ("munged", "slurmctld", "slurmd")
-PROGRAMS = (*DAEMONS, "sbatch", "srun", "squeue", "scontrol", "scancel", "sinfo")
+PROGRAMS = (*DAEMONS, "sbatch", "srun", "squeue", "scontrol", "scancel", "sinfo", "setpriv", "unshare")
 ADMINISTRATORS = "/usr/sbin:/usr/local/sbin:/sbin"
-PARTITION = "small"
+PARTITION, WITH_GPUS = "small", "gpus"
+URGENT = "urgent"  # its jobs push those of the other partitions off the node
 CPUS, MEMORY_MB = 8, 16_000
+GPUS = ("/dev/null", "/dev/zero")  # Slurm wants devices, and looks at nothing but their names
+ENDED_WITH_US = ("setpriv", "--pdeathsig", "KILL")
+# Processes of their own number space, which the kernel ends with the first of them.
+A_SPACE_OF_ITS_OWN = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
 
 CONFIGURATION = """
 ClusterName=tests
@@ -27,7 +33,7 @@ SlurmctldPort={ports[0]}
 SlurmdPort={ports[1]}
 CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket
+AuthInfo=socket={folder}/munge.socket,cred_expire=15
 CredType=cred/munge
 SlurmUser=root
 StateSaveLocation={folder}/state
@@ -44,18 +50,23 @@ SwitchType=switch/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 SchedulerParameters=batch_sched_delay=0,sched_interval=2,bf_interval=2,bf_resolution=1,sched_min_interval=0
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=task=1
 JobAcctGatherParams=OverMemoryKill,UsePss
 AccountingStorageType=accounting_storage/none
 JobCompType=jobcomp/none
-MinJobAge=1200
+MinJobAge=3600
 KillWait=10
 ReturnToService=2
 SlurmdTimeout=10
 SlurmdParameters=config_overrides
-NodeName=node NodeHostname={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory} State=UNKNOWN
-PartitionName={partition} Nodes=node Default=YES MaxTime=INFINITE State=UP
+GresTypes=gpu
+NodeName=node NodeHostname={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory} Gres=gpu:{gpus} State=UNKNOWN
+PartitionName={partition} Nodes=node Default=YES MaxTime=INFINITE PriorityTier=1 State=UP
+PartitionName={with_gpus} Nodes=node MaxTime=INFINITE PriorityTier=1 State=UP
+PartitionName={urgent} Nodes=node MaxTime=INFINITE PriorityTier=2 State=UP
 """
 
 
@@ -85,7 +96,6 @@ class Cluster:
         path = os.pathsep.join([str(folder / "bin"), os.environ["PATH"]])
         self.environment = {**os.environ, "SLURM_CONF": str(folder / "slurm.conf"), "PATH": path}
         self.daemons: dict[str, subprocess.Popen[bytes]] = {}
-        self.ends = ExitStack()
 
     def __enter__(self) -> "Cluster":
         with ExitStack() as undone:
@@ -104,38 +114,41 @@ class Cluster:
 
     def run(self, *command: str) -> str:
         """What one of Slurm's programs says."""
-        ended = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=True, timeout=60)
+        ended = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=True, timeout=120)
         return ended.stdout
 
     def start_node(self) -> None:
         """Start the node's daemon, and wait until the node takes jobs."""
-        self._start("slurmd", "-D", "-N", "node")
+        self._start("slurmd", "-D", "-N", "node", within=A_SPACE_OF_ITS_OWN if may_have_a_space() else ())
         wait_for(self.is_up, f"the node; see {self.folder}/slurmd.log", 60)
 
     def kill_node(self) -> None:
-        """Kill the node's daemon; after its SlurmdTimeout Slurm takes the node for lost, and queues its jobs again."""
+        """Kill the node's daemon and jobs; after SlurmdTimeout Slurm takes the node for lost, and queues them again."""
         self._end("slurmd", signal.SIGKILL)
 
     def is_up(self) -> bool:
         try:
-            return self.run("sinfo", "--noheader", "--format=%t").strip() in ("idle", "mix", "alloc")
+            return bool({"idle", "mix", "alloc"}.intersection(self.run("sinfo", "--noheader", "--format=%t").split()))
         except subprocess.CalledProcessError:
             return False
 
     def stop(self) -> None:
         """Cancel what is still running, then end the daemons, the last one started first."""
         if len(self.daemons) == len(DAEMONS):
-            self.run("scancel", "--partition", PARTITION)
+            self.run("scancel", "--user", "root")
             wait_for(lambda: not self.run("squeue", "--noheader"), "the end of the jobs", 30)
         for name in reversed(list(self.daemons)):
-            self._end(name, signal.SIGTERM)
+            # The first process of a space takes no signal from outside but this one.
+            self._end(name, signal.SIGKILL if name == "slurmd" else signal.SIGTERM)
 
     def _configure(self) -> None:
         for name in ("state", "spool", "bin"):
             (self.folder / name).mkdir()
-        settings = {"folder": self.folder, "host": socket.gethostname().partition(".")[0], "partition": PARTITION}
-        sizes = {"ports": (free_port(), free_port()), "cpus": CPUS, "memory": MEMORY_MB}
-        (self.folder / "slurm.conf").write_text(CONFIGURATION.format(**settings, **sizes))
+        settings = {"folder": self.folder, "host": socket.gethostname().partition(".")[0]}
+        sizes = {"ports": (free_port(), free_port()), "cpus": CPUS, "memory": MEMORY_MB, "gpus": len(GPUS)}
+        names = {"partition": PARTITION, "with_gpus": WITH_GPUS, "urgent": URGENT}
+        (self.folder / "slurm.conf").write_text(CONFIGURATION.format(**settings, **sizes, **names))
+        (self.folder / "gres.conf").write_text("AutoDetect=off\n" + "".join(f"Name=gpu File={gpu}\n" for gpu in GPUS))
         # The executor drops SLURM_CONF where it calls srun within a job; elsewhere srun finds its settings in /etc.
         srun = self.folder / "bin/srun"
         srun.write_text(f'#!/bin/sh\nSLURM_CONF={self.folder}/slurm.conf exec {find("srun")} "$@"\n')
@@ -148,9 +161,9 @@ class Cluster:
         files = {"key-file": "key", "socket": "socket", "pid-file": "pid", "log-file": "log", "seed-file": "seed"}
         return [f"--{option}={self.folder}/munge.{suffix}" for option, suffix in files.items()]
 
-    def _start(self, name: str, *arguments: str) -> None:
+    def _start(self, name: str, *arguments: str, within: tuple[str, ...] = ()) -> None:
         with (self.folder / f"{name}.out").open("a") as output:
-            command = [find(name) or name, *arguments]
+            command = [*ENDED_WITH_US, *within, find(name) or name, *arguments]
             self.daemons[name] = subprocess.Popen(command, env=self.environment, stdout=output, stderr=output)
 
     def _end(self, name: str, number: signal.Signals) -> None:
@@ -161,6 +174,11 @@ class Cluster:
         except subprocess.TimeoutExpired:
             daemon.kill()
             daemon.wait()
+
+
+def may_have_a_space() -> bool:
+    """Whether this process may open a space of processes; in a container it often may not."""
+    return subprocess.run([*A_SPACE_OF_ITS_OWN, "true"], capture_output=True, check=False).returncode == 0
 
 
 def wait_for(condition: Callable[[], bool], what: str, seconds: float) -> None:

@@ -1,48 +1,53 @@
 """A run of the workflow on a Slurm of its own that goes as badly as a run can, beside one that goes well.
 
-On Slurm a job is cancelled, another asks for too little memory, the node's daemon is killed, and a training stands
-still until its time is up. Both runs go as far as the trained model, through the profile that is delivered.
+On Slurm a job is cancelled, the node is lost, an urgent job pushes another off the node, and the training takes too
+much memory and then stands still until its time is up. It goes to its end all the same, through the profile that is
+delivered.
 """
 
-import os
 import re
-import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from tests.slurm.cluster import PARTITION, Cluster, wait_for, why_not
+from tests.slurm.cluster import ENDED_WITH_US, PARTITION, WITH_GPUS, Cluster, why_not
+from tests.slurm.mishaps import cancel, hold_up_training, jobs, lose_the_node, of_rule, preempt
 
 ROOT = Path(__file__).parents[2]
 CONFIGURATION: dict[str, Any] = {
     "seed": 1,
     "release": "2026-01-06",
+    "gpu": True,
     "corpus": {"source": "demo", "buckets": 1, "demo": {"papers": 700, "topics": 8, "shards": 1}},
-    "queries": {"count": 150, "min_references": 5},
+    "queries": {"count": 150, "min_references": 5, "holdout": 40},
     "graphs": {"cocitation": {"signal": "cocitation"}},
     "embeddings": {"dot": {"graph": "cocitation", "dimension": 32, "epochs": 3, "neighbours": {"k": 100}}},
     "triplets": {"near": {"sampler": "neighbours", "embedding": "dot", "k_positive": 10, "k_negative": 80}},
     "encoders": {"tiny": {"build": {"layers": 1, "hidden": 32, "heads": 2, "vocabulary": 1000}, "max_length": 48}},
-    "models": {"near": {"triplets": "near", "encoder": "tiny", "lr": 1.0e-3, "epochs": 8, "evaluations": 16}},
+    "models": {
+        # Its job takes 500 to 800 MB, by how much of it others share: more than this, and less than twice as much.
+        "near": {
+            "triplets": "near",
+            "encoder": "tiny",
+            "lr": 1.0e-3,
+            "epochs": 8,
+            "evaluations": 16,
+            "memory_mb": 430,
+        },
+    },
+    "benchmarks": {"holdout": {"kind": "holdout"}},
 }
 TRAINED = "encoder/near/seed-1"
-# What a Slurm without accounting needs, and what makes it answer sooner than is good for a real one.
+# What a Slurm without accounting needs, and what makes a run quicker than is good for a real one.
 ON_THIS_SLURM = [
-    *("--default-resources", f"slurm_partition={PARTITION}", "mem_mb=2000", "runtime=60"),
-    *("--slurm-no-account", "--slurm-status-command", "squeue"),
-    *("--slurm-init-seconds-before-status-checks", "1", "--seconds-between-status-checks", "1", "--jobs", "3"),
-    *("--set-threads", "search_neighbours=2"),
-]
-TOO_LITTLE = [
-    *("--set-resources", "build_encoder:mem_mb=100 * 2 ** attempt"),
-    *("train_encoder:runtime=1",),
+    *("--slurm-status-command", "squeue", "--set-threads", "search_neighbours=2"),
+    *("--slurm-init-seconds-before-status-checks", "1", "--max-status-checks-per-second", "10", "--jobs", "3"),
 ]
 
 
@@ -53,11 +58,13 @@ class Ended:
     folder: Path
     status: int
     log: str
-    jobs: list[dict[str, str]]
+    jobs: list[dict[str, str]] = field(default_factory=list)
     """What Slurm knows of its jobs, in the order of their submission."""
+    within_training: dict[str, str] = field(default_factory=dict)
+    """The environment of the training."""
 
     def attempts(self, rule: str) -> list[dict[str, str]]:
-        return [job for job in self.jobs if re.match(rf"rule_{rule}(_wildcards|$)", job["Comment"])]
+        return of_rule(rule, self.jobs)
 
 
 @pytest.fixture(scope="session")
@@ -75,32 +82,68 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="session")
-def calm(tmp_path_factory: pytest.TempPathFactory) -> Ended:
-    """The run on this machine."""
+def beside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, subprocess.Popen[bytes]]]:
+    """The run on this machine, which has its turn while the other waits for Slurm."""
     folder = configured(tmp_path_factory.mktemp("calm"))
-    ended = subprocess.run([*command(folder), "--cores", "2"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr[-5000:]
-    return Ended(folder=folder, status=0, log=ended.stderr, jobs=[])
+    run = start([*command(folder), "--cores", "2"], folder)
+    yield folder, run
+    run.terminate()
+    run.wait()
 
 
 @pytest.fixture(scope="session")
-def rough(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Ended:
-    """The run through `--profile slurm` on which everything befalls its jobs."""
-    folder = configured(tmp_path_factory.mktemp("rough"))
-    profile = ["--profile", "slurm", *ON_THIS_SLURM, *TOO_LITTLE]
-    log = folder / "snakemake.log"
-    with log.open("w") as output:
-        started = [*command(folder), *profile]
-        run = subprocess.Popen(started, cwd=ROOT, env=cluster.environment, stdout=output, stderr=output)
+def rough(cluster: Cluster, beside: object, tmp_path_factory: pytest.TempPathFactory) -> Ended:
+    """The run through the profile on which everything befalls its jobs."""
+    folder, profile = configured(tmp_path_factory.mktemp("rough")), filled_in(tmp_path_factory.mktemp("slurm"))
+    through_slurm = [*command(folder, "tests.slurm.impatient"), "--profile", str(profile), *ON_THIS_SLURM]
+    run = start(through_slurm, folder, cluster.environment)
     try:
         cancel(cluster, "count_pairs")
         lose_the_node(cluster, "train_graph_embedding")
-        hold_up_training(folder)
-        status = run.wait(400)
+        preempt(cluster, "search_neighbours")
+        within_training = hold_up_training(cluster, folder, folder / "results/.state" / TRAINED)
+        ended = ending(folder, run)
     finally:
         run.kill()
         run.wait()
-    return Ended(folder=folder, status=status, log=log.read_text(errors="replace"), jobs=jobs(cluster))
+    return replace(ended, jobs=jobs(cluster), within_training=within_training)
+
+
+@pytest.fixture(scope="session")
+def calm(beside: tuple[Path, subprocess.Popen[bytes]]) -> Ended:
+    """The run on this machine, at its end."""
+    ended = ending(*beside)
+    assert ended.status == 0, ended.log[-5000:]
+    return ended
+
+
+def start(command: list[str], folder: Path, environment: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
+    """Start a run; what it says goes into its folder."""
+    with (folder / "snakemake.log").open("w") as log:
+        return subprocess.Popen([*ENDED_WITH_US, *command], cwd=ROOT, env=environment, stdout=log, stderr=log)
+
+
+def ending(folder: Path, run: subprocess.Popen[bytes]) -> Ended:
+    """Wait for the end of a run."""
+    status = run.wait(900)
+    return Ended(folder=folder, status=status, log=(folder / "snakemake.log").read_text(errors="replace"))
+
+
+def filled_in(folder: Path) -> Path:
+    """The delivered profile with the names of this cluster, and the comment signs before its GPUs taken away.
+
+    Embeddings ask for their GPUs as clusters want it that take `gres` only.
+    """
+    delivered = (ROOT / "profiles/slurm/config.yaml").read_text()
+    profile = yaml.safe_load(re.sub(r"(?m)^# (set-resources:|  \w+: \{.*\})$", r"\1", delivered))
+    assert list(profile["set-resources"]) == ["train_encoder", "embed_documents", "embed_papers"]
+    profile["default-resources"]["slurm_partition"] = PARTITION
+    del profile["default-resources"]["slurm_account"]  # of which a Slurm without accounting knows nothing
+    for resources in profile["set-resources"].values():
+        resources["slurm_partition"] = WITH_GPUS
+    profile["set-resources"]["embed_documents"] |= {"gpu": 0, "gres": "gpu:1"}
+    (folder / "config.yaml").write_text(yaml.safe_dump(profile))
+    return folder
 
 
 def configured(folder: Path) -> Path:
@@ -108,48 +151,7 @@ def configured(folder: Path) -> Path:
     return folder
 
 
-def command(folder: Path) -> list[str]:
+def command(folder: Path, program: str = "snakemake") -> list[str]:
     """Snakemake from the project's root, as in the manual; what it makes goes into the folder."""
-    command = [sys.executable, "-m", "snakemake", "encoder", "--directory", str(folder)]
+    command = [sys.executable, "-m", program, "all", "--directory", str(folder)]
     return [*command, "--configfile", str(folder / "config.yaml"), "--replace-workflow-config"]
-
-
-def jobs(cluster: Cluster) -> list[dict[str, str]]:
-    """The jobs that Slurm has seen, each with the fields that `scontrol` shows."""
-    lines = cluster.run("scontrol", "show", "job", "--oneliner").splitlines()
-    found = [dict(re.findall(r"(\S+?)=(\S*)", line)) for line in lines if line.startswith("JobId=")]
-    return sorted(found, key=lambda job: int(job["JobId"]))
-
-
-def running(cluster: Cluster, rule: str) -> dict[str, str] | None:
-    for job in jobs(cluster):
-        if job.get("Comment", "").startswith(f"rule_{rule}") and job["JobState"] == "RUNNING":
-            return job
-    return None
-
-
-def cancel(cluster: Cluster, rule: str) -> None:
-    """Cancel a job of this rule while it runs."""
-    wait_for(lambda: running(cluster, rule) is not None, f"a job of {rule}", 240)
-    job = running(cluster, rule)
-    assert job is not None
-    cluster.run("scancel", job["JobId"])
-
-
-def lose_the_node(cluster: Cluster, rule: str) -> None:
-    """Kill the node's daemon during a job of this rule, until Slurm has taken the job for lost; start it again."""
-    wait_for(lambda: running(cluster, rule) is not None, f"a job of {rule}", 240)
-    cluster.kill_node()
-    wait_for(lambda: running(cluster, rule) is None, "the node to be missed", 90)
-    cluster.start_node()
-
-
-def hold_up_training(folder: Path) -> None:
-    """Stop the training after its first checkpoint; Slurm lets it go on when its time is up, to end it."""
-    checkpoints = folder / "results/.state" / TRAINED
-    wait_for(lambda: any(checkpoints.glob("**/checkpoint-*")), "a checkpoint", 240)
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            arguments = (process / "cmdline").read_bytes().split(b"\0")
-            if (process / "cwd").resolve() == folder and arguments[2:4] == [b"encoder", b"train"]:
-                os.kill(int(process.name), signal.SIGSTOP)
