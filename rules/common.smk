@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 from cocite.benchmarks import TASKS, scored_runs, splits_to_fetch, tasks_of
-from cocite.consistency import BASELINES, DATASETS
+from cocite.consistency import BASELINES
+from cocite.consistent_corpus import DATASETS
 
 # Jobs call `cocite`; a run started as .venv/bin/snakemake finds it beside its own Python.
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))

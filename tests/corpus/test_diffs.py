@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cocite.consistency import DATASETS
+from cocite.consistent_corpus import DATASETS
 from cocite.corpus import commands
 from cocite.corpus.release.diffs import list_diffs
 from cocite.corpus.release.manifest import Dataset, Manifest, read_manifest, write_manifest

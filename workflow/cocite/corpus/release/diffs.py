@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cocite.consistency import DATASETS
+from cocite.consistent_corpus import DATASETS
 from cocite.corpus.release.client import DatasetsApi, Storage, shard_name
 from cocite.corpus.release.listing import check_datasets
 from cocite.corpus.release.manifest import Dataset, DiffShard, Manifest

@@ -3,7 +3,7 @@
 They err on the side of too much: a disk that turns out too small is worse than one that turns out too large.
 """
 
-from cocite.consistency import DATASETS
+from cocite.consistent_corpus import DATASETS
 from cocite.corpus.release.manifest import Dataset, Manifest, Shard
 
 PARQUET_OF_PACKED = {

@@ -5,7 +5,7 @@ Out comes a manifest with every dataset that the pipeline needs; `latest` is res
 
 from pathlib import Path
 
-from cocite.consistency import DATASETS
+from cocite.consistent_corpus import DATASETS
 from cocite.corpus.release.client import DatasetsApi, Storage
 from cocite.corpus.release.manifest import Dataset, Manifest, Shard
 from cocite.corpus.release.remote import RemoteDataset

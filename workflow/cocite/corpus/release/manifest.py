@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cocite.consistency import DATASETS
+from cocite.consistent_corpus import DATASETS
 from cocite.errors import InputError
 from cocite.files import read_json, write_json
 

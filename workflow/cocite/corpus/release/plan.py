@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cocite.configuration import results_folder
-from cocite.consistency import DATASETS
+from cocite.consistent_corpus import DATASETS
 from cocite.corpus.release.diffs import list_diffs
 from cocite.corpus.release.estimates import (
     IDS_OF_PACKED,
