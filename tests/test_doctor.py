@@ -8,10 +8,11 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from cocite import doctor
 from cocite.cli import app
+from cocite.doctor import cluster, machine, source
 
 PROFILE = Path(__file__).parents[1] / "profiles/slurm"
+WITH_ACCOUNTS = "echo 'AccountingStorageType   = accounting_storage/slurmdbd'; echo 'MinJobAge = 300 sec'"
 
 
 def from_api(url):
@@ -75,7 +76,7 @@ def test_what_would_stop_a_run_gives_status_1(tmp_path, monkeypatch):
 def test_the_key_is_tried_at_the_api_and_not_shown(api, monkeypatch, key, verdict):
     url, asked = api
     monkeypatch.setenv("S2_API_KEY", key)
-    finding = doctor.key(from_api(url))
+    finding = source.key(from_api(url))
     assert finding.verdict == verdict
     assert asked == ["/release/2026-01-06/dataset/papers"]
     assert key not in str(finding).split()
@@ -83,14 +84,14 @@ def test_the_key_is_tried_at_the_api_and_not_shown(api, monkeypatch, key, verdic
 
 def test_an_api_that_is_not_there_is_told(monkeypatch):
     monkeypatch.setenv("S2_API_KEY", "good")
-    finding = doctor.key(from_api("http://127.0.0.1:9"))
+    finding = source.key(from_api("http://127.0.0.1:9"))
     assert (finding.verdict, "cannot be reached" in finding.what) == ("failed", True)
 
 
 def test_an_old_python_and_another_version_of_a_library_are_told():
-    assert doctor.python((3, 10)).verdict == "failed"
-    assert doctor.python((3, 11)).verdict == "ok"
-    (finding,) = doctor.libraries("numpy==0.1\n")
+    assert machine.python((3, 10)).verdict == "failed"
+    assert machine.python((3, 11)).verdict == "ok"
+    (finding,) = machine.libraries("numpy==0.1\n")
     assert finding.verdict == "warning"
     assert "numpy" in finding.what
 
@@ -99,28 +100,42 @@ def test_a_full_disk_is_told(tmp_path, monkeypatch):
     config = {"release": "2026-01-06", "pathvars": {"results": str(tmp_path)}}
     demo = {"source": "demo", "buckets": 2, "keep_raw": False, "keep_ingested": False}
     full = {**config, "corpus": {**demo, "demo": {"papers": 10**12, "shards": 2}}}
-    assert doctor.disk(full).verdict == "failed"
+    assert source.disk(full).verdict == "failed"
     small = {**config, "corpus": {**demo, "demo": {"papers": 1000, "shards": 2}}}
-    assert doctor.disk(small).verdict == "ok"
+    assert source.disk(small).verdict == "ok"
 
 
 def test_the_delivered_profile_is_incomplete_until_the_site_is_set():
-    findings = list(doctor.site(PROFILE, ["small"]))
+    findings = list(cluster.site(PROFILE, ["small"]))
     assert [finding.verdict for finding in findings] == ["failed", "failed"]
     assert all("is still your-" in finding.what for finding in findings)
 
 
 def test_a_partition_that_slurm_does_not_have_is_told_with_those_that_it_has(tmp_path, monkeypatch):
-    programs(tmp_path, monkeypatch, sinfo="echo small; echo large")
+    programs(tmp_path, monkeypatch, sinfo="echo small; echo large", scontrol=WITH_ACCOUNTS)
     folder = profile(tmp_path, slurm_partition="huge", slurm_account="ours")
-    answers = list(doctor.examine_cluster(folder))
-    assert [finding.verdict for finding in answers] == ["ok", "failed", "ok"]
-    assert "take one of large, small" in answers[1].to_do
+    answers = list(cluster.examine_cluster(folder))
+    assert [finding.verdict for finding in answers] == ["ok", "ok", "failed", "ok"]
+    assert "take one of large, small" in answers[2].to_do
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdicts"),
+    [
+        (WITH_ACCOUNTS, ["ok"]),
+        ("echo 'AccountingStorageType   = (null)'; echo 'MinJobAge = 300 sec'", ["warning"]),
+        ("echo 'AccountingStorageType = accounting_storage/none'; echo 'MinJobAge = 5 sec'", ["warning", "failed"]),
+        ("exit 1", ["warning"]),
+    ],
+)
+def test_a_slurm_that_forgets_jobs_before_they_are_looked_at_is_told(tmp_path, monkeypatch, answer, verdicts):
+    programs(tmp_path, monkeypatch, scontrol=answer)
+    assert [finding.verdict for finding in cluster.memory_of_jobs()] == verdicts
 
 
 def test_no_slurm_and_a_slurm_that_does_not_answer_are_told_apart(tmp_path, monkeypatch):
     folder = profile(tmp_path, slurm_partition="small", slurm_account="ours")
     programs(tmp_path, monkeypatch)
-    assert "not on the PATH" in next(doctor.examine_cluster(folder)).what
+    assert "not on the PATH" in next(cluster.examine_cluster(folder)).what
     programs(tmp_path, monkeypatch, sinfo="echo unable to contact the controller >&2; exit 1")
-    assert "unable to contact the controller" in next(doctor.examine_cluster(folder)).what
+    assert "unable to contact the controller" in next(cluster.examine_cluster(folder)).what
