@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/python -m cocite.locked $(BIN)/snakemake --cores $(CORES) --resources mem_mb=$(MEMORY_MB) \
     --nolock --rerun-incomplete --keep-going --show-failed-logs --configfile $(CONFIG) --replace-workflow-config
 
-.PHONY: help run test test-long bench lint format docs lock clean
+.PHONY: help run test test-slurm test-rest test-long bench lint format docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## List what can be made
@@ -21,7 +21,13 @@ run: $(VENV)/run.stamp ## Install, then run CONFIG (the demo unless told otherwi
 > $(BIN)/cocite report archive --configfile $(CONFIG)
 
 test: $(VENV)/dev.stamp ## Install, then run the tests that CI runs
-> $(BIN)/pytest -m "not long"
+> $(MAKE) --jobs test-slurm test-rest
+
+test-slurm: $(VENV)/dev.stamp # waits for jobs most of the time, and leaves room for the others
+> $(BIN)/pytest -m "slurm and not long"
+
+test-rest: $(VENV)/dev.stamp
+> $(BIN)/pytest -m "not slurm and not long"
 
 test-long: $(VENV)/dev.stamp ## The tests that take too long for CI
 > $(BIN)/pytest -m long
