@@ -14,7 +14,7 @@ from cocite.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.cli import app
 from cocite.errors import InputError
 from cocite.evaluation.benchmark import Benchmark, BenchmarkFiles, write_documents, write_tables
-from cocite.evaluation.bm25 import by_words, read_document_texts, score_words
+from cocite.evaluation.bm25 import Words, read_document_texts, score_words
 from cocite.evaluation.results import ResultFiles, write_results
 from cocite.evaluation.scored import Run
 from cocite.evaluation.scoring import score_task
@@ -142,17 +142,28 @@ def test_bm25_finds_the_document_that_shares_rare_words():
     texts = {"q": "axolotl regeneration study"}
     texts |= {f"d{number}": f"a study of common things number {number}" for number in range(20)}
     texts |= {"same": "regeneration in the axolotl", "stop": "the of and in", "empty": ""}
-    similarity = by_words(texts)
-    values = dict(zip(texts, similarity("q", list(texts)), strict=True))
+    words = Words(texts)
+    values = dict(zip(texts, words.to_some("q", list(texts)), strict=True))
     assert min(values["same"], values["q"]) > max(value for name, value in values.items() if name.startswith("d"))
     assert values["d1"] > 0
     assert values["stop"] == values["empty"] == 0
-    assert similarity("empty", ["same", "q"]).tolist() == [0, 0]
-    assert similarity("stop", ["same", "q"]).tolist() == [0, 0]
+    assert words.to_some("empty", ["same", "q"]).tolist() == [0, 0]
+    assert words.to_some("stop", ["same", "q"]).tolist() == [0, 0]
+
+
+def test_bm25_of_some_documents_is_that_of_all():
+    texts = {f"d{n}": " ".join(f"word{n * k % 17}" for k in range(1, 9)) for n in range(40)} | {"empty": ""}
+    words = Words(texts)
+    for query in texts:
+        everything = words.to_all(query)
+        for some in (list(texts), ["d7", "d3", "empty"]):
+            assert words.to_some(query, some) == pytest.approx(everything[words.rows_of(some)], rel=1e-6)
 
 
 def test_bm25_of_documents_without_words_is_zero():
-    assert by_words({"q": "", "a": "the"})("q", ["a", "q"]).tolist() == [0, 0]
+    words = Words({"q": "", "a": "the"})
+    assert words.to_some("q", ["a", "q"]).tolist() == [0, 0]
+    assert words.to_all("q").tolist() == [0, 0]
 
 
 def test_bm25_reads_the_words_of_the_documents_of_a_ranking(tmp_path):

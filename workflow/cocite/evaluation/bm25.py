@@ -5,7 +5,8 @@ is its title, its abstract and what the task adds (Lù, 2024, "BM25S: Orders of 
 sparse scoring").
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 import bm25s
@@ -13,9 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array
 
 from cocite.evaluation.benchmark import Benchmark
-from cocite.evaluation.ranking import Similarity
 from cocite.evaluation.retrieval import best_hits
 from cocite.evaluation.scored import Counts, Run, Scored
 from cocite.evaluation.scoring import score_ranking, score_run
@@ -35,41 +36,60 @@ def read_document_texts(path: Path, documents: Collection[str]) -> dict[str, str
     return {row["document"]: " ".join(filter(None, (row["title"], row["abstract"], *row["more"]))) for row in rows}
 
 
-def score_words(task: Task, benchmark: Benchmark, texts: dict[str, str], run: Run) -> Scored:
+def score_words(task: Task, benchmark: Benchmark, texts: Mapping[str, str], run: Run) -> Scored:
     """Score BM25 on one ranking task of a benchmark, which need not hold any other."""
     documents = sorted(benchmark.documents_of(task))
     if task.kind == "retrieval":
         return _score_search(task, benchmark, texts, run)
-    similarity = by_words({document: texts[document] for document in documents})
-    return score_ranking(benchmark, task, similarity, documents, run, Counts(documents=len(documents), missing=0))
+    words = Words({document: texts[document] for document in documents})
+    return score_ranking(benchmark, task, words.to_some, documents, run, Counts(documents=len(documents), missing=0))
 
 
-def _score_search(task: Task, benchmark: Benchmark, texts: dict[str, str], run: Run) -> Scored:
+def _score_search(task: Task, benchmark: Benchmark, texts: Mapping[str, str], run: Run) -> Scored:
     """Score the search of a collection; words are counted over it and the queries."""
-    similarity, collection = by_words(texts), sorted(benchmark.collections[task.name])
-    queries = list(benchmark.judgements[task.name])
-    found = best_hits(task, queries, [(collection, [similarity(query, collection) for query in queries])])
+    words, collection = Words(texts), sorted(benchmark.collections[task.name])
+    queries, rows = list(benchmark.judgements[task.name]), words.rows_of(collection)
+    found = best_hits(task, queries, [(collection, (words.to_all(query)[rows] for query in queries))])
     counts = Counts(documents=len(benchmark.documents_of(task)), missing=0)
     return score_run(benchmark, task, found, run, counts)
 
 
-def by_words(texts: dict[str, str]) -> Similarity:
-    """BM25 of each document to the text of the query; 0 where they share no word."""
-    words = dict(zip(texts, _words_of(list(texts.values())), strict=True))
-    position = {document: number for number, document in enumerate(texts)}
-    if not any(words.values()):
-        return lambda query, documents: np.zeros(len(documents))
-    index = bm25s.BM25()
-    index.index(list(words.values()), show_progress=False)
+class Words:
+    """What each word is worth in each of some documents."""
 
-    def similarity(query: str, documents: Sequence[str]) -> NDArray[np.floating]:
-        known = [word for word in words[query] if word in index.vocab_dict]
-        scores = index.get_scores(known) if known else np.zeros(len(position))
-        return scores[[position[document] for document in documents]]
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        """Count the words of the texts."""
+        tokens: list[list[str]] = bm25s.tokenize(
+            list(texts.values()), stopwords="en", return_ids=False, show_progress=False
+        )
+        self.rows = {document: row for row, document in enumerate(texts)}
+        self.index = bm25s.BM25()
+        if any(tokens):
+            self.index.index(tokens, show_progress=False)
+        # No word of a document is unknown, as all are indexed.
+        self.numbers = [self.index.get_tokens_ids(of_document) for of_document in tokens] if any(tokens) else []
 
-    return similarity
+    @cached_property
+    def worth(self) -> csr_array:
+        """What a word, a column, is worth in a document, a row."""
+        scores = self.index.scores
+        shape = (scores["num_docs"], len(scores["indptr"]) - 1)
+        return csc_array((scores["data"], scores["indices"], scores["indptr"]), shape=shape).tocsr()
 
+    def rows_of(self, documents: Sequence[str]) -> list[int]:
+        """Where documents stand among all."""
+        return [self.rows[document] for document in documents]
 
-def _words_of(texts: list[str]) -> list[list[str]]:
-    words: list[list[str]] = bm25s.tokenize(texts, stopwords="en", return_ids=False, show_progress=False)
-    return words
+    def to_some(self, query: str, documents: Sequence[str]) -> NDArray[np.floating]:
+        """BM25 of some documents to the text of a query; 0 where they share no word."""
+        if not self.numbers:
+            return np.zeros(len(documents))
+        asked = np.bincount(self.numbers[self.rows[query]], minlength=self.worth.shape[1])
+        found: NDArray[np.floating] = self.worth[self.rows_of(documents)] @ asked
+        return found
+
+    def to_all(self, query: str) -> NDArray[np.floating]:
+        """BM25 of all documents to the text of a query."""
+        numbers = self.numbers[self.rows[query]] if self.numbers else []
+        found: NDArray[np.floating] = self.index.get_scores(numbers) if numbers else np.zeros(len(self.rows))
+        return found
