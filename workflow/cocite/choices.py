@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jsonschema import Draft202012Validator
+
 from cocite.errors import InputError
 
 PACKAGE = Path(__file__).parent
@@ -45,6 +47,13 @@ class Choice:
     def defaults(self) -> dict[str, Any]:
         """The values of its own keys where they are left out."""
         return {name: key["default"] for name, key in self.keys.items() if "default" in key}
+
+    def check(self, given: Mapping[str, Any], what: str) -> None:
+        """Raise `InputError`, which says what was given, for keys that are not its own and values they may not have."""
+        for name, value in given.items():
+            check_choice(name, self.keys, what)
+            for error in Draft202012Validator(self.keys[name]).iter_errors(value):
+                raise InputError(f"{what}: {name} is {value!r}: {error.message}.")
 
 
 def choices(folder: Path | str) -> dict[str, Choice]:

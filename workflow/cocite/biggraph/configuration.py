@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
-from typing import Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import torchbiggraph.schema
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from torchbiggraph.config import ConfigSchema
 
 from cocite.biggraph.imported import ENTITIES, ENTITY, RELATION, TRAINING, read_starts
@@ -16,29 +17,29 @@ from cocite.errors import InputError
 class GraphEmbeddingSettings:
     """How a graph embedding is trained."""
 
-    comparator: str
-    """Similarity that edges are scored with: dot or cos."""
-    dimension: int
+    comparator: Literal["dot", "cos"]
+    """Similarity that edges are scored with."""
+    dimension: Annotated[int, Field(ge=2, le=4096)]
     """Length of the vectors."""
-    epochs: int
+    epochs: PositiveInt
     """Passes over the edges."""
-    lr: float
+    lr: PositiveFloat
     """Learning rate of the row-wise Adagrad."""
-    loss: str
-    """Loss of an edge and its negatives: ranking, logistic or softmax."""
-    margin: float
+    loss: Literal["ranking", "logistic", "softmax"]
+    """Loss of an edge and its negatives."""
+    margin: NonNegativeFloat
     """Margin of the ranking loss."""
-    max_norm: float | None
+    max_norm: PositiveFloat | None
     """Largest norm of a vector; none where there is no bound."""
-    batch_size: int
+    batch_size: PositiveInt
     """Edges in a batch."""
-    batch_negatives: int
+    batch_negatives: NonNegativeInt
     """Negatives from the batch, for each edge and side."""
-    uniform_negatives: int
+    uniform_negatives: NonNegativeInt
     """Negatives from all papers, for each edge and side."""
-    chunks: int
+    chunks: PositiveInt
     """Pieces that an epoch's edges are loaded in; a checkpoint follows each."""
-    workers: int
+    workers: PositiveInt
     """Processes that train at once without locks."""
 
     def __post_init__(self) -> None:

@@ -12,9 +12,11 @@ on the same edges, however the graph is cut into buckets.
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, PositiveFloat
 
 from cocite.biggraph.weights import repetitions
 from cocite.errors import InputError
@@ -28,17 +30,17 @@ Weights = NDArray[np.float32]
 class EdgeSettings:
     """What is made of the edges of a graph before they are trained on."""
 
-    holdout: float
+    holdout: Annotated[float, Field(gt=0, lt=0.5)]
     """Expected share held out."""
-    holdout_of: str
-    """What is held out: pairs or edges."""
+    holdout_of: Literal["pairs", "edges"]
+    """What is held out."""
     weights: bool
     """Whether heavier edges are repeated."""
-    max_repetitions: int
+    max_repetitions: Annotated[int, Field(ge=1, le=1000)]
     """Repetitions of one edge at most."""
-    weight_unit: float | None = None
+    weight_unit: PositiveFloat | None = None
     """Weight that stands for one repetition; the smallest of the graph where none is given."""
-    partitions: int
+    partitions: Annotated[int, Field(ge=1, le=16)]
     """Parts that the papers are cut into, two of which are in memory at once."""
 
 

@@ -7,8 +7,10 @@ so one bucket of each is all that one bucket of the sum takes.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import pyarrow.compute as pc
+from pydantic import PositiveFloat
 
 from cocite.database import connect
 from cocite.errors import InputError
@@ -21,9 +23,9 @@ BATCH_ROWS = 100_000
 class CombinationSettings:
     """What is added up."""
 
-    of: dict[str, float] = field(default_factory=dict)
+    of: dict[str, PositiveFloat] = field(default_factory=dict)
     """The factor of each graph, by its name."""
-    normalise: str = "none"
+    normalise: Literal["none", "max"] = "none"
     """none takes the weights as they are, max divides those of a graph by the largest of them first."""
 
 

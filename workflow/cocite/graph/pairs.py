@@ -12,10 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Annotated, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pydantic import Field
 
 from cocite.database import spill_folder
 from cocite.errors import InputError
@@ -36,7 +38,8 @@ from cocite.graph.merging import lay_by, merge
 from cocite.graph.strengths import MEASURES, Occurrences, count_occurrences, strengths_of
 from cocite.splits import read_queries
 
-STRENGTHS = ("count", *MEASURES, "fractional")
+Strength = Literal["count", "cosine", "jaccard", "association", "pmi", "fractional"]
+Largest = Annotated[int, Field(ge=2)]
 FIXED_MB = 500
 """Memory, MB, beside what grows with a piece: Python with its libraries 290 (measured), bitmaps of ids and blocks."""
 BYTES_A_MEMBER = 16
@@ -51,15 +54,15 @@ KEPT_OUT = "citations by or of papers that are kept out"
 class PairSettings:
     """What makes the pairs of a graph."""
 
-    signal: str
-    """cocitation or coupling."""
-    pairs: str = "query"
+    signal: Literal["cocitation", "coupling"]
+    """Whether they are cited together or cite together."""
+    pairs: Literal["query", "all"] = "query"
     """query for pairs with a query at one end or both, all for every pair of the groups that hold a query."""
-    strength: str = "count"
+    strength: Strength = "count"
     """The measure that is computed beside the count."""
-    max_references: int | None = None
+    max_references: Largest | None = None
     """For co-citation: a citing paper with more references makes no pair; none by default."""
-    max_citations: int | None = None
+    max_citations: Largest | None = None
     """For coupling: a cited paper with more citations makes no pair; none by default."""
 
     @property

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
+from pydantic import PositiveInt
 
 from cocite.errors import InputError
 from cocite.triplets.drawing import Draws, strike_all
@@ -22,6 +23,9 @@ from cocite.triplets.sampled import Block
 
 Columns = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]
 """Query, neighbour and distance of some rows. A query's rows come by rank, from 1, so that ranks need not be read."""
+
+Ranks = PositiveInt | tuple[PositiveInt, PositiveInt]
+"""The last rank of a band, or its first and last."""
 
 
 class Band(NamedTuple):
@@ -37,7 +41,7 @@ class Band(NamedTuple):
 NOWHERE = Band(1, 0, 0, False, np.float32(0))
 
 
-def band(name: str, k: int | tuple[int, int] | None, within: float | None, picked: int) -> Band:
+def band(name: str, k: Ranks | None, within: float | None, picked: int) -> Band:
     """The band of positives or negatives to pick so many from: the last ranks up to k, ranks k, or up to a distance."""
     if picked == 0:
         return NOWHERE

@@ -6,8 +6,10 @@ embedding that neighbours were searched in, and compare by cosine, whatever the 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
+from pydantic import Field, PositiveInt
 
 from cocite.errors import InputError
 from cocite.randomness import priorities
@@ -25,13 +27,13 @@ from cocite.triplets.vectors import Keys, Vectors, known_vectors, query_vectors
 class EasyNegatives(Mixing):
     """Which easy negatives are drawn."""
 
-    easy_negatives: str = "random"
-    """random, k-means or sorted-random."""
-    clusters: int = 100
+    easy_negatives: Literal["random", "k-means", "sorted-random"] = "random"
+    """How they are drawn."""
+    clusters: Annotated[int, Field(ge=2)] = 100
     """k-means: clusters of the graph embedding."""
-    cluster_ranks: tuple[int, int] | None = None
+    cluster_ranks: tuple[PositiveInt, PositiveInt] | None = None
     """k-means: first and last of the other clusters, from the nearest, to draw from; left out, all of them."""
-    drawn: int = 1000
+    drawn: PositiveInt = 1000
     """sorted-random: papers drawn for each query, of which the farthest are taken."""
 
 

@@ -6,10 +6,12 @@ were picked at all; a query that is left without a triplet is counted with the f
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from pydantic import NonNegativeInt, PositiveInt
 
 from cocite.randomness import priorities
 from cocite.triplets.drawing import Draws
@@ -26,11 +28,11 @@ SHORT = "triplets fewer than asked for, of queries with some"
 class Pairing:
     """What every sampler that pairs positives with negatives can be told."""
 
-    per_query: int
+    per_query: PositiveInt
     """Triplets of each query."""
-    text: str = "required"
+    text: Literal["required", "dropped"] = "required"
     """required: papers without a text are left out before papers are ranked or picked; dropped: after."""
-    partial: str = "kept"
+    partial: Literal["kept", "dropped"] = "kept"
     """kept: a query may have fewer triplets than asked for; dropped: then it has none."""
     oversample: bool = False
     """Whether a query with fewer positives than negatives uses them again."""
@@ -45,7 +47,7 @@ class Pairing:
 class Mixing(Pairing):
     """What samplers of hard and easy negatives can be told."""
 
-    easy: int
+    easy: NonNegativeInt
     """Triplets of a query with an easy negative; the others have hard ones."""
     fill: bool = False
     """Whether easy negatives stand in for hard ones that a query lacks, if it has some."""

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pydantic import PositiveInt
 
 from cocite.database import connect
 from cocite.errors import InputError
@@ -62,11 +63,11 @@ COCITED = """
 class HoldoutSettings:
     """Settings of the hold-out benchmark."""
 
-    positives: int
+    positives: PositiveInt
     """Relevant candidates of each query; held-out papers with fewer are left out."""
-    negatives: int
+    negatives: PositiveInt
     """Random candidates of each query."""
-    min_cocitations: int
+    min_cocitations: PositiveInt
     """Distinct papers that must cite both, in the task cocite."""
 
 

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import PositiveInt
+
 from cocite.database import connect
 from cocite.files import checked_files, write_table
 from cocite.triplets.checks.relations import sample_queries
@@ -30,7 +32,7 @@ WHERE found.query IN (FROM sampled) GROUP BY last_rank ORDER BY last_rank
 class BandSettings:
     """Which bands are measured."""
 
-    ranks: tuple[int, ...] = ()
+    ranks: tuple[PositiveInt, ...] = ()
     """Last ranks of bands, beside those of the ladder."""
 
 

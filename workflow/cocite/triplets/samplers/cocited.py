@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
+from pydantic import PositiveInt
 
 from cocite.triplets.drawing import draw, strike
 from cocite.triplets.ids import contains, place_of, set_of
@@ -38,7 +39,7 @@ SCHEMA = {
 class Settings(Pairing):
     """How triplets are drawn from co-citations."""
 
-    min_count: int = 1
+    min_count: PositiveInt = 1
     """Papers that must cite query and positive together."""
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pydantic import PositiveInt
 
 from cocite.documents import A_NUMBER
 from cocite.errors import InputError
@@ -52,7 +53,7 @@ SCHEMA = {
 class Settings:
     """How many triplets are taken."""
 
-    per_query: int | None = None
+    per_query: PositiveInt | None = None
     """At most so many triplets of a query, at random; left out, all of them."""
 
 

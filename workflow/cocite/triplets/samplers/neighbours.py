@@ -7,8 +7,9 @@ end with the last neighbour within a distance, wherever it ranks. Easy negatives
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
-from cocite.triplets.bands import band, pick_from_bands
+from cocite.triplets.bands import Ranks, band, pick_from_bands
 from cocite.triplets.easy import EasyNegatives, draw_easy
 from cocite.triplets.pairing import Negatives, pair
 from cocite.triplets.picking import picks
@@ -85,11 +86,11 @@ SCHEMA = {
 class Settings(EasyNegatives):
     """How triplets are drawn from ranked neighbours."""
 
-    text: str = "dropped"
+    text: Literal["required", "dropped"] = "dropped"
     """required: neighbours are ranked among those with a text; dropped: among all, as published."""
-    k_positive: int | tuple[int, int] | None = None
+    k_positive: Ranks | None = None
     """Last rank of the band of positives, or first and last rank to pick positives from."""
-    k_negative: int | tuple[int, int] | None = None
+    k_negative: Ranks | None = None
     """Last rank of the band of hard negatives, or first and last rank to pick them from."""
     distance_positive: float | None = None
     """Instead of a rank: the band of positives ends with the last neighbour within this distance."""

@@ -5,10 +5,12 @@ within a larger one, and parts of several sets with the same queries hold the sa
 """
 
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import Field, PositiveInt
 
 from cocite.errors import InputError
 from cocite.randomness import priorities
@@ -44,11 +46,11 @@ SCHEMA = {
 class Settings:
     """How much is taken."""
 
-    share: float | None = None
-    """Share of the triplets of each split, from 0 to 1."""
-    count: int | None = None
+    share: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Share of the triplets of each split."""
+    count: PositiveInt | None = None
     """Instead of a share: number of training triplets; of the validation triplets the same share is taken."""
-    by: str = "query"
+    by: Literal["query", "triplet"] = "query"
     """query: whole queries, but for the last one; triplet: each triplet for itself."""
 
 
