@@ -42,7 +42,7 @@ def score_words(task: Task, benchmark: Benchmark, texts: Mapping[str, str], run:
     if task.kind == "retrieval":
         return _score_search(task, benchmark, texts, run)
     words = Words({document: texts[document] for document in documents})
-    return score_ranking(benchmark, task, words.to_some, documents, run, Counts(documents=len(documents), missing=0))
+    return score_ranking(benchmark, task, words.to_some, words.rows, run, Counts(documents=len(documents), missing=0))
 
 
 def _score_search(task: Task, benchmark: Benchmark, texts: Mapping[str, str], run: Run) -> Scored:
