@@ -61,5 +61,14 @@ def test_a_broken_file_is_deleted_where_that_is_asked_for(results):
     spoil(path, path.stat().st_size // 2)
     status, told = check(results, "--remove")
     assert (status, path.exists()) == (1, False)
-    assert "deleted" in told
+    assert told.splitlines()[-1].split() == [".venv/bin/snakemake", "--cores", "2", str(path)]
     assert check(results)[0] == 0
+
+
+def test_of_a_folder_that_one_job_makes_no_shard_is_deleted_alone(results):
+    folder = (results / EDGES).parent
+    (folder / ".snakemake_timestamp").touch()
+    spoil(folder / "1.parquet", 2_000)
+    status, told = check(results, "--remove")
+    assert (status, folder.exists()) == (1, False)
+    assert told.splitlines()[-1].split()[-1] == str(folder)

@@ -1,12 +1,15 @@
 """A task that cannot be scored takes nothing with it and is named at the top of the report."""
 
 import csv
+import shlex
 import shutil
 
 import pyarrow as pa
 import pytest
 from tests.workflow.conftest import Run
+from typer.testing import CliRunner
 
+from cocite.cli import app
 from cocite.files import read_table, write_table
 
 pytestmark = pytest.mark.end_to_end
@@ -32,6 +35,22 @@ def test_a_model_that_lost_embeddings_is_named_in_the_report_and_the_others_are_
     assert page.index("Not scored.") < page.index("<th>model</th>")
     values = {row["model"]: row["value"] for row in scores(results, "pub_year")}
     assert set(values) == {"specter", "untrained_tiny", "random"}
+
+
+def test_what_was_broken_is_made_anew_with_all_that_hangs_on_it(finished, tmp_path, monkeypatch):
+    run = Run(folder=shutil.copytree(finished.folder, tmp_path / "spoilt"))
+    [shard] = (run.folder / "results/triplets/cocite/training_texts").glob("*.parquet")
+    whole = shard.read_bytes()
+    shard.write_bytes(whole[:-100])
+    monkeypatch.chdir(run.folder)
+    told = CliRunner().invoke(app, ["check", "--remove"]).output
+    targets = shlex.split(told.splitlines()[-1])[3:]
+    assert targets == ["results/triplets/cocite/training_texts"]
+    result = run.snakemake(*targets)
+    assert result.returncode == 0, result.stderr[-3000:]
+    assert shard.read_bytes() == whole
+    planned = run.snakemake("--dry-run", "all").stdout
+    assert planned.count("rule train_encoder:") == 1
 
 
 def scores(results, task):

@@ -4,6 +4,8 @@ A file that a disk or a copy has spoilt is otherwise met by the step that reads 
 still looks like numbers.
 """
 
+import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,21 +21,28 @@ app = typer.Typer()
 @app.command()
 def check(
     results: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
-    remove: Annotated[bool, typer.Option(help="Delete broken files, so that the next run makes them anew.")] = False,
+    remove: Annotated[bool, typer.Option(help="Delete what is broken, and tell what makes it anew.")] = False,
 ) -> None:
     """Read all tables to their ends and name the files that are broken; the status is then 1."""
-    files, broken = 0, 0
+    files, broken = 0, list[Path]()
     for path, fault in faults(results):
         files += 1
         if fault:
-            broken += 1
-            typer.echo(f"{path}: {fault}" + ("; deleted" if remove else ""))
-            if remove:
-                path.unlink()
-    typer.echo(f"{files:,} files, {broken} of them broken.")
-    if broken and not remove:
-        typer.echo("With --remove they are deleted, and the next run makes them anew.")
-    raise typer.Exit(bool(broken))
+            broken.append(path)
+            typer.echo(f"{path}: {fault}")
+    typer.echo(f"{files:,} files, {len(broken)} of them broken.")
+    outputs = [str(output) for output in dict.fromkeys(map(_output_of, broken))]
+    if outputs and not remove:
+        typer.echo("With --remove they are deleted.")
+    if outputs and remove:
+        for output in outputs:
+            shutil.rmtree(output) if Path(output).is_dir() else Path(output).unlink()
+        # Of what is finished, Snakemake does not miss a file that nothing unfinished is made from.
+        typer.echo(
+            "Deleted. With the configuration of the run, this makes them anew, and the next run what hangs on them:"
+        )
+        typer.echo(f"    .venv/bin/snakemake --cores 2 {shlex.join(outputs)}")
+    raise typer.Exit(bool(outputs))
 
 
 def faults(results: Path) -> Iterator[tuple[Path, str]]:
@@ -45,6 +54,11 @@ def faults(results: Path) -> Iterator[tuple[Path, str]]:
         for files in files_by_place(results, table).values():
             for path in files:
                 yield path, _fault(path, table.name)
+
+
+def _output_of(path: Path) -> Path:
+    """What a job makes a file as: itself, or the folder that it is a shard of, in which Snakemake leaves a mark."""
+    return path.parent if (path.parent / ".snakemake_timestamp").exists() else path
 
 
 def _fault(path: Path, table: str) -> str:
