@@ -6,9 +6,9 @@ import shlex
 import sys
 from pathlib import Path
 
-from cocite.benchmarks import TASKS, scored_runs, splits_to_fetch, tasks_of
-from cocite.consistency import BASELINES
+from cocite.benchmarks import TASKS, splits_to_fetch, tasks_of
 from cocite.consistent_corpus import DATASETS
+from cocite.runs import runs_of, scored_runs, untrained
 
 # Jobs call `cocite`; a run started as .venv/bin/snakemake finds it beside its own Python.
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
@@ -21,7 +21,7 @@ PAIRS = {"cocitation": "cocitations", "coupling": "couplings"}
 PAIRS_OF = {name: PAIRS[entry["signal"]] for name, entry in config["graphs"].items() if entry["signal"] in PAIRS}
 HOLDOUTS = [name for name, entry in config["benchmarks"].items() if entry["kind"] == "holdout"]
 APPROXIMATE = [name for name, entry in config["embeddings"].items() if entry["neighbours"]["index"] != "flat"]
-UNTRAINED = [f"untrained_{encoder}" for encoder in config["encoders"]]
+UNTRAINED = untrained(config)
 
 
 def named(section, **having):
@@ -95,6 +95,12 @@ def surplus_files():
 onstart:
     for file in surplus_files():
         file.unlink()
+
+
+def files_in(folder):
+    """All files of a folder that the user brings: by its own time, Snakemake would not notice what changes in it."""
+    found = (path for path in Path(folder).rglob("*") if path.is_file())
+    return sorted(str(path) for path in found if not any(name[0] == "." for name in path.relative_to(folder).parts))
 
 
 def folder_of(inputs):

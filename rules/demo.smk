@@ -50,11 +50,12 @@ rule generate_benchmark:
         runtime=minutes(10, release=0.05),
     params:
         version=2,
+        release=folder_of_release,
         seed=config["seed"],
     shell:
         """
         cocite demo benchmark \
-            --release {input.release:q} \
+            --release {params.release:q} \
             --seed {params.seed} \
             --output {output:q} \
             >> {log:q} 2>&1

@@ -33,6 +33,8 @@ rule build_encoder:
 
 
 rule fetch_encoder:
+    input:
+        given=given_encoder,
     output:
         directory("<results>/encoder/untrained_{encoder}/seed-0/model"),
     log:

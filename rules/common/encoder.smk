@@ -11,6 +11,12 @@ def encoder_of(wildcards):
     return config["models"][wildcards.model]["encoder"]
 
 
+def given_encoder(wildcards):
+    """The files of an encoder that the user brings; those from the hub or a package are fetched."""
+    model = config["encoders"][wildcards.encoder].get("model")
+    return files_in(model) if model and Path(model).is_dir() else []
+
+
 def building_memory(wildcards, input, attempt):
     """Memory to build an encoder, MB: its vocabulary looks at 130,000 papers at once, or all of a smaller bucket."""
     largest = max(map(size_mb, input.papers))

@@ -1,7 +1,6 @@
 """The tasks of benchmarks, what scoring them costs, and where benchmarks come from."""
 
-RUNS = [f"{name}-{seed}" for name, entry in config["models"].items() for seed in entry["seeds"]]
-RUNS += [f"{name}-0" for name in [*UNTRAINED, *BASELINES]]
+RUNS = runs_of(config)
 
 
 def asked_tasks(wildcards):
@@ -47,8 +46,9 @@ def scoring_minutes(table):
 
 
 def word_scoring_minutes(wildcards, input, attempt):
-    """Time to rank by words: every query is held against every document."""
-    return ceil(30 + scored_mb(wildcards, input, "documents") * size_mb(input.judgements)) * attempt
+    """Time to rank by words: candidates in no time; in a search, every query is held against every document."""
+    is_search = TASKS[wildcards.task].kind == "retrieval"
+    return ceil(30 + is_search * scored_mb(wildcards, input, "documents") * size_mb(input.judgements)) * attempt
 
 
 def comparing_minutes(wildcards, input, attempt):
@@ -75,12 +75,16 @@ def summaries():
     return expand(path, benchmark=config["benchmarks"], table=["averages", "comparisons"])
 
 
+def is_generated(entry):
+    """Whether a benchmark is made up about the release."""
+    return entry["kind"] == "scirepeval" and entry["folder"] == "demo"
+
+
 def benchmark_sources(wildcards):
-    """What a benchmark that others made is read from: its folder, or those that are fetched from the hub."""
+    """What a benchmark that others made is read from: the files of its folder, or folders fetched from the hub."""
     entry = config["benchmarks"][wildcards.benchmark]
     if "hub" not in entry:
-        is_generated = entry["kind"] == "scirepeval" and entry["folder"] == "demo"
-        return "<results>/demo/benchmark" if is_generated else entry["folder"]
+        return "<results>/demo/benchmark" if is_generated(entry) else files_in(entry["folder"])
     path = "<results>/evaluation/{benchmark}/hub/{half}/{name}"
     return [
         path.format(benchmark=wildcards.benchmark, half=half, name=name)
@@ -90,7 +94,10 @@ def benchmark_sources(wildcards):
 
 def benchmark_folder(wildcards, input):
     """The folder of a benchmark that others made; what is fetched lies in its halves metadata and test."""
-    return Path(input[0]).parents[1] if "hub" in config["benchmarks"][wildcards.benchmark] else input[0]
+    entry = config["benchmarks"][wildcards.benchmark]
+    if "hub" in entry:
+        return Path(input[0]).parents[1]
+    return input[0] if is_generated(entry) else entry["folder"]
 
 
 def fetched_dataset(wildcards):
@@ -106,5 +113,10 @@ def fetched_splits(wildcards):
 
 
 def described_release():
-    """The release that a generated benchmark is about: the demo's, or the folder of a given one."""
-    return config["corpus"]["path"] if config["corpus"]["source"] == "directory" else "<results>/demo/release"
+    """The release that a generated benchmark is about: the demo's, or the shards of a given one."""
+    return [shard for dataset in DATASETS for shard in given_shards(dataset)] or "<results>/demo/release"
+
+
+def folder_of_release(wildcards, input):
+    """The folder of the release that a generated benchmark is about."""
+    return config["corpus"].get("path", input.release)

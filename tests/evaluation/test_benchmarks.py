@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from cocite.benchmarks import BENCHMARKS, TASKS, declared, names, scored_runs, tasks_of
+from cocite.benchmarks import BENCHMARKS, TASKS, declared, names, tasks_of
 from cocite.benchmarks.scidocs import TASKS as SCIDOCS
 from cocite.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.errors import InputError
+from cocite.runs import scored_runs
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs/evaluation.md"
 

@@ -126,7 +126,29 @@ def test_a_graph_embedding_is_told_by_its_last_epoch_raw_and_filtered():
 @pytest.mark.parametrize("counts", [{"gone": 3, "never": 0}])
 def test_what_was_left_out_is_told_by_step_and_what_never_occurred_is_not(tmp_path, counts):
     write_omissions(tmp_path / "corpus/omissions/ingest.parquet", counts)
-    assert omissions(tmp_path).rows() == [("corpus", "ingest", "gone", 3)]
+    configuration = {"queries": {"from": "rule"}, "corpus": {}}
+    assert omissions(tmp_path, configuration).rows() == [("corpus", "ingest", "gone", 3)]
+
+
+def test_what_steps_of_entries_left_out_that_are_gone_is_not_told(tmp_path):
+    steps = {
+        "corpus": ["merge-papers-0", "read-triplets", "update-papers-0"],
+        "graph": ["a-edges-0", "a-cocitations-0", "a-b-edges-0"],
+        "neighbours": ["a_0", "a-b_0"],
+        "triplets": ["a", "b"],
+    }
+    for stage, names in steps.items():
+        for name in names:
+            write_omissions(tmp_path / stage / f"omissions/{name}.parquet", {"gone": 1})
+    configuration = {"queries": {"from": "rule"}, "corpus": {}}
+    configuration |= {"graphs": {"a": {}}, "embeddings": {"a": {}}, "triplets": {"b": {}}}
+    assert [row[:2] for row in omissions(tmp_path, configuration).rows()] == [
+        ("corpus", "merge-papers-0"),
+        ("graph", "a-cocitations-0"),
+        ("graph", "a-edges-0"),
+        ("neighbours", "a_0"),
+        ("triplets", "b"),
+    ]
 
 
 def test_only_searches_that_are_not_exact_are_told_with_their_recall(tmp_path):

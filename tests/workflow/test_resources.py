@@ -177,7 +177,7 @@ def scoring(mode: str) -> dict[str, Any]:
     }
     benchmarks = {"holdout": {"seeds": [1, 2, 3], "mode": mode}}
     config = {"models": {}, "benchmarks": benchmarks}
-    return functions("evaluation", config, json=json, TASKS=tasks, UNTRAINED=[], BASELINES=[])
+    return functions("evaluation", config, json=json, TASKS=tasks, runs_of=lambda config: [])
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from cocite.benchmarks import BENCHMARKS
 from cocite.consistent_corpus import check_corpus, largest_index
 from cocite.consistent_triplets import check_triplets, parts_of_triplets
 from cocite.errors import InputError
+from cocite.runs import BASELINES
 
-BASELINES = ("bm25", "random")
 OMISSIONS = "omissions"
 NAMED_FOLDERS = ("graphs", "embeddings", "triplets", "models", "benchmarks")
 
@@ -121,9 +121,9 @@ def _check_neighbours(config: Configuration) -> None:
             raise InputError(
                 f"Configuration key embeddings.{name}.neighbours.probes ({probes}) must not exceed lists ({lists})."
             )
-        if largest is not None and k >= largest:
+        if largest is not None and k >= largest - 1:
             raise InputError(
-                f"Configuration key embeddings.{name}.neighbours.k ({k}) is larger than the index can be: "
+                f"Configuration key embeddings.{name}.neighbours.k ({k}) must be smaller than {largest - 1}: "
                 f"the release has at most {largest} papers."
             )
 
@@ -170,9 +170,9 @@ def _check_encoders(config: Configuration) -> None:
 def _check_origin(section: str, key: str, entry: Mapping[str, Any]) -> None:
     """Check that what is a folder is there, and what comes from the hub is pinned."""
     origin = entry[key]
-    if Path(origin).expanduser().is_dir():
+    if Path(origin).is_dir():
         return
-    if origin.startswith((".", "/", "~")):
+    if origin.startswith((".", "/")):
         raise InputError(f"Configuration key {section}.{key}: the folder {origin} does not exist.")
     if "revision" not in entry:
         raise InputError(

@@ -31,6 +31,8 @@ FORMATS: dict[Kind, str] = {
 }
 """The format, which scores are averaged by, of each kind."""
 
+BOTH = "both"
+"""The mode of scores that do not depend on it."""
 POSITIVE = "1"
 """The class of binary tasks whose F1 is measured."""
 

@@ -5,7 +5,7 @@ holds other keys than a folder and tasks says so with `SCHEMA`. Names of tasks a
 each task is a job of its own, and no two tasks share one.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
@@ -19,8 +19,6 @@ BENCHMARKS: dict[str, tuple[Task, ...]] = {name: module.TASKS for name, module i
 """The tasks of each kind of benchmark."""
 LAYOUTS: dict[str, str] = {name: getattr(module, "LAYOUT", name) for name, module in _MODULES.items()}
 """The layout that the files of each kind of benchmark lie in: the name of the benchmark that brought it up."""
-BM25 = "bm25-0"
-"""What the run of BM25 is called; baselines have the seed 0."""
 TASKS = {task.name: task for tasks in BENCHMARKS.values() for task in tasks}
 
 
@@ -40,14 +38,6 @@ def tasks_of(entry: Mapping[str, Any]) -> Sequence[Task]:
     declared = BENCHMARKS[entry["kind"]]
     asked = entry.get("tasks")
     return declared if asked is None else [task for task in declared if task.name in asked]
-
-
-def scored_runs(tasks: Iterable[Task], runs: Iterable[str]) -> list[tuple[str, str]]:
-    """The name of each task with the runs (a model or baseline and its seed) that have scores on it.
-
-    BM25 compares words: it ranks, and does nothing else.
-    """
-    return [(task.name, run) for task in tasks for run in runs if task.is_ranking or run != BM25]
 
 
 def splits_to_fetch(tasks: Sequence[Task]) -> dict[tuple[str, str], list[str]]:

@@ -162,8 +162,9 @@ def average(
     output: Output,
 ) -> None:
     """Average the scores of each model over formats, groups, metrics and all tasks, and over its seeds."""
-    from cocite.benchmarks import declared, names, scored_runs
+    from cocite.benchmarks import declared, names
     from cocite.evaluation.summaries.aggregating import write_averages
+    from cocite.runs import scored_runs
 
     asked = [declared(name) for name in names(tasks)]
     paths = [scores / task / f"{run}.parquet" for task, run in scored_runs(asked, names(runs))]
@@ -183,8 +184,9 @@ def compare(
     output: Output,
 ) -> None:
     """Test whether models differ: a paired bootstrap between any two of them on each task."""
-    from cocite.benchmarks import declared, names, scored_runs
+    from cocite.benchmarks import declared, names
     from cocite.evaluation.summaries.comparing import compare_models
+    from cocite.runs import scored_runs
 
     pairs = scored_runs([declared(name) for name in names(tasks)], names(runs))
     paths = [outcomes / task / f"{run}.parquet" for task, run in pairs]

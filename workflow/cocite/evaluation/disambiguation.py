@@ -19,11 +19,11 @@ from threadpoolctl import threadpool_limits
 
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.failures import UnscorableError
-from cocite.evaluation.scored import BOTH, Counts, Run, Scored, outcome_key, score_row
+from cocite.evaluation.scored import Counts, Run, Scored, outcome_key, score_row
 from cocite.evaluation.summaries.bootstrap import b3_statistic
 from cocite.evaluation.vectors import Vectors
 from cocite.progress import progress
-from cocite.tasks import Task
+from cocite.tasks import BOTH, Task
 
 DISTANCES = 100
 """Distances to merge up to that are tried: quantiles of those that merge something in the blocks to train on."""

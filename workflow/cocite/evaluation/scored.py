@@ -7,8 +7,6 @@ from cocite.tasks import LARGEST_MISSING_SHARE, Task
 
 Row = tuple[object, ...]
 """A row of the table scores or outcomes."""
-BOTH = "both"
-"""The mode of scores that do not depend on it."""
 
 
 @dataclass(frozen=True, kw_only=True)

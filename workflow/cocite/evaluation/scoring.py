@@ -21,9 +21,9 @@ from cocite.evaluation.ranking import (
     rank_candidates,
     rank_reviewers,
 )
-from cocite.evaluation.scored import BOTH, Counts, Row, Run, Scored, outcome_key, score_row
+from cocite.evaluation.scored import Counts, Row, Run, Scored, outcome_key, score_row
 from cocite.evaluation.vectors import Vectors
-from cocite.tasks import Task
+from cocite.tasks import BOTH, Task
 
 
 def score_task(task: Task, benchmark: Benchmark, vectors: Vectors, run: Run) -> Scored:

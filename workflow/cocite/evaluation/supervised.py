@@ -162,8 +162,13 @@ def encode_classes(task: Task, examples: Examples) -> Classes:
 
 
 def _f1(task: Task, classes: Classes, predicted: NDArray[np.int64]) -> float:
+    """F1 of the positive class, or the mean over the classes that a test document has or that are predicted."""
     if task.kind == "binary":
         is_positive: Any = [name == POSITIVE for name in classes.names]
         truth, found = (np.array(is_positive)[codes] for codes in (classes.test, predicted))
         return float(f1_score(truth, found, zero_division=0))
-    return float(f1_score(classes.test, predicted, average="macro", zero_division=0))
+    truth, found = classes.test, predicted
+    if task.kind == "multilabel":
+        seen = (truth | found).any(axis=0)
+        truth, found = truth[:, seen], found[:, seen]
+    return float(f1_score(truth, found, average="macro", zero_division=0)) if found.size else 0.0

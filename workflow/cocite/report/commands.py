@@ -63,7 +63,7 @@ def tables(results: Results, provenance: Provenance, output: Output) -> None:
             read.read_sets(results, configuration, "checks", "triplet_checks"),
         ),
         "leaks": tabulate.leaks(results),
-        "omissions": tabulate.omissions(results),
+        "omissions": tabulate.omissions(results, configuration),
     }
     with atomic_path(output) as folder:
         folder.mkdir()

@@ -6,12 +6,11 @@ from typing import Any
 import polars as pl
 
 from cocite.benchmarks.scirepeval import TASKS as SCIREPEVAL
-from cocite.consistency import BASELINES
 from cocite.report.score_tables import mean_and_deviation
+from cocite.runs import names_in_order
+from cocite.tasks import BOTH
 
 WITH_FEW_SHOT = "_with_few_shot"
-BOTH = "both"
-"""The mode of scores that do not depend on it."""
 SCIDOCS: dict[str, tuple[str | None, str]] = {
     "MAG F1": ("mag", "f1_macro"),
     "MeSH F1": ("mesh", "f1_macro"),
@@ -59,7 +58,7 @@ def beside_published(kind: str, scores: pl.DataFrame, configuration: Mapping[str
     own = scores.filter(pl.col("benchmark").is_in(asked))
     if own.is_empty():
         return pl.DataFrame(schema=["model"])
-    order = [*configuration["models"], *(f"untrained_{name}" for name in configuration["encoders"]), *BASELINES]
+    order = names_in_order(configuration)
     rows = [row for part in own.partition_by("benchmark", "model") for row in _own_rows(part, COLUMNS[kind])]
     published = [
         {"model": model, "source": "published"}

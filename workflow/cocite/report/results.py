@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cocite.benchmarks import scored_runs, tasks_of
-from cocite.consistency import BASELINES
+from cocite.benchmarks import tasks_of
 from cocite.files import read_table, vectors_of
+from cocite.runs import runs_of, scored_runs
 from cocite.tables import TABLES, empty_schema
 
 UNKNOWN_FIELD = "field unknown"
@@ -31,12 +31,10 @@ GRAPH_METRICS = {
 
 def read_scored(results: Path, configuration: Mapping[str, Any], table: str) -> pl.DataFrame:
     """The scores, or the failures, of all models, seeds and baselines on all tasks of all benchmarks."""
-    runs = [f"{name}-{seed}" for name, entry in configuration["models"].items() for seed in entry["seeds"]]
-    runs += [f"{name}-0" for name in (*(f"untrained_{encoder}" for encoder in configuration["encoders"]), *BASELINES)]
     files = [
         results / f"evaluation/{benchmark}/{table}/{task}/{run}.parquet"
         for benchmark, entry in configuration["benchmarks"].items()
-        for task, run in scored_runs(tasks_of(entry), runs)
+        for task, run in scored_runs(tasks_of(entry), runs_of(configuration))
     ]
     nothing = pl.DataFrame(empty_schema(TABLES[table]).empty_table())
     return pl.concat([nothing, *(pl.DataFrame(read_table(path, table)) for path in files)])

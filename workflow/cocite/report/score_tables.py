@@ -10,7 +10,8 @@ from typing import Any
 
 import polars as pl
 
-from cocite.consistency import BASELINES
+from cocite.runs import names_in_order
+from cocite.tasks import BOTH
 
 PUBLISHED = Path(__file__).parents[2] / "report" / "published.csv"
 """What was published of CoCite and others on SciRepEval (CoCite, 2024)."""
@@ -33,7 +34,7 @@ def scirepeval(averages: pl.DataFrame, configuration: Mapping[str, Any]) -> pl.D
     if own.is_empty():
         return pl.DataFrame(schema=["model"])
     rows = [_own_row(part) for part in own.partition_by("benchmark", "model", "mode", maintain_order=True)]
-    order = [*configuration["models"], *(f"untrained_{name}" for name in configuration["encoders"]), *BASELINES]
+    order = names_in_order(configuration)
     return pl.DataFrame([*sorted(rows, key=lambda row: order.index(row["model"])), *published_rows()])
 
 
@@ -97,7 +98,7 @@ def _own_row(part: pl.DataFrame) -> dict[str, str]:
     whole = part.filter(over="all")
     return {
         "model": first["model"],
-        "source": first["benchmark"] + ("" if first["mode"] == "both" else f" ({first['mode']})"),
+        "source": first["benchmark"] + ("" if first["mode"] == BOTH else f" ({first['mode']})"),
         **{name: cells.get(("format", name), "–") for name in WEIGHTS},
         "average": cells.get(("all", "all"), "–"),
         **{label: cells.get(("group", name), "–") for name, label in GROUPS.items()},

@@ -4,18 +4,28 @@ Each is a frame of text, ready to be read; numbers are means, with the standard 
 evaluation seeds behind ± where there is more than one.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from cocite.consistency import BASELINES
 from cocite.files import read_table
 from cocite.report.results import GRAPH_METRICS
 from cocite.report.score_tables import mean_and_deviation
+from cocite.runs import names_in_order
 from cocite.tables import TABLES
+from cocite.tasks import BOTH
 
+STEPS = {
+    "graph": ("graphs", r"-[a-z]+-\d+"),
+    "biggraph": ("embeddings", ""),
+    "neighbours": ("embeddings", r"_\d+"),
+    "triplets": ("triplets", ""),
+    "evaluation": ("benchmarks", ""),
+}
+"""Which section of the configuration has what the steps of a stage are of, and what follows its name in theirs."""
 FORMATS = ("classification", "regression", "proximity", "reviewer-matching", "search", "disambiguation")
 
 
@@ -38,7 +48,7 @@ def models_by_format(scores: pl.DataFrame, configuration: Mapping[str, Any]) -> 
         .agg(pl.when(lacking).then(partial).otherwise(cell).alias("cell"))
     )
     wide = cells.pivot("column", index="model", values="cell").fill_null("–")
-    order = [*configuration["models"], *(f"untrained_{name}" for name in configuration["encoders"]), *BASELINES]
+    order = names_in_order(configuration)
     return _in_order(wide, "model", order).select("model", *_columns(labelled, configuration["benchmarks"]))
 
 
@@ -94,21 +104,31 @@ def leaks(results: Path) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=["table", "column", *numbers])
 
 
-def omissions(results: Path) -> pl.DataFrame:
-    """Everything that a step met and left out, by step and reason."""
+def omissions(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:
+    """Everything that a step met and left out, by step and reason, but for steps of entries that are gone."""
     rows = [
         {"stage": path.parts[-3], "step": path.stem, **row}
         for path in sorted(results.glob("*/omissions/*.parquet"))
+        if _is_configured(path.parts[-3], path.stem, configuration)
         for row in read_table(path, "omissions").to_pylist()
         if row["count"]
     ]
     return pl.DataFrame(rows, schema={"stage": pl.String, "step": pl.String, "reason": pl.String, "count": pl.Int64})
 
 
+def _is_configured(stage: str, step: str, configuration: Mapping[str, Any]) -> bool:
+    """Whether the configuration has what a step is of."""
+    if stage == "corpus":
+        from_triplets, base = configuration["queries"]["from"] == "triplets", "base" in configuration["corpus"]
+        return {"read": from_triplets, "update": base}.get(step.partition("-")[0], True)
+    section, number = STEPS[stage]
+    return any(re.fullmatch(re.escape(name) + number, step) for name in configuration[section])
+
+
 def _labelled(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> pl.DataFrame:
     """The scores with the name of the column that each belongs to, which says the mode where there are two."""
     is_holdout = pl.col("benchmark").is_in([name for name, entry in benchmarks.items() if entry["kind"] == "holdout"])
-    mode = pl.when(pl.col("mode") == "both").then(pl.lit("")).otherwise(pl.format(" ({})", "mode"))
+    mode = pl.when(pl.col("mode") == BOTH).then(pl.lit("")).otherwise(pl.format(" ({})", "mode"))
     column = (
         pl.when(is_holdout)
         .then(pl.format("{}: {} {}", "benchmark", "task", pl.col("metric").replace({"map": "MAP", "ndcg": "nDCG"})))

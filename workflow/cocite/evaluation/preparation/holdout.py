@@ -108,10 +108,16 @@ def prepare_holdout(
         ):
             choice = Choice(task=task, settings=settings, seed=seed, pool=pool)
             benchmark.judgements[task] = choice.judge(queries, _links(pairs), omitted)
+        if not held_out:
+            raise InputError(
+                f"{release.queries}: no paper is held out. Either queries.holdout is 0, or no paper that fits the rule "
+                f"cites {settings.positives} papers with a text; lower `positives` of the benchmark then."
+            )
         if not any(benchmark.judgements.values()):
             raise InputError(
                 f"{release.queries}: none of the {held_out} held-out papers has {settings.positives} papers that "
-                f"it cites or is cited with, and {settings.negatives} others; hold out more papers or ask for fewer."
+                f"it cites or is cited with, and {settings.negatives} others; hold out more papers, or lower "
+                "`positives` and `negatives` of the benchmark."
             )
         documents = _texts(database, benchmark)
     write_benchmark(benchmark, documents, omitted, files)

@@ -16,14 +16,11 @@ from statistics import fmean, stdev
 from typing import Any
 
 from cocite.benchmarks import TASKS
-from cocite.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.evaluation.benchmark import write_rows
 from cocite.files import open_table
-from cocite.tasks import FORMATS, Task
+from cocite.tasks import BOTH, FORMATS, Task
 
 REVIEWERS = FORMATS["reviewers"]
-BOTH = "both"
-"""The mode of scores that do not depend on it."""
 
 Score = Mapping[str, Any]
 """A row of the table scores."""
@@ -97,9 +94,3 @@ def _averages_of(task: Task) -> list[Average]:
     if task.format == REVIEWERS:
         return [("format", task.format)]
     return [("format", task.format), ("group", task.group), ("all", "all")]
-
-
-def format_weights() -> dict[str, int]:
-    """How many values of each format SciRepEval's average is over."""
-    over = expected_values(SCIREPEVAL)
-    return {name: count for (kind, name), count in over.items() if kind == "format" and name != REVIEWERS}
