@@ -24,6 +24,8 @@ rule sample_triplets:
         papers=folder_of("papers"),
         sampler=lookup(within=config, dpath="triplets/{triplets}/sampler"),
         settings=settings("triplets", "triplets", "sampler", "group", *SAMPLED),
+        # Not told to the command, which sees the files; Snakemake compares these without their order.
+        sampled_from=settings("triplets", "triplets", only=SAMPLED),
         seed=config["seed"],
     shell:
         """

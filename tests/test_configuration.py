@@ -73,7 +73,7 @@ def test_the_default_configuration_is_complete_with_defaults(written):
             {"k": 400, "index": "ivf", "lists": 8, "probes": 9},
             "embeddings.cocitation-dot.neighbours.probes (9) must not exceed lists (8)",
         ),
-        ("embeddings.cocitation-dot.neighbours.k", 3000, "neighbours.k (3000) is larger than the index can be"),
+        ("embeddings.cocitation-dot.neighbours.k", 3000, "neighbours.k (3000) must be smaller than 2999"),
         (
             "benchmarks.scirepeval.tasks",
             ["fos", "chess"],
@@ -232,7 +232,7 @@ def test_a_release_json_without_counts_says_nothing_about_k(written, release):
 
 def test_k_beyond_all_papers_of_a_folder_is_refused(written, release):
     corpus = {"source": "directory", "path": str(release)}
-    assert "neighbours.k (400) is larger than the index can be" in refused(written, "corpus", corpus)
+    assert "neighbours.k (400) must be smaller than " in refused(written, "corpus", corpus)
 
 
 @pytest.fixture
@@ -333,4 +333,6 @@ def test_a_folder_may_lie_under_the_home_of_the_user(written, tmp_path, monkeypa
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "bert").mkdir()
     written["encoders"]["small"] = {"model": "~/bert"}
-    assert resolve(written)["encoders"]["small"]["model"] == "~/bert"
+    written["queries"] |= {"from": "triplets", "dataset": "~/bert"}
+    resolved = resolve(written)
+    assert resolved["encoders"]["small"]["model"] == resolved["queries"]["dataset"] == str(tmp_path / "bert")

@@ -100,7 +100,11 @@ def asked_queries():
 def query_settings(wildcards, input):
     """How queries are chosen, as JSON, with the path of what names them; without where that came from."""
     chosen = {key: value for key, value in config["queries"].items() if key not in ("dataset", "revision", "path")}
-    return json.dumps({**chosen, **({"path": input.asked} if input.asked else {})}, sort_keys=True)
+    if input.asked:
+        chosen["path"] = input.asked
+    if HOLDOUTS:
+        chosen["holdout_references"] = max(config["benchmarks"][name]["positives"] for name in HOLDOUTS)
+    return json.dumps(chosen, sort_keys=True)
 
 
 def excluded_papers():
@@ -145,7 +149,7 @@ def served_release(wildcards):
 
 def served_by(wildcards, input):
     """The demo's release is fetched like a real one, from a server that runs for as long as the command does."""
-    return f"cocite demo serve {input.served} --" if config["corpus"]["source"] == "demo" else ""
+    return f"cocite demo serve {shlex.quote(str(input.served))} --" if config["corpus"]["source"] == "demo" else ""
 
 
 def origin():

@@ -17,7 +17,6 @@ from cocite.encoder.settings import EncoderSettings, TrainingSettings
 from cocite.encoder.stopping import Stopping, Unfinished
 from cocite.encoder.training import Inputs, train_encoder
 from cocite.encoder.validation import rank_correlation
-from cocite.errors import InputError
 from cocite.files import read_table
 
 
@@ -83,11 +82,6 @@ def test_a_stopped_training_of_some_weights_ends_as_a_whole_one(train, trainable
     stopped = train("stopped", trainable=trainable)
     for file in ("model/model.safetensors", "curves.parquet"):
         assert (stopped / file).read_bytes() == (whole / file).read_bytes()
-
-
-def test_an_unknown_kind_of_training_is_refused():
-    with pytest.raises(InputError, match="known are all, bias, lora"):
-        TrainingSettings(trainable="head")
 
 
 @pytest.fixture

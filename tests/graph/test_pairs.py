@@ -1,5 +1,6 @@
 """Counts and strengths of pairs are what their definitions say, whatever the buckets and the pieces."""
 
+from typing import get_args
 from unittest import mock
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from cocite.errors import InputError
 from cocite.files import read_table
 from cocite.graph import counting, groups
 from cocite.graph import pairs as pairs_module
-from cocite.graph.pairs import STRENGTHS, PairSettings, count_pairs
+from cocite.graph.pairs import PairSettings, Strength, count_pairs
 
 from .brute_force import pairs_of
 from .conftest import count, left_out, shard, write_citations, write_queries
@@ -42,7 +43,7 @@ def equal_brute_force(folder, citations, splits, signal, pairs, strength, larges
         assert found[pair][1] == pytest.approx(value, rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("strength", STRENGTHS)
+@pytest.mark.parametrize("strength", get_args(Strength))
 @settings(max_examples=8, deadline=None)
 @example({(1, 2), (3, 2), (4, 2)}, {1: "holdout", 3: "train"}, "coupling", "query", 2, 1)
 @example({(2, 1), (2, 3), (2, 4)}, {1: "holdout", 3: "train"}, "cocitation", "query", 2, 1)

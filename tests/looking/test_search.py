@@ -135,7 +135,7 @@ def tiny(results):
     (results / "corpus/papers/1.parquet").unlink()
     write_table(papers, "papers", papers_table(TEXTS))
     write_table(queries, "queries", pa.table({"corpusid": [], "split": []}))
-    sizes = {"layers": 1, "hidden": 16, "heads": 2, "vocabulary": 120}
+    sizes = {"layers": 1, "hidden": 16, "heads": 2, "vocabulary": 200}
     settings = EncoderSettings(build=sizes, pooling="mean", max_length=16)
     build_encoder([papers], queries, folder / "model", settings=settings, seed=1)
     state = results / "state"

@@ -138,9 +138,11 @@ def test_triplets_hold_papers_with_text_alone_and_the_split_of_their_query(folde
         assert row["query"] not in (row["positive"], row["negative"])
 
 
-def test_the_settings_are_written_with_their_defaults(folder):
+def test_the_settings_are_written_with_their_defaults_and_what_was_sampled_from(folder):
     run(folder, "citations")
+    sources = [str(folder / source) for source in EACH["citations"][0]]
     assert json.loads((folder / "settings.json").read_text()) == {
+        "sources": sources,
         **{"sampler": "citations", "seed": 1, "per_query": 3, "easy": 1, "text": "required", "partial": "kept"},
         **{"directed": True, "fill": False, "oversample": False},
     }

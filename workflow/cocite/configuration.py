@@ -159,4 +159,4 @@ def _filled_in(path: str, key: str) -> str:
     filled = os.path.expandvars(path)
     if "$" in filled:
         raise InputError(f"Configuration key {key} is {filled!r}, but that variable is not set.")
-    return filled
+    return str(Path(filled).expanduser()) if filled.startswith("~") else filled

@@ -3,8 +3,9 @@
 import re
 import shutil
 import subprocess
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -66,8 +67,13 @@ def site(profile: Path, partitions: list[str]) -> Iterator[Finding]:
     if not file.is_file():
         yield Finding("failed", f"{file} does not exist", "--profile names a folder, such as slurm")
         return
-    written = yaml.safe_load(file.read_text(encoding="utf-8"))
-    settings = [written["default-resources"], *written.get("set-resources", {}).values()]
+    try:
+        settings = list(_resources(yaml.safe_load(file.read_text(encoding="utf-8")) or {}))
+    except (yaml.YAMLError, UnicodeDecodeError, AttributeError, TypeError, ValueError):
+        yield Finding("failed", f"{file} is no profile", "compare it with profiles/slurm/config.yaml")
+        return
+    if not any("slurm_partition" in resources for resources in settings):
+        yield Finding("warning", f"{file} names no partition", "Slurm takes its default, or refuses all jobs")
     for entry in ("slurm_partition", "slurm_account"):
         for name in sorted({str(resources[entry]) for resources in settings if entry in resources}):
             if name in PLACEHOLDERS:
@@ -76,6 +82,12 @@ def site(profile: Path, partitions: list[str]) -> Iterator[Finding]:
                 yield Finding("failed", f"{file}: no partition {name}", f"take one of {', '.join(partitions)}")
             else:
                 yield Finding("ok", f"{file}: {entry} {name}")
+
+
+def _resources(written: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """What jobs ask for: all of them, then those of each rule; either as a mapping or as a list of `name=value`."""
+    for resources in (written.get("default-resources"), *(written.get("set-resources") or {}).values()):
+        yield dict(item.split("=", 1) for item in resources) if isinstance(resources, list) else resources or {}
 
 
 def _ask(*command: str) -> str:

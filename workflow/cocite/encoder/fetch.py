@@ -51,7 +51,7 @@ def _source(settings: EncoderSettings) -> Iterator[Path]:
         yield _from_package(settings.package)
     elif settings.model is None:
         raise InputError("Settings of the encoder: one of model and package is needed.")
-    elif (folder := Path(settings.model).expanduser()).is_dir():
+    elif (folder := Path(settings.model)).is_dir():
         yield folder
     else:
         with tempfile.TemporaryDirectory(prefix="cocite-encoder-") as temporary:

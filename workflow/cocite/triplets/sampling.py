@@ -67,7 +67,8 @@ def sample_triplets(
     written = write_table(output, "triplets", _triplets(module, blocks, chosen, counts, output))
     report(f"{written:,} triplets; left out: {_told(counts)}")
     write_omissions(omissions, counts)
-    write_json(written_settings, {"sampler": sampler, "seed": seed, **settings_as_dict(chosen)})
+    read = list(dict.fromkeys(str(source.parent if source.stem.isdigit() else source) for source in sources))
+    write_json(written_settings, {"sampler": sampler, "sources": read, "seed": seed, **settings_as_dict(chosen)})
 
 
 def _blocks(sources: Sequence[Path], queries: Path, papers: Path, seed: int, threads: int) -> Iterator[Block]:

@@ -24,7 +24,7 @@ Year = Annotated[int, Field(ge=0, le=9999)]
 
 @dataclass(frozen=True, kw_only=True)
 class QuerySettings:
-    """The section `queries` of the configuration."""
+    """The section `queries` of the configuration, and what follows for it from the benchmarks."""
 
     from_: Literal["rule", "file", "triplets"]
     """rule; file: all ids of a file are queries; triplets: queries are drawn among published ones."""
@@ -46,6 +46,8 @@ class QuerySettings:
     """Share of the queries whose triplets validate instead of train."""
     holdout: NonNegativeInt
     """Papers to hold out."""
+    holdout_references: NonNegativeInt = 5
+    """Papers with title and abstract that a held-out paper must cite: as many as a hold-out benchmark ranks."""
 
 
 def find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> None:

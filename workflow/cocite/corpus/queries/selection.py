@@ -21,8 +21,6 @@ from cocite.files import read_table, scan_table, write_omissions, write_table
 from cocite.randomness import priorities
 from cocite.splits import EXCLUDED, HELD_OUT
 
-HOLDOUT_REFERENCES = 5
-"""References with text that a held-out paper needs: as many positives as the hold-out benchmark ranks."""
 ASKED_AND_EXCLUDED = "queries asked for that are excluded"
 UNKNOWN = "queries asked for that are no paper with title and abstract"
 NO_CORPUS_ID = "documents of excluded benchmarks without a corpus id"
@@ -56,7 +54,7 @@ def select(
         find_candidates(connection, settings)
         asked = _usable(connection, _asked_for(settings), excluded, counts)
         given = asked if settings.from_ == "file" else asked[:0]
-        usable = _without(candidates(connection, HOLDOUT_REFERENCES), given)
+        usable = _without(candidates(connection, settings.holdout_references), given)
         holdout = _draw(usable, settings.holdout, seed, "holdout")
         counts[SHORT_OF_HOLDOUT] = settings.holdout - len(holdout)
         queries = given
