@@ -111,6 +111,25 @@ def test_the_delivered_profile_is_incomplete_until_the_site_is_set():
     assert all("is still your-" in finding.what for finding in findings)
 
 
+@pytest.mark.parametrize(
+    ("content", "verdicts"),
+    [
+        ("executor: slurm\n", ["warning"]),
+        ("default-resources:\nset-resources:\n", ["warning"]),
+        ("default-resources: [slurm_partition=small, slurm_account=ours]\n", ["ok", "ok"]),
+        (
+            "default-resources: {slurm_partition: small}\nset-resources: {train: {slurm_partition: gone}}\n",
+            ["failed", "ok"],
+        ),
+        ("default-resources: {\n", ["failed"]),
+        ("- a list\n", ["failed"]),
+    ],
+)
+def test_a_profile_in_any_form_is_read(tmp_path, content, verdicts):
+    (tmp_path / "config.yaml").write_text(content)
+    assert [finding.verdict for finding in cluster.site(tmp_path, ["small"])] == verdicts
+
+
 def test_a_partition_that_slurm_does_not_have_is_told_with_those_that_it_has(tmp_path, monkeypatch):
     programs(tmp_path, monkeypatch, sinfo="echo small; echo large", scontrol=WITH_ACCOUNTS)
     folder = profile(tmp_path, slurm_partition="huge", slurm_account="ours")

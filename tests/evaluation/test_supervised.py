@@ -1,5 +1,7 @@
 """Classification and regression: against scikit-learn and SciPy called directly, and on planted structure."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import kendalltau
@@ -11,6 +13,7 @@ from cocite.benchmarks import TASKS
 from cocite.errors import InputError
 from cocite.evaluation.few_shot import feasible_stages, few_shot_samples
 from cocite.evaluation.machines.fitting import Protocol, fit_regression
+from cocite.evaluation.summaries.bootstrap import f1_statistic
 from cocite.evaluation.supervised import Examples, score_supervised
 from cocite.tasks import FewShot
 
@@ -48,6 +51,19 @@ def best_c(points, classes, grid=(0.01, 0.1, 1, 10, 100), **solver):
         for c in grid
     }
     return max(accuracy, key=accuracy.__getitem__)
+
+
+def test_labels_that_no_test_document_has_or_is_given_are_in_neither_score_nor_comparison(points):
+    """Scikit-learn's macro F1 over indicators would count them as 0."""
+    has = points[:, :2] > 0
+    labels = [[name for name, is_so in zip("ab", row, strict=True) if is_so] for row in has]
+    labels[0] = [*labels[0], "only in training"]
+    given = examples(np.column_stack([points, np.full(180, 3.0)]), labels)  # a bias, so that it is not predicted
+    found = score_supervised(Protocol(task=replace(TASKS["fos"], few_shot=()), seed=SEED, mode="compat"), given)
+    compared = f1_statistic(given.test_labels, found.predicted)(np.ones((1, 60)))
+    assert {name for names in found.predicted for name in names} == {"a", "b"}
+    assert found.value == pytest.approx(compared[0])
+    assert found.value > 90
 
 
 def test_classes_are_learned_with_the_c_that_has_the_best_accuracy(points):

@@ -186,6 +186,17 @@ def test_the_file_of_queries_is_an_input_of_their_choice(run):
     )
 
 
+def test_the_files_of_an_encoder_that_is_brought_are_inputs_of_it(run):
+    for name in ("bert/config.json", "bert/sub/weights", "bert/.git/objects/pack"):
+        (run.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (run.folder / name).touch()
+    config = run.configure(edited(encoders__tiny={"model": "./bert"}))
+    planned = run.snakemake("-n", "results/encoder/untrained_tiny/seed-0/model", config=config)
+    assert re.search(r"rule fetch_encoder:\n    input: bert/config\.json, bert/sub/weights\n", planned.stdout), (
+        planned.stdout + planned.stderr
+    )
+
+
 def test_excluded_lists_and_benchmarks_are_inputs_of_the_choice_of_queries(run):
     (run.folder / "ids.txt").write_text("1\n")
     config = run.configure(edited(exclude=["scirepeval", "ids.txt"]))

@@ -9,7 +9,7 @@ from tests.workflow.conftest import SMALL
 from cocite.files import read_json
 
 
-def test_a_benchmark_without_a_list_of_tasks_is_prepared_as_it_lies(run):
+def test_a_benchmark_without_a_list_of_tasks_is_prepared_as_it_lies_and_again_when_a_file_changes(run):
     for dataset in ("qian", "zbmath"):
         folder = run.folder / "authors" / dataset
         folder.mkdir(parents=True)
@@ -22,10 +22,15 @@ def test_a_benchmark_without_a_list_of_tasks_is_prepared_as_it_lies(run):
         for table, members in tables.items():
             (folder / f"{dataset}_{table}.json").write_text(json.dumps(members))
     config = run.configure(SMALL | {"benchmarks": {"authors": {"kind": "s2and", "folder": "authors"}}})
-    result = run.snakemake("--show-failed-logs", "results/evaluation/authors/signatures.parquet", config=config)
+    prepared = "results/evaluation/authors/signatures.parquet"
+    result = run.snakemake("--show-failed-logs", prepared, config=config)
     assert result.returncode == 0, result.stdout + result.stderr
     sizes = read_json(run.folder / "results/evaluation/authors/sizes.json")
     assert sizes["tasks"] == {"s2and_qian": 4, "s2and_zbmath": 4}
+    assert "Nothing to be done" in run.snakemake("-n", prepared, config=config).stdout
+    clusters = {"a": {"signature_ids": ["s0"]}, "b": {"signature_ids": ["s1", "s2", "s3"]}}
+    (run.folder / "authors/qian/qian_clusters.json").write_text(json.dumps(clusters))
+    assert "rule prepare_folder:" in run.snakemake("-n", prepared, config=config).stdout
 
 
 def test_no_command_grows_with_the_tables_of_all_models(run):
