@@ -343,7 +343,7 @@ rule select_queries:
         version=2,
         papers=folder_of("papers"),
         citations=folder_of("citations"),
-        settings=query_settings,
+        settings=query_settings(),
         seed=config["seed"],
     shell:
         """

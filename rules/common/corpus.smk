@@ -97,11 +97,13 @@ def asked_queries():
     }[config["queries"]["from"]]
 
 
-def query_settings(wildcards, input):
+def query_settings():
     """How queries are chosen, as JSON, with the path of what names them; without where that came from."""
+    # Not a function of the input: when such a setting changes, Snakemake does not notice.
     chosen = {key: value for key, value in config["queries"].items() if key not in ("dataset", "revision", "path")}
-    if input.asked:
-        chosen["path"] = input.asked
+    asked = asked_queries()
+    if asked:
+        chosen["path"] = asked.replace("<results>", RESULTS)
     if HOLDOUTS:
         chosen["holdout_references"] = max(config["benchmarks"][name]["positives"] for name in HOLDOUTS)
     return json.dumps(chosen, sort_keys=True)

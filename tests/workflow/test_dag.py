@@ -70,6 +70,20 @@ def test_another_loss_reruns_the_training_of_that_model_only(finished):
 
 
 @pytest.mark.end_to_end
+@pytest.mark.parametrize(
+    ("entry", "value"),
+    [
+        ("queries__count", 140),
+        ("queries__holdout", 30),
+        ("queries__validation", 0.2),
+        ("benchmarks__holdout__positives", 4),
+    ],
+)
+def test_another_choice_of_queries_draws_them_anew(finished, entry, value):
+    assert "select_queries" in planned(finished, edited(**{entry: value}))
+
+
+@pytest.mark.end_to_end
 def test_a_larger_share_of_malformed_lines_fetches_nothing_again(finished):
     jobs = planned(finished, edited(corpus__malformed=0.01))
     assert not set(jobs) & {"download_shards", "ingest", "merge_papers", "merge_citations"}
