@@ -1,8 +1,12 @@
 """A broken file is found wherever it is broken, named, and made anew once it is deleted."""
 
+import json
+import shlex
+
 import numpy as np
 import pyarrow as pa
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from cocite.cli import app
@@ -37,6 +41,28 @@ def spoil(path, place):
 
 def test_whole_files_are_counted(results):
     assert check(results) == (0, "2 files, 0 of them broken.\n")
+
+
+def test_a_folder_without_tables_is_an_error(tmp_path):
+    outcome = CliRunner().invoke(app, ["check", "--results", str(tmp_path / "typo")])
+    assert outcome.exit_code == 1
+    assert "typo holds no tables" in str(outcome.exception)
+
+
+def test_what_is_left_of_an_entry_that_is_gone_is_deleted_and_no_target(results):
+    configuration = {"graphs": {"cited": {}}, "pathvars": {"results": str(results)}}
+    (results / "provenance.json").write_text(json.dumps({"configuration": configuration}))
+    (results / "my run.yaml").write_text(yaml.safe_dump(configuration))
+    gone = results / "graph/renamed/edges/0.parquet"
+    gone.parent.mkdir(parents=True)
+    gone.write_bytes(b"PAR1")
+    spoil(results / EDGES.format(bucket=0), 2_000)
+    outcome = CliRunner().invoke(app, ["check", "--configfile", str(results / "my run.yaml"), "--remove"])
+    assert not gone.exists()
+    target, *configured = shlex.split(outcome.output.splitlines()[-1])[3:]
+    assert target == str(results / EDGES.format(bucket=0))
+    assert configured == ["--configfile", str(results / "my run.yaml"), "--replace-workflow-config"]
+    assert "1 of them the configuration does not have any more" in outcome.output
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.95])

@@ -1,5 +1,7 @@
 """The DuckDB file shows every table, with what the files' paths tell as columns."""
 
+import json
+
 import duckdb
 import numpy as np
 import pyarrow as pa
@@ -27,6 +29,14 @@ def test_buckets_are_united_and_graphs_told_apart(tmp_path):
         ("both", 1),
         ("cited", 3),
     ]
+
+
+def test_what_is_left_of_entries_that_are_gone_is_in_no_view(tmp_path):
+    for name in ("cited", "renamed"):
+        write_edges(tmp_path / f"graph/{name}/edges/0.parquet", (2, 3))
+    (tmp_path / "provenance.json").write_text(json.dumps({"configuration": {"graphs": {"cited": {}}}}))
+    write_views(tmp_path, tmp_path / "cocite.duckdb")
+    assert query(tmp_path / "cocite.duckdb", "SELECT graph FROM edges") == [("cited",)]
 
 
 def test_vectors_of_different_dimension_stand_in_one_view(tmp_path):

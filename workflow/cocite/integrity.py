@@ -6,11 +6,13 @@ still looks like numbers.
 
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from cocite.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -21,28 +23,27 @@ app = typer.Typer()
 @app.command()
 def check(
     results: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
+    configfile: Annotated[Path | None, typer.Option(help="The run's configuration, instead of --results.")] = None,
     remove: Annotated[bool, typer.Option(help="Delete what is broken, and tell what makes it anew.")] = False,
 ) -> None:
     """Read all tables to their ends and name the files that are broken; the status is then 1."""
+    from cocite.configuration import results_folder, written_configuration
+
+    folder = results_folder(written_configuration(configfile)) if configfile else results
     files, broken = 0, list[Path]()
-    for path, fault in faults(results):
+    for path, fault in faults(folder):
         files += 1
         if fault:
             broken.append(path)
             typer.echo(f"{path}: {fault}")
+    if not files:
+        raise InputError(f"{folder} holds no tables; name the folder of the results with --results.")
     typer.echo(f"{files:,} files, {len(broken)} of them broken.")
-    outputs = [str(output) for output in dict.fromkeys(map(_output_of, broken))]
-    if outputs and not remove:
+    if broken and remove:
+        _remove(folder, broken, configfile)
+    elif broken:
         typer.echo("With --remove they are deleted.")
-    if outputs and remove:
-        for output in outputs:
-            shutil.rmtree(output) if Path(output).is_dir() else Path(output).unlink()
-        # Of what is finished, Snakemake does not miss a file that nothing unfinished is made from.
-        typer.echo(
-            "Deleted. With the configuration of the run, this makes them anew, and the next run what hangs on them:"
-        )
-        typer.echo(f"    .venv/bin/snakemake --cores 2 {shlex.join(outputs)}")
-    raise typer.Exit(bool(outputs))
+    raise typer.Exit(bool(broken))
 
 
 def faults(results: Path) -> Iterator[tuple[Path, str]]:
@@ -56,6 +57,35 @@ def faults(results: Path) -> Iterator[tuple[Path, str]]:
                 yield path, _fault(path, table.name)
 
 
+def _remove(results: Path, broken: Sequence[Path], configfile: Path | None) -> None:
+    """Delete what jobs made the files as, and tell the command that makes it anew, where there is a rule for it."""
+    from cocite.configured import configuration_of
+
+    outputs = list(dict.fromkeys(map(_output_of, broken)))
+    wanted = {_output_of(path) for path in _tables(results, configuration_of(results))}
+    targets = [str(output) for output in outputs if output in wanted]
+    for output in outputs:
+        shutil.rmtree(output) if output.is_dir() else output.unlink()
+    typer.echo("Deleted.")
+    if len(targets) < len(outputs):
+        typer.echo(f"{len(outputs) - len(targets)} of them the configuration does not have any more.")
+    if targets:
+        # Of what is finished, Snakemake does not miss a file that nothing unfinished is made from.
+        configured = ["--configfile", str(configfile), "--replace-workflow-config"] if configfile else []
+        typer.echo("This makes them anew, and the next run what hangs on them:")
+        typer.echo(f"    .venv/bin/snakemake --cores 2 {shlex.join([*targets, *configured])}")
+
+
+def _tables(results: Path, config: Mapping[str, Any] | None) -> Iterator[Path]:
+    """The files of all tables; with a configuration, of what it has."""
+    from cocite.places import files_by_place
+    from cocite.tables import TABLES
+
+    for table in TABLES.values():
+        for files in files_by_place(results, table, config).values():
+            yield from files
+
+
 def _output_of(path: Path) -> Path:
     """What a job makes a file as: itself, or the folder that it is a shard of, in which Snakemake leaves a mark."""
     return path.parent if (path.parent / ".snakemake_timestamp").exists() else path
@@ -65,7 +95,6 @@ def _fault(path: Path, table: str) -> str:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from cocite.errors import InputError
     from cocite.files import checked_files
 
     try:

@@ -4,8 +4,11 @@
 """
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+from cocite.configured import is_configured
 from cocite.tables import Table
 
 BUCKET = "bucket"
@@ -15,13 +18,16 @@ Place = tuple[tuple[str, str], ...]
 """Names and values that a path tells, such as (("model", "cocite"), ("seed", "1"))."""
 
 
-def files_by_place(results: Path, table: Table) -> dict[Place, list[Path]]:
-    """The files of a table under `results`, sorted, grouped by what their paths tell and their columns do not."""
+def files_by_place(results: Path, table: Table, config: Mapping[str, Any] | None = None) -> dict[Place, list[Path]]:
+    """The files of a table under `results`, sorted, grouped by what their paths tell and their columns do not.
+
+    With a configuration, only those of what it has.
+    """
     pattern = re.compile(_as_expression(table.path))
     places: dict[Place, list[Path]] = {}
     for path in sorted(results.glob(re.sub(r"\{\w+\}", "*", table.path))):
         matched = pattern.fullmatch(path.relative_to(results).as_posix())
-        if matched:
+        if matched and (config is None or is_configured(matched.groupdict(), config)):
             told = {name: value for name, value in matched.groupdict().items() if name != BUCKET}
             place = tuple((name, value) for name, value in told.items() if name not in table.columns)
             places.setdefault(place, []).append(path)

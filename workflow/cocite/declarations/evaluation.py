@@ -99,7 +99,7 @@ TABLES = [
     ),
     Table(
         name="scores",
-        path="evaluation/{folder}/scores/{task}/{file}.parquet",
+        path="evaluation/{benchmark}/scores/{task}/{model}-{seed}.parquet",
         description=(
             "What a model reached on a task. Baselines stand beside the models: untrained_<encoder>, bm25 and random."
         ),
@@ -125,7 +125,7 @@ TABLES = [
     ),
     Table(
         name="outcomes",
-        path="evaluation/{folder}/outcomes/{task}/{file}.parquet",
+        path="evaluation/{benchmark}/outcomes/{task}/{model}-{seed}.parquet",
         description=(
             "What each query or test document contributed to a score, so that models can be compared on the same ones. "
             "Of classifications, the predictions of the training on everything, without few-shot stages."
@@ -142,7 +142,7 @@ TABLES = [
     ),
     Table(
         name="failures",
-        path="evaluation/{folder}/failures/{task}/{file}.parquet",
+        path="evaluation/{benchmark}/failures/{task}/{model}-{seed}.parquet",
         description="Tasks that a model or baseline has no score on, because the data make one impossible.",
         key=("model", "seed", "benchmark", "task"),
         columns={
@@ -152,7 +152,7 @@ TABLES = [
     ),
     Table(
         name="averages",
-        path="evaluation/{folder}/averages.parquet",
+        path="evaluation/{benchmark}/averages.parquet",
         description=(
             "The averages of each model on a benchmark: within each run over tasks and metrics, then over its training "
             "and evaluation seeds."
@@ -175,7 +175,7 @@ TABLES = [
     ),
     Table(
         name="comparisons",
-        path="evaluation/{folder}/comparisons.parquet",
+        path="evaluation/{benchmark}/comparisons.parquet",
         description=(
             "Whether two models differ on a task: a paired bootstrap over its queries or test documents, each model's "
             "values averaged over its training and evaluation seeds first."

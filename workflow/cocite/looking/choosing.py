@@ -4,6 +4,7 @@ from pathlib import Path
 
 import duckdb
 
+from cocite.configured import configuration_of
 from cocite.errors import InputError
 from cocite.looking.opening import views_command
 from cocite.places import Place, files_by_place
@@ -31,7 +32,7 @@ def places_of(results: Path, table: Table, of: str | None) -> list[Place]:
 
     Raises `InputError` that names the choices where there is none of this name.
     """
-    places = list(files_by_place(results, table))
+    places = list(files_by_place(results, table, configuration_of(results)))
     chosen = [place for place in places if of is None or of in (_label(place), *(value for _, value in place))]
     if not chosen:
         raise InputError(f"There is no table {table.name} of {of!r}; --of can be {_choices(places)}.")

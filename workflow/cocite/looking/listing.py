@@ -5,6 +5,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
+from cocite.configured import configuration_of
 from cocite.looking.answers import Answer
 from cocite.looking.choosing import condition, described, places_of, viewed_tables
 from cocite.places import files_by_place
@@ -66,7 +67,11 @@ def size(length: float) -> str:
 
 def _told(db: duckdb.DuckDBPyConnection, results: Path, table: Table) -> tuple[str, int, int, list[str], str]:
     ((rows,),) = db.execute(f"SELECT count(*) FROM {table.name}").fetchall()
-    length = sum(path.stat().st_size for files in files_by_place(results, table).values() for path in files)
+    length = sum(
+        path.stat().st_size
+        for files in files_by_place(results, table, configuration_of(results)).values()
+        for path in files
+    )
     columns = [name for name, *_ in db.execute(f"DESCRIBE {table.name}").fetchall()]
     return table.name, rows, length, columns, table.description
 

@@ -4,13 +4,13 @@ Each is a frame of text, ready to be read; numbers are means, with the standard 
 evaluation seeds behind ± where there is more than one.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from cocite.configured import is_configured
 from cocite.files import read_table
 from cocite.report.results import GRAPH_METRICS
 from cocite.report.score_tables import mean_and_deviation
@@ -18,14 +18,6 @@ from cocite.runs import names_in_order
 from cocite.tables import TABLES
 from cocite.tasks import BOTH
 
-STEPS = {
-    "graph": ("graphs", r"-[a-z]+-\d+"),
-    "biggraph": ("embeddings", ""),
-    "neighbours": ("embeddings", r"_\d+"),
-    "triplets": ("triplets", ""),
-    "evaluation": ("benchmarks", ""),
-}
-"""Which section of the configuration has what the steps of a stage are of, and what follows its name in theirs."""
 FORMATS = ("classification", "regression", "proximity", "reviewer-matching", "search", "disambiguation")
 
 
@@ -109,20 +101,11 @@ def omissions(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:
     rows = [
         {"stage": path.parts[-3], "step": path.stem, **row}
         for path in sorted(results.glob("*/omissions/*.parquet"))
-        if _is_configured(path.parts[-3], path.stem, configuration)
+        if is_configured({"stage": path.parts[-3], "step": path.stem}, configuration)
         for row in read_table(path, "omissions").to_pylist()
         if row["count"]
     ]
     return pl.DataFrame(rows, schema={"stage": pl.String, "step": pl.String, "reason": pl.String, "count": pl.Int64})
-
-
-def _is_configured(stage: str, step: str, configuration: Mapping[str, Any]) -> bool:
-    """Whether the configuration has what a step is of."""
-    if stage == "corpus":
-        from_triplets, base = configuration["queries"]["from"] == "triplets", "base" in configuration["corpus"]
-        return {"read": from_triplets, "update": base}.get(step.partition("-")[0], True)
-    section, number = STEPS[stage]
-    return any(re.fullmatch(re.escape(name) + number, step) for name in configuration[section])
 
 
 def _labelled(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> pl.DataFrame:

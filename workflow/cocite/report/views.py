@@ -9,17 +9,21 @@ from pathlib import Path
 import duckdb
 import pyarrow.parquet as pq
 
+from cocite.configured import configuration_of
 from cocite.files import atomic_path
 from cocite.places import Place, files_by_place
 from cocite.tables import TABLES, VECTOR, Table
 
 
 def write_views(results: Path, output: Path) -> list[str]:
-    """Write a DuckDB file with a view for each table that has files under `results`; return their names."""
-    made = []
+    """Write a DuckDB file with a view for each table that has files under `results`; return their names.
+
+    Files of entries that the configuration of the last run does not have are left out.
+    """
+    made, config = [], configuration_of(results)
     with atomic_path(output) as temporary, duckdb.connect(temporary) as database:
         for table in TABLES.values():
-            files = files_by_place(results, table)
+            files = files_by_place(results, table, config)
             if files:
                 database.execute(f"CREATE VIEW {table.name} AS {_union(table, files)}")
                 comment = table.description.replace("'", "''")
