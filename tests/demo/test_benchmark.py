@@ -195,9 +195,16 @@ def test_what_the_records_of_a_release_do_not_tell_is_not_asked(
     release: Path, read_rows: ReadRows, tmp_path: Path
 ) -> None:
     bare = shutil.copytree(release, tmp_path / "bare")
+    unknown = ({"authors": [], "s2fieldsofstudy": None}, {"authors": None, "s2fieldsofstudy": []}, {})
     for shard in (bare / "papers").glob("*.gz"):
-        rows = [row | {"authors": [], "s2fieldsofstudy": None} for row in read_rows(shard)]
-        shard.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
+        lines = []
+        for number, row in enumerate(read_rows(shard)):
+            known = {name: value for name, value in row.items() if name not in unknown[0]}
+            lines.append(json.dumps(known | unknown[number % 3]) + "\n" * (1 + number % 2))
+        shard.write_bytes(gzip.compress("".join(lines).encode()))
+    (bare / "papers" / ".part.gz").write_bytes(b"cut off")
+    nowhere = {"citingcorpusid": None, "citedcorpusid": None}
+    (bare / "citations" / "more.gz").write_bytes(gzip.compress(json.dumps(nowhere).encode()))
     generate_benchmark(bare, tmp_path / "benchmark", seed=3)
     asked = {path.name for path in (tmp_path / "benchmark/test").iterdir()}
     assert asked == {*SUPERVISED, *RANKING} - {"biomimicry", "fos", "same_author"}

@@ -42,17 +42,23 @@ class Publications:
 
     def __init__(self, folder: Path) -> None:
         """Read a release. Raises `InputError` where the folder holds no shards."""
-        abstracts = {row["corpusid"]: row["abstract"] for row in read_rows(folder / "abstracts")}
-        papers = (_paper(row, abstracts.get(row["corpusid"])) for row in read_rows(folder / "papers"))
+        abstracts: dict[int, str] = {}
+        for row in read_rows(folder / "abstracts"):
+            corpusid = int(row["corpusid"])
+            abstracts[corpusid] = max(abstracts.get(corpusid, ""), row.get("abstract") or "", key=len)
+        papers = (_paper(row, abstracts.get(int(row["corpusid"]), "")) for row in read_rows(folder / "papers"))
         self.papers = {
             paper.corpusid: paper for paper in sorted(filter(None, papers), key=lambda paper: paper.corpusid)
         }
         self.cited: dict[int, set[int]] = defaultdict(set)
         self._citing: dict[int, set[int]] = defaultdict(set)
         for row in read_rows(folder / "citations"):
-            if row["citedcorpusid"] in self.papers:
-                self.cited[row["citingcorpusid"]].add(row["citedcorpusid"])
-                self._citing[row["citedcorpusid"]].add(row["citingcorpusid"])
+            if row["citingcorpusid"] is None or row["citedcorpusid"] is None:
+                continue
+            citing, cited = int(row["citingcorpusid"]), int(row["citedcorpusid"])
+            if cited in self.papers:
+                self.cited[citing].add(cited)
+                self._citing[cited].add(citing)
 
     @property
     def tell_authors(self) -> bool:
@@ -72,17 +78,17 @@ def draw(ids: Iterable[int], count: int, seed: int, *names: str | int) -> list[i
     return [int(corpusid) for corpusid in candidates[order[:count]]]
 
 
-def _paper(row: Record, abstract: str | None) -> Paper | None:
-    """The paper, or None if it lacks title or abstract."""
-    if not row["title"] or not abstract:
+def _paper(row: Record, abstract: str) -> Paper | None:
+    """The paper, or None if it lacks title or abstract; of all else, what a record does not tell is unknown."""
+    if not row.get("title") or not abstract:
         return None
     return Paper(
-        corpusid=row["corpusid"],
+        corpusid=int(row["corpusid"]),
         title=row["title"],
         abstract=abstract,
-        fields=tuple(field["category"] for field in row["s2fieldsofstudy"] or []),
-        venue=row["venue"],
-        year=row["year"],
-        citations=row["citationcount"],
-        authors=frozenset(author["authorId"] for author in row["authors"]),
+        fields=tuple(field["category"] for field in row.get("s2fieldsofstudy") or [] if field.get("category")),
+        venue=row.get("venue") or "",
+        year=row.get("year"),
+        citations=row.get("citationcount") or 0,
+        authors=frozenset(author["authorId"] for author in row.get("authors") or [] if author.get("authorId")),
     )

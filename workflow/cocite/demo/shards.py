@@ -39,7 +39,7 @@ def read_rows(folder: Path) -> Iterator[Record]:
 
     Raises `InputError` where the folder holds no shard.
     """
-    shards = sorted(folder.glob("*.gz"))
+    shards = sorted(folder.glob("[!.]*.gz"))
     if not shards:
         raise InputError(f"{folder}: holds no shard (*.gz) of a release.")
     with ExitStack() as stack:
@@ -47,10 +47,10 @@ def read_rows(folder: Path) -> Iterator[Record]:
         while left:
             for file in list(left):
                 line = file.readline()
-                if line:
-                    yield json.loads(line)
-                else:
+                if not line:
                     left.remove(file)
+                elif not line.isspace():
+                    yield json.loads(line)
 
 
 @contextmanager
