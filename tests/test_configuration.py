@@ -2,6 +2,7 @@
 
 import copy
 import json
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,11 @@ def refused(written, path, value):
     with pytest.raises(InputError) as error:
         resolve(changed)
     return str(error.value)
+
+
+def test_a_release_without_quotes_is_the_date_that_yaml_takes_it_for(written):
+    written["release"] = date(2026, 1, 6)
+    assert resolve(written)["release"] == "2026-01-06"
 
 
 def test_a_benchmark_on_the_hub_is_pinned_without_being_told(written):
@@ -156,6 +162,10 @@ def test_the_default_configuration_is_complete_with_defaults(written):
         ),
         ("exclude", ["$COCITE_NOWHERE"], "key exclude[0] is '$COCITE_NOWHERE', but that variable is not set"),
         ("release", "newest", "key release"),
+        ("corpus.buckets", 2.0, "key corpus.buckets must be of type integer, not 2.0"),
+        ("pathvars", {"results": "~/mine"}, "key pathvars.results is '~/mine'; it is taken as it stands"),
+        ("pathvars", {"results": "$HOME/mine"}, "key pathvars.results is '$HOME/mine'"),
+        ("pathvars", {"logs": "logs/"}, "key pathvars.logs is 'logs/'"),
         ("release", "latest", "key release is latest, which only the source s2 can tell"),
         ("release", "2026-02-30", "key release is 2026-02-30, which is no date"),
         ("triplets.omissions", {"sampler": "citations", "graph": "citation"}, "the folder of that name is taken"),

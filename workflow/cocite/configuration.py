@@ -29,7 +29,7 @@ def load_schema() -> dict[str, Any]:
 
 def resolve(written: Mapping[str, Any]) -> Configuration:
     """The complete configuration. Raises `InputError`, one sentence that names the key, if it cannot be run."""
-    config: Configuration = json.loads(json.dumps(written))
+    config: Configuration = json.loads(json.dumps(written, default=str))  # a date without quotes is one in YAML
     errors = sorted(_validator().iter_errors(config), key=_precedence)
     if errors:
         raise InputError(_explain(errors[0]))
@@ -82,7 +82,9 @@ def _validator() -> Draft202012Validator:
                     instance.setdefault(name, json.loads(json.dumps(subschema["default"])))
         yield from check_properties(validator, properties, instance, schema)
 
-    return validators.extend(Draft202012Validator, {"properties": fill_and_check})(load_schema())
+    # JSON Schema takes 2.0 for an integer, and Python does not.
+    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
+    return validators.extend(Draft202012Validator, {"properties": fill_and_check}, type_checker=types)(load_schema())
 
 
 def _precedence(error: ValidationError) -> tuple[bool, int, str]:

@@ -129,6 +129,12 @@ def _check_neighbours(config: Configuration) -> None:
 
 
 def _check_folders(config: Configuration) -> None:
+    for key, folder in config.get("pathvars", {}).items():
+        if folder.startswith("~") or "$" in folder or folder != folder.rstrip("/"):
+            raise InputError(
+                f"Configuration key pathvars.{key} is {folder!r}; it is taken as it stands, without ~ or variables "
+                "filled in, and does not end with a slash."
+            )
     for section in NAMED_FOLDERS:
         if OMISSIONS in config[section]:
             raise InputError(
