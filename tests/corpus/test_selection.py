@@ -140,6 +140,12 @@ def test_queries_and_held_out_papers_have_a_year_and_a_field_as_asked_for(run, p
     assert splits["train"] | splits["validation"] == expected
 
 
+def test_ids_beyond_31_bits_are_told_before_a_graph_is_made(run, pairs, tmp_path):
+    folder = write_corpus(tmp_path / "large", [*pairs, (2**31, 3)], buckets=1)
+    with pytest.raises(InputError, match=r"a paper with the id 2147483648; .* room for ids up to 2,147,483,647"):
+        run(folder)
+
+
 def test_a_field_that_no_paper_has_is_refused_with_those_that_they_have(run):
     with pytest.raises(InputError, match=r"queries\.fields names 'biology', .* they have Art, Biology, Physics\."):
         run(fields=("Art", "biology"))

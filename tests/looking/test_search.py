@@ -62,6 +62,11 @@ def test_papers_are_found_by_euclidean_distance_over_all_buckets_without_the_pap
     ]
 
 
+def test_nothing_is_not_searched_for(search):
+    with pytest.raises(InputError, match="nothing to search for"):
+        search(" ")
+
+
 @pytest.mark.usefixtures("embedded")
 def test_no_more_are_found_than_asked_for(search):
     assert [row["corpusid"] for row in search("1", "--limit", "1")] == [3]

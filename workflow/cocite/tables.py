@@ -11,8 +11,10 @@ from cocite.declarations import biggraph, corpus, encoder, evaluation, graph, ne
 from cocite.declarations.columns import COUNT, ID, TEXT, VECTOR, Column, Table
 from cocite.declarations.corpus import PRIMARY_KEYS
 
-__all__ = ["COUNT", "ID", "PRIMARY_KEYS", "TABLES", "TEXT", "VECTOR", "Column", "Table", "empty_schema"]
+__all__ = ["COUNT", "ID", "LARGEST_ID", "PRIMARY_KEYS", "TABLES", "TEXT", "VECTOR", "Column", "Table", "empty_schema"]
 
+LARGEST_ID = 2**31 - 1
+"""The largest corpus id that graphs, indexes and triplets have room for."""
 _STAGES = (corpus, graph, biggraph, neighbours, triplets, encoder, evaluation, report)
 
 TABLES = {table.name: table for stage in _STAGES for table in stage.TABLES}

@@ -15,8 +15,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cocite.files import open_table
-from cocite.graph.ids import LARGEST_ID, Ids, IdSet, check_ids, contains, id_set
+from cocite.graph.ids import Ids, IdSet, check_ids, contains, id_set
 from cocite.splits import read_kept_out, read_queries
+from cocite.tables import LARGEST_ID
 
 ROWS_READ = 1_000_000
 

@@ -14,9 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cocite.errors import InputError
-
-LARGEST_ID = 2**31 - 1
-"""Ids are held in 32 bits; Semantic Scholar's are below 300 million."""
+from cocite.tables import LARGEST_ID
 
 Ids = NDArray[np.int64]
 Words = NDArray[np.uint64]

@@ -61,11 +61,14 @@ def search(
     form: Format = "text",
 ) -> None:
     """Find the papers that a trained model places nearest to a text or a paper."""
+    from cocite.errors import InputError
     from cocite.looking.answers import print_answer
     from cocite.looking.models import choose_model
     from cocite.looking.nearest import nearest_papers
     from cocite.looking.opening import open_results, results_of
 
+    if not query.strip():
+        raise InputError("There is nothing to search for: the query is empty.")
     folder = results_of(results, configfile)
     chosen = choose_model(folder, model, configfile)
     with open_results(folder) as db:

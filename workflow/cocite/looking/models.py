@@ -1,5 +1,6 @@
 """The trained models of some results, and the vectors that each has given to the papers of the corpus."""
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,6 +76,6 @@ def _embedding_command(results: Path, model: Model, configfile: Path | None) -> 
     """The command that embeds the papers; the shell's braces name a file for each bucket."""
     buckets = sorted(int(path.stem) for path in (results / "corpus" / "papers").glob("*.parquet"))
     braces = f"{{{buckets[0]}..{buckets[-1]}}}" if len(buckets) > 1 else str(buckets[0])
-    configured = f" --configfile {configfile} --replace-workflow-config" if configfile else ""
-    target = results / "encoder" / model.name / f"seed-{model.seed}" / "papers" / f"{braces}.parquet"
-    return f"snakemake --cores 2 {target}{configured}"
+    configured = f" --configfile {shlex.quote(str(configfile))} --replace-workflow-config" if configfile else ""
+    folder = shlex.quote(str(results / "encoder" / model.name / f"seed-{model.seed}" / "papers"))
+    return f"snakemake --cores 2 {folder}/{braces}.parquet{configured}"

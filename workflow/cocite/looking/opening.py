@@ -1,5 +1,6 @@
 """The DuckDB file of some results, opened for reading."""
 
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,4 +42,4 @@ def open_results(results: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 def views_command(results: Path) -> str:
     """The command that writes the views over what there is now."""
-    return f"cocite report views --results {results} --output {results / FILE}"
+    return shlex.join(["cocite", "report", "views", "--results", str(results), "--output", str(results / FILE)])

@@ -21,9 +21,8 @@ from cocite.errors import InputError
 from cocite.files import checked_files, scan_table, vectors_of
 from cocite.neighbours.distances import Block, Ids, block_of, joined
 from cocite.neighbours.pools import BLOCK, Workers
+from cocite.tables import LARGEST_ID
 
-LARGEST_ID = 2**31 - 1
-"""Ids are held in 32 bits; Semantic Scholar's are below 300 million."""
 LARGEST_NORM = 1e30
 """Squared norm from which products in float32 may overflow."""
 BUFFER = 1 << 20

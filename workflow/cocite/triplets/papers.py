@@ -9,10 +9,8 @@ from pathlib import Path
 from cocite import splits
 from cocite.errors import InputError
 from cocite.files import checked_files, open_table
+from cocite.tables import LARGEST_ID
 from cocite.triplets.ids import Ids, IdSet, id_set, size
-
-LARGEST_ID = 2**31 - 1
-"""A bitmap up to here takes 270 MB; Semantic Scholar's ids are below 300 million."""
 
 
 def read_papers(papers: Path, queries: Path) -> IdSet:

@@ -1,6 +1,7 @@
 """A plan in words: a small table, the disk, the number of jobs to configure, and how to go on."""
 
 import json
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping
@@ -75,7 +76,9 @@ def _jobs(plan: Plan, corpus: Mapping[str, Any]) -> str:
 
 def _next_step(corpus: Mapping[str, Any], configfile: Path) -> str:
     program = "snakemake" if shutil.which("snakemake") else str(Path(sys.argv[0]).with_name("snakemake"))
-    command = f"{program} --cores all --configfile {configfile} --replace-workflow-config corpus"
+    command = shlex.join(
+        [program, "--cores", "all", "--configfile", str(configfile), "--replace-workflow-config", "corpus"]
+    )
     steps = [f"export {KEY_VARIABLE}=…", command] if corpus["source"] == "s2" and not has_key() else [command]
     return "\n    ".join(
         ["Go on with (--profile slurm in place of --cores all on a cluster; what breaks off resumes)", *steps]
