@@ -38,7 +38,9 @@ def finish(run: Run, log: Path) -> None:
 
 def tables(run: Run) -> dict[str, object]:
     results = run.folder / "results"
-    return {str(path.relative_to(results)): pq.read_table(path) for path in sorted(results.rglob("*.parquet"))}
+    found = {str(path.relative_to(results)): pq.read_table(path) for path in sorted(results.rglob("*.parquet"))}
+    del found["report/costs.parquet"]  # what each rule's jobs took, which differs from run to run
+    return found
 
 
 def finished_jobs(log: Path) -> int:
