@@ -63,7 +63,7 @@ rule tabulate:
         mem_mb=megabytes(700, every=20),
         runtime=minutes(10, every=1),
     params:
-        version=8,
+        version=9,
         results=subpath(input.provenance, parent=True),
     shell:
         """
@@ -336,7 +336,7 @@ rule write_views:
         mem_mb=megabytes(400),
         runtime=minutes(5),
     params:
-        version=1,
+        version=2,
         results=lambda wildcards, output: Path(output[0]).parent,
     shell:
         """

@@ -31,6 +31,13 @@ def test_a_model_has_its_value_in_the_column_of_the_literature():
     assert (published["model"], published["MAG F1"], published["co-cite nDCG"]) == ("SPECTER", "82.0", "94.8")
 
 
+def test_what_was_not_published_on_any_of_our_tasks_has_no_row():
+    found = beside_published(
+        "scirepeval", pl.DataFrame([score("drsm", "f1_macro", 60.0, benchmark="sre")]), CONFIGURATION
+    )
+    assert found["source"].to_list() == ["sre"]
+
+
 def test_a_metric_of_mdcr_is_the_plain_mean_over_the_fields():
     scores = [
         score(task, "map", value, benchmark="fields", seed=seed)

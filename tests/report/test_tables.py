@@ -67,6 +67,14 @@ def test_the_holdout_has_a_column_for_each_task_and_metric():
     assert columns == ["model", "holdout: cite MAP", "holdout: cite nDCG", "holdout: cocite MAP"]
 
 
+def test_the_published_mode_comes_first_in_every_format():
+    formats, modes = ("regression", "classification"), ("correct", "compat")
+    scores = pl.DataFrame([score("bm25", 1.0, format=format, mode=mode) for mode in modes for format in formats])
+    assert models_by_format(scores, CONFIGURATION).columns[1:] == [
+        f"sre: {format} ({mode})" for format in ("classification", "regression") for mode in ("compat", "correct")
+    ]
+
+
 def test_models_come_in_the_order_of_the_configuration_and_baselines_after():
     scores = pl.DataFrame([score(name, 1.0) for name in ("bm25", "triplet", "untrained_e", "infonce", "random")])
     ordered = ["infonce", "triplet", "untrained_e", "bm25", "random"]

@@ -52,7 +52,7 @@ COLUMNS: dict[str, dict[str, tuple[str | None, str]]] = {"scirepeval": TASKS, "s
 def beside_published(kind: str, scores: pl.DataFrame, configuration: Mapping[str, Any]) -> pl.DataFrame:
     """One row a model, benchmark of the kind and mode, then the published rows; empty without such a benchmark.
 
-    Columns are those that one of our models has a value in.
+    Columns are those that one of our models has a value in; published rows without one in any of them are left out.
     """
     asked = [name for name, entry in configuration["benchmarks"].items() if entry["kind"] == kind]
     own = scores.filter(pl.col("benchmark").is_in(asked))
@@ -65,8 +65,10 @@ def beside_published(kind: str, scores: pl.DataFrame, configuration: Mapping[str
         | {name: "–" if value is None else f"{value:.1f}" for name, value in zip(COLUMNS[kind], values, strict=True)}
         for model, values in PUBLISHED[kind].items()
     ]
-    table = pl.DataFrame([*sorted(rows, key=lambda row: order.index(row["model"])), *published])
-    return table.select(name for name in table.columns if any(row[name] != "–" for row in rows))
+    columns = [name for name in COLUMNS[kind] if any(row[name] != "–" for row in rows)]
+    comparable = [row for row in published if any(row[name] != "–" for name in columns)]
+    table = pl.DataFrame([*sorted(rows, key=lambda row: order.index(row["model"])), *comparable])
+    return table.select("model", "source", *columns)
 
 
 def _own_rows(part: pl.DataFrame, columns: Mapping[str, tuple[str | None, str]]) -> list[dict[str, str]]:

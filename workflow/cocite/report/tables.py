@@ -124,7 +124,7 @@ def _columns(labelled: pl.DataFrame, benchmarks: Mapping[str, Any]) -> Sequence[
     """Columns in reading order: benchmarks as configured, formats in the order of the literature."""
     order = {"benchmark": list(benchmarks), "format": FORMATS}
     ranks = [pl.col(name).replace_strict(values, range(len(values))) for name, values in order.items()]
-    return labelled.sort(*ranks, "task", "metric")["column"].unique(maintain_order=True).to_list()
+    return labelled.sort(*ranks, "task", "metric", "mode")["column"].unique(maintain_order=True).to_list()
 
 
 def _in_order(frame: pl.DataFrame, column: str, order: Sequence[str]) -> pl.DataFrame:
