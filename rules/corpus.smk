@@ -163,7 +163,7 @@ rule update:
         "../envs/pipeline.yaml"
     threads: 2
     resources:
-        # Told its memory, as the merge of a bucket is: 196 MB and 0.8 s for half of 40,000 papers, of which 5% had changed.
+        # Told its memory, as the merge of a bucket is: 205 MB and 0.8 s for half of 40,000 papers, 5% of them changed.
         mem_mb=megabytes(1500),
         runtime=update_minutes,
     params:

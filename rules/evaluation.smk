@@ -259,7 +259,7 @@ rule score_bm25:
     threads: 1
     resources:
         # The words of 20,000 abstracts, 11 MB as they are stored, took 480 MB; ranking the candidates of 2,667 queries
-        # among 35,441 documents (2.6 MB) took 374 MB and 3.5 s.
+        # among 35,441 documents (2.6 MB) took 392 MB and 3.5 s.
         mem_mb=scoring_memory("documents", 600, ranked=20),
         runtime=word_scoring_minutes,
     params:
