@@ -119,4 +119,4 @@ def described_release():
 
 def folder_of_release(wildcards, input):
     """The folder of the release that a generated benchmark is about."""
-    return config["corpus"].get("path", input.release)
+    return config["corpus"]["path"] if config["corpus"]["source"] == "directory" else input.release
