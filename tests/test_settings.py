@@ -70,6 +70,16 @@ def _refused(key: Mapping[str, Any] | bool) -> Iterator[Any]:
     yield from (key[bound] + beyond for bound, beyond in bounds.items() if bound in key)
 
 
+def _accepted(key: Mapping[str, Any] | bool) -> Iterator[Any]:
+    """Values at the edges of what the schema of a key accepts."""
+    if isinstance(key, bool):
+        return
+    if "$ref" in key:
+        key = {**DEFINED[key["$ref"].rsplit("/", 1)[1]], **key}
+    yield from (key[name] for name in ("minimum", "maximum", "default") if name in key)
+    yield from key.get("enum", [])
+
+
 CASES = [
     pytest.param(kind, field.name.rstrip("_"), value, id=f"{kind.__name__}-{field.name}-{json.dumps(value)}")
     for kind, properties in SECTIONS
@@ -83,6 +93,30 @@ CASES = [
 def test_what_the_schema_refuses_is_refused_with_its_key(kind: Any, key: str, value: Any) -> None:
     with pytest.raises(InputError, match=rf"^--settings: {key}( is|:) "):
         parse_settings(kind, json.dumps({key: value}))
+
+
+ACCEPTED = [
+    pytest.param(kind, field.name.rstrip("_"), value, id=f"{kind.__name__}-{field.name}-{json.dumps(value)}")
+    for kind, properties in SECTIONS
+    for field in dataclasses.fields(kind)
+    for value in _accepted(properties.get(field.name.rstrip("_"), True))
+    if (kind, value) != (IndexSettings, "flat")  # which needs no index
+]
+
+
+def complaint(kind: Any, given: dict[str, Any]) -> str:
+    """What is said of settings; nothing where they will do."""
+    try:
+        parse_settings(kind, json.dumps(given))
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(("kind", "key", "value"), ACCEPTED)
+def test_what_the_schema_accepts_is_accepted(kind: Any, key: str, value: Any) -> None:
+    told = complaint(kind, {key: value})
+    assert not told.startswith((f"--settings: {key} is ", f"--settings: {key}:"))
 
 
 def test_a_key_of_a_loss_is_held_to_what_the_loss_says() -> None:
