@@ -48,13 +48,8 @@ def check(
 
 def faults(results: Path) -> Iterator[tuple[Path, str]]:
     """Each file of a table under `results` with what is wrong with it, empty where nothing is."""
-    from cocite.places import files_by_place
-    from cocite.tables import TABLES
-
-    for table in TABLES.values():
-        for files in files_by_place(results, table).values():
-            for path in files:
-                yield path, _fault(path, table.name)
+    for path, table in _tables(results):
+        yield path, _fault(path, table)
 
 
 def _remove(results: Path, broken: Sequence[Path], configfile: Path | None) -> None:
@@ -62,7 +57,7 @@ def _remove(results: Path, broken: Sequence[Path], configfile: Path | None) -> N
     from cocite.configured import configuration_of
 
     outputs = list(dict.fromkeys(map(_output_of, broken)))
-    wanted = {_output_of(path) for path in _tables(results, configuration_of(results))}
+    wanted = {_output_of(path) for path, _ in _tables(results, configuration_of(results))}
     targets = [str(output) for output in outputs if output in wanted]
     for output in outputs:
         shutil.rmtree(output) if output.is_dir() else output.unlink()
@@ -76,14 +71,14 @@ def _remove(results: Path, broken: Sequence[Path], configfile: Path | None) -> N
         typer.echo(f"    .venv/bin/snakemake --cores 2 {shlex.join([*targets, *configured])}")
 
 
-def _tables(results: Path, config: Mapping[str, Any] | None) -> Iterator[Path]:
-    """The files of all tables; with a configuration, of what it has."""
+def _tables(results: Path, config: Mapping[str, Any] | None = None) -> Iterator[tuple[Path, str]]:
+    """The files of all tables, with the table's name; with a configuration, of what it has."""
     from cocite.places import files_by_place
     from cocite.tables import TABLES
 
     for table in TABLES.values():
         for files in files_by_place(results, table, config).values():
-            yield from files
+            yield from ((path, table.name) for path in files)
 
 
 def _output_of(path: Path) -> Path:
