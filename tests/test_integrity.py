@@ -50,8 +50,10 @@ def test_a_folder_without_tables_is_an_error(tmp_path):
 
 
 def test_what_is_left_of_an_entry_that_is_gone_is_deleted_and_no_target(results):
-    configuration = {"graphs": {"cited": {}}, "pathvars": {"results": str(results)}}
-    (results / "provenance.json").write_text(json.dumps({"configuration": configuration}))
+    configuration = {"release": "2026-01-06", "corpus": {"source": "demo"}, "graphs": {"cited": {"signal": "citation"}}}
+    configuration["pathvars"] = {"results": str(results)}
+    before = {"graphs": {"cited": {}, "renamed": {}}}
+    (results / "provenance.json").write_text(json.dumps({"configuration": before}))
     (results / "my run.yaml").write_text(yaml.safe_dump(configuration))
     gone = results / "graph/renamed/edges/0.parquet"
     gone.parent.mkdir(parents=True)

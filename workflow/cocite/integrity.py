@@ -54,10 +54,12 @@ def faults(results: Path) -> Iterator[tuple[Path, str]]:
 
 def _remove(results: Path, broken: Sequence[Path], configfile: Path | None) -> None:
     """Delete what jobs made the files as, and tell the command that makes it anew, where there is a rule for it."""
+    from cocite.configuration import read_configuration
     from cocite.configured import configuration_of
 
+    config = read_configuration(configfile) if configfile else configuration_of(results)
     outputs = list(dict.fromkeys(map(_output_of, broken)))
-    wanted = {_output_of(path) for path, _ in _tables(results, configuration_of(results))}
+    wanted = {_output_of(path) for path, _ in _tables(results, config)}
     targets = [str(output) for output in outputs if output in wanted]
     for output in outputs:
         shutil.rmtree(output) if output.is_dir() else output.unlink()
