@@ -4,7 +4,10 @@ Each stage brings its commands; they import what they need when they are called,
 """
 
 import gc
+import os
 import sys
+from contextlib import suppress
+from typing import NoReturn
 
 import typer
 
@@ -17,6 +20,7 @@ from cocite.encoder.commands import app as encoder
 from cocite.errors import InputError
 from cocite.evaluation.commands import app as evaluation
 from cocite.graph.commands import app as graph
+from cocite.ground.usage import report_usage
 from cocite.integrity import app as integrity
 from cocite.looking.commands import app as looking
 from cocite.neighbours.commands import app as neighbours
@@ -29,15 +33,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-app.add_typer(corpus, name="corpus", help="Download and ingest a Semantic Scholar release; choose queries.")
-app.add_typer(graph, name="graph", help="Count co-citations; make the edges of graphs.")
-app.add_typer(biggraph, name="biggraph", help="Train and measure graph embeddings with PyTorch-BigGraph.")
-app.add_typer(neighbours, name="neighbours", help="Search nearest neighbours, exactly or with an index.")
-app.add_typer(triplets, name="triplets", help="Sample triplets and join them with texts.")
-app.add_typer(encoder, name="encoder", help="Fine-tune encoders; embed documents.")
-app.add_typer(evaluation, name="evaluation", help="Score embeddings on benchmarks.")
-app.add_typer(report, name="report", help="Tables, figures, the DuckDB file and the page.")
-app.add_typer(demo, name="demo", help="A small generated release and a server for it.")
+STAGES = {
+    "corpus": (corpus, "Download and ingest a Semantic Scholar release; choose queries."),
+    "graph": (graph, "Count co-citations; make the edges of graphs."),
+    "biggraph": (biggraph, "Train and measure graph embeddings with PyTorch-BigGraph."),
+    "neighbours": (neighbours, "Search nearest neighbours, exactly or with an index."),
+    "triplets": (triplets, "Sample triplets and join them with texts."),
+    "encoder": (encoder, "Fine-tune encoders; embed documents."),
+    "evaluation": (evaluation, "Score embeddings on benchmarks."),
+    "report": (report, "Tables, figures, the DuckDB file and the page."),
+    "demo": (demo, "A small generated release and a server for it."),
+}
+"""The commands whose steps say at their end what they took; the others answer people."""
+
+for name, (stage, purpose) in STAGES.items():
+    app.add_typer(stage, name=name, help=purpose)
 app.add_typer(looking)
 app.add_typer(integrity)
 app.add_typer(doctor)
@@ -46,14 +56,30 @@ app.add_typer(documentation, name="docs", help="Documentation that is generated 
 
 def main() -> None:
     """Run the command line; an `InputError` is printed as one message, without a traceback."""
-    # Libraries make objects by the hundred thousand that stay; to look for garbage among them takes a tenth of a step.
+    # Libraries make objects by the hundred thousand that stay; to look for garbage among them takes a third of the
+    # time that it takes to import them.
     gc.set_threshold(100_000)
+    status = _run()
+    if status == 0 and sys.argv[1:2] and sys.argv[1] in STAGES and "--help" not in sys.argv:
+        report_usage()
+    _leave(status)
+
+
+def _run() -> int:
+    """Run the command line; return its exit status."""
     try:
         app()
     except InputError as error:
         sys.stderr.write(f"Error: {error}\n")
-        sys.exit(1)
-    finally:
-        # A last search for garbage takes as long as ingesting 200 MB; only DuckDB, which tells what is alive, wants it.
-        if "duckdb" not in sys.modules:
-            gc.freeze()
+        return 1
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    return 0
+
+
+def _leave(status: int) -> NoReturn:
+    """End the process at once: all that is written is closed, and to take down the libraries takes half a second."""
+    with suppress(BrokenPipeError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(status)
