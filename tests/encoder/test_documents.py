@@ -8,10 +8,10 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from cocite.encoder import documents as embedding_step
-from cocite.encoder import texts, vector_file, windows
+from cocite.encoder import tokens, vector_file, windows
 from cocite.encoder.documents import embed_documents
 from cocite.encoder.embedding import TOKENS_AT_ONCE, embed_batch
-from cocite.encoder.folder import open_encoder
+from cocite.encoder.model import open_encoder
 from cocite.errors import InputError
 from cocite.files import read_table, vectors_of
 
@@ -86,7 +86,7 @@ def test_documents_may_all_be_without_text(write_documents, embed, encoder, tmp_
     empty = write_documents(tmp_path / "empty.parquet", {"a": (None, None), "b": ("", " ")})
     table = read_table(embed(empty), "document_embeddings")
     assert len(table) == 0
-    assert table.schema.field("vector").type.list_size == open_encoder(encoder).get_embedding_dimension()
+    assert table.schema.field("vector").type.list_size == open_encoder(encoder).dimension
 
 
 def test_windows_change_nothing_but_noise(documents, embed, monkeypatch):
@@ -187,15 +187,9 @@ def test_weights_that_are_cut_short_are_named(encoder, documents, embed, tmp_pat
 
 
 def test_texts_are_tokenised_some_at_a_time_and_none_is_lost(encoder, monkeypatch):
-    tokenizer = open_encoder(encoder).tokenizer
-    asked = []
-
-    def counting(texts, **options):
-        asked.append(len(texts))
-        return tokenizer(texts, **options)
-
-    monkeypatch.setattr(texts, "AT_ONCE", 2)
-    tokens = texts.tokenise(["bees", "collect nectar", "loops", "bees bees", "programs"], counting, 16)
-    assert asked == [2, 2, 1]
+    monkeypatch.setattr(tokens, "AT_ONCE", 2)
+    tokenised = tokens.tokenise(
+        ["bees", "collect nectar", "loops", "bees bees", "programs"], tokens.open_tokenizer(encoder)
+    )
     # Each word of the corpus is a token; [CLS] and [SEP] are two more.
-    assert tokens.lengths.tolist() == [3, 4, 3, 4, 3]
+    assert tokenised.lengths.tolist() == [3, 4, 3, 4, 3]

@@ -10,7 +10,7 @@ from sentence_transformers import SentenceTransformer
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 from transformers import AutoModel
 
-from cocite.encoder import trainer, training
+from cocite.encoder import training
 from cocite.encoder.build import build_encoder
 from cocite.encoder.event_log import FILE
 from cocite.encoder.settings import EncoderSettings, TrainingSettings
@@ -89,7 +89,7 @@ def validation_losses(monkeypatch):
     """Validations that give these losses, one after the other."""
     losses = iter([5.0, 4.0, 4.5, 4.6, 3.0])
     monkeypatch.setattr(
-        trainer, "measure", lambda *_, **__: {"eval_loss": next(losses), "eval_accuracy": 0.5, "eval_spearman": 0.0}
+        training, "measure", lambda *_, **__: {"eval_loss": next(losses), "eval_accuracy": 0.5, "eval_spearman": 0.0}
     )
 
 

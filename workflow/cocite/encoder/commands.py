@@ -23,7 +23,7 @@ def build(
     output: Output,
 ) -> None:
     """Build an untrained BERT with a vocabulary from the corpus."""
-    from cocite.encoder.folder import work_offline
+    from cocite.encoder.environment import work_offline
     from cocite.encoder.settings import EncoderSettings
     from cocite.settings import parse_settings
 
@@ -66,7 +66,7 @@ def train(
     It ends with status 75 where it has stopped before it was done: upon SIGTERM or SIGUSR1, or for the time limit.
     """
     started = time.monotonic()
-    from cocite.encoder.folder import work_offline
+    from cocite.encoder.environment import work_offline
     from cocite.encoder.settings import training_settings
 
     work_offline(threads)
@@ -100,7 +100,7 @@ def embed(
     table: Annotated[EmbeddedTable, typer.Option(help="Which of the two tables it is.")] = "documents",
 ) -> None:
     """Embed the documents of a benchmark, or papers; an embedding that was killed goes on where it stood."""
-    from cocite.encoder.folder import work_offline
+    from cocite.encoder.environment import work_offline
 
     work_offline(threads)
     from cocite.encoder.documents import embed_documents

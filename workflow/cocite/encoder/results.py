@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from cocite.encoder.folder import library_versions, save_encoder
+from cocite.encoder.environment import library_versions
+from cocite.encoder.model import Encoder, save_trained
 from cocite.files import atomic_path, write_json, write_table
 
 CURVES = {
@@ -70,9 +71,10 @@ class Outputs:
 
 def write_results(
     outputs: Outputs,
-    encoder: Any,
+    encoder: Encoder,
     log: list[dict[str, Any]],
     *,
+    source: Path,
     events: Path,
     settings: dict[str, Any],
     seeds: dict[str, int],
@@ -80,7 +82,8 @@ def write_results(
 ) -> None:
     """Write all that a training leaves, each whole or not at all.
 
-    `log` is the trainer's history; `events` is the folder of its curves in TensorBoard's format.
+    `log` is what the training has measured; `source` is the folder of the encoder that it started from, and `events`
+    that of its curves in TensorBoard's format.
     """
     write_table(outputs.curves, "training_curves", curves_of(log))
     with atomic_path(outputs.events) as folder:
@@ -98,11 +101,11 @@ def write_results(
         versions=_rows(provenance["versions"]),
     )
     with atomic_path(outputs.model) as folder:
-        save_encoder(encoder, folder, card)
+        save_trained(encoder, source, folder, card)
 
 
 def curves_of(log: list[dict[str, Any]]) -> pa.Table:
-    """The table training_curves of a trainer's history."""
+    """The table training_curves of what a training has measured."""
     points = sorted(
         (entry["step"], CURVES[name], float(value)) for entry in log for name, value in entry.items() if name in CURVES
     )

@@ -1,40 +1,75 @@
-"""Shards of triplets with texts become rows of numbers and tokenised documents.
+"""Shards of triplets with texts become examples: numbers of tokenised documents.
 
-The ids are read first: they say which documents there are and where each is met first. Then the texts stream by, and
-each document is tokenised at that place; memory holds numbers only.
+An example is a query, some positives and some negatives; a triplet is the smallest one. The ids are read first: they
+say which documents there are and where each is met first. Then the texts stream by, and each document is tokenised at
+that place, once, into one long array on disk that is mapped into memory: millions of examples cost memory for their
+numbers only, and a training that goes on after a kill finds its tokens ready.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cocite.encoder.batches import ROLES
-from cocite.encoder.texts import Documents, joined_text, mapped, separator_of, tokenise_to
+from cocite.encoder.tokens import Documents, Tokenizer, joined_text, mapped, tokenise_to
 from cocite.errors import InputError
 from cocite.files import atomic_path, checked_files, open_table
 
+ROLES = ("query", "positive", "negative")
 ROWS = 4096
 """Triplets that are in memory with their texts."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Triplets:
-    """Triplets over tokenised documents."""
+class Links:
+    """Documents of each example, one example after the other."""
 
-    rows: NDArray[np.int64]
-    """Triplets × (query, positive, negative): numbers of documents."""
+    documents: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    """Where those of each example start, and behind them where those of the last one end."""
+
+    def of(self, examples: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The documents of some examples, and which of these, counted from 0, each is of."""
+        first, sizes = self.starts[examples], self.starts[examples + 1] - self.starts[examples]
+        owner = np.repeat(np.arange(len(examples)), sizes)
+        within = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return owner, self.documents[first[owner] + within]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Examples:
+    """Examples over tokenised documents."""
+
+    queries: NDArray[np.int64]
+    """The number of the document that is each example's query."""
+    positives: Links
+    negatives: Links
     documents: Documents
     """The distinct documents in the order in which they are first met."""
     ids: NDArray[np.int64]
     """Corpus id of each document."""
 
+    def __len__(self) -> int:
+        """Count the examples."""
+        return len(self.queries)
 
-def prepare_triplets(table: Path, folder: Path, tokenizer: Any, max_length: int) -> Triplets:
+
+def examples_of_triplets(rows: NDArray[np.int64], documents: Documents, ids: NDArray[np.int64]) -> Examples:
+    """Triplets × (query, positive, negative), numbers of documents, as an example each."""
+    starts = np.arange(len(rows) + 1)
+    return Examples(
+        queries=rows[:, 0],
+        positives=Links(documents=rows[:, 1], starts=starts),
+        negatives=Links(documents=rows[:, 2], starts=starts),
+        documents=documents,
+        ids=ids,
+    )
+
+
+def prepare_examples(table: Path, folder: Path, tokenizer: Tokenizer) -> Examples:
     """Tokenise the documents of a table training_texts, each once, into `folder`, unless they lie there already.
 
     `table` is a folder of shards or one file. Raises `InputError` if the table has no rows.
@@ -44,11 +79,11 @@ def prepare_triplets(table: Path, folder: Path, tokenizer: Any, max_length: int)
             rows, first, ids = _number(table)
             if len(rows) == 0:
                 raise InputError(f"{table}: has no triplets.")
-            tokenise_to(unfinished, _texts(table, first, separator_of(tokenizer)), tokenizer, max_length)
+            tokenise_to(unfinished, _texts(table, first, tokenizer.separator), tokenizer)
             np.save(unfinished / "triplets.npy", rows)
             np.save(unfinished / "ids.npy", ids)
     rows, ids = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("triplets", "ids"))
-    return Triplets(rows=rows, documents=mapped(folder), ids=ids)
+    return examples_of_triplets(rows, mapped(folder), ids)
 
 
 def _batches(table: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
