@@ -6,7 +6,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from cocite.benchmarks import TASKS, splits_to_fetch, tasks_of
+from cocite.benchmarks import SMALL, TASKS, is_generated, suites_of, splits_to_fetch, tasks_of
 from cocite.consistent_corpus import DATASETS
 from cocite.runs import runs_of, scored_runs, untrained
 
@@ -20,27 +20,34 @@ SAMPLED = ("embedding", "graph", "of", "path")  # keys of a set of triplets that
 PAIRS = {"cocitation": "cocitations", "coupling": "couplings"}
 PAIRS_OF = {name: PAIRS[entry["signal"]] for name, entry in config["graphs"].items() if entry["signal"] in PAIRS}
 HOLDOUTS = [name for name, entry in config["benchmarks"].items() if entry["kind"] == "holdout"]
+# Benchmarks about the corpus itself are small, and embedded in one job; those that others made in one each.
+OWN_BENCHMARKS = [name for name, entry in config["benchmarks"].items() if name in HOLDOUTS or is_generated(entry)]
+FOREIGN_BENCHMARKS = [name for name in config["benchmarks"] if name not in OWN_BENCHMARKS]
 APPROXIMATE = [name for name, entry in config["embeddings"].items() if entry["neighbours"]["index"] != "flat"]
 UNTRAINED = untrained(config)
 
 
-def named(section, **having):
-    """Regular expression of the names in a section whose entries have these values; it matches nothing if none do."""
-    names = [name for name, entry in config[section].items() if having.items() <= entry.items()]
+def either(names):
+    """Regular expression of some names; it matches nothing if there are none."""
     return "|".join(names) or "(?!)"
+
+
+def named(section, **having):
+    """Regular expression of the names in a section whose entries have these values."""
+    return either(name for name, entry in config[section].items() if having.items() <= entry.items())
 
 
 wildcard_constraints:
     bucket=r"\d+",
-    part=r"\d+",
     seed=r"\d+",
-    dataset="|".join(DATASETS),
+    dataset=either(DATASETS),
     graph=named("graphs"),
     embedding=named("embeddings"),
     triplets=named("triplets"),
-    model="|".join([*config["models"], *UNTRAINED]) or "(?!)",
+    model=either([*config["models"], *UNTRAINED]),
     benchmark=named("benchmarks"),
-    task="|".join(TASKS),
+    part=r"\d+",
+    suite=either([SMALL, *TASKS]),
 
 
 def buckets(path, **wildcards):
@@ -110,6 +117,16 @@ def folder_of(inputs):
         return Path(input[inputs][0]).parent
 
     return folder
+
+
+def folders_of(inputs):
+    """The folders that files lie in, one each."""
+
+    def folders(wildcards, input):
+        files = input[inputs]
+        return [Path(file).parent for file in ([files] if isinstance(files, str) else files)]
+
+    return folders
 
 
 def folders_of_buckets(inputs):

@@ -158,7 +158,7 @@ rule update:
     benchmark:
         "<benchmarks>/corpus/update-{dataset}-{bucket}.jsonl"
     wildcard_constraints:
-        dataset="|".join(DATASETS) if BASE else "(?!)",
+        dataset=either(DATASETS if BASE else []),
     conda:
         "../envs/pipeline.yaml"
     threads: 2

@@ -19,7 +19,7 @@ from tests.benchmarks.made_documents import write_documents
 from tests.benchmarks.made_triplets import PER_QUERY, write_encoder, write_triplets
 from tests.benchmarks.measuring import say
 
-from cocite.encoder.documents import embed_documents
+from cocite.encoder.documents import embed_tables
 from cocite.encoder.examples import prepare_examples
 from cocite.encoder.model import open_encoder
 from cocite.encoder.settings import TrainingSettings
@@ -98,9 +98,8 @@ def main(folder: Path) -> None:
     for batch in BATCHES:
         tell_phases(folder, batch)
     write_documents(folder / "documents.parquet", DOCUMENTS)
-    paths = (folder / "encoder", folder / "documents.parquet", folder / "vectors.parquet")
     start = now()
-    embed_documents(*paths, threads=THREADS, state=folder / "state")
+    embed_tables(folder / "encoder", [folder / "documents.parquet"], folder / "v", threads=THREADS, state=folder / "s")
     say(f"\nembedding {DOCUMENTS} documents: {DOCUMENTS / (now() - start):.1f} a second, start included")
     shutil.rmtree(folder)
 

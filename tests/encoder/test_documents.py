@@ -9,7 +9,7 @@ from sentence_transformers import SentenceTransformer
 
 from cocite.encoder import documents as embedding_step
 from cocite.encoder import tokens, vector_file, windows
-from cocite.encoder.documents import embed_documents
+from cocite.encoder.documents import embed_tables
 from cocite.encoder.embedding import TOKENS_AT_ONCE, embed_batch
 from cocite.encoder.model import open_encoder
 from cocite.errors import InputError
@@ -39,8 +39,8 @@ def embed(encoder, tmp_path):
     """Embeds documents into a file of this name, and returns its path."""
 
     def run(documents, name="vectors", model=encoder, threads=1):
-        embed_documents(model, documents, tmp_path / name, threads=threads, state=tmp_path / "state")
-        return tmp_path / name
+        embed_tables(model, [documents], tmp_path / name, threads=threads, state=tmp_path / "state")
+        return tmp_path / name / documents.name
 
     return run
 
@@ -110,6 +110,19 @@ def test_the_same_documents_give_the_same_bytes_again(documents, embed):
     assert embed(documents, "first").read_bytes() == embed(documents, "second").read_bytes()
 
 
+def test_several_tables_in_one_go_give_the_bytes_of_each_by_itself(
+    write_documents, documents, embed, encoder, tmp_path
+):
+    others = write_documents(tmp_path / "others.parquet", {"b": ("bees", None), "x": ("loops in programs", None)})
+    alone = [embed(documents, "first").read_bytes(), embed(others, "second").read_bytes()]
+    (tmp_path / "benchmark").mkdir()
+    others.rename(tmp_path / "benchmark/documents.parquet")
+    sources = [documents, tmp_path / "benchmark"]
+    embed_tables(encoder, sources, tmp_path / "both", threads=1, state=tmp_path / "state")
+    assert [(tmp_path / "both" / f"{name}.parquet").read_bytes() for name in ("documents", "benchmark")] == alone
+    assert not (tmp_path / "state").exists()
+
+
 def test_more_threads_give_the_same_bytes(documents, embed, small_batches):
     assert embed(documents, "one", threads=1).read_bytes() == embed(documents, "three", threads=3).read_bytes()
 
@@ -127,7 +140,7 @@ def test_an_embedding_killed_at_any_batch_goes_on_there_and_gives_the_same_bytes
     if done < 3:
         with pytest.raises(KilledError):
             embed(documents, "resumed")
-        assert not (tmp_path / "resumed").exists()
+        assert not (tmp_path / "resumed/documents.parquet").exists()
     batches.most = None
     assert embed(documents, "resumed").read_bytes() == whole
     assert batches.sizes == [1, 2, 1]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 from transformers import AutoModel
@@ -148,6 +149,14 @@ def test_rank_correlation_by_hand():
     # With all of three alike but one positive, ranks 4 and 2, 2, 2: 1 / √3.
     assert rank_correlation(np.array([0.9, 0.5]), np.array([0.5, 0.5])) == pytest.approx(1 / math.sqrt(3))
     assert rank_correlation(near * 0, far * 0) == 0.0
+
+
+def test_rank_correlation_is_that_of_scipy_with_ties_and_without():
+    random = np.random.default_rng(1)
+    for digits in (1, 8):
+        near, far = random.normal(0.2, size=30).round(digits), random.normal(size=50).round(digits)
+        expected = spearmanr(np.concatenate([near, far]), [1] * 30 + [0] * 50).statistic
+        assert rank_correlation(near, far) == pytest.approx(expected, rel=1e-12)
 
 
 def test_max_pooling_takes_the_largest_value_of_each_dimension(corpus, tmp_path):

@@ -34,7 +34,7 @@ def test_it_ends_complete_with_the_tables_of_a_run_without_slurm(rough, calm):
     assert rough.status == 0, rough.log[-5000:]
     expected, found = tables(calm), tables(rough)
     assert f"{TRAINED}/training_curves.parquet" in expected
-    assert "evaluation/holdout/scores/cocite/near-1.parquet" in expected
+    assert "evaluation/holdout/scores/small/near-1.parquet" in expected
     assert found.keys() == expected.keys()
     assert [name for name in expected if not found[name].equals(expected[name])] == []
 

@@ -54,5 +54,5 @@ def test_what_was_broken_is_made_anew_with_all_that_hangs_on_it(finished, tmp_pa
 
 
 def scores(results, task):
-    files = (results / f"evaluation/scirepeval/scores/{task}").iterdir()
-    return [row for file in files for row in read_table(file, "scores").to_pylist()]
+    files = (results / "evaluation/scirepeval/scores/small").iterdir()
+    return [row for file in files for row in read_table(file, "scores").to_pylist() if row["task"] == task]

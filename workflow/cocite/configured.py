@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cocite.benchmarks import tasks_of
+from cocite.benchmarks import suites_of
 from cocite.files import read_json
 from cocite.runs import runs_of
 
@@ -29,12 +29,12 @@ def configuration_of(results: Path) -> Mapping[str, Any] | None:
 
 
 def is_configured(told: Mapping[str, str], config: Mapping[str, Any]) -> bool:
-    """Whether the configuration has all that a path tells: a graph, a benchmark and its task, a model and its seed."""
+    """Whether the configuration has all that a path tells: a graph, a benchmark and its suite, a model and its seed."""
     if "step" in told:
         return _is_step(told["stage"], told["step"], config)
     if any(told[name] not in config[section] for name, section in SECTIONS.items() if name in told):
         return False
-    if "task" in told and told["task"] not in [task.name for task in tasks_of(config["benchmarks"][told["benchmark"]])]:
+    if "suite" in told and told["suite"] not in suites_of(config["benchmarks"][told["benchmark"]]):
         return False
     if "group" in told and told["group"] not in [entry["group"] for entry in config["triplets"].values()]:
         return False

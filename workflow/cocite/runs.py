@@ -3,7 +3,7 @@
 A run is a model, or what stands in for one, and its training seed; what is not trained has the seed 0.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cocite.tasks import Task
@@ -28,9 +28,14 @@ def runs_of(config: Mapping[str, Any]) -> list[str]:
     return [*trained, *(f"{name}-0" for name in (*untrained(config), *BASELINES))]
 
 
-def scored_runs(tasks: Iterable[Task], runs: Iterable[str]) -> list[tuple[str, str]]:
-    """The name of each task with the runs that have scores on it.
+def scored_runs(suites: Mapping[str, Sequence[Task]], runs: Iterable[str]) -> list[tuple[str, str]]:
+    """Each suite of a benchmark with the runs that have scores on it.
 
     BM25 compares words: it ranks, and does nothing else.
     """
-    return [(task.name, run) for task in tasks for run in runs if task.is_ranking or run != BM25]
+    return [
+        (suite, run)
+        for suite, tasks in suites.items()
+        for run in runs
+        if run != BM25 or any(task.is_ranking for task in tasks)
+    ]

@@ -17,7 +17,6 @@ from torch import Tensor
 
 from cocite.encoder.embedding import features_of
 from cocite.encoder.examples import Examples
-from cocite.encoder.packing import packed
 from cocite.randomness import generator
 
 Numbers = NDArray[np.int64]
@@ -166,6 +165,8 @@ class Collator:
 
     def _features(self, documents: Numbers) -> dict[str, Any]:
         if self.packs:
+            from cocite.encoder.packing import packed
+
             return packed(self.examples.documents, documents)
         return features_of(self.examples.documents, documents, self.padding)
 

@@ -92,17 +92,20 @@ def train(
 
 @app.command("embed")
 def embed(
+    sources: Annotated[
+        list[Path], typer.Argument(help="Folders of prepared benchmarks, or files of the table documents or papers.")
+    ],
+    *,
     model: Annotated[Path, typer.Option(help="Folder of the encoder.")],
-    documents: Annotated[Path, typer.Option(help="Table documents, or a bucket of the table papers.")],
     threads: Threads,
     state: State,
-    output: Output,
+    output: Annotated[Path, typer.Option(help="Folder of the vectors, a file for each source, under its name.")],
     table: Annotated[EmbeddedTable, typer.Option(help="Which of the two tables it is.")] = "documents",
 ) -> None:
-    """Embed the documents of a benchmark, or papers; an embedding that was killed goes on where it stood."""
+    """Embed the documents of benchmarks, or papers; an embedding that was killed goes on where it stood."""
     from cocite.encoder.environment import work_offline
 
     work_offline(threads)
-    from cocite.encoder.documents import embed_documents
+    from cocite.encoder.documents import embed_tables
 
-    embed_documents(model, documents, output, table, threads=threads, state=state)
+    embed_tables(model, sources, output, table, threads=threads, state=state)

@@ -39,16 +39,30 @@ ROWS = 4096
 """Vectors that are in memory at once while the table is written."""
 
 
+def embed_tables(
+    model: Path, sources: Sequence[Path], output: Path, table: str = "documents", *, threads: int, state: Path
+) -> None:
+    """Embed the documents of several files, each into a file of its own in the folder `output`; then remove `state`.
+
+    A source is a file of `table` (documents or papers), or the folder of a benchmark, and names its vectors. What is
+    embedded of one of them does not depend on the others.
+    """
+    encoder = open_encoder(model).eval()
+    for source in sources:
+        documents = source / "documents.parquet" if source.is_dir() else source
+        vectors = output / f"{source.stem}.parquet"
+        embed_documents(encoder, model, documents, vectors, table, threads=threads, state=state / source.stem)
+    remove_state(state)
+
+
 def embed_documents(
-    model: Path, documents: Path, output: Path, table: str = "documents", *, threads: int, state: Path
+    encoder: Encoder, model: Path, documents: Path, output: Path, table: str, *, threads: int, state: Path
 ) -> None:
     """Write one vector for each document that has a text, in order of document; then remove `state`.
 
-    `table` is the table that `documents` is a file of: documents or papers. Raises `InputError` where a vector is not
-    finite.
+    Raises `InputError` where a vector is not finite.
     """
     files = checked_files(documents, table)
-    encoder = open_encoder(model).eval()
     total, dimension = count_rows(files), encoder.dimension
     open_state(state, _fingerprint(model, files, encoder))
     with open_vectors(state, dimension) as vectors:

@@ -32,7 +32,6 @@ from cocite.encoder.examples import Examples, prepare_examples
 from cocite.encoder.faults import UnreadLoss, check_loss, explained_memory, unread
 from cocite.encoder.model import Encoder, open_encoder
 from cocite.encoder.objective import Objective, loss_of
-from cocite.encoder.packing import let_pack
 from cocite.encoder.results import Outputs, write_results
 from cocite.encoder.settings import TrainingSettings
 from cocite.encoder.stopping import Stopping, Unfinished
@@ -119,7 +118,7 @@ class Learner:
     ) -> None:
         self.encoder, self.training, self.validation = encoder, training, validation
         self.settings, self.seed, self.state = settings, seed, state
-        device = encoder.device.type
+        on_gpu = encoder.device.type == ON_GPU
         self.plan = Plan(
             queries=training.queries,
             batch_size=settings.batch_size,
@@ -131,9 +130,9 @@ class Learner:
         self.collate = Collator(
             examples=training,
             padding=encoder.tokenizer.padding,
-            start=TOKENS_OF_A_START[device],
+            start=TOKENS_OF_A_START[encoder.device.type],
             at_once=settings.at_once,
-            packs=device == ON_GPU and let_pack(encoder),
+            packs=on_gpu and _packs(encoder),
             process=processes.number(),
             processes=processes.count(),
         )
@@ -248,6 +247,13 @@ class Learner:
         self._read_losses()
         if processes.is_first():
             save_checkpoint(self.state, self.encoder, self.optimiser, self.history)
+
+
+def _packs(encoder: Encoder) -> bool:
+    """Let the encoder take packed documents, if it can; what that needs takes seconds to import."""
+    from cocite.encoder.packing import let_pack
+
+    return let_pack(encoder)
 
 
 def _set_up(threads: int) -> None:

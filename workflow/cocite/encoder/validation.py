@@ -5,7 +5,6 @@ The losses are of different kinds and cannot be compared; the accuracy and the r
 
 import numpy as np
 import torch
-from scipy.stats import spearmanr
 
 from cocite.encoder import processes
 from cocite.encoder.batches import arranged
@@ -55,4 +54,7 @@ def rank_correlation(near: np.ndarray, far: np.ndarray) -> float:
     similarities = np.concatenate([near, far])
     if similarities.min() == similarities.max():
         return 0.0
-    return float(spearmanr(similarities, np.repeat([1, 0], [len(near), len(far)])).statistic)
+    # Pearson's correlation of the ranks, which equal values share; to import SciPy's takes longer than a validation.
+    _, place, counts = np.unique(similarities, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]
+    return float(np.corrcoef(ranks, np.repeat([1, 0], [len(near), len(far)]))[0, 1])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cocite.benchmarks import tasks_of
+from cocite.benchmarks import suites_of
 from cocite.files import read_table, vectors_of
 from cocite.runs import runs_of, scored_runs
 from cocite.tables import TABLES, empty_schema
@@ -32,9 +32,9 @@ GRAPH_METRICS = {
 def read_scored(results: Path, configuration: Mapping[str, Any], table: str) -> pl.DataFrame:
     """The scores, or the failures, of all models, seeds and baselines on all tasks of all benchmarks."""
     files = [
-        results / f"evaluation/{benchmark}/{table}/{task}/{run}.parquet"
+        results / f"evaluation/{benchmark}/{table}/{suite}/{run}.parquet"
         for benchmark, entry in configuration["benchmarks"].items()
-        for task, run in scored_runs(tasks_of(entry), runs_of(configuration))
+        for suite, run in scored_runs(suites_of(entry), runs_of(configuration))
     ]
     nothing = pl.DataFrame(empty_schema(TABLES[table]).empty_table())
     return pl.concat([nothing, *(pl.DataFrame(read_table(path, table)) for path in files)])
