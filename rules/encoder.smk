@@ -43,6 +43,7 @@ rule fetch_encoder:
         "<benchmarks>/encoder/untrained_{encoder}/fetch.jsonl"
     wildcard_constraints:
         encoder=either(name for name, entry in config["encoders"].items() if "build" not in entry),
+    localrule: True
     conda:
         "../envs/pipeline.yaml"
     threads: 1

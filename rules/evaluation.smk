@@ -53,6 +53,7 @@ rule fetch_benchmark:
     wildcard_constraints:
         half="metadata|test",
         name="[^/]+",
+    localrule: True
     conda:
         "../envs/pipeline.yaml"
     threads: 1
@@ -245,6 +246,7 @@ rule average_scores:
         "<logs>/evaluation/{benchmark}/average.log",
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/average.jsonl"
+    localrule: True
     conda:
         "../envs/pipeline.yaml"
     threads: 1
