@@ -17,8 +17,8 @@ from cocite.encoder.commands import app as encoder
 from cocite.errors import InputError
 from cocite.evaluation.commands import app as evaluation
 from cocite.graph.commands import app as graph
+from cocite.inspection.commands import app as inspection
 from cocite.integrity import app as integrity
-from cocite.looking.commands import app as looking
 from cocite.neighbours.commands import app as neighbours
 from cocite.report.commands import app as report
 from cocite.triplets.commands import app as triplets
@@ -38,7 +38,7 @@ app.add_typer(encoder, name="encoder", help="Fine-tune encoders; embed documents
 app.add_typer(evaluation, name="evaluation", help="Score embeddings on benchmarks.")
 app.add_typer(report, name="report", help="Tables, figures, the DuckDB file and the page.")
 app.add_typer(demo, name="demo", help="A small generated release and a server for it.")
-app.add_typer(looking)
+app.add_typer(inspection)
 app.add_typer(integrity)
 app.add_typer(doctor)
 app.add_typer(documentation, name="docs", help="Documentation that is generated from declarations.")

@@ -6,7 +6,7 @@ import duckdb
 
 from cocite.configured import configuration_of
 from cocite.errors import InputError
-from cocite.looking.opening import views_command
+from cocite.inspection.opening import views_command
 from cocite.places import Place, files_by_place
 from cocite.tables import TABLES, Table
 

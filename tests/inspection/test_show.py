@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.errors import InputError
-from cocite.looking.answers import Answer, as_text, print_answer
-from cocite.looking.listing import size
+from cocite.inspection.answers import Answer, as_text, print_answer
+from cocite.inspection.listing import size
 from cocite.tables import TABLES
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cocite.looking.forms import Form
+from cocite.inspection.forms import Form
 
 app = typer.Typer(add_completion=False)
 
@@ -27,11 +27,11 @@ def show(
 ) -> None:
     """List the tables of a finished run, or show one, or what it holds of a paper."""
     from cocite.errors import InputError
-    from cocite.looking.answers import print_answer
-    from cocite.looking.choosing import viewed_table
-    from cocite.looking.listing import columns_of, first_rows, for_people, list_tables
-    from cocite.looking.opening import open_results, results_of
-    from cocite.looking.relations import rows_about
+    from cocite.inspection.answers import print_answer
+    from cocite.inspection.choosing import viewed_table
+    from cocite.inspection.listing import columns_of, first_rows, for_people, list_tables
+    from cocite.inspection.opening import open_results, results_of
+    from cocite.inspection.relations import rows_about
 
     if table is None and (paper, of) != (None, None):
         raise InputError("Name a table for --paper or --of; `cocite show` lists all there are.")
@@ -62,10 +62,10 @@ def search(
 ) -> None:
     """Find the papers that a trained model places nearest to a text or a paper."""
     from cocite.errors import InputError
-    from cocite.looking.answers import print_answer
-    from cocite.looking.models import choose_model
-    from cocite.looking.nearest import nearest_papers
-    from cocite.looking.opening import open_results, results_of
+    from cocite.inspection.answers import print_answer
+    from cocite.inspection.models import choose_model
+    from cocite.inspection.nearest import nearest_papers
+    from cocite.inspection.opening import open_results, results_of
 
     if not query.strip():
         raise InputError("There is nothing to search for: the query is empty.")

@@ -10,8 +10,8 @@ from typing import Any
 import duckdb
 
 from cocite.errors import InputError
-from cocite.looking.answers import Answer
-from cocite.looking.models import Model
+from cocite.inspection.answers import Answer
+from cocite.inspection.models import Model
 
 _NEAREST = """
     WITH nearest AS (

@@ -6,8 +6,8 @@ import duckdb
 import pyarrow as pa
 
 from cocite.configured import configuration_of
-from cocite.looking.answers import Answer
-from cocite.looking.choosing import condition, described, places_of, viewed_tables
+from cocite.inspection.answers import Answer
+from cocite.inspection.choosing import condition, described, places_of, viewed_tables
 from cocite.places import files_by_place
 from cocite.tables import TABLES, Table
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import duckdb
 
 from cocite.errors import InputError
-from cocite.looking.answers import Answer
-from cocite.looking.choosing import condition, described, one_place
+from cocite.inspection.answers import Answer
+from cocite.inspection.choosing import condition, described, one_place
 from cocite.tables import Table
 
 _PAIRS = """
