@@ -9,6 +9,8 @@ from pathlib import Path
 from cocite.benchmarks import TASKS, splits_to_fetch, tasks_of
 from cocite.consistent_corpus import DATASETS
 from cocite.runs import runs_of, scored_runs, untrained
+from cocite.status.commands import report_failures
+from cocite.status.started import write_start
 
 # Jobs call `cocite`; a run started as .venv/bin/snakemake finds it beside its own Python.
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
@@ -95,6 +97,11 @@ def surplus_files():
 onstart:
     for file in surplus_files():
         file.unlink()
+    write_start(workflow, log, Path(RESULTS))
+
+
+onerror:
+    report_failures(Path(RESULTS))
 
 
 def files_in(folder):

@@ -21,6 +21,7 @@ from cocite.inspection.commands import app as inspection
 from cocite.integrity import app as integrity
 from cocite.neighbours.commands import app as neighbours
 from cocite.report.commands import app as report
+from cocite.status.commands import app as status
 from cocite.triplets.commands import app as triplets
 
 app = typer.Typer(
@@ -39,6 +40,7 @@ app.add_typer(evaluation, name="evaluation", help="Score embeddings on benchmark
 app.add_typer(report, name="report", help="Tables, figures, the DuckDB file and the page.")
 app.add_typer(demo, name="demo", help="A small generated release and a server for it.")
 app.add_typer(inspection)
+app.add_typer(status)
 app.add_typer(integrity)
 app.add_typer(doctor)
 app.add_typer(documentation, name="docs", help="Documentation that is generated from declarations.")
