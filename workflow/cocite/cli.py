@@ -19,6 +19,7 @@ from cocite.evaluation.commands import app as evaluation
 from cocite.graph.commands import app as graph
 from cocite.inspection.commands import app as inspection
 from cocite.integrity import app as integrity
+from cocite.locked import hold_steps_lock
 from cocite.neighbours.commands import app as neighbours
 from cocite.report.commands import app as report
 from cocite.status.commands import app as status
@@ -50,6 +51,7 @@ def main() -> None:
     """Run the command line; an `InputError` is printed as one message, without a traceback."""
     # Libraries make objects by the hundred thousand that stay; to look for garbage among them takes a tenth of a step.
     gc.set_threshold(100_000)
+    hold_steps_lock()
     try:
         app()
     except InputError as error:
