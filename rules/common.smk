@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cocite.benchmarks import TASKS, splits_to_fetch, tasks_of
 from cocite.consistent_corpus import DATASETS
+from cocite.recorded import record
 from cocite.runs import runs_of, scored_runs, untrained
 from cocite.status.commands import report_failures
 from cocite.status.started import write_start
@@ -97,6 +98,7 @@ def surplus_files():
 onstart:
     for file in surplus_files():
         file.unlink()
+    record(config, Path(RESULTS))
     write_start(workflow, log, Path(RESULTS))
 
 
