@@ -199,7 +199,7 @@ def _check_file(path: Path, declared: pa.Schema, name: str) -> None:
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(
             f"{path}: not a readable Parquet file ({error}). `cocite check --remove` deletes it, and tells what makes "
-            "it anew."
+            "it again."
         ) from error
     columns = TABLES[name].columns
     missing = [column for column in declared.names if column not in schema.names and not columns[column].optional]

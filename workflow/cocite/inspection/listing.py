@@ -6,6 +6,7 @@ import duckdb
 import pyarrow as pa
 
 from cocite.configured import configuration_of
+from cocite.errors import InputError
 from cocite.inspection.answers import Answer
 from cocite.inspection.choosing import condition, described, places_of, viewed_tables
 from cocite.places import files_by_place
@@ -19,8 +20,13 @@ UNITS = {1e9: "GB", 1e6: "MB", 1e3: "kB"}
 
 
 def list_tables(db: duckdb.DuckDBPyConnection, results: Path) -> Answer:
-    """Every table that has a view: rows, bytes of its files, columns and meaning."""
+    """Every table that has a view: rows, bytes of its files, columns and meaning.
+
+    Raises `InputError` where there is none.
+    """
     rows = [_told(db, results, TABLES[name]) for name in viewed_tables(db)]
+    if not rows:
+        raise InputError(f"{results} holds no tables yet; start a run, or name the folder of another with --results.")
     columns = ["table", "rows", "bytes", "columns", "meaning"]
     return Answer(heading=f"{len(rows)} tables in {results}", columns=columns, rows=rows)
 

@@ -1,45 +1,97 @@
-"""The DuckDB file of some results, opened for reading."""
+"""The tables that a folder of results holds now, opened for reading.
 
+Views are made in memory over the files that are there: of an unfinished run as well, and always of the folder that is
+named, whatever its `cocite.duckdb` says.
+"""
+
+import os
 import shlex
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 
 import duckdb
 
 from cocite.configuration import results_folder, written_configuration
+from cocite.configured import configuration_of
 from cocite.errors import InputError
+from cocite.files import checked_files
+from cocite.places import Place, files_by_place
+from cocite.progress import report
+from cocite.report.views import as_text, rows_of
+from cocite.tables import TABLES, Table
 
-FILE = "cocite.duckdb"
 MEMORY = "2GB"
 
 
 def results_of(results: Path, configfile: Path | None) -> Path:
-    """The folder of the results: the one that is named, or that of a run with this configuration."""
-    if configfile is None:
-        return results
-    return results_folder(written_configuration(configfile))
+    """The folder of the results: the one that is named, or that of a run with this configuration.
+
+    Raises `InputError` where it is no folder that can be read.
+    """
+    folder = results if configfile is None else results_folder(written_configuration(configfile))
+    try:
+        within = list(folder.iterdir())
+    except FileNotFoundError:
+        raise InputError(
+            f"{folder} does not exist; start a run, or name the folder of its results with --results."
+        ) from None
+    except OSError as error:
+        raise InputError(f"{folder} is no folder that can be read ({error.strerror}).") from None
+    for path in within:
+        if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
+            report(f"Left out: {path}: its permissions do not let you read it.")
+    return folder
 
 
 @contextmanager
-def open_results(results: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The views over all tables, read-only, within a bounded memory.
+def open_results(results: Path, tables: Collection[str] | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Views over the tables of these names that have files, or over all, within a bounded memory.
 
-    Raises `InputError` where there is no such file, where it is broken, or where its views lead to files that are gone.
+    A file that cannot be read is left out and named on standard error. There is always a view `papers`, empty where the
+    corpus has none yet. Raises `InputError` where reading fails on the way.
     """
-    path = results / FILE
-    if not path.is_file():
-        raise InputError(f"{path} does not exist; finish a run, or name the folder of its results with --results.")
-    try:
-        with duckdb.connect(path, read_only=True, config={"memory_limit": MEMORY}) as database:
+    config = configuration_of(results)
+    with (
+        tempfile.TemporaryDirectory(prefix="cocite-") as spill,
+        duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": spill}) as database,
+    ):
+        for table in TABLES.values():
+            if tables is None or table.name in tables:
+                rows = _readable(files_by_place(results, table, config), table)
+                if rows:
+                    database.execute(f"CREATE VIEW {table.name} AS {rows_of(table, rows, listed)}")
+                elif table.name == "papers":
+                    columns = ", ".join(f"NULL AS {name}" for name in table.columns)
+                    database.execute(f"CREATE TEMP VIEW papers AS SELECT {columns} WHERE false")
+        try:
             yield database
-    except duckdb.IOException as error:
-        raise InputError(
-            f"{path}: cannot be read, or leads to files that cannot ({str(error).splitlines()[0]}); "
-            f"`{views_command(results)}` writes it anew."
-        ) from error
+        except (duckdb.Error, FileNotFoundError) as error:
+            raise InputError(
+                f"{results}: a file is broken, or was replaced while it was read ({str(error).splitlines()[0]}); "
+                f"`{checking_command(results)}` names what is broken."
+            ) from error
 
 
-def views_command(results: Path) -> str:
-    """The command that writes the views over what there is now."""
-    return shlex.join(["cocite", "report", "views", "--results", str(results), "--output", str(results / FILE)])
+def listed(paths: Collection[Path]) -> str:
+    """The list of some files as SQL; their names are no patterns."""
+    return f"[{', '.join(as_text(escape(str(path))) for path in paths)}]"
+
+
+def checking_command(results: Path) -> str:
+    """The command that finds broken files."""
+    return shlex.join(["cocite", "check", "--results", str(results)])
+
+
+def _readable(groups: Mapping[Place, list[Path]], table: Table) -> dict[Place, list[Path]]:
+    """The files of a table whose ends are whole; the others are named."""
+    kept: dict[Place, list[Path]] = {}
+    for place, paths in groups.items():
+        for path in paths:
+            try:
+                kept.setdefault(place, []).extend(checked_files(path, table.name))
+            except InputError as error:
+                report(f"Left out: {error}")
+    return {place: paths for place, paths in kept.items() if paths}
