@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.errors import InputError
+from cocite.inspection import opening
 from cocite.inspection.answers import Answer, as_text, print_answer
 from cocite.inspection.listing import size
 from cocite.tables import TABLES
@@ -158,8 +159,33 @@ def test_a_file_that_is_broken_in_the_middle_leads_to_the_command_that_names_it(
     content = bytearray(path.read_bytes())
     content[4 : len(content) // 4] = bytes(len(content) // 4 - 4)
     path.write_bytes(content)
-    with pytest.raises(InputError, match=f"a file is broken.*`cocite check --results {results}` names"):
+    with pytest.raises(InputError, match=f"cocite check --results {results}` names what is broken"):
         show("citations")
+
+
+def test_a_table_of_which_nothing_can_be_read_is_told_so(show, results):
+    (results / "neighbours/dot/neighbours/0.parquet").write_bytes(b"PAR1")
+    with pytest.raises(
+        InputError, match=f"Table neighbours cannot be read; `.*cocite check --results {results}` names"
+    ):
+        show("neighbours")
+
+
+def test_a_table_whose_files_are_replaced_meanwhile_is_left_out_and_the_others_are_shown(results, monkeypatch):
+    """Its files are there when they are looked for, and gone a moment later."""
+    look = opening.files_by_place
+
+    def look_and_remove(results, table, config):
+        found = look(results, table, config)
+        if table.name == "neighbours":
+            shutil.rmtree(results / "neighbours")
+        return found
+
+    monkeypatch.setattr(opening, "_readable", lambda groups, _: groups)
+    monkeypatch.setattr(opening, "files_by_place", look_and_remove)
+    outcome = CliRunner().invoke(app, ["show", "--results", str(results), "--format", "json"])
+    assert [row["table"] for row in json.loads(outcome.stdout)] == ["papers", "citations", "cocitations", "triplets"]
+    assert outcome.stderr.startswith("Left out: table neighbours, a file of which is broken or being replaced (")
 
 
 def test_what_the_views_of_a_finished_run_say_does_not_matter(rows, results):

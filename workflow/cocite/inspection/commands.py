@@ -28,9 +28,9 @@ def show(
     """List the tables that a run has made so far, or show one, or what it holds of a paper."""
     from cocite.errors import InputError
     from cocite.inspection.answers import print_answer
-    from cocite.inspection.choosing import named_table
+    from cocite.inspection.choosing import named_table, viewed_tables
     from cocite.inspection.listing import columns_of, first_rows, for_people, list_tables
-    from cocite.inspection.opening import open_results, results_of
+    from cocite.inspection.opening import checking_command, open_results, results_of
     from cocite.inspection.papers import corpus_id
     from cocite.inspection.relations import rows_about
 
@@ -44,6 +44,8 @@ def show(
         return
     chosen = named_table(folder, table)
     with open_results(folder, {chosen.name, "papers"}) as db:
+        if chosen.name not in viewed_tables(db):
+            raise InputError(f"Table {chosen.name} cannot be read; `{checking_command(folder)}` names what is broken.")
         if paper is not None:
             print_answer(rows_about(db, folder, chosen, corpus_id(paper), of, limit), form)
             return

@@ -9,7 +9,9 @@ from cocite.configured import configuration_of
 from cocite.errors import InputError
 from cocite.inspection.answers import Answer
 from cocite.inspection.choosing import condition, described, places_of, viewed_tables
+from cocite.inspection.opening import left_out
 from cocite.places import files_by_place
+from cocite.progress import report
 from cocite.tables import TABLES, Table
 
 WHOLE = 1000
@@ -24,7 +26,12 @@ def list_tables(db: duckdb.DuckDBPyConnection, results: Path) -> Answer:
 
     Raises `InputError` where there is none.
     """
-    rows = [_told(db, results, TABLES[name]) for name in viewed_tables(db)]
+    rows = []
+    for name in viewed_tables(db):
+        try:
+            rows.append(_told(db, results, TABLES[name]))
+        except (duckdb.Error, FileNotFoundError) as error:
+            report(left_out(name, error))
     if not rows:
         raise InputError(f"{results} holds no tables yet; start a run, or name the folder of another with --results.")
     columns = ["table", "rows", "bytes", "columns", "meaning"]

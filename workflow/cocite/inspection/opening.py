@@ -7,7 +7,7 @@ named, whatever its `cocite.duckdb` says.
 import os
 import shlex
 import tempfile
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
@@ -20,6 +20,7 @@ from cocite.errors import InputError
 from cocite.files import checked_files
 from cocite.places import Place, files_by_place
 from cocite.progress import report
+from cocite.remaking import program
 from cocite.report.views import as_text, rows_of
 from cocite.tables import TABLES, Table
 
@@ -53,26 +54,34 @@ def open_results(results: Path, tables: Collection[str] | None = None) -> Iterat
     A file that cannot be read is left out and named on standard error. There is always a view `papers`, empty where the
     corpus has none yet. Raises `InputError` where reading fails on the way.
     """
-    config = configuration_of(results)
     with (
         tempfile.TemporaryDirectory(prefix="cocite-") as spill,
         duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": spill}) as database,
     ):
-        for table in TABLES.values():
-            if tables is None or table.name in tables:
-                rows = _readable(files_by_place(results, table, config), table)
-                if rows:
-                    database.execute(f"CREATE VIEW {table.name} AS {rows_of(table, rows, listed)}")
-                elif table.name == "papers":
-                    columns = ", ".join(f"NULL AS {name}" for name in table.columns)
-                    database.execute(f"CREATE TEMP VIEW papers AS SELECT {columns} WHERE false")
+        _make_views(database, results, [TABLES[name] for name in TABLES if tables is None or name in tables])
         try:
             yield database
-        except (duckdb.Error, FileNotFoundError) as error:
+        except duckdb.Error as error:
             raise InputError(
                 f"{results}: a file is broken, or was replaced while it was read ({str(error).splitlines()[0]}); "
                 f"`{checking_command(results)}` names what is broken."
             ) from error
+
+
+def _make_views(database: duckdb.DuckDBPyConnection, results: Path, tables: Iterable[Table]) -> None:
+    config = configuration_of(results)
+    for table in tables:
+        made = False
+        try:
+            rows = _readable(files_by_place(results, table, config), table)
+            if rows:
+                database.execute(f"CREATE VIEW {table.name} AS {rows_of(table, rows, listed)}")
+                made = True
+        except (InputError, duckdb.Error) as error:
+            report(left_out(table.name, error))
+        if table.name == "papers" and not made:
+            columns = ", ".join(f"NULL AS {name}" for name in table.columns)
+            database.execute(f"CREATE TEMP VIEW papers AS SELECT {columns} WHERE false")
 
 
 def listed(paths: Collection[Path]) -> str:
@@ -80,9 +89,14 @@ def listed(paths: Collection[Path]) -> str:
     return f"[{', '.join(as_text(escape(str(path))) for path in paths)}]"
 
 
+def left_out(table: str, error: Exception) -> str:
+    """What to tell of a table that cannot be read now."""
+    return f"Left out: table {table}, a file of which is broken or being replaced ({str(error).splitlines()[0]})"
+
+
 def checking_command(results: Path) -> str:
     """The command that finds broken files."""
-    return shlex.join(["cocite", "check", "--results", str(results)])
+    return f"{program('cocite', Path.cwd())} check --results {shlex.quote(str(results))}"
 
 
 def _readable(groups: Mapping[Place, list[Path]], table: Table) -> dict[Place, list[Path]]:
