@@ -96,6 +96,7 @@ def configured(tmp_path):
     """Two configurations, whose results lie in folders of their own."""
     for name in ("one", "two"):
         (tmp_path / f"{name}.yaml").write_text(f"pathvars: {{results: out/{name}}}\n")
+    (tmp_path / "logs.yaml").write_text("pathvars: {logs: elsewhere}\n")
     return tmp_path
 
 
@@ -118,6 +119,7 @@ def test_runs_in_different_folders_of_results_do_not_wait_for_each_other(configu
         (["--configfile=two.yaml"], "out/two"),
         (["--configfiles", "one.yaml", "two.yaml", "--", "all"], "out/two"),
         (["--configfile", "one.yaml", "--directory", "elsewhere"], "elsewhere/out/one"),
+        (["--configfile", "one.yaml", "logs.yaml"], "out/one"),
         (["--configfile", "none.yaml"], "results"),
     ],
 )

@@ -165,9 +165,7 @@ def test_a_file_that_is_broken_in_the_middle_leads_to_the_command_that_names_it(
 
 def test_a_table_of_which_nothing_can_be_read_is_told_so(show, results):
     (results / "neighbours/dot/neighbours/0.parquet").write_bytes(b"PAR1")
-    with pytest.raises(
-        InputError, match=f"Table neighbours cannot be read; `.*cocite check --results {results}` names"
-    ):
+    with pytest.raises(InputError, match=f"Table neighbours cannot be read; .*check --results {results}` names"):
         show("neighbours")
 
 

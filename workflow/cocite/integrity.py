@@ -24,7 +24,7 @@ app = typer.Typer()
 def check(
     results: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
     configfile: Annotated[Path | None, typer.Option(help="The run's configuration, instead of --results.")] = None,
-    remove: Annotated[bool, typer.Option(help="Delete what is broken, and tell what makes it anew.")] = False,
+    remove: Annotated[bool, typer.Option(help="Delete what is broken, and print what makes it again.")] = False,
 ) -> None:
     """Read all tables to their ends and name the files that are broken or gone; the status is then 1."""
     from cocite.configuration import results_folder, written_configuration

@@ -47,7 +47,7 @@ def results_of(command: Sequence[str]) -> Path:
     for file in given.configfile:
         with suppress(InputError):  # Snakemake says what is wrong with a configuration.
             config = written_configuration(Path(file))
-            results = folder / results_folder(config) if "pathvars" in config else results
+            results = folder / results_folder(config) if "results" in (config.get("pathvars") or {}) else results
     return results
 
 
