@@ -10,7 +10,7 @@ from cocite.benchmarks import TASKS, splits_to_fetch, tasks_of
 from cocite.consistent_corpus import DATASETS
 from cocite.recorded import record
 from cocite.runs import runs_of, scored_runs, untrained
-from cocite.status.commands import report_failures
+from cocite.status.described import report_failures
 from cocite.status.started import write_start
 
 # Jobs call `cocite`; a run started as .venv/bin/snakemake finds it beside its own Python.
