@@ -8,7 +8,10 @@ from pathlib import Path
 
 from cocite.benchmarks import SMALL, TASKS, is_generated, suites_of, splits_to_fetch, tasks_of
 from cocite.consistent_corpus import DATASETS
+from cocite.recorded import record
 from cocite.runs import runs_of, scored_runs, untrained
+from cocite.status.described import report_failures
+from cocite.status.started import write_start
 
 # Jobs call `cocite`; a run started as .venv/bin/snakemake finds it beside its own Python.
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
@@ -102,6 +105,12 @@ def surplus_files():
 onstart:
     for file in surplus_files():
         file.unlink()
+    record(config, Path(RESULTS))
+    write_start(workflow, log, Path(RESULTS))
+
+
+onerror:
+    report_failures(Path(RESULTS))
 
 
 def files_in(folder):

@@ -336,7 +336,7 @@ rule write_views:
         mem_mb=megabytes(400),
         runtime=minutes(5),
     params:
-        version=2,
+        version=3,
         results=lambda wildcards, output: Path(output[0]).parent,
     shell:
         """

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cocite.configuration import read_configuration, resolve
+from cocite.configuration import read_configuration, resolve, results_folder
 from cocite.errors import InputError
 
 ROOT = Path(__file__).parents[1]
@@ -313,6 +313,13 @@ def test_the_published_graph_embeddings_are_valid():
     assert settings == {("dot", 128), ("dot", 512), ("dot", 768), ("cos", 768)}
 
 
+def test_a_value_of_another_form_is_told_what_it_means_and_no_regular_expression(written):
+    assert refused(written, "release", "06.01.2026") == (
+        "Configuration key release: '06.01.2026' is not what it has to be: Release of the Semantic Scholar datasets, a "
+        "date such as 2024-07-16."
+    )
+
+
 def test_a_configuration_that_is_missing_or_no_yaml_is_named(tmp_path):
     with pytest.raises(InputError, match=r"nowhere\.yaml does not exist"):
         read_configuration(tmp_path / "nowhere.yaml")
@@ -331,6 +338,17 @@ def test_a_configuration_that_is_no_text_is_named(tmp_path, content, reason):
     (tmp_path / "odd.yaml").write_bytes(content)
     with pytest.raises(InputError, match=rf"odd\.yaml: {reason}"):
         read_configuration(tmp_path / "odd.yaml")
+
+
+@pytest.mark.parametrize("pathvars", [{"results": 5}, ["results"], {"results": ""}])
+def test_a_folder_of_results_that_is_no_path_is_refused(pathvars):
+    with pytest.raises(InputError, match="key pathvars must hold paths, as in"):
+        results_folder({"pathvars": pathvars})
+
+
+@pytest.mark.parametrize("config", [{}, {"pathvars": None}, {"pathvars": {"logs": "elsewhere"}}])
+def test_results_lie_in_the_folder_of_that_name_unless_another_is_named(config):
+    assert results_folder(config) == Path("results")
 
 
 def test_a_configuration_without_keys_is_named(tmp_path):

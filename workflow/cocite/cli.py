@@ -21,10 +21,12 @@ from cocite.errors import InputError
 from cocite.evaluation.commands import app as evaluation
 from cocite.graph.commands import app as graph
 from cocite.ground.usage import report_usage
+from cocite.inspection.commands import app as inspection
 from cocite.integrity import app as integrity
-from cocite.looking.commands import app as looking
+from cocite.locked import hold_steps_lock
 from cocite.neighbours.commands import app as neighbours
 from cocite.report.commands import app as report
+from cocite.status.commands import app as status
 from cocite.triplets.commands import app as triplets
 
 app = typer.Typer(
@@ -48,7 +50,8 @@ STAGES = {
 
 for name, (stage, purpose) in STAGES.items():
     app.add_typer(stage, name=name, help=purpose)
-app.add_typer(looking)
+app.add_typer(inspection)
+app.add_typer(status)
 app.add_typer(integrity)
 app.add_typer(doctor)
 app.add_typer(documentation, name="docs", help="Documentation that is generated from declarations.")
@@ -59,10 +62,11 @@ def main() -> None:
     # Libraries make objects by the hundred thousand that stay; to look for garbage among them takes a third of the
     # time that it takes to import them.
     gc.set_threshold(100_000)
-    status = _run()
-    if status == 0 and sys.argv[1:2] and sys.argv[1] in STAGES and "--help" not in sys.argv:
+    hold_steps_lock()
+    code = _run()
+    if code == 0 and sys.argv[1:2] and sys.argv[1] in STAGES and "--help" not in sys.argv:
         report_usage()
-    _leave(status)
+    _leave(code)
 
 
 def _run() -> int:

@@ -65,8 +65,12 @@ def written_configuration(path: Path) -> Configuration:
 
 
 def results_folder(config: Mapping[str, Any]) -> Path:
-    """Where the results of a run with this configuration, resolved or not, lie."""
-    return Path(config.get("pathvars", {}).get("results", "results"))
+    """The folder of a run with this configuration, resolved or not. Raises `InputError` where it is no path."""
+    pathvars = config.get("pathvars") or {}
+    folder = pathvars.get("results", "results") if isinstance(pathvars, dict) else None
+    if not isinstance(folder, str) or not folder:
+        raise InputError("Configuration key pathvars must hold paths, as in pathvars: {results: results/mine}.")
+    return Path(folder)
 
 
 def _validator() -> Draft202012Validator:
@@ -118,6 +122,9 @@ def _explain(error: ValidationError) -> str:
             f"Configuration key {_join(key, error.instance)}: a name must be of small letters, digits and hyphens, "
             "and start with a letter or digit."
         )
+    if error.validator == "pattern" and "description" in error.schema:
+        meaning = error.schema["description"].strip().partition(". ")[0].rstrip(".")
+        return f"Configuration key {key}: {error.instance!r} is not what it has to be: {meaning}."
     return f"Configuration key {key}: {error.message}."
 
 

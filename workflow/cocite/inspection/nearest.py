@@ -5,13 +5,15 @@ memory does not grow with the corpus, time does. A text is embedded by sentence-
 as anyone would who was given that folder.
 """
 
-from typing import Any
+from glob import escape
 
 import duckdb
 
 from cocite.errors import InputError
-from cocite.looking.answers import Answer
-from cocite.looking.models import Model
+from cocite.files import checked_files
+from cocite.inspection.answers import Answer
+from cocite.inspection.models import Model
+from cocite.inspection.papers import NO_RECORD, corpus_id, known_as
 
 _NEAREST = """
     WITH nearest AS (
@@ -26,12 +28,12 @@ _NEAREST = """
 def nearest_papers(db: duckdb.DuckDBPyConnection, model: Model, query: str, limit: int) -> Answer:
     """The nearest papers to a text; to a paper where the query is a corpus id, itself left out.
 
-    Raises `InputError` where a paper has no vector.
+    Raises `InputError` where a paper has no vector, or a file of vectors is broken.
     """
-    paper = int(query) if query.strip().isdecimal() else None
-    vector = _embed(model, query) if paper is None else _vector_of(db, model, paper)
-    asked = f"“{query}”" if paper is None else f"paper {paper}, “{_title(db, paper)}”"
-    files = [str(path) for path in model.vectors]
+    paper = corpus_id(query) if query.strip().isdecimal() else None
+    files = [escape(str(path)) for path in checked_files(model.vectors, "paper_embeddings")]
+    vector = _embed(model, query) if paper is None else _vector_of(db, model, paper, files)
+    asked = f"“{query}”" if paper is None else f"paper {paper}, {known_as(db, paper) or NO_RECORD},"
     found = db.execute(_NEAREST, {"vector": vector, "files": files, "itself": paper, "limit": limit})
     return Answer(
         heading=f"Nearest to {asked} by model {model.name}, seed {model.seed}",
@@ -40,8 +42,7 @@ def nearest_papers(db: duckdb.DuckDBPyConnection, model: Model, query: str, limi
     )
 
 
-def _vector_of(db: duckdb.DuckDBPyConnection, model: Model, paper: int) -> list[float]:
-    files = [str(path) for path in model.vectors]
+def _vector_of(db: duckdb.DuckDBPyConnection, model: Model, paper: int, files: list[str]) -> list[float]:
     query = "SELECT vector FROM read_parquet($files) WHERE corpusid = $paper"
     found = db.execute(query, {"files": files, "paper": paper}).fetchall()
     if not found:
@@ -52,12 +53,8 @@ def _vector_of(db: duckdb.DuckDBPyConnection, model: Model, paper: int) -> list[
     return vector
 
 
-def _title(db: duckdb.DuckDBPyConnection, paper: int) -> Any:
-    ((title,),) = db.execute("SELECT title FROM papers WHERE corpusid = $paper", {"paper": paper}).fetchall()
-    return title
-
-
 def _embed(model: Model, text: str) -> list[float]:
+    """The vector that a model gives to a text."""
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging
 

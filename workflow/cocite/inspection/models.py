@@ -1,14 +1,17 @@
 """The trained models of some results, and the vectors that each has given to the papers of the corpus."""
 
-import shlex
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from cocite.configured import configuration_of, is_configured
 from cocite.errors import InputError
 from cocite.places import files_by_place
+from cocite.remaking import remaking_command
 from cocite.tables import TABLES
 
 UNTRAINED = "untrained_"
+SEED = re.compile(r"seed-(\d+)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,42 +43,45 @@ def choose_model(results: Path, name: str | None, configfile: Path | None = None
         )
     chosen = min(named, key=lambda model: not model.vectors)
     if not chosen.vectors:
-        command = _embedding_command(results, chosen, configfile)
         raise InputError(
             f"The papers have no vectors of model {chosen.name}, seed {chosen.seed}, that are newer than it is. "
-            f"This embeds them, and can take long on a large corpus:\n  {command}"
+            f"{_how_to_embed(results, chosen, configfile)}"
         )
     return chosen
 
 
 def _models(results: Path) -> list[Model]:
-    """All models, the trained ones first, by name and seed."""
-    found = [path.parent for path in results.glob("encoder/*/seed-*/model/modules.json")]
-    keyed = {(folder.parent.parent.name, int(folder.parent.name.removeprefix("seed-"))): folder for folder in found}
+    """All models of the configuration, the trained ones first, by name and seed."""
+    config = configuration_of(results)
     vectors = files_by_place(results, TABLES["paper_embeddings"])
     papers = list((results / "corpus" / "papers").glob("*.parquet"))
-    return [
-        Model(
-            name=name,
-            seed=seed,
-            folder=folder,
-            vectors=_all_of(papers, vectors.get((("model", name), ("seed", str(seed))), []), folder),
-        )
-        for (name, seed), folder in sorted(keyed.items(), key=lambda item: (item[0][0].startswith(UNTRAINED), item[0]))
-    ]
+    found = []
+    for modules in sorted(results.glob("encoder/*/seed-*/model/modules.json")):
+        folder = modules.parent
+        name, seed = folder.parent.parent.name, SEED.fullmatch(folder.parent.name)
+        if seed and (config is None or is_configured({"model": name, "seed": seed[1]}, config)):
+            made = vectors.get((("model", name), ("seed", seed[1])), [])
+            current = _all_of(papers, made, folder)
+            found.append(Model(name=name, seed=int(seed[1]), folder=folder, vectors=current))
+    return sorted(found, key=lambda model: (model.name.startswith(UNTRAINED), model.name, model.seed))
 
 
 def _all_of(papers: list[Path], vectors: list[Path], model: Path) -> list[Path]:
     """The vectors if there are some of every bucket of papers, made after the model; none otherwise."""
     made = (model / "modules.json").stat().st_mtime
     current = [path for path in vectors if path.stat().st_mtime >= made]
-    return current if {path.name for path in current} == {path.name for path in papers} else []
+    return current if papers and {path.name for path in current} == {path.name for path in papers} else []
 
 
-def _embedding_command(results: Path, model: Model, configfile: Path | None) -> str:
-    """The command that embeds the papers; the shell's braces name a file for each bucket."""
-    buckets = sorted(int(path.stem) for path in (results / "corpus" / "papers").glob("*.parquet"))
+def _how_to_embed(results: Path, model: Model, configfile: Path | None) -> str:
+    """The command that embeds the papers, with a file for each bucket in the shell's braces, or why there is none."""
+    buckets = sorted(int(path.stem) for path in (results / "corpus" / "papers").glob("[0-9]*.parquet"))
+    if not buckets:
+        raise InputError(f"{results} holds no table papers, and a search needs it; run the workflow up to its end.")
     braces = f"{{{buckets[0]}..{buckets[-1]}}}" if len(buckets) > 1 else str(buckets[0])
-    configured = f" --configfile {shlex.quote(str(configfile))} --replace-workflow-config" if configfile else ""
-    folder = shlex.quote(str(results / "encoder" / model.name / f"seed-{model.seed}" / "papers"))
-    return f"snakemake --cores 2 {folder}/{braces}.parquet{configured}"
+    target = f"encoder/{model.name}/seed-{model.seed}/papers/{braces}.parquet"
+    try:
+        command = remaking_command(results, [target], configfile)
+    except InputError as error:
+        return str(error)
+    return f"This embeds them, and can take long on a large corpus:\n  {command}"

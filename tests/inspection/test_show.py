@@ -3,14 +3,18 @@
 import csv
 import io
 import json
+import re
+import shutil
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.errors import InputError
-from cocite.looking.answers import Answer, as_text, print_answer
-from cocite.looking.listing import size
+from cocite.inspection import opening
+from cocite.inspection.answers import Answer, as_text, print_answer
+from cocite.inspection.listing import size
 from cocite.tables import TABLES
 
 
@@ -19,7 +23,8 @@ def show(results):
     """Runs the command on the results, and returns what it prints; raises what it raises."""
 
     def run(*arguments):
-        finished = CliRunner().invoke(app, ["show", *arguments, "--results", str(results)], catch_exceptions=False)
+        command = ["show", "--results", str(results), *arguments]
+        finished = CliRunner().invoke(app, command, catch_exceptions=False)
         assert finished.exit_code == 0, finished.output
         return finished.stdout
 
@@ -119,27 +124,117 @@ def test_what_is_not_there_is_said_in_a_sentence(show, arguments, message):
         show(*arguments)
 
 
-def test_a_table_that_is_newer_than_the_views_names_the_command_that_adds_it(show, results, write_vectors):
-    write_vectors(results / "encoder/model/seed-1/papers/0.parquet", {2: [0.0]})
-    with pytest.raises(InputError, match=f"cocite report views --results {results} --output {results}/cocite.duckdb"):
-        show("paper_embeddings")
+def test_a_table_that_was_made_a_moment_ago_is_shown(rows, results, write_vectors):
+    write_vectors(results / "encoder/model/seed-1/papers/0.parquet", {2: [0.5]})
+    assert rows("paper_embeddings") == [{"model": "model", "seed": 1, "corpusid": 2, "vector": [0.5]}]
 
 
-def test_views_that_lead_nowhere_name_the_command_that_mends_them(show, results):
-    (results / "graph/few/cocitations/0.parquet").unlink()
-    with pytest.raises(InputError, match=r"leads to files that cannot .*cocite report views"):
-        show("cocitations", "--limit", "9")
+def test_a_run_that_is_not_finished_is_shown_as_far_as_it_is(rows, show, results):
+    (results / "cocite.duckdb").unlink()
+    for folder in ("corpus", "neighbours", "triplets"):
+        shutil.rmtree(results / folder)
+    assert [row["table"] for row in rows()] == ["cocitations"]
+    found = rows("cocitations", "--paper", "1", "--of", "few")
+    assert [(row["corpusid"], row["title"]) for row in found] == [(2, None)]
+    assert show("cocitations", "--paper", "1", "--of", "few").startswith("Paper 1, whose title is not known without")
 
 
-def test_a_broken_file_of_views_names_the_command_that_mends_it(show, results):
+def test_the_folder_that_is_named_is_shown_and_not_the_one_that_it_was_copied_from(rows, results, tmp_path):
+    copied = shutil.copytree(results, tmp_path / "copy")
+    shutil.rmtree(results / "neighbours")
+    assert len(rows("neighbours", "--results", str(copied))) == 2
+
+
+def test_a_broken_file_is_named_and_everything_else_is_shown(results):
+    broken = results / "graph/few/cocitations/0.parquet"
+    broken.write_bytes(broken.read_bytes()[:100])
+    outcome = CliRunner().invoke(app, ["show", "--results", str(results), "--format", "json"])
+    assert {row["table"]: row["rows"] for row in json.loads(outcome.stdout)}["cocitations"] == 4
+    assert outcome.stderr.startswith(f"Left out: {broken}: not a readable Parquet file")
+    assert len(outcome.stderr.splitlines()) == 1
+
+
+def test_a_file_that_is_broken_in_the_middle_leads_to_the_command_that_names_it(show, results):
+    path = results / "corpus/citations/0.parquet"
+    content = bytearray(path.read_bytes())
+    content[4 : len(content) // 4] = bytes(len(content) // 4 - 4)
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=f"cocite check --results {results}` names what is broken"):
+        show("citations")
+
+
+def test_a_table_of_which_nothing_can_be_read_is_told_so(show, results):
+    (results / "neighbours/dot/neighbours/0.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match=f"Table neighbours cannot be read; .*check --results {results}` names"):
+        show("neighbours")
+
+
+def test_a_table_whose_files_are_replaced_meanwhile_is_left_out_and_the_others_are_shown(results, monkeypatch):
+    """Its files are there when they are looked for, and gone a moment later."""
+    look = opening.files_by_place
+
+    def look_and_remove(results, table, config):
+        found = look(results, table, config)
+        if table.name == "neighbours":
+            shutil.rmtree(results / "neighbours")
+        return found
+
+    monkeypatch.setattr(opening, "_readable", lambda groups, _: groups)
+    monkeypatch.setattr(opening, "files_by_place", look_and_remove)
+    outcome = CliRunner().invoke(app, ["show", "--results", str(results), "--format", "json"])
+    assert [row["table"] for row in json.loads(outcome.stdout)] == ["papers", "citations", "cocitations", "triplets"]
+    assert outcome.stderr.startswith("Left out: table neighbours, a file of which is broken or being replaced (")
+
+
+def test_what_the_views_of_a_finished_run_say_does_not_matter(rows, results):
     (results / "cocite.duckdb").write_bytes(b"no database" * 1000)
-    with pytest.raises(InputError, match=r"cocite.duckdb: cannot be read.*cocite report views"):
-        show()
+    assert len(rows()) == 5
 
 
-def test_results_that_are_not_finished_are_told_so(tmp_path):
-    with pytest.raises(InputError, match="does not exist; finish a run"):
+def test_a_paper_without_a_record_is_shown_with_what_tables_hold_of_it(show, results, write_vectors):
+    write_vectors(results / "encoder/model/seed-1/papers/0.parquet", {8: [0.5]})
+    assert show("paper_embeddings", "--paper", "8").startswith("Paper 8, of which the corpus has no record")
+
+
+def test_names_of_folders_may_be_any(rows, results):
+    shutil.copytree(results / "graph/few", results / "graph/it's [a] *few")
+    assert len(rows("cocitations", "--of", "it's [a] *few")) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["paper"], "holds no table paper; did you mean papers?"),
+        (["PAPERS"], "holds no table PAPERS; did you mean papers?"),
+        (["couplings"], "holds no table couplings yet; there are papers, citations, cocitations"),
+        (["papers", "--paper", "1" * 43], "too large for a corpus id: none has more than 19 digits"),
+        (["papers", "--paper", "Bees"], "'Bees' is no corpus id, which is a whole number such as"),
+        (["papers", "--paper", "-1"], "'-1' is no corpus id"),
+        (["--results", "nowhere"], "nowhere does not exist; start a run"),
+        (["--results", __file__], "test_show.py is no folder that can be read (Not a directory)"),
+    ],
+)
+def test_a_wrong_question_gets_a_sentence(show, arguments, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        show(*arguments)
+
+
+def test_a_folder_without_tables_is_told_so(tmp_path):
+    with pytest.raises(InputError, match="holds no tables yet; start a run"):
         CliRunner().invoke(app, ["show", "--results", str(tmp_path)], catch_exceptions=False)
+
+
+def test_a_stage_that_may_not_be_read_is_named(results, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, _: Path(path).name != "graph")  # root may read anything
+    outcome = CliRunner().invoke(app, ["show", "--results", str(results)])
+    assert outcome.stderr == f"Left out: {results}/graph: its permissions do not let you read it.\n"
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "7"])
+def test_a_broken_record_of_the_configuration_is_named(show, results, content):
+    (results / "configuration.yaml").write_text(content)
+    with pytest.raises(InputError, match=r"configuration\.yaml"):
+        show()
 
 
 def test_the_configuration_tells_where_the_results_are(results):

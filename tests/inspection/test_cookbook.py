@@ -3,7 +3,7 @@
 import duckdb
 import pytest
 
-from cocite.looking.cookbook import recipes, with_output
+from cocite.inspection.cookbook import recipes, with_output
 
 PAGE = """# Page
 

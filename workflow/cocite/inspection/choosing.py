@@ -1,30 +1,36 @@
 """Which of several: a table that exists for each graph, embedding, set of triplets or model."""
 
+import difflib
 from pathlib import Path
 
 import duckdb
 
 from cocite.configured import configuration_of
 from cocite.errors import InputError
-from cocite.looking.opening import views_command
 from cocite.places import Place, files_by_place
+from cocite.report.views import as_text
 from cocite.tables import TABLES, Table
 
 
-def viewed_table(db: duckdb.DuckDBPyConnection, results: Path, name: str) -> Table:
-    """The table of this name. Raises `InputError` that names all there are where it has no view."""
-    views = viewed_tables(db)
-    if name in views:
+def named_table(results: Path, name: str) -> Table:
+    """The table of this name. Raises `InputError` that says which there are where these results have none."""
+    config = configuration_of(results)
+    if name in TABLES and files_by_place(results, TABLES[name], config):
         return TABLES[name]
     if name in TABLES and files_by_place(results, TABLES[name]):
-        raise InputError(f"Table {name} was made after the views were; `{views_command(results)}` adds it.")
-    raise InputError(f"{results} holds no table {name}; there are {', '.join(views)}.")
+        raise InputError(f"{results} holds table {name} only of entries that its configuration does not have any more.")
+    there = [table.name for table in TABLES.values() if files_by_place(results, table, config)]
+    if name in TABLES:
+        raise InputError(f"{results} holds no table {name} yet; there are {', '.join(there) or 'none at all'}.")
+    close = difflib.get_close_matches(name.lower(), TABLES, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(there) or 'none at all'}."
+    raise InputError(f"{results} holds no table {name}; {hint}")
 
 
 def viewed_tables(db: duckdb.DuckDBPyConnection) -> list[str]:
     """The names of the tables that have a view, in the order of the stages."""
-    views = {name for (name,) in db.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal").fetchall()}
-    return [name for name in TABLES if name in views]
+    views = db.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal AND NOT temporary").fetchall()
+    return [name for name in TABLES if (name,) in views]
 
 
 def places_of(results: Path, table: Table, of: str | None) -> list[Place]:
@@ -49,7 +55,8 @@ def one_place(results: Path, table: Table, of: str | None) -> Place:
 
 def condition(places: list[Place]) -> str:
     """What is true of the rows of these places, as SQL."""
-    return " OR ".join(" AND ".join(f"{name} = '{value}'" for name, value in place) or "true" for place in places)
+    each = (" AND ".join(f'"{name}" = {as_text(value)}' for name, value in place) for place in places)
+    return " OR ".join(of_place or "true" for of_place in each)
 
 
 def described(place: Place) -> str:

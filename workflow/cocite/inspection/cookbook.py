@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from cocite.looking.answers import as_text
+from cocite.inspection.answers import as_text
 
 _RECIPE = re.compile(
     r"(?P<asked>^## (?P<question>.+)\n(?:(?!## |```).*\n)*```sql\n(?P<query>(?:(?!```).*\n)+)```\n)"

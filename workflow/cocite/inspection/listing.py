@@ -6,9 +6,12 @@ import duckdb
 import pyarrow as pa
 
 from cocite.configured import configuration_of
-from cocite.looking.answers import Answer
-from cocite.looking.choosing import condition, described, places_of, viewed_tables
+from cocite.errors import InputError
+from cocite.inspection.answers import Answer
+from cocite.inspection.choosing import condition, described, places_of, viewed_tables
+from cocite.inspection.opening import left_out
 from cocite.places import files_by_place
+from cocite.progress import report
 from cocite.tables import TABLES, Table
 
 WHOLE = 1000
@@ -19,8 +22,18 @@ UNITS = {1e9: "GB", 1e6: "MB", 1e3: "kB"}
 
 
 def list_tables(db: duckdb.DuckDBPyConnection, results: Path) -> Answer:
-    """Every table that has a view: rows, bytes of its files, columns and meaning."""
-    rows = [_told(db, results, TABLES[name]) for name in viewed_tables(db)]
+    """Every table that has a view: rows, bytes of its files, columns and meaning.
+
+    Raises `InputError` where there is none.
+    """
+    rows = []
+    for name in viewed_tables(db):
+        try:
+            rows.append(_told(db, results, TABLES[name]))
+        except (duckdb.Error, FileNotFoundError) as error:
+            report(left_out(name, error))
+    if not rows:
+        raise InputError(f"{results} holds no tables yet; start a run, or name the folder of another with --results.")
     columns = ["table", "rows", "bytes", "columns", "meaning"]
     return Answer(heading=f"{len(rows)} tables in {results}", columns=columns, rows=rows)
 

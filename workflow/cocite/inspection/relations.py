@@ -9,8 +9,9 @@ from pathlib import Path
 import duckdb
 
 from cocite.errors import InputError
-from cocite.looking.answers import Answer
-from cocite.looking.choosing import condition, described, one_place
+from cocite.inspection.answers import Answer
+from cocite.inspection.choosing import condition, described, one_place
+from cocite.inspection.papers import NO_RECORD, known_as
 from cocite.tables import Table
 
 _PAIRS = """
@@ -62,9 +63,13 @@ def rows_about(
     columns = [name for name, *_ in found.description]
     rows = found.fetchall()
     whose = f"{table.name}{' of ' + described(place) if place else ''}"
+    title = known_as(db, paper)
+    if not rows and title is None:
+        raise InputError(f"There is no paper {paper} in the corpus, nor in {whose}.")
     if not rows:
-        raise InputError(f"{_named(db, paper)} is not in {whose}, {_where(table)}.")
-    return Answer(heading=_heading(db, paper, whose, len(rows), limit), columns=columns, rows=rows)
+        raise InputError(f"Paper {paper}, {title}, is not in {whose}, {_where(table)}.")
+    cut = f", the first {limit} (--limit gives more)" if len(rows) == limit else ""
+    return Answer(heading=f"Paper {paper}, {title or NO_RECORD}: {whose}{cut}", columns=columns, rows=rows)
 
 
 def _query(table: Table) -> str:
@@ -82,16 +87,3 @@ def _ids(table: Table) -> list[str]:
 
 def _where(table: Table) -> str:
     return "which holds queries alone" if table.key[0] == "query" else f"in no column of {' or '.join(_ids(table))}"
-
-
-def _heading(db: duckdb.DuckDBPyConnection, paper: int, whose: str, rows: int, limit: int) -> str:
-    cut = f", the first {limit} (--limit gives more)" if rows == limit else ""
-    return f"{_named(db, paper)}: {whose}{cut}"
-
-
-def _named(db: duckdb.DuckDBPyConnection, paper: int) -> str:
-    records = db.execute("SELECT title, year FROM papers WHERE corpusid = $paper", {"paper": paper}).fetchall()
-    if not records:
-        raise InputError(f"There is no paper {paper} in the corpus.")
-    title, year = records[0]
-    return f"Paper {paper}, “{title}”" + (f" ({year})" if year else "")

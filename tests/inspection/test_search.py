@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from cocite.encoder.settings import EncoderSettings
 from cocite.errors import InputError
 from cocite.files import read_table, vectors_of, write_table
 from cocite.report.views import write_views
+from cocite.status.started import FILE
 
 EMBEDDED = {1: [0.0, 0.0], 2: [3.0, 4.0], 3: [0.0, 2.0], 4: [6.0, 8.0]}
 
@@ -100,6 +102,8 @@ def test_missing_vectors_name_the_command_that_makes_them(embedded, search):
         search("1", "--configfile", str(written_configuration(embedded)))
     command = f"snakemake --cores 2 {embedded}/encoder/model/seed-1/papers/{{0..1}}.parquet"
     assert str(raised.value).endswith(f"{command} --configfile {embedded}/config.yaml --replace-workflow-config")
+    program = str(raised.value).splitlines()[-1].split()[0]
+    assert Path(program).is_file()
 
 
 def written_configuration(results: Path) -> Path:
@@ -108,12 +112,69 @@ def written_configuration(results: Path) -> Path:
     return path
 
 
+def test_a_command_that_would_fill_another_folder_is_not_printed(embedded, search):
+    (embedded / "encoder/model/seed-1/papers/1.parquet").unlink()
+    told = {"time": 0.0, "directory": "/", "results": "elsewhere", "snakefile": "Snakefile", "configfiles": []}
+    told |= {"log": None, "cores": 2, "host": "", "process": 1, "process_started": None, "jobs": []}
+    (embedded / FILE).parent.mkdir()
+    (embedded / FILE).write_text(json.dumps(told))
+    with pytest.raises(InputError, match=r"have no vectors of model model, .* is a copy, and the run"):
+        search("1")
+
+
 def test_vectors_of_an_earlier_model_are_not_used(embedded, search):
     (embedded / "encoder/model/seed-1/model/modules.json").write_text("[1]")
     for vectors in embedded.glob("encoder/model/seed-1/papers/*.parquet"):
         os.utime(vectors, (1_000_000_000, 1_000_000_000))
     with pytest.raises(InputError, match="newer than it is"):
         search("1")
+
+
+@pytest.mark.usefixtures("embedded")
+def test_a_paper_with_a_vector_and_without_a_record_is_searched_for(search, embedded, write_vectors):
+    write_vectors(embedded / "encoder/model/seed-1/papers/0.parquet", {2: [3.0, 4.0], 8: [0.0, 1.0]})
+    assert [(row["corpusid"], row["title"]) for row in search("8")][:2] == [(1, "Bees"), (3, "Flowers [of spring]")]
+    assert [row["title"] for row in search("3", "--limit", "1")] == [None]
+
+
+@pytest.mark.usefixtures("embedded")
+def test_an_id_that_is_too_long_is_told_so(search):
+    with pytest.raises(InputError, match="too large for a corpus id"):
+        search("1" * 43)
+
+
+def test_broken_vectors_are_named(search, embedded):
+    broken = embedded / "encoder/model/seed-1/papers/0.parquet"
+    broken.write_bytes(broken.read_bytes()[:50])
+    with pytest.raises(InputError, match=r"papers/0\.parquet: not a readable Parquet file"):
+        search("1")
+
+
+def test_models_that_are_gone_and_folders_that_are_no_seed_are_no_choice(search, embedded):
+    write_model(embedded, "gone")
+    (embedded / "encoder/model/seed-1.old/model").mkdir(parents=True)
+    (embedded / "encoder/model/seed-1.old/model/modules.json").write_text("[]")
+    configuration = {"models": {"model": {"seeds": [1]}}, "encoders": {}}
+    (embedded / "configuration.yaml").write_text(json.dumps(configuration))
+    assert len(search("1")) == 3
+    with pytest.raises(InputError, match=r"--model can be model/1\.$"):
+        search("1", "--model", "gone")
+
+
+def test_without_papers_there_is_nothing_to_search_in(search, embedded):
+    shutil.rmtree(embedded / "corpus")
+    with pytest.raises(InputError, match="holds no table papers"):
+        search("1")
+
+
+def test_a_name_that_is_a_pattern_is_no_pattern(results, tmp_path, write_vectors):
+    named, other = (shutil.copytree(results, tmp_path / name) for name in ("run[1]", "run1"))
+    for folder, vectors in ((named, {1: [0.0], 3: [1.0]}), (other, {1: [0.0], 5: [1.0]})):
+        write_model(folder)
+        write_vectors(folder / "encoder/model/seed-1/papers/1.parquet", vectors)
+        write_vectors(folder / "encoder/model/seed-1/papers/0.parquet", {2: [9.0]})
+    command = ["search", "1", "--results", str(named), "--limit", "1", "--format", "json"]
+    assert json.loads(CliRunner().invoke(app, command, catch_exceptions=False).stdout)[0]["corpusid"] == 3
 
 
 def test_results_without_a_model_are_told_so(search):
