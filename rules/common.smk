@@ -6,9 +6,9 @@ import shlex
 import sys
 from pathlib import Path
 
-from cocite.benchmarks import TASKS, splits_to_fetch, tasks_of
+from cocite.benchmarks import TASKS, is_generated, splits_to_fetch, tasks_of
 from cocite.consistent_corpus import DATASETS
-from cocite.runs import runs_of, scored_runs, untrained
+from cocite.runs import mapped_runs, runs_of, scored_runs, untrained
 
 # Jobs call `cocite`; a run started as .venv/bin/snakemake finds it beside its own Python.
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))

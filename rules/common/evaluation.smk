@@ -75,11 +75,6 @@ def summaries():
     return expand(path, benchmark=config["benchmarks"], table=["averages", "comparisons"])
 
 
-def is_generated(entry):
-    """Whether a benchmark is made up about the release."""
-    return entry["kind"] == "scirepeval" and entry["folder"] == "demo"
-
-
 def benchmark_sources(wildcards):
     """What a benchmark that others made is read from: the files of its folder, or folders fetched from the hub."""
     entry = config["benchmarks"][wildcards.benchmark]

@@ -40,6 +40,11 @@ def tasks_of(entry: Mapping[str, Any]) -> Sequence[Task]:
     return declared if asked is None else [task for task in declared if task.name in asked]
 
 
+def is_generated(entry: Mapping[str, Any]) -> bool:
+    """Whether a benchmark is generated about the corpus of the run, from its entry in the configuration."""
+    return entry["kind"] == "scirepeval" and entry.get("folder") == "demo"
+
+
 def splits_to_fetch(tasks: Sequence[Task]) -> dict[tuple[str, str], list[str]]:
     """What tasks of SciRepEval lie in on the hub: splits of configs with texts (metadata) and with labels (test)."""
     splits: dict[tuple[str, str], list[str]] = {}
