@@ -70,6 +70,8 @@ rule train_encoder:
             triplets=config["models"][wildcards.model]["triplets"],
         ),
         validation=validation_of,
+        # For the card: what it takes from there cannot change without one of the other inputs.
+        provenance=ancient("<results>/provenance.json"),
     output:
         model=directory("<results>/encoder/{model}/seed-{seed}/model"),
         curves="<results>/encoder/{model}/seed-{seed}/training_curves.parquet",
@@ -91,7 +93,7 @@ rule train_encoder:
         runtime=1440,
         gpu=lambda wildcards: config["models"][wildcards.model]["processes"] if config["gpu"] else 0,
     params:
-        version=2,
+        version=3,
         settings=settings("models", "model", "triplets", "encoder", "seeds", "threads", "memory_mb", "processes"),
         run_seed=config["seed"],
         launch=launched_in_processes,
@@ -112,6 +114,8 @@ rule train_encoder:
             --curves {output.curves:q} \
             --written-settings {output.settings:q} \
             --events {output.events:q} \
+            --model {wildcards.model} \
+            --provenance {input.provenance:q} \
             >> {log:q} 2>&1
         """
 
