@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cocite.benchmarks import TASKS, is_generated, splits_to_fetch, tasks_of
 from cocite.consistent_corpus import DATASETS
+from cocite.origins import settings_of_origin
 from cocite.runs import mapped_runs, runs_of, scored_runs, untrained
 
 # Jobs call `cocite`; a run started as .venv/bin/snakemake finds it beside its own Python.

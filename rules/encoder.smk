@@ -70,8 +70,8 @@ rule train_encoder:
             triplets=config["models"][wildcards.model]["triplets"],
         ),
         validation=validation_of,
-        # For the card: what it takes from there cannot change without one of the other inputs.
-        provenance=ancient("<results>/provenance.json"),
+        # For the release and its terms on the card; it cannot change without all that follows from it.
+        manifest="<results>/corpus/manifest.json",
     output:
         model=directory("<results>/encoder/{model}/seed-{seed}/model"),
         curves="<results>/encoder/{model}/seed-{seed}/training_curves.parquet",
@@ -96,6 +96,7 @@ rule train_encoder:
         version=3,
         settings=settings("models", "model", "triplets", "encoder", "seeds", "threads", "memory_mb", "processes"),
         run_seed=config["seed"],
+        origin=origin_of_model,
         launch=launched_in_processes,
         state=state("encoder/{model}/seed-{seed}"),
     shell:
@@ -114,8 +115,8 @@ rule train_encoder:
             --curves {output.curves:q} \
             --written-settings {output.settings:q} \
             --events {output.events:q} \
-            --model {wildcards.model} \
-            --provenance {input.provenance:q} \
+            --origin {params.origin:q} \
+            --manifest {input.manifest:q} \
             >> {log:q} 2>&1
         """
 

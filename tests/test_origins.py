@@ -2,7 +2,7 @@
 
 import pytest
 
-from cocite.origins import encoder_in_words, graph_of, origin_of, sampling_of
+from cocite.origins import encoder_in_words, graph_of, origin_of, sampling_of, settings_of_origin
 
 MIXED = {"per_query": 5, "easy": 3, "easy_negatives": "random", "clusters": 100, "drawn": 1000, "fill": False}
 CONFIGURATION = {
@@ -90,3 +90,18 @@ def test_the_graph_stands_with_the_embedding_that_was_trained_on_it():
 def test_an_encoder_is_told_by_where_it_is_from(entry, said):
     run = {"configuration": {"encoders": {"e": entry}}}
     assert encoder_in_words("e", run).startswith(said)
+
+
+def test_a_part_of_the_configuration_says_as_much_as_all_of_it():
+    part = settings_of_origin("m", CONFIGURATION)
+    assert origin_of("m", {**RUN, "configuration": part}) == origin_of("m", RUN)
+
+
+def test_that_part_has_nothing_that_could_change_without_another_training():
+    others = {
+        "embeddings": {"dot": {**CONFIGURATION["embeddings"]["dot"], "workers": 8}, "other": {}},
+        "models": {"m": {**CONFIGURATION["models"]["m"], "seeds": [1, 2], "threads": 4}, "n": {}},
+        "benchmarks": {"b": {}},
+        "corpus": {**CONFIGURATION["corpus"], "path": "/elsewhere/papers", "keep_raw": True},
+    }
+    assert settings_of_origin("m", {**CONFIGURATION, **others}) == settings_of_origin("m", CONFIGURATION)

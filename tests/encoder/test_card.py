@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 from cocite.cli import app
 from cocite.encoder.card import card_of
 from cocite.files import write_json
+from cocite.origins import settings_of_origin
 
 CONFIGURATION = {
     "corpus": {"source": "s2"},
@@ -32,9 +33,9 @@ def trained(encoder, triplets, folder, *options):
 
 
 def test_a_trained_model_names_its_encoder_its_triplets_its_corpus_and_the_terms_of_each(encoder, triplets, tmp_path):
-    provenance = {"configuration": CONFIGURATION, "release": "2024-07-16", "readmes": {}}
-    write_json(tmp_path / "provenance.json", provenance)
-    card = trained(encoder, triplets, tmp_path, "--model", "mine", "--provenance", tmp_path / "provenance.json")
+    write_json(tmp_path / "manifest.json", {"release": "2024-07-16", "datasets": {"papers": {"shards": []}}})
+    origin = json.dumps(settings_of_origin("mine", CONFIGURATION))
+    card = trained(encoder, triplets, tmp_path, "--origin", origin, "--manifest", tmp_path / "manifest.json")
     for line in (
         "| model | mine |",
         f"| what it is | allenai/scibert_scivocab_uncased of the Hugging Face hub, commit {40 * 'a'} |",
@@ -50,7 +51,7 @@ def test_a_trained_model_names_its_encoder_its_triplets_its_corpus_and_the_terms
     assert "licensed under ODC-BY" in card
 
 
-def test_a_training_without_a_provenance_has_a_card_of_what_it_knows(encoder, triplets, tmp_path):
+def test_a_training_that_is_not_told_where_from_has_a_card_of_what_it_knows(encoder, triplets, tmp_path):
     card = trained(encoder, triplets, tmp_path)
     assert "| training triplets | 22 |" in card
     assert "Corpus" not in card

@@ -4,12 +4,13 @@ All of it follows from the provenance that a run records. Only settings that had
 more than its name: what is written here goes into cards that leave the machine.
 """
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from cocite.choices import choices
-from cocite.terms import Provenance, has_generated_corpus, terms_of_corpus, terms_of_encoder
+from cocite.terms import Provenance, has_generated_corpus, packages_of, terms_of_corpus, terms_of_encoder
 
 CARD_SCORES = "## Scores on benchmarks"
 """The last heading of a card: what the training has no scores for yet, and the report fills in."""
@@ -36,6 +37,48 @@ def origin_of(model: str, provenance: Provenance) -> dict[str, dict[str, Any]]:
             "terms": terms_of_corpus(provenance),
         },
     }
+
+
+def read_origin(settings: str | None, manifest: Path | None) -> dict[str, dict[str, Any]]:
+    """What a model comes from, by what `settings_of_origin` gives as JSON and the manifest; nothing without them."""
+    if settings is None or manifest is None:
+        return {}
+    configuration, listed = json.loads(settings), json.loads(manifest.read_text(encoding="utf-8"))
+    readmes = {name: dataset.get("readme", "") for name, dataset in listed["datasets"].items()}
+    [model] = configuration["models"]
+    told = {"configuration": configuration, "release": listed["release"], "readmes": readmes}
+    return origin_of(model, {**told, "packages": packages_of(configuration)})
+
+
+def settings_of_origin(model: str, configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a configuration that `origin_of` reads for a model.
+
+    All of it belongs to steps before the training: another value of it means another training anyway.
+    """
+    entry = configuration["models"][model]
+    triplets = configuration["triplets"][entry["triplets"]]
+    embedding = configuration["embeddings"].get(triplets.get("embedding"))
+    named = triplets if embedding is None else embedding
+    part: dict[str, Any] = {
+        "corpus": {
+            "source": configuration["corpus"]["source"],
+            "path": Path(configuration["corpus"].get("path", "")).name,
+        },
+        "models": {model: {name: entry[name] for name in ("triplets", "encoder")}},
+        "encoders": {entry["encoder"]: configuration["encoders"][entry["encoder"]]},
+        "triplets": {entry["triplets"]: triplets},
+        "embeddings": {},
+        "graphs": {},
+    }
+    if embedding is not None:
+        told = {name: embedding[name] for name in ("graph", *OF_EMBEDDING)}
+        part["embeddings"][triplets["embedding"]] = {
+            **told,
+            "neighbours": {"metric": embedding["neighbours"]["metric"]},
+        }
+    if "graph" in named:
+        part["graphs"][named["graph"]] = configuration["graphs"][named["graph"]]
+    return part
 
 
 def corpus_in_words(provenance: Provenance) -> str:

@@ -5,6 +5,7 @@ of everything else the owner is named. The report shows them, and a model's card
 """
 
 from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Any
 
@@ -72,3 +73,17 @@ def terms_of_benchmark(name: str, provenance: Provenance) -> str:
         return "It is drawn from the corpus, whose terms hold."
     described = choices("benchmarks")[entry["kind"]].summary
     return f"The terms are those of its publishers, who may have some for each task. What it is: {described}"
+
+
+def packages_of(configuration: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Version and licence of each installed Python package that carries an encoder, as it states them."""
+    named = [entry["package"] for entry in configuration.get("encoders", {}).values() if "package" in entry]
+    packages = {}
+    for name in named:
+        try:
+            stated = metadata(name)
+        except PackageNotFoundError:
+            continue
+        licences = [stated[key] for key in ("License-Expression", "License") if key in stated]
+        packages[name] = {"version": stated["Version"], **({"license": licences[0]} if licences else {})}
+    return packages

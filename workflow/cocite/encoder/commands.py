@@ -60,10 +60,12 @@ def train(
     time_limit: Annotated[
         float | None, typer.Option(help="Minutes until the job is ended; the training saves and stops before.")
     ] = None,
-    model: Annotated[str | None, typer.Option(help="Name of the model, for its card; needs --provenance.")] = None,
-    provenance: Annotated[
-        Path | None,
-        typer.Option(help="What `cocite report provenance` wrote: where the card has the data's terms from."),
+    origin: Annotated[
+        str | None,
+        typer.Option(help="What the model comes from, as JSON: that part of the configuration, for its card."),
+    ] = None,
+    manifest: Annotated[
+        Path | None, typer.Option(help="What `cocite corpus list` wrote: the release, and whose it is, for the card.")
     ] = None,
 ) -> None:
     """Fine-tune an encoder on triplets; a killed or stopped training goes on where it stood.
@@ -78,14 +80,18 @@ def train(
     from cocite.encoder.results import Outputs
     from cocite.encoder.stopping import UNFINISHED_STATUS, Stopping, Unfinished, seconds_left
     from cocite.encoder.training import Inputs, train_encoder
-    from cocite.files import read_json
-    from cocite.origins import origin_of
+    from cocite.origins import read_origin
 
-    origin = origin_of(model, read_json(provenance)) if model and provenance else {}
     try:
         train_encoder(
             Inputs(encoder=encoder, training=training, validation=validation),
-            Outputs(model=output, curves=curves, settings=written_settings, events=events, origin=origin),
+            Outputs(
+                model=output,
+                curves=curves,
+                settings=written_settings,
+                events=events,
+                origin=read_origin(origin, manifest),
+            ),
             training_settings(settings),
             seed=seed,
             training_seed=training_seed,

@@ -3,13 +3,14 @@
 import json
 import platform
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, metadata, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from cocite import __version__
 from cocite.files import read_json, write_text
 from cocite.report.machine import describe_machine
+from cocite.terms import packages_of
 
 LIBRARIES = (
     "snakemake",
@@ -42,7 +43,7 @@ def write_provenance(configuration: dict[str, Any], manifest: Path, output: Path
         "shards": {name: len(dataset["shards"]) for name, dataset in listed["datasets"].items()},
         "readmes": {name: dataset.get("readme", "") for name, dataset in listed["datasets"].items()},
         "release_files": _describing_files(configuration),
-        "packages": _packages(configuration),
+        "packages": packages_of(configuration),
         "machine": describe_machine(),
         "versions": {
             "cocite": __version__,
@@ -60,17 +61,3 @@ def _describing_files(configuration: Mapping[str, Any]) -> list[str]:
         return []
     folder = Path(corpus["path"])
     return sorted({file.name for pattern in DESCRIBING for file in folder.glob(pattern)})
-
-
-def _packages(configuration: Mapping[str, Any]) -> dict[str, dict[str, str]]:
-    """Version and licence of each Python package that carries an encoder, as it states them."""
-    named = [entry["package"] for entry in configuration.get("encoders", {}).values() if "package" in entry]
-    packages = {}
-    for name in named:
-        try:
-            stated = metadata(name)
-        except PackageNotFoundError:
-            continue
-        licences = [stated[key] for key in ("License-Expression", "License") if key in stated]
-        packages[name] = {"version": stated["Version"], **({"license": licences[0]} if licences else {})}
-    return packages
