@@ -8,8 +8,9 @@ from pathlib import Path
 
 from cocite.benchmarks import SMALL, TASKS, is_generated, suites_of, splits_to_fetch, tasks_of
 from cocite.consistent_corpus import DATASETS
+from cocite.origins import settings_of_origin
 from cocite.recorded import record
-from cocite.runs import runs_of, scored_runs, untrained
+from cocite.runs import mapped_runs, runs_of, scored_runs, untrained
 from cocite.status.described import report_failures
 from cocite.status.started import write_start
 

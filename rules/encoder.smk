@@ -71,6 +71,8 @@ rule train_encoder:
             triplets=config["models"][wildcards.model]["triplets"],
         ),
         validation=validation_of,
+        # For the release and its terms on the card; it cannot change without all that follows from it.
+        manifest="<results>/corpus/manifest.json",
     output:
         model=directory("<results>/encoder/{model}/seed-{seed}/model"),
         curves="<results>/encoder/{model}/seed-{seed}/training_curves.parquet",
@@ -92,9 +94,10 @@ rule train_encoder:
         runtime=1440,
         gpu=lambda wildcards: config["models"][wildcards.model]["processes"] if config["gpu"] else 0,
     params:
-        version=2,
+        version=3,
         settings=settings("models", "model", "triplets", "encoder", "seeds", "threads", "memory_mb", "processes"),
         run_seed=config["seed"],
+        origin=origin_of_model,
         launch=launched_in_processes,
         state=state("encoder/{model}/seed-{seed}"),
     shell:
@@ -113,6 +116,8 @@ rule train_encoder:
             --curves {output.curves:q} \
             --written-settings {output.settings:q} \
             --events {output.events:q} \
+            --origin {params.origin:q} \
+            --manifest {input.manifest:q} \
             >> {log:q} 2>&1
         """
 

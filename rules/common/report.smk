@@ -13,6 +13,12 @@ def figures():
     ]
 
 
+def mapped_embeddings(wildcards):
+    """The vectors of the held-out papers in the runs that the map shows."""
+    path = "<results>/encoder/{model}/seed-{seed}/embeddings/{benchmark}.parquet"
+    return [path.format(model=name, seed=seed, benchmark=wildcards.benchmark) for name, seed in mapped_runs(config)]
+
+
 def benchmark_files():
     """The benchmark files of each rule, with its wildcards in braces, as JSON."""
 

@@ -129,16 +129,26 @@ def test_the_events_tell_what_the_curves_tell_also_when_a_training_was_stopped(t
     assert [point[2] for point in told] == pytest.approx([row["value"] for row in curves], rel=1e-6)
 
 
-def test_the_card_tells_data_settings_versions_and_scores(train):
+def test_the_card_tells_data_settings_pooling_length_versions_and_scores(train):
     card = (train() / "model/README.md").read_text()
     for line in (
+        "| pooling | mean |",
+        "| longest text | 16 tokens; what is longer is cut |",
         "| training triplets | 22 |",
         "| loss | triplet |",
+        "| margin | 1.0 |",
         "| lr | 0.003 |",
         f"| torch | {torch.__version__} |",
     ):
         assert line in card
     assert "| validation_spearman |" in card
+
+
+@pytest.mark.parametrize(("trainable", "told"), [("all", False), ("lora", True)])
+def test_the_card_tells_of_low_rank_where_it_was_trained_and_of_a_margin_where_the_loss_has_one(train, trainable, told):
+    card = (train(trainable=trainable, loss="infonce") / "model/README.md").read_text()
+    assert ("| lora_rank | 8 |" in card) is told
+    assert "margin" not in card
 
 
 def test_rank_correlation_by_hand():

@@ -1,6 +1,7 @@
 """The report tells how large the corpus is, how often papers are paired, and what each rule took."""
 
 import json
+import os
 import re
 
 import polars as pl
@@ -10,24 +11,24 @@ from tests.papers import papers_table
 
 from cocite.files import read_table, write_table
 from cocite.report.corpus_statistics import write_corpus_statistics
-from cocite.report.costs import write_costs
+from cocite.report.costs import read_jobs, time_at_work, write_costs
 from cocite.report.figures import draw_pair_counts
-from cocite.report.run_tables import costs_of_rules, size_of_corpus
+from cocite.report.run_tables import costs_of_rules, duration, size_of_corpus, trained_models
 
 
 def note(path, **measured):
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"s": 0.0, "cpu_time": 0.0, "max_rss": 0.0, "io_in": 0.0, "io_out": 0.0, **measured}))
+    path.write_text(json.dumps({"s": 0.0, "cpu_time": 0.0, "max_rss": 0.0, **measured}))
 
 
 def costs(benchmarks, tmp_path):
-    write_costs(benchmarks, tmp_path / "costs.parquet")
+    write_costs(read_jobs(benchmarks), tmp_path / "costs.parquet")
     return {row["rule"]: row for row in read_table(tmp_path / "costs.parquet", "costs").to_pylist()}
 
 
 def test_jobs_of_a_rule_are_summed_and_the_largest_is_told(tmp_path):
-    note(tmp_path / "b/graph/g/count-0.jsonl", s=2.0, cpu_time=1.5, max_rss=100.0, io_in=1.0, io_out=4.0)
-    note(tmp_path / "b/graph/h/count-1.jsonl", s=3.0, cpu_time=2.5, max_rss=50.0, io_in=2.0, io_out=8.0)
+    note(tmp_path / "b/graph/g/count-0.jsonl", s=2.0, cpu_time=1.5, max_rss=100.0)
+    note(tmp_path / "b/graph/h/count-1.jsonl", s=3.0, cpu_time=2.5, max_rss=50.0)
     note(tmp_path / "b/graph/g/edges-0.jsonl", s=9.0)
     found = costs({"count_pairs": f"{tmp_path}/b/graph/{{graph}}/count-{{bucket}}.jsonl"}, tmp_path)
     assert found == {
@@ -38,8 +39,6 @@ def test_jobs_of_a_rule_are_summed_and_the_largest_is_told(tmp_path):
             "longest_seconds": 3.0,
             "cpu_seconds": 4.0,
             "peak_mb": 100.0,
-            "read_mb": 3.0,
-            "written_mb": 12.0,
         }
     }
 
@@ -76,7 +75,7 @@ def test_rules_without_a_finished_job_cost_nothing(tmp_path):
 
 
 def test_the_longest_rule_comes_first_and_the_sum_last():
-    row = {"jobs": 1, "cpu_seconds": 30.0, "peak_mb": 10.0, "read_mb": 1.0, "written_mb": 1200.0}
+    row = {"jobs": 1, "cpu_seconds": 30.0, "peak_mb": 1200.0}
     rules = [
         {"rule": "short", "seconds": 5.0, "longest_seconds": 5.0, **row},
         {"rule": "long", "seconds": 3700.0, "longest_seconds": 3600.0, **row},
@@ -87,7 +86,47 @@ def test_the_longest_rule_comes_first_and_the_sum_last():
         ("short", "0:00:05", "0:00:05"),
         ("all rules", "1:01:45", "1:00:00"),
     ]
-    assert (shown[-1]["jobs"], shown[-1]["largest memory, MB"], shown[-1]["written, MB"]) == ("2", "10", "2,400")
+    assert (shown[-1]["jobs"], shown[-1]["processor time"], shown[-1]["largest memory, MB"]) == (
+        "2",
+        "0:01:00",
+        "1,200",
+    )
+
+
+def ended(path, at, seconds):
+    """A job that ended at some time and took so long."""
+    note(path, s=seconds)
+    os.utime(path, (at, at))
+
+
+def test_the_time_at_work_counts_jobs_side_by_side_once_and_pauses_not_at_all(tmp_path):
+    ended(tmp_path / "b/1.jsonl", at=1_000_110.0, seconds=10.0)  # from 100 to 110
+    ended(tmp_path / "b/2.jsonl", at=1_000_115.0, seconds=10.0)  # from 105 to 115, beside it
+    ended(tmp_path / "b/3.jsonl", at=1_000_112.0, seconds=1.0)  # within the second
+    ended(tmp_path / "b/4.jsonl", at=1_009_000.0, seconds=20.0)  # after a pause
+    assert time_at_work(read_jobs({"r": f"{tmp_path}/b/{{n}}.jsonl"})) == pytest.approx(15.0 + 20.0)
+
+
+def test_before_the_first_job_no_time_has_passed(tmp_path):
+    assert time_at_work(read_jobs({"r": f"{tmp_path}/b/{{n}}.jsonl"})) == 0.0
+
+
+def test_days_are_written_as_hours():
+    assert [duration(seconds) for seconds in (0.4, 59.6, 90_061.0)] == ["0:00:00", "0:01:00", "25:01:01"]
+
+
+def test_a_model_is_told_by_its_triplets_what_they_are_sampled_from_its_encoder_and_its_seeds():
+    configuration = {
+        "triplets": {"t": {"sampler": "neighbours", "embedding": "dot"}, "u": {"sampler": "union", "of": ["t", "s"]}},
+        "models": {
+            "m": {"triplets": "t", "encoder": "e", "loss": "triplet", "trainable": "all", "epochs": 2, "seeds": [1, 2]},
+            "n": {"triplets": "u", "encoder": "e", "loss": "mnrl", "trainable": "lora", "epochs": 1, "seeds": [3]},
+        },
+    }
+    assert trained_models(configuration).rows() == [
+        ("m", "t", "neighbours", "dot", "e", "triplet", "all", "2", "1, 2"),
+        ("n", "u", "union", "t, s", "e", "mnrl", "lora", "1", "3"),
+    ]
 
 
 @pytest.fixture

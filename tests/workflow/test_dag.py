@@ -18,11 +18,8 @@ AFTER_A_TRAINING = {
     "average_scores",
     "compare_models",
     "provenance",
-    "tabulate",
-    "draw_curves",
-    "draw_checks",
+    "draw_figures",
     "draw_map",
-    "sum_costs",
     "write_page",
     "write_views",
 }

@@ -10,6 +10,10 @@ from cocite.tasks import Task
 
 BASELINES = ("bm25", "random")
 BM25 = "bm25-0"
+MAPPED = 8
+"""Runs that the report's map shows: as many as two rows of panels hold."""
+MAPPED_PAPERS = 500
+"""Papers that it shows: as many as can be told apart in a panel."""
 
 
 def untrained(config: Mapping[str, Any]) -> list[str]:
@@ -39,3 +43,10 @@ def scored_runs(suites: Mapping[str, Sequence[Task]], runs: Iterable[str]) -> li
         for run in runs
         if run != BM25 or any(task.is_ranking for task in tasks)
     ]
+
+
+def mapped_runs(config: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """The name and seed of each run on the report's map: untrained encoders, then the first seed of each model."""
+    runs = [(name, 0) for name in untrained(config)[: MAPPED // 2]]
+    runs += [(name, entry["seeds"][0]) for name, entry in config["models"].items()]
+    return runs[:MAPPED]

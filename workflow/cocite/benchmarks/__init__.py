@@ -43,8 +43,8 @@ def tasks_of(entry: Mapping[str, Any]) -> Sequence[Task]:
 
 
 def is_generated(entry: Mapping[str, Any]) -> bool:
-    """Whether a benchmark is made up about the release."""
-    return entry.get("folder") == "demo"
+    """Whether a benchmark is generated about the corpus of the run, from its entry in the configuration."""
+    return entry["kind"] == "scirepeval" and entry.get("folder") == "demo"
 
 
 def suites_of(entry: Mapping[str, Any]) -> dict[str, list[Task]]:

@@ -39,8 +39,6 @@ TABLES = [
             "longest_seconds": required(pa.float64(), "time of the longest, seconds"),
             "cpu_seconds": required(pa.float64(), "processor time of all, seconds"),
             "peak_mb": required(pa.float64(), "largest resident memory of one, MB"),
-            "read_mb": required(pa.float64(), "what they read from disk, MB"),
-            "written_mb": required(pa.float64(), "what they wrote to disk, MB"),
         },
     ),
 ]

@@ -60,6 +60,13 @@ def train(
     time_limit: Annotated[
         float | None, typer.Option(help="Minutes until the job is ended; the training saves and stops before.")
     ] = None,
+    origin: Annotated[
+        str | None,
+        typer.Option(help="What the model comes from, as JSON: that part of the configuration, for its card."),
+    ] = None,
+    manifest: Annotated[
+        Path | None, typer.Option(help="What `cocite corpus list` wrote: the release, and whose it is, for the card.")
+    ] = None,
 ) -> None:
     """Fine-tune an encoder on triplets; a killed or stopped training goes on where it stood.
 
@@ -73,11 +80,18 @@ def train(
     from cocite.encoder.results import Outputs
     from cocite.encoder.stopping import UNFINISHED_STATUS, Stopping, Unfinished, seconds_left
     from cocite.encoder.training import Inputs, train_encoder
+    from cocite.origins import read_origin
 
     try:
         train_encoder(
             Inputs(encoder=encoder, training=training, validation=validation),
-            Outputs(model=output, curves=curves, settings=written_settings, events=events),
+            Outputs(
+                model=output,
+                curves=curves,
+                settings=written_settings,
+                events=events,
+                origin=read_origin(origin, manifest),
+            ),
             training_settings(settings),
             seed=seed,
             training_seed=training_seed,
