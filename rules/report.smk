@@ -217,16 +217,16 @@ rule write_page:
         mem_mb=megabytes(700, scores=20, failures=20, summaries=40, curves=20, figures=20),
         runtime=minutes(10, scores=1, failures=1, summaries=1, figures=1),
     params:
-        version=6,
+        version=7,
         results=subpath(input.provenance, parent=True),
-        benchmarks=benchmark_files(),
+        logs=logs_of_rules(),
     shell:
         """
         cocite report page {input.figures:q} \
             --results {params.results:q} \
             --provenance {input.provenance:q} \
             --statistics {input.statistics:q} \
-            --benchmarks {params.benchmarks:q} \
+            --logs {params.logs:q} \
             --tables {output.tables:q} \
             --cards {output.cards:q} \
             --costs {output.costs:q} \

@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,7 @@ from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.encoder.build import build_encoder
-from cocite.encoder.documents import embed_documents
+from cocite.encoder.documents import embed_tables
 from cocite.encoder.settings import EncoderSettings
 from cocite.errors import InputError
 from cocite.files import read_table, vectors_of, write_table
@@ -205,7 +207,7 @@ def tiny(results):
     settings = EncoderSettings(build=sizes, pooling="mean", max_length=16)
     build_encoder([papers], queries, folder / "model", settings=settings, seed=1)
     state = results / "state"
-    embed_documents(folder / "model", papers, folder / "papers/0.parquet", "papers", threads=1, state=state)
+    embed_tables(folder / "model", [papers], folder / "papers", "papers", threads=1, state=state)
     write_views(results, results / "cocite.duckdb")
     return folder
 
@@ -223,3 +225,14 @@ def test_the_text_of_a_paper_finds_the_paper(search):
     (found,) = search("registers for loops", "--limit", "1")
     assert found["corpusid"] == 3
     assert found["distance"] == pytest.approx(0, abs=1e-5)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_search_for_a_text_needs_no_library_whose_import_takes_longer_than_the_search(results):
+    code = (
+        "import sys, typer.testing; from cocite.cli import app\n"
+        "found = typer.testing.CliRunner().invoke(app, sys.argv[1:], catch_exceptions=False).stdout\n"
+        "print('registers' in found, {'sentence_transformers', 'sklearn', 'datasets'} & set(sys.modules))"
+    )
+    command = [sys.executable, "-c", code, "search", "registers for loops", "--results", str(results)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "True set()\n"

@@ -66,7 +66,7 @@ def test_times_sort_by_their_length_and_the_sum_stays_below(page):
     assert column(page, COSTS, times) == ["10:01:01", "0:10:00"]
     head(page, COSTS, times).click()
     assert column(page, COSTS, times) == ["0:10:00", "10:01:01"]
-    assert page.texts(f"{COSTS} tfoot th") == ["all rules"]
+    assert page.texts(f"{COSTS} tfoot th") == ["all together"]
 
 
 def matrix(page):

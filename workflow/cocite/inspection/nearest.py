@@ -1,8 +1,7 @@
 """The papers nearest to a text or a paper, as a trained model places them.
 
 The distance is Euclidean, as in the benchmarks that models are ranked by. All vectors are gone through, some at a time:
-memory does not grow with the corpus, time does. A text is embedded by sentence-transformers from the model's folder,
-as anyone would who was given that folder.
+memory does not grow with the corpus, time does. A text is embedded as the papers were.
 """
 
 from glob import escape
@@ -55,13 +54,10 @@ def _vector_of(db: duckdb.DuckDBPyConnection, model: Model, paper: int, files: l
 
 def _embed(model: Model, text: str) -> list[float]:
     """The vector that a model gives to a text."""
-    from sentence_transformers import SentenceTransformer
-    from transformers.utils import logging
+    from cocite.encoder.embedding import embed
+    from cocite.encoder.model import open_encoder
+    from cocite.encoder.tokens import tokenise
 
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    encoder = SentenceTransformer(
-        str(model.folder), device="cpu", local_files_only=True, model_kwargs={"use_safetensors": True}
-    )
-    vector: list[float] = encoder.encode(text, show_progress_bar=False).tolist()
+    encoder = open_encoder(model.folder)
+    vector: list[float] = embed(encoder, tokenise([text], encoder.tokenizer))[0].tolist()
     return vector

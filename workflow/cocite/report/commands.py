@@ -87,7 +87,7 @@ def page(
     results: Results,
     provenance: Provenance,
     statistics: Annotated[Path, typer.Option(help="The table corpus_statistics.")],
-    benchmarks: Annotated[str, typer.Option(help="The benchmark files of each rule, wildcards in braces, as JSON.")],
+    logs: Annotated[str, typer.Option(help="The logs of each rule, wildcards in braces, as JSON.")],
     tables: Annotated[Path, typer.Option(help="Folder to write with the tables as CSV files.")],
     cards: Annotated[Path, typer.Option(help="Folder to write with the models' cards and their scores.")],
     costs: Annotated[Path, typer.Option(help="The table costs to write: what the finished jobs took.")],
@@ -104,7 +104,7 @@ def page(
         read_json(provenance),
         statistics,
         figures,
-        json.loads(benchmarks),
+        json.loads(logs),
         Outputs(page=output, tables=tables, cards=cards, costs=costs),
     )
 

@@ -5,7 +5,9 @@ from typing import Any
 
 import polars as pl
 
-OF_ALL = "all rules"
+from cocite.report.costs import SNAKEMAKE
+
+OF_ALL = "all together"
 
 
 def size_of_corpus(statistics: pl.DataFrame) -> pl.DataFrame:
@@ -32,13 +34,17 @@ def trained_models(configuration: Mapping[str, Any]) -> pl.DataFrame:
     return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["model"])
 
 
-def costs_of_rules(costs: pl.DataFrame) -> pl.DataFrame:
-    """The table `costs` as it is read, the rule that took the longest first and all of them together last."""
+def costs_of_rules(costs: pl.DataFrame, seconds_at_work: float) -> pl.DataFrame:
+    """The table `costs` as it is read, the rule that took the longest first and all of them together last.
+
+    Jobs ran side by side, and beside Snakemake: together they took `seconds_at_work`, which is less than their sum.
+    """
+    of_rules = pl.col("rule") != SNAKEMAKE
     of_all = costs.select(
         rule=pl.lit(OF_ALL),
-        jobs=pl.col("jobs").sum(),
-        seconds=pl.col("seconds").sum(),
-        longest_seconds=pl.col("longest_seconds").max(),
+        jobs=pl.col("jobs").filter(of_rules).sum(),
+        seconds=pl.lit(seconds_at_work),
+        longest_seconds=pl.col("longest_seconds").filter(of_rules).max(),
         cpu_seconds=pl.col("cpu_seconds").sum(),
         peak_mb=pl.col("peak_mb").max(),
     )

@@ -53,8 +53,8 @@ def facts(
         "Benchmarks": "; ".join(
             f"{name}: {_benchmark_in_words(name, provenance)}" for name in configuration["benchmarks"]
         ),
-        "Time (h:mm:ss)": f"{duration(seconds_at_work)} with a job at work",
-        "Processor time": f"{duration(sum(costs['cpu_seconds']))} of all jobs together",
+        "Time (h:mm:ss)": f"{duration(seconds_at_work)} from start to end, without pauses",
+        "Processor time": f"{duration(sum(costs['cpu_seconds']))} of all jobs and of Snakemake",
         "Largest memory": _memory_in_words(costs),
         "Machine": machine_in_words(provenance.get("machine", {})),
     }

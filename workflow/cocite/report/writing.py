@@ -19,6 +19,7 @@ from cocite.report.page import write_page
 from cocite.report.run_tables import costs_of_rules, size_of_corpus
 from cocite.report.summary import facts
 from cocite.report.tabulating import tabulate, write_tables
+from cocite.status.started import read_start
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,12 +40,13 @@ def write_report(
     provenance: Mapping[str, Any],
     statistics: Path,
     figures: Sequence[Path],
-    benchmarks: Mapping[str, str],
+    logs: Mapping[str, str],
     outputs: Outputs,
 ) -> None:
-    """Write all of it; `benchmarks` holds the path of each rule's benchmark files, with names in braces."""
+    """Write all of it; `logs` holds the path of each rule's logs, with names in braces."""
     configuration = provenance["configuration"]
-    jobs = read_jobs(benchmarks)
+    jobs = read_jobs(logs, read_start(results))
+    seconds = time_at_work(jobs)
     write_costs(jobs, outputs.costs)
     costs = pl.DataFrame(read_table(outputs.costs, "costs"))
     corpus = pl.DataFrame(read_table(statistics, "corpus_statistics"))
@@ -54,10 +56,10 @@ def write_report(
     write_tables(made, outputs.tables)
     write_cards(results, scores, provenance, outputs.cards)
     write_page(
-        tables={**made, "corpus": size_of_corpus(corpus), "costs": costs_of_rules(costs)},
+        tables={**made, "corpus": size_of_corpus(corpus), "costs": costs_of_rules(costs, seconds)},
         figures={path.stem: path for path in figures},
         differences=differences(comparisons, configuration),
-        facts=facts(provenance, corpus, costs, time_at_work(jobs)),
+        facts=facts(provenance, corpus, costs, seconds),
         provenance=provenance,
         output=outputs.page,
     )
