@@ -14,13 +14,14 @@ from cocite.demo.commands import app as demo
 from cocite.doctor import app as doctor
 from cocite.documentation import app as documentation
 from cocite.encoder.commands import app as encoder
-from cocite.errors import InputError
+from cocite.errors import InputError, surroundings
 from cocite.evaluation.commands import app as evaluation
 from cocite.graph.commands import app as graph
 from cocite.integrity import app as integrity
 from cocite.looking.commands import app as looking
 from cocite.neighbours.commands import app as neighbours
 from cocite.report.commands import app as report
+from cocite.resolved import app as resolved
 from cocite.triplets.commands import app as triplets
 
 app = typer.Typer(
@@ -41,17 +42,23 @@ app.add_typer(demo, name="demo", help="A small generated release and a server fo
 app.add_typer(looking)
 app.add_typer(integrity)
 app.add_typer(doctor)
+app.add_typer(resolved)
 app.add_typer(documentation, name="docs", help="Documentation that is generated from declarations.")
 
 
 def main() -> None:
-    """Run the command line; an `InputError` is printed as one message, without a traceback."""
+    """Run the command line; what the user can mend is printed as one message, without a traceback."""
     # Libraries make objects by the hundred thousand that stay; to look for garbage among them takes a tenth of a step.
     gc.set_threshold(100_000)
     try:
         app()
     except InputError as error:
         sys.stderr.write(f"Error: {error}\n")
+        sys.exit(1)
+    except OSError as error:
+        if (told := surroundings(error)) is None:
+            raise
+        sys.stderr.write(f"Error: {told}\n")
         sys.exit(1)
     finally:
         # A last search for garbage takes as long as ingesting 200 MB; only DuckDB, which tells what is alive, wants it.
