@@ -1,9 +1,17 @@
-from cocite.configuration import resolve
+from pathlib import Path
+
+from cocite.configuration import resolve, written_configuration
 from cocite.errors import InputError
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import min_version
 
 min_version("9.27")
+
+try:
+    for file in workflow.configfiles or ["config.yaml"]:
+        written_configuration(Path(file))  # says what Snakemake's own reader leaves unsaid
+except InputError as error:
+    raise WorkflowError(error) from None
 
 if not workflow.configfiles:
 
@@ -26,6 +34,7 @@ include: "rules/triplets.smk"
 include: "rules/encoder.smk"
 include: "rules/evaluation.smk"
 include: "rules/report.smk"
+include: "rules/common/targets.smk"
 
 
 rule all:

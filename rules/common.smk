@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 
 from cocite.benchmarks import TASKS, splits_to_fetch, tasks_of
-from cocite.consistent_corpus import DATASETS
+from cocite.folders import make_folders
+from cocite.release_folder import DATASETS, find_shards
 from cocite.runs import runs_of, scored_runs, untrained
+from cocite.targets import check_targets
 
 # Jobs call `cocite`; a run started as .venv/bin/snakemake finds it beside its own Python.
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
@@ -93,6 +95,10 @@ def surplus_files():
 
 
 onstart:
+    try:
+        make_folders(config)
+    except InputError as error:
+        raise WorkflowError(error) from None
     for file in surplus_files():
         file.unlink()
 

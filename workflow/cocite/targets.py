@@ -1,0 +1,140 @@
+"""Whether the files that a run is asked for by name are of its configuration.
+
+Snakemake says of `results/corpus/papers/9.parquet` that no rule makes it, and goes on with a seed that no model has.
+Here, each value in a path is compared with the configuration first, so that the message says which values there are.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cocite.benchmarks import tasks_of
+from cocite.errors import InputError
+from cocite.release_folder import DATASETS
+from cocite.runs import untrained
+
+WILDCARD = re.compile(r"\{(\w+)(?:,(?P<constraint>(?:[^{}]|\{[^{}]*\})*))?\}")
+"""A wildcard in a pattern of Snakemake, with the regular expression that it must match, if there is one."""
+IMPOSSIBLE = "(?!)"
+MOST_NAMED = 12
+
+Told = Mapping[str, str]
+"""Wildcard → value in a path."""
+Values = tuple[Iterable[Any], str]
+"""The values that a wildcard can have, and the key of the configuration that says so."""
+
+
+def check_targets(
+    targets: Iterable[str],
+    patterns: Iterable[str],
+    config: Mapping[str, Any],
+    *,
+    results: Path,
+    parts: Mapping[str, int],
+) -> None:
+    """Raise `InputError` for a target in the folder `results` with a value that the configuration does not have.
+
+    `patterns` are the outputs of all rules, as Snakemake writes them; what none of them is like is left to Snakemake.
+    `parts` is the number of jobs that share the shards of each dataset.
+    """
+    expressions = [_as_expression(pattern) for pattern in patterns if IMPOSSIBLE not in pattern]
+    for target in targets:
+        path = os.path.relpath(target)
+        if not Path(path).is_relative_to(os.path.relpath(results)):
+            continue
+        matches = [match.groupdict() for expression in expressions if (match := expression.fullmatch(path))]
+        faults = [_fault(told, config, parts) for told in matches]
+        if faults and all(faults):
+            raise InputError(f"{target} is not of this configuration: {min(filter(None, faults), key=len)}.")
+
+
+def _as_expression(pattern: str) -> re.Pattern[str]:
+    """A pattern with wildcards as a regular expression that takes any value for them."""
+    expression, end, seen = "", 0, set()
+    pattern = os.path.relpath(pattern)
+    for match in WILDCARD.finditer(pattern):
+        name = match[1]
+        expression += re.escape(pattern[end : match.start()])
+        expression += f"(?P={name})" if name in seen else f"(?P<{name}>[^/]+)"
+        end = match.end()
+        seen.add(name)
+    return re.compile(expression + re.escape(pattern[end:]))
+
+
+def _fault(told: Told, config: Mapping[str, Any], parts: Mapping[str, int]) -> str:
+    """What is wrong with the first value that the configuration does not have; empty where it has all."""
+    for name, values_of in VALUES.items():
+        if name in told:
+            found, key = values_of(told, config, parts)
+            values = list(map(str, found))
+            if told[name] not in values:
+                return f"{name} is {told[name]}, but {key} {_allows(values)}"
+    return ""
+
+
+def _allows(values: Sequence[str]) -> str:
+    if not values:
+        return "has none"
+    if len(values) > MOST_NAMED:
+        return f"allows {', '.join(values[:2])} and so on to {values[-1]}"
+    return f"allows {', '.join(values)}"
+
+
+def _section(section: str) -> Callable[..., Values]:
+    return lambda told, config, parts: (config[section], section)
+
+
+def _pairs(told: Told, config: Mapping[str, Any], parts: Mapping[str, int]) -> Values:
+    signal = config["graphs"][told["graph"]]["signal"]
+    return [f"{signal}s"] if signal in ("cocitation", "coupling") else [], f"graphs.{told['graph']}.signal"
+
+
+def _models(told: Told, config: Mapping[str, Any], parts: Mapping[str, int]) -> Values:
+    return [*config["models"], *untrained(config)], "models"
+
+
+def _groups(told: Told, config: Mapping[str, Any], parts: Mapping[str, int]) -> Values:
+    return dict.fromkeys(entry["group"] for entry in config["triplets"].values()), "triplets"
+
+
+def _tasks(told: Told, config: Mapping[str, Any], parts: Mapping[str, int]) -> Values:
+    entry = config["benchmarks"][told["benchmark"]]
+    return [task.name for task in tasks_of(entry)], f"benchmarks.{told['benchmark']}"
+
+
+def _seeds(told: Told, config: Mapping[str, Any], parts: Mapping[str, int]) -> Values:
+    entry = config["models"].get(told["model"])
+    return (entry["seeds"], f"models.{told['model']}.seeds") if entry else ([0], "an untrained model")
+
+
+def _parts(told: Told, config: Mapping[str, Any], parts: Mapping[str, int]) -> Values:
+    if "dataset" not in told:
+        return range(config["corpus"]["buckets"]), "corpus.buckets"
+    return range(parts[told["dataset"]]), f"the number of shards of {told['dataset']}"
+
+
+def _buckets(told: Told, config: Mapping[str, Any], parts: Mapping[str, int]) -> Values:
+    if "embedding" not in told:
+        return range(config["corpus"]["buckets"]), "corpus.buckets"
+    searched = config["embeddings"][told["embedding"]]["neighbours"]
+    return range(searched["shards"]), f"embeddings.{told['embedding']}.neighbours.shards"
+
+
+VALUES: Mapping[str, Callable[[Told, Mapping[str, Any], Mapping[str, int]], Values]] = {
+    "graph": _section("graphs"),
+    "embedding": _section("embeddings"),
+    "triplets": _section("triplets"),
+    "encoder": _section("encoders"),
+    "benchmark": _section("benchmarks"),
+    "dataset": lambda told, config, parts: (DATASETS, "a release"),
+    "pairs": _pairs,
+    "group": _groups,
+    "model": _models,
+    "task": _tasks,
+    "seed": _seeds,
+    "part": _parts,
+    "bucket": _buckets,
+}
+"""Wildcard → its values; names come before the numbers that depend on them."""
