@@ -34,7 +34,6 @@ include: "rules/triplets.smk"
 include: "rules/encoder.smk"
 include: "rules/evaluation.smk"
 include: "rules/report.smk"
-include: "rules/common/targets.smk"
 
 
 rule all:
@@ -91,3 +90,6 @@ rule report:
     input:
         "<results>/report/index.html",
         "<results>/cocite.duckdb",
+
+
+include: "rules/common/targets.smk"

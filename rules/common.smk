@@ -10,7 +10,7 @@ from cocite.benchmarks import TASKS, splits_to_fetch, tasks_of
 from cocite.folders import make_folders
 from cocite.release_folder import DATASETS, find_shards
 from cocite.runs import runs_of, scored_runs, untrained
-from cocite.targets import check_targets
+from cocite.targets import check_spelling, check_targets, targets_of
 
 # Jobs call `cocite`; a run started as .venv/bin/snakemake finds it beside its own Python.
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))

@@ -55,7 +55,7 @@ def test_a_file_that_would_not_be_read_is_named_with_what_would_be(papers, name)
 
 def test_shards_in_a_folder_of_their_own_are_not_passed_over(papers):
     (papers / "more.gz").mkdir()
-    with pytest.raises(InputError, match=r"papers/more\.gz is a folder, which is not looked into"):
+    with pytest.raises(InputError, match=r"papers/more\.gz is a folder, which is not searched"):
         find_shards(papers)
 
 

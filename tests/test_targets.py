@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cocite.errors import InputError
-from cocite.targets import check_targets
+from cocite.targets import check_spelling, check_targets, targets_of
 
 CONFIG = {
     "corpus": {"buckets": 2},
@@ -79,3 +79,46 @@ def test_what_it_does_not_have_is_named_with_what_it_has(target, fault):
     with pytest.raises(InputError) as error:
         check("all", target)
     assert str(error.value).startswith(f"{target} is not of this configuration: {fault}")
+
+
+@pytest.mark.parametrize(
+    ("target", "meant"),
+    [
+        ("trplets", "triplets"),
+        ("reprot", "report"),
+        ("out/corpus/paprs/0.parquet", "out/corpus/papers/{bucket}.parquet"),
+        ("out/corpus/paprs/17.parquet", "out/corpus/papers/{bucket}.parquet"),
+        ("./out/corpus/querys.parquet", "out/corpus/queries.parquet"),
+    ],
+)
+def test_a_misspelt_target_is_answered_with_the_one_that_was_meant(target, meant):
+    with pytest.raises(InputError) as error:
+        check_spelling(["all", target], ["all", "triplets", "report"], PATTERNS, Path("out"))
+    assert str(error.value) == f"No rule makes {target}; did you mean {meant}?"
+
+
+@pytest.mark.parametrize("target", ["report", "out/corpus/queries.parquet", "4", "zebra", "out/zebra", "x" * 5000])
+def test_what_is_right_or_like_nothing_is_left_to_snakemake(target):
+    check_spelling([target], ["report"], PATTERNS, Path("out"))
+
+
+def test_a_file_that_exists_is_no_misspelling(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "reports").mkdir()
+    check_spelling(["reports"], ["report"], PATTERNS, Path("out"))
+
+
+def test_values_of_options_are_no_targets():
+    line = [
+        "--directory",
+        "reports",
+        "--cores",
+        "2",
+        "",
+        "-n",
+        "corpus",
+        "--replace-workflow-config",
+        "all",
+        "--nolock",
+    ]
+    assert targets_of(line) == ["corpus", "all"]

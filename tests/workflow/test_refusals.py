@@ -105,6 +105,14 @@ def test_a_file_that_the_configuration_does_not_have_is_not_made(run, target, to
     assert f"{target} is not of this configuration: {told}" in said(run.snakemake("--dry-run", target))
 
 
+@pytest.mark.parametrize(
+    ("target", "meant"),
+    [("trplets", "triplets"), ("results/corpus/paprs/0.parquet", "results/corpus/papers/{bucket}.parquet")],
+)
+def test_a_misspelt_target_is_answered_with_the_one_that_was_meant(run, target, meant):
+    assert f"No rule makes {target}; did you mean {meant}?" in said(run.snakemake(target, "--dry-run"))
+
+
 def test_a_file_where_the_results_shall_lie_is_named(run):
     (run.folder / "results").touch()
     assert "pathvars.results: no folder can be made at results" in said(run.snakemake("corpus"))
@@ -117,7 +125,7 @@ def test_a_folder_that_cannot_be_made_is_named_before_the_first_job(run):
     assert "rule generate_release" not in told
 
 
-def test_make_looks_at_the_configuration_before_it_starts_snakemake():
+def test_make_checks_the_configuration_before_it_starts_snakemake():
     planned = subprocess.run(
         ["make", "--dry-run", "--always-make", "run", "CONFIG=my own.yaml"],
         cwd=ROOT,

@@ -100,7 +100,7 @@ def _check_shard(path: Path) -> None:
     if path.is_symlink() and not path.exists():
         raise InputError(f"{path} is a link that leads nowhere; mend or remove it.")
     if path.is_dir():
-        raise InputError(f"{path} is a folder, which is not looked into; move the shards in it to {path.parent}.")
+        raise InputError(f"{path} is a folder, which is not searched; move the shards in it to {path.parent}.")
     if not path.is_file():
         raise InputError(f"{path} is a pipe or a device and no file; remove it.")
     if not path.name.lower().endswith((PACKED, *PLAIN)):
