@@ -19,6 +19,7 @@ from cocite.configuration import (
     written_configuration,
 )
 from cocite.errors import InputError
+from cocite.folders import folders_of
 from cocite.schema_errors import explain
 
 ROOT = Path(__file__).parents[1]
@@ -541,6 +542,17 @@ def test_a_configuration_is_printed_as_a_run_takes_it_or_with_all_that_is_wrong(
     refused = CliRunner().invoke(app, ["config", "--configfile", str(tmp_path / "my.yaml")])
     assert refused.exit_code == 1
     assert refused.output.count("Error: Configuration key ") == 2
+
+
+@pytest.mark.parametrize("pathvars", [{"results": 5}, ["results"], {"logs": ""}])
+def test_a_folder_that_is_no_path_is_refused(pathvars):
+    with pytest.raises(InputError, match="key pathvars must hold paths, as in"):
+        folders_of({"pathvars": pathvars})
+
+
+@pytest.mark.parametrize("config", [{}, {"pathvars": None}, {"pathvars": {"logs": "elsewhere"}}])
+def test_results_lie_in_the_folder_of_that_name_unless_another_is_named(config):
+    assert folders_of(config)["results"] == Path("results")
 
 
 def test_a_configuration_without_keys_is_named(tmp_path):

@@ -13,9 +13,15 @@ FOLDERS = ("results", "logs", "benchmarks")
 
 
 def folders_of(config: Mapping[str, Any]) -> dict[str, Path]:
-    """The folders that a run with this configuration, resolved or not, writes to, by their keys."""
-    named = config.get("pathvars", {})
-    return {name: Path(named.get(name, name)) for name in FOLDERS}
+    """The folders that a run with this configuration, resolved or not, writes to, by their keys.
+
+    Raises `InputError` where one is no path.
+    """
+    named = config.get("pathvars") or {}
+    paths = {name: named.get(name, name) for name in FOLDERS} if isinstance(named, Mapping) else {}
+    if not paths or not all(isinstance(path, str) and path for path in paths.values()):
+        raise InputError("Configuration key pathvars must hold paths, as in pathvars: {results: results/mine}.")
+    return {name: Path(path) for name, path in paths.items()}
 
 
 def make_folders(config: Mapping[str, Any]) -> None:
