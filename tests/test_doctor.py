@@ -179,13 +179,32 @@ def test_a_container_has_the_memory_that_it_is_granted(tmp_path, monkeypatch):
 def test_what_rules_ask_for_is_read_from_them(complete):
     found = {one.rule: one for one in asked.asked(complete)}
     written = set(
-        re.findall(r"^rule (\w+):", "".join(p.read_text() for p in PROFILE.parents[1].glob("rules/*.smk")), re.M)
+        re.findall(
+            r"^ *(?:use rule \w+ as |rule )(\w+)(?: with)?:$",
+            "".join(p.read_text() for p in PROFILE.parents[1].glob("rules/*.smk")),
+            re.M,
+        )
     )
     assert set(found) == written - {"fetch_triplets", "fetch_benchmark"}
     assert found["select_queries"] == asked.Asked(rule="select_queries", memory_mb=2000, minutes=10, threads=1)
     assert found["train_encoder"] == asked.Asked(rule="train_encoder", memory_mb=9000, minutes=1440, threads=6)
     assert found["embed_papers"].memory_mb == 1500
     assert {one.rule: one for one in asked.asked({**complete, "gpu": True})}["embed_papers"].memory_mb == 4000
+
+
+def test_a_rule_that_uses_another_asks_for_what_that_one_does_or_for_its_own(complete, tmp_path, monkeypatch):
+    (tmp_path / "own.smk").write_text(
+        "rule train_encoder:\n    threads: 1\n\n\n"
+        "rule first:\n    threads: 2\n"
+        "    resources:\n        mem_mb=megabytes(700),\n        runtime=minutes(10),\n\n\n"
+        "if OWN:\n\n    use rule first as second with:\n        output:\n            a,\n\n\n"
+        "use rule first as third with:\n    threads: 4\n"
+    )
+    monkeypatch.setattr(asked, "RULES", tmp_path)
+    found = {one.rule: one for one in asked.asked(complete)}
+    assert found["first"] == asked.Asked(rule="first", memory_mb=700, minutes=10, threads=2)
+    assert found["second"] == asked.Asked(rule="second", memory_mb=700, minutes=10, threads=2)
+    assert found["third"] == asked.Asked(rule="third", memory_mb=700, minutes=10, threads=4)
 
 
 def test_folders_that_cannot_be_written_to_and_full_disks_are_told(tmp_path, monkeypatch):

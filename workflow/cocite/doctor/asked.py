@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 RULES = Path(__file__).parents[3] / "rules"
-RULE = re.compile(r"^rule (\w+):\n(.*?)(?=^rule |\Z)", flags=re.MULTILINE | re.DOTALL)
+RULE = re.compile(
+    r"^ *(?:rule (?P<rule>\w+)|use rule (?P<base>\w+) as (?P<use>\w+) with):\n(?P<body>.*?)(?=^ *(?:use )?rule |\Z)",
+    flags=re.MULTILINE | re.DOTALL,
+)
 NUMBERS = {
     "memory_mb": re.compile(r'mem_mb=megabytes\((\d+)(?: if config\["gpu"\] else (\d+))?'),
     "minutes": re.compile(r"runtime=(?:minutes\()?(\d+)"),
@@ -43,17 +46,23 @@ class Asked:
 def asked(config: Configuration) -> list[Asked]:
     """What the rules ask for that have jobs with a configuration."""
     text = "".join(path.read_text(encoding="utf-8") for path in sorted(RULES.glob("*.smk")))
-    found = {rule: _numbers(body, gpu=config["gpu"]) for rule, body in RULE.findall(text)}
+    found: dict[str, dict[str, int]] = {}
+    for match in RULE.finditer(text):
+        if _is_unused(match["rule"] or match["base"], config):
+            continue
+        of_base = found[match["base"]] if match["base"] else dict.fromkeys(NUMBERS, 0)
+        found[match["rule"] or match["use"]] = of_base | _numbers(match["body"], gpu=config["gpu"])
     for entry in config["models"].values():
         numbers = found["train_encoder"]
-        for name in ("memory_mb", "threads"):
+        for name in NUMBERS.keys() & entry.keys():
             numbers[name] = max(numbers[name], entry[name])
     return [Asked(rule=rule, **numbers) for rule, numbers in found.items() if not _is_unused(rule, config)]
 
 
 def _numbers(body: str, *, gpu: bool) -> dict[str, int]:
+    """The numbers that a rule states."""
     found = {name: pattern.search(body) for name, pattern in NUMBERS.items()}
-    return {name: _number(match, gpu=gpu) if match else 0 for name, match in found.items()}
+    return {name: _number(match, gpu=gpu) for name, match in found.items() if match}
 
 
 def _number(match: re.Match[str], *, gpu: bool) -> int:
