@@ -2,6 +2,7 @@ from pathlib import Path
 
 from cocite.configuration import resolve, written_configuration
 from cocite.errors import InputError
+from cocite.recorded import check_folder
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import min_version
 
@@ -20,6 +21,8 @@ if not workflow.configfiles:
 
 try:
     config.update(resolve(config))
+    if workflow.is_main_process:
+        check_folder(config)
 except InputError as error:
     raise WorkflowError(error) from None
 

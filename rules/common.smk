@@ -6,10 +6,14 @@ import shlex
 import sys
 from pathlib import Path
 
-from cocite.benchmarks import TASKS, splits_to_fetch, tasks_of
+from cocite.benchmarks import SMALL, TASKS, is_generated, suites_of, splits_to_fetch, tasks_of
 from cocite.folders import make_folders
+from cocite.origins import settings_of_origin
+from cocite.recorded import record
 from cocite.release_folder import DATASETS, find_shards
-from cocite.runs import runs_of, scored_runs, untrained
+from cocite.runs import mapped_runs, runs_of, scored_runs, untrained
+from cocite.status.described import report_failures
+from cocite.status.started import write_start
 from cocite.targets import check_spelling, check_targets, targets_of
 
 # Jobs call `cocite`; a run started as .venv/bin/snakemake finds it beside its own Python.
@@ -22,27 +26,34 @@ SAMPLED = ("embedding", "graph", "of", "path")  # keys of a set of triplets that
 PAIRS = {"cocitation": "cocitations", "coupling": "couplings"}
 PAIRS_OF = {name: PAIRS[entry["signal"]] for name, entry in config["graphs"].items() if entry["signal"] in PAIRS}
 HOLDOUTS = [name for name, entry in config["benchmarks"].items() if entry["kind"] == "holdout"]
+# Benchmarks about the corpus itself are small, and embedded in one job; those that others made in one each.
+OWN_BENCHMARKS = [name for name, entry in config["benchmarks"].items() if name in HOLDOUTS or is_generated(entry)]
+FOREIGN_BENCHMARKS = [name for name in config["benchmarks"] if name not in OWN_BENCHMARKS]
 APPROXIMATE = [name for name, entry in config["embeddings"].items() if entry["neighbours"]["index"] != "flat"]
 UNTRAINED = untrained(config)
 
 
-def named(section, **having):
-    """Regular expression of the names in a section whose entries have these values; it matches nothing if none do."""
-    names = [name for name, entry in config[section].items() if having.items() <= entry.items()]
+def either(names):
+    """Regular expression of some names; it matches nothing if there are none."""
     return "|".join(names) or "(?!)"
+
+
+def named(section, **having):
+    """Regular expression of the names in a section whose entries have these values."""
+    return either(name for name, entry in config[section].items() if having.items() <= entry.items())
 
 
 wildcard_constraints:
     bucket=r"\d+",
-    part=r"\d+",
     seed=r"\d+",
-    dataset="|".join(DATASETS),
+    dataset=either(DATASETS),
     graph=named("graphs"),
     embedding=named("embeddings"),
     triplets=named("triplets"),
-    model="|".join([*config["models"], *UNTRAINED]) or "(?!)",
+    model=either([*config["models"], *UNTRAINED]),
     benchmark=named("benchmarks"),
-    task="|".join(TASKS),
+    part=r"\d+",
+    suite=either([SMALL, *TASKS]),
 
 
 def buckets(path, **wildcards):
@@ -101,6 +112,12 @@ onstart:
         raise WorkflowError(error) from None
     for file in surplus_files():
         file.unlink()
+    record(config, Path(RESULTS))
+    write_start(workflow, log, Path(RESULTS))
+
+
+onerror:
+    report_failures(Path(RESULTS))
 
 
 def files_in(folder):
@@ -116,6 +133,16 @@ def folder_of(inputs):
         return Path(input[inputs][0]).parent
 
     return folder
+
+
+def folders_of(inputs):
+    """The folders that files lie in, one each."""
+
+    def folders(wildcards, input):
+        files = input[inputs]
+        return [Path(file).parent for file in ([files] if isinstance(files, str) else files)]
+
+    return folders
 
 
 def folders_of_buckets(inputs):

@@ -8,6 +8,7 @@ rule list_shards:
         "<logs>/corpus/list.log",
     benchmark:
         "<benchmarks>/corpus/list.jsonl"
+    localrule: True
     conda:
         "../envs/pipeline.yaml"
     threads: 1
@@ -125,6 +126,7 @@ rule account:
         "<logs>/corpus/account-{dataset}.log",
     benchmark:
         "<benchmarks>/corpus/account-{dataset}.jsonl"
+    localrule: True
     conda:
         "../envs/pipeline.yaml"
     threads: 1
@@ -158,7 +160,7 @@ rule update:
     benchmark:
         "<benchmarks>/corpus/update-{dataset}-{bucket}.jsonl"
     wildcard_constraints:
-        dataset="|".join(DATASETS) if BASE else "(?!)",
+        dataset=either(DATASETS if BASE else []),
     conda:
         "../envs/pipeline.yaml"
     threads: 2

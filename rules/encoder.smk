@@ -9,7 +9,7 @@ rule build_encoder:
     benchmark:
         "<benchmarks>/encoder/untrained_{encoder}/build.jsonl"
     wildcard_constraints:
-        encoder="|".join(name for name, entry in config["encoders"].items() if "build" in entry) or "(?!)",
+        encoder=either(name for name, entry in config["encoders"].items() if "build" in entry),
     conda:
         "../envs/pipeline.yaml"
     threads: 1
@@ -42,7 +42,8 @@ rule fetch_encoder:
     benchmark:
         "<benchmarks>/encoder/untrained_{encoder}/fetch.jsonl"
     wildcard_constraints:
-        encoder="|".join(name for name, entry in config["encoders"].items() if "build" not in entry) or "(?!)",
+        encoder=either(name for name, entry in config["encoders"].items() if "build" not in entry),
+    localrule: True
     conda:
         "../envs/pipeline.yaml"
     threads: 1
@@ -70,6 +71,8 @@ rule train_encoder:
             triplets=config["models"][wildcards.model]["triplets"],
         ),
         validation=validation_of,
+        # For the release and its terms on the card; it cannot change without all that follows from it.
+        manifest="<results>/corpus/manifest.json",
     output:
         model=directory("<results>/encoder/{model}/seed-{seed}/model"),
         curves="<results>/encoder/{model}/seed-{seed}/training_curves.parquet",
@@ -91,9 +94,10 @@ rule train_encoder:
         runtime=1440,
         gpu=lambda wildcards: config["models"][wildcards.model]["processes"] if config["gpu"] else 0,
     params:
-        version=2,
+        version=3,
         settings=settings("models", "model", "triplets", "encoder", "seeds", "threads", "memory_mb", "processes"),
         run_seed=config["seed"],
+        origin=origin_of_model,
         launch=launched_in_processes,
         state=state("encoder/{model}/seed-{seed}"),
     shell:
@@ -112,6 +116,8 @@ rule train_encoder:
             --curves {output.curves:q} \
             --written-settings {output.settings:q} \
             --events {output.events:q} \
+            --origin {params.origin:q} \
+            --manifest {input.manifest:q} \
             >> {log:q} 2>&1
         """
 
@@ -126,9 +132,10 @@ rule embed_documents:
         "<logs>/encoder/{model}/seed-{seed}/embed-{benchmark}.log",
     benchmark:
         "<benchmarks>/encoder/{model}/seed-{seed}/embed-{benchmark}.jsonl"
+    wildcard_constraints:
+        benchmark=either(FOREIGN_BENCHMARKS),
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
         # A window of documents is held: with tiny encoders 35,441 documents (2.6 MB) took 707 MB and 25 s, hci's 6.5 MB
         # 760 MB; docs/speed.md has 1.2 GB for 20,000 documents as for 80,000. What a GPU takes besides is a guess.
@@ -136,49 +143,56 @@ rule embed_documents:
         runtime=embedding_minutes("documents"),
         gpu=int(config["gpu"]),
     params:
-        version=2,
+        version=3,
+        sources=folders_of("documents"),
+        table="documents",
         state=state("embedding/{model}/seed-{seed}/{benchmark}"),
+        vectors=lambda wildcards, output: Path(output[0]).parent,
     shell:
         """
-        cocite encoder embed \
+        cocite encoder embed {params.sources:q} \
+            --table {params.table} \
             --model {input.model:q} \
-            --documents {input.documents:q} \
             --threads {threads} \
             --state {params.state:q} \
-            --output {output:q} \
+            --output {params.vectors:q} \
             >> {log:q} 2>&1
         """
 
 
-rule embed_papers:
+if OWN_BENCHMARKS:
+
+    use rule embed_documents as embed_own_documents with:
+        input:
+            model="<results>/encoder/{model}/seed-{seed}/model",
+            documents=expand("<results>/evaluation/{benchmark}/documents.parquet", benchmark=OWN_BENCHMARKS),
+        output:
+            expand("<results>/encoder/{{model}}/seed-{{seed}}/embeddings/{benchmark}.parquet", benchmark=OWN_BENCHMARKS),
+        log:
+            "<logs>/encoder/{model}/seed-{seed}/embed-own.log",
+        benchmark:
+            "<benchmarks>/encoder/{model}/seed-{seed}/embed-own.jsonl"
+        params:
+            version=3,
+            sources=folders_of("documents"),
+            table="documents",
+            state=state("embedding/{model}/seed-{seed}/own"),
+            vectors=lambda wildcards, output: Path(output[0]).parent,
+
+
+use rule embed_documents as embed_papers with:
     input:
         model="<results>/encoder/{model}/seed-{seed}/model",
-        papers="<results>/corpus/papers/{bucket}.parquet",
+        documents="<results>/corpus/papers/{bucket}.parquet",
     output:
         "<results>/encoder/{model}/seed-{seed}/papers/{bucket}.parquet",
     log:
         "<logs>/encoder/{model}/seed-{seed}/embed-papers-{bucket}.log",
     benchmark:
         "<benchmarks>/encoder/{model}/seed-{seed}/embed-papers-{bucket}.jsonl"
-    conda:
-        "../envs/pipeline.yaml"
-    threads: 1
-    resources:
-        # As embed_documents: 615 MB and 9 s for half of 3,000 papers, with an encoder of 2 layers.
-        mem_mb=megabytes(4000 if config["gpu"] else 1500, model=3),
-        runtime=embedding_minutes("papers"),
-        gpu=int(config["gpu"]),
     params:
-        version=1,
+        version=2,
+        sources=lambda wildcards, input: input.documents,
+        table="papers",
         state=state("embedding/{model}/seed-{seed}/papers-{bucket}"),
-    shell:
-        """
-        cocite encoder embed \
-            --model {input.model:q} \
-            --documents {input.papers:q} \
-            --table papers \
-            --threads {threads} \
-            --state {params.state:q} \
-            --output {output:q} \
-            >> {log:q} 2>&1
-        """
+        vectors=lambda wildcards, output: Path(output[0]).parent,

@@ -4,14 +4,9 @@ rule prepare_holdout:
         citations=buckets("<results>/corpus/citations/{bucket}.parquet"),
         queries="<results>/corpus/queries.parquet",
     output:
-        documents="<results>/evaluation/{benchmark}/documents.parquet",
-        judgements="<results>/evaluation/{benchmark}/judgements.parquet",
-        labels="<results>/evaluation/{benchmark}/labels.parquet",
-        reviewers="<results>/evaluation/{benchmark}/reviewers.parquet",
-        collections="<results>/evaluation/{benchmark}/collections.parquet",
-        signatures="<results>/evaluation/{benchmark}/signatures.parquet",
-        omissions="<results>/evaluation/omissions/{benchmark}.parquet",
+        tables=prepared("documents"),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
+        omissions="<results>/evaluation/omissions/{benchmark}.parquet",
     log:
         "<logs>/evaluation/{benchmark}/prepare.log",
     benchmark:
@@ -27,6 +22,7 @@ rule prepare_holdout:
         runtime=minutes(10, papers=0.005, citations=0.005),
     params:
         version=4,
+        tables=subpath(output.sizes, parent=True),
         papers=folder_of("papers"),
         citations=folder_of("citations"),
         settings=settings("benchmarks", "benchmark", only=["positives", "negatives", "min_cocitations"]),
@@ -41,14 +37,8 @@ rule prepare_holdout:
             --seed {params.seed} \
             --memory-mb {resources.mem_mb} \
             --threads {threads} \
-            --documents {output.documents:q} \
-            --judgements {output.judgements:q} \
-            --labels {output.labels:q} \
-            --reviewers {output.reviewers:q} \
-            --collections {output.collections:q} \
-            --signatures {output.signatures:q} \
+            --tables {params.tables:q} \
             --omissions {output.omissions:q} \
-            --sizes {output.sizes:q} \
             >> {log:q} 2>&1
         """
 
@@ -63,6 +53,7 @@ rule fetch_benchmark:
     wildcard_constraints:
         half="metadata|test",
         name="[^/]+",
+    localrule: True
     conda:
         "../envs/pipeline.yaml"
     threads: 1
@@ -92,20 +83,15 @@ rule prepare_folder:
     input:
         files=benchmark_sources,
     output:
-        documents="<results>/evaluation/{benchmark}/documents.parquet",
-        judgements="<results>/evaluation/{benchmark}/judgements.parquet",
-        labels="<results>/evaluation/{benchmark}/labels.parquet",
-        reviewers="<results>/evaluation/{benchmark}/reviewers.parquet",
-        collections="<results>/evaluation/{benchmark}/collections.parquet",
-        signatures="<results>/evaluation/{benchmark}/signatures.parquet",
-        omissions="<results>/evaluation/omissions/{benchmark}.parquet",
+        tables=prepared("documents"),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
+        omissions="<results>/evaluation/omissions/{benchmark}.parquet",
     log:
         "<logs>/evaluation/{benchmark}/prepare.log",
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/prepare.jsonl"
     wildcard_constraints:
-        benchmark="|".join(set(config["benchmarks"]).difference(HOLDOUTS)) or "(?!)",
+        benchmark=either(set(config["benchmarks"]).difference(HOLDOUTS)),
     conda:
         "../envs/pipeline.yaml"
     threads: 1
@@ -115,6 +101,7 @@ rule prepare_folder:
         runtime=minutes(20, files=0.02),
     params:
         version=4,
+        tables=subpath(output.sizes, parent=True),
         folder=benchmark_folder,
         kind=lookup(within=config, dpath="benchmarks/{benchmark}/kind"),
         tasks=lambda wildcards: ",".join(config["benchmarks"][wildcards.benchmark].get("tasks", [])),
@@ -123,63 +110,49 @@ rule prepare_folder:
         cocite evaluation prepare-folder {params.folder:q} \
             --kind {params.kind} \
             --tasks={params.tasks:q} \
-            --documents {output.documents:q} \
-            --judgements {output.judgements:q} \
-            --labels {output.labels:q} \
-            --reviewers {output.reviewers:q} \
-            --collections {output.collections:q} \
-            --signatures {output.signatures:q} \
+            --tables {params.tables:q} \
             --omissions {output.omissions:q} \
-            --sizes {output.sizes:q} \
             >> {log:q} 2>&1
         """
 
 
 rule score_model:
     input:
-        judgements="<results>/evaluation/{benchmark}/judgements.parquet",
-        labels="<results>/evaluation/{benchmark}/labels.parquet",
-        reviewers="<results>/evaluation/{benchmark}/reviewers.parquet",
-        collections="<results>/evaluation/{benchmark}/collections.parquet",
-        signatures="<results>/evaluation/{benchmark}/signatures.parquet",
+        tables=prepared(),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
         embeddings="<results>/encoder/{model}/seed-{seed}/embeddings/{benchmark}.parquet",
     output:
-        scores="<results>/evaluation/{benchmark}/scores/{task}/{model}-{seed}.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/{task}/{model}-{seed}.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/{task}/{model}-{seed}.parquet",
+        scores="<results>/evaluation/{benchmark}/scores/{suite}/{model}-{seed}.parquet",
+        outcomes="<results>/evaluation/{benchmark}/outcomes/{suite}/{model}-{seed}.parquet",
+        failures="<results>/evaluation/{benchmark}/failures/{suite}/{model}-{seed}.parquet",
     log:
-        "<logs>/evaluation/{benchmark}/score-{task}-{model}-{seed}.log",
+        "<logs>/evaluation/{benchmark}/score-{suite}-{model}-{seed}.log",
     benchmark:
-        "<benchmarks>/evaluation/{benchmark}/score-{task}-{model}-{seed}.jsonl"
+        "<benchmarks>/evaluation/{benchmark}/score-{suite}-{model}-{seed}.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
         # With 768 dimensions, ranking 9,150 documents (28 MB) took 490 MB, fitting machines to 30,000 (92 MB) 1,280 MB;
         # fitting them to 54,603 (168 MB) took 172 s, to 258,687 (795 MB) 230 s (docs/evaluation.md).
         mem_mb=scoring_memory("embeddings", 700, ranked=3, fitted=12),
         runtime=scoring_minutes("embeddings"),
     params:
-        version=6,
+        version=7,
+        tables=subpath(input.sizes, parent=True),
+        tasks=tasks_of_suite,
         mode=lambda wildcards: config["benchmarks"][wildcards.benchmark].get("mode", "correct"),
         largest_missing=lookup(within=config, dpath="benchmarks/{benchmark}/largest_missing"),
         seeds=evaluation_seeds,
     shell:
         """
         cocite evaluation score {params.seeds} \
-            --benchmark {wildcards.benchmark} \
-            --task {wildcards.task} \
+            --tables {params.tables:q} \
+            --tasks {params.tasks} \
             --model {wildcards.model} \
             --training-seed {wildcards.seed} \
             --mode {params.mode} \
             --largest-missing {params.largest_missing} \
             --threads {threads} \
-            --judgements {input.judgements:q} \
-            --labels {input.labels:q} \
-            --reviewers {input.reviewers:q} \
-            --collections {input.collections:q} \
-            --signatures {input.signatures:q} \
             --embeddings {input.embeddings:q} \
             --scores {output.scores:q} \
             --outcomes {output.outcomes:q} \
@@ -190,46 +163,37 @@ rule score_model:
 
 rule score_random:
     input:
-        documents="<results>/evaluation/{benchmark}/documents.parquet",
-        judgements="<results>/evaluation/{benchmark}/judgements.parquet",
-        labels="<results>/evaluation/{benchmark}/labels.parquet",
-        reviewers="<results>/evaluation/{benchmark}/reviewers.parquet",
-        collections="<results>/evaluation/{benchmark}/collections.parquet",
-        signatures="<results>/evaluation/{benchmark}/signatures.parquet",
+        tables=prepared("documents"),
+        sizes="<results>/evaluation/{benchmark}/sizes.json",
     output:
-        scores="<results>/evaluation/{benchmark}/scores/{task}/random-0.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/{task}/random-0.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/{task}/random-0.parquet",
+        scores="<results>/evaluation/{benchmark}/scores/{suite}/random-0.parquet",
+        outcomes="<results>/evaluation/{benchmark}/outcomes/{suite}/random-0.parquet",
+        failures="<results>/evaluation/{benchmark}/failures/{suite}/random-0.parquet",
     log:
-        "<logs>/evaluation/{benchmark}/score-{task}-random-0.log",
+        "<logs>/evaluation/{benchmark}/score-{suite}-random-0.log",
     benchmark:
-        "<benchmarks>/evaluation/{benchmark}/score-{task}-random-0.jsonl"
+        "<benchmarks>/evaluation/{benchmark}/score-{suite}-random-0.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
         # Vectors of 64 dimensions: 295 MB and 4 s for 2,345 documents (0.1 MB), 173 MB and 1.1 s for hci's (6.5 MB).
-        mem_mb=megabytes(600, documents=8),
-        runtime=scoring_minutes("documents"),
+        mem_mb=megabytes(600, tables=8),
+        runtime=scoring_minutes("tables"),
     params:
-        version=6,
+        version=7,
+        tables=subpath(input.sizes, parent=True),
+        tasks=tasks_of_suite,
         mode=lambda wildcards: config["benchmarks"][wildcards.benchmark].get("mode", "correct"),
         seeds=evaluation_seeds,
         seed=config["seed"],
     shell:
         """
         cocite evaluation score-random {params.seeds} \
-            --benchmark {wildcards.benchmark} \
-            --task {wildcards.task} \
+            --tables {params.tables:q} \
+            --tasks {params.tasks} \
             --mode {params.mode} \
             --seed {params.seed} \
             --threads {threads} \
-            --documents {input.documents:q} \
-            --judgements {input.judgements:q} \
-            --labels {input.labels:q} \
-            --reviewers {input.reviewers:q} \
-            --collections {input.collections:q} \
-            --signatures {input.signatures:q} \
             --scores {output.scores:q} \
             --outcomes {output.outcomes:q} \
             --failures {output.failures:q} \
@@ -239,43 +203,33 @@ rule score_random:
 
 rule score_bm25:
     input:
-        documents="<results>/evaluation/{benchmark}/documents.parquet",
-        judgements="<results>/evaluation/{benchmark}/judgements.parquet",
-        labels="<results>/evaluation/{benchmark}/labels.parquet",
-        reviewers="<results>/evaluation/{benchmark}/reviewers.parquet",
-        collections="<results>/evaluation/{benchmark}/collections.parquet",
-        signatures="<results>/evaluation/{benchmark}/signatures.parquet",
+        tables=prepared("documents"),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
     output:
-        scores="<results>/evaluation/{benchmark}/scores/{task}/bm25-0.parquet",
-        outcomes="<results>/evaluation/{benchmark}/outcomes/{task}/bm25-0.parquet",
-        failures="<results>/evaluation/{benchmark}/failures/{task}/bm25-0.parquet",
+        scores="<results>/evaluation/{benchmark}/scores/{suite}/bm25-0.parquet",
+        outcomes="<results>/evaluation/{benchmark}/outcomes/{suite}/bm25-0.parquet",
+        failures="<results>/evaluation/{benchmark}/failures/{suite}/bm25-0.parquet",
     log:
-        "<logs>/evaluation/{benchmark}/score-{task}-bm25-0.log",
+        "<logs>/evaluation/{benchmark}/score-{suite}-bm25-0.log",
     benchmark:
-        "<benchmarks>/evaluation/{benchmark}/score-{task}-bm25-0.jsonl"
+        "<benchmarks>/evaluation/{benchmark}/score-{suite}-bm25-0.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
         # The words of 20,000 abstracts, 11 MB as they are stored, took 480 MB; ranking the candidates of 2,667 queries
         # among 35,441 documents (2.6 MB) took 392 MB and 3.5 s.
-        mem_mb=scoring_memory("documents", 600, ranked=20),
+        mem_mb=scoring_memory("tables", 600, ranked=20),
         runtime=word_scoring_minutes,
     params:
-        version=5,
+        version=6,
+        tables=subpath(input.sizes, parent=True),
+        tasks=tasks_of_suite,
         seeds=evaluation_seeds,
     shell:
         """
         cocite evaluation score-bm25 {params.seeds} \
-            --benchmark {wildcards.benchmark} \
-            --task {wildcards.task} \
-            --documents {input.documents:q} \
-            --judgements {input.judgements:q} \
-            --labels {input.labels:q} \
-            --reviewers {input.reviewers:q} \
-            --collections {input.collections:q} \
-            --signatures {input.signatures:q} \
+            --tables {params.tables:q} \
+            --tasks {params.tasks} \
             --scores {output.scores:q} \
             --outcomes {output.outcomes:q} \
             --failures {output.failures:q} \
@@ -292,6 +246,7 @@ rule average_scores:
         "<logs>/evaluation/{benchmark}/average.log",
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/average.jsonl"
+    localrule: True
     conda:
         "../envs/pipeline.yaml"
     threads: 1
@@ -302,12 +257,12 @@ rule average_scores:
     params:
         version=2,
         scores=subpath(input[0], ancestor=2),
-        tasks=asked_tasks,
+        suites=suites_as_json,
         runs=",".join(RUNS),
     shell:
         """
         cocite evaluation average {params.scores:q} \
-            --tasks={params.tasks:q} \
+            --suites {params.suites:q} \
             --runs {params.runs:q} \
             --output {output:q} \
             >> {log:q} 2>&1
@@ -333,14 +288,14 @@ rule compare_models:
     params:
         version=1,
         outcomes=subpath(input[0], ancestor=2),
-        tasks=asked_tasks,
+        suites=suites_as_json,
         runs=",".join(RUNS),
         resamples=lookup(within=config, dpath="benchmarks/{benchmark}/resamples"),
         seed=config["seed"],
     shell:
         """
         cocite evaluation compare {params.outcomes:q} \
-            --tasks={params.tasks:q} \
+            --suites {params.suites:q} \
             --runs {params.runs:q} \
             --resamples {params.resamples} \
             --seed {params.seed} \

@@ -109,7 +109,7 @@ rule pair_edges:
     benchmark:
         "<benchmarks>/graph/{graph}/edges-{bucket}.jsonl"
     wildcard_constraints:
-        graph="|".join(PAIRS_OF) or "(?!)",
+        graph=either(PAIRS_OF),
     conda:
         "../envs/pipeline.yaml"
     threads: 1

@@ -9,7 +9,7 @@ rule build_index:
     benchmark:
         "<benchmarks>/neighbours/{embedding}/index.jsonl"
     wildcard_constraints:
-        embedding="|".join(APPROXIMATE) or "(?!)",
+        embedding=either(APPROXIMATE),
     conda:
         "../envs/pipeline.yaml"
     threads: 1
@@ -93,7 +93,7 @@ rule measure_search:
     benchmark:
         "<benchmarks>/neighbours/{embedding}/measure.jsonl"
     wildcard_constraints:
-        embedding="|".join(APPROXIMATE) or "(?!)",
+        embedding=either(APPROXIMATE),
     conda:
         "../envs/pipeline.yaml"
     threads: 1

@@ -11,65 +11,17 @@ rule provenance:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        # The configuration and a list of names: 95 MB.
+        # The configuration, a list of names and the machine: 95 MB.
         mem_mb=megabytes(300),
         runtime=minutes(5),
     params:
-        version=2,
+        version=3,
         configuration=json.dumps(config),
     shell:
         """
         cocite report provenance \
             --configuration {params.configuration:q} \
             --manifest {input:q} \
-            --output {output:q} \
-            >> {log:q} 2>&1
-        """
-
-
-rule tabulate:
-    input:
-        scores=all_scored("scores"),
-        failures=all_scored("failures"),
-        summaries=summaries(),
-        curves=trained("<results>/encoder/{model}/seed-{seed}/training_curves.parquet"),
-        graphs=expand("<results>/biggraph/{embedding}/graph_scores.parquet", embedding=config["embeddings"]),
-        searches=measured_searches(),
-        bands=expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=config["embeddings"]),
-        triplets=expand(
-            "<results>/triplets/{triplets}/{table}.parquet",
-            triplets=config["triplets"],
-            table=["checks", "per_query"],
-        ),
-        leaks="<results>/corpus/leaks.parquet",
-        provenance="<results>/provenance.json",
-    output:
-        report(
-            directory("<results>/report/tables"),
-            patterns=["{name}.csv"],
-            caption="../workflow/report/captions/tables.rst",
-            category="Tables",
-            labels={"table": "{name}"},
-        ),
-    log:
-        "<logs>/report/tables.log",
-    benchmark:
-        "<benchmarks>/report/tables.jsonl"
-    conda:
-        "../envs/pipeline.yaml"
-    threads: 1
-    resources:
-        # The demo's took 237 MB and 2 s; a run on a task has some files of 4 kB.
-        mem_mb=megabytes(700, every=20),
-        runtime=minutes(10, every=1),
-    params:
-        version=9,
-        results=subpath(input.provenance, parent=True),
-    shell:
-        """
-        cocite report tables \
-            --results {params.results:q} \
-            --provenance {input.provenance:q} \
             --output {output:q} \
             >> {log:q} 2>&1
         """
@@ -84,12 +36,6 @@ rule describe_corpus:
     output:
         statistics="<results>/report/corpus_statistics.parquet",
         counts="<results>/report/pair_counts.parquet",
-        figure=report(
-            "<results>/report/figures/pair_counts.svg",
-            caption="../workflow/report/captions/pair_counts.rst",
-            category="Figures",
-            labels={"figure": "pairs of papers"},
-        ),
     log:
         "<logs>/report/corpus.log",
     benchmark:
@@ -98,11 +44,11 @@ rule describe_corpus:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        # Told its memory: 265 MB for 3,000 papers, 266 MB and 3 s for 40,000.
+        # It keeps within its memory: 265 MB for 3,000 papers, 266 MB and 3 s for 40,000.
         mem_mb=megabytes(1000),
         runtime=minutes(10, papers=0.005, citations=0.005, pairs=0.005),
     params:
-        version=1,
+        version=2,
         results=subpath(input.queries, ancestor=2),
         pairs=json.dumps(PAIRS_OF, sort_keys=True),
     shell:
@@ -114,17 +60,29 @@ rule describe_corpus:
             --threads {threads} \
             --statistics {output.statistics:q} \
             --counts {output.counts:q} \
-            --figure {output.figure:q} \
             >> {log:q} 2>&1
         """
 
 
-rule draw_curves:
+rule draw_figures:
     input:
         curves=trained("<results>/encoder/{model}/seed-{seed}/training_curves.parquet"),
         graphs=expand("<results>/biggraph/{embedding}/graph_scores.parquet", embedding=config["embeddings"]),
+        bands=expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=config["embeddings"]),
+        triplets=expand(
+            "<results>/triplets/{triplets}/{table}.parquet",
+            triplets=config["triplets"],
+            table=["collisions", "per_query"],
+        ),
+        counts="<results>/report/pair_counts.parquet",
         provenance="<results>/provenance.json",
     output:
+        pairs=report(
+            "<results>/report/figures/pair_counts.svg",
+            caption="../workflow/report/captions/pair_counts.rst",
+            category="Figures",
+            labels={"figure": "pairs of papers"},
+        ),
         validation=report(
             "<results>/report/figures/validation_curves.svg",
             caption="../workflow/report/captions/validation_curves.rst",
@@ -137,41 +95,6 @@ rule draw_curves:
             category="Figures",
             labels={"figure": "link prediction"},
         ),
-    log:
-        "<logs>/report/curves.log",
-    benchmark:
-        "<benchmarks>/report/curves.jsonl"
-    conda:
-        "../envs/pipeline.yaml"
-    threads: 1
-    resources:
-        # The demo's took 225 MB and 2.4 s; a model has a file of 3 kB.
-        mem_mb=megabytes(600, every=20),
-        runtime=minutes(10, every=1),
-    params:
-        version=3,
-        results=subpath(input.provenance, parent=True),
-    shell:
-        """
-        cocite report curves \
-            --results {params.results:q} \
-            --provenance {input.provenance:q} \
-            --validation {output.validation:q} \
-            --link-prediction {output.link_prediction:q} \
-            >> {log:q} 2>&1
-        """
-
-
-rule draw_checks:
-    input:
-        bands=expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=config["embeddings"]),
-        triplets=expand(
-            "<results>/triplets/{triplets}/{table}.parquet",
-            triplets=config["triplets"],
-            table=["collisions", "per_query"],
-        ),
-        provenance="<results>/provenance.json",
-    output:
         bands=report(
             "<results>/report/figures/band_quality.svg",
             caption="../workflow/report/captions/band_quality.rst",
@@ -185,26 +108,29 @@ rule draw_checks:
             labels={"figure": "triplets"},
         ),
     log:
-        "<logs>/report/checks.log",
+        "<logs>/report/figures.log",
     benchmark:
-        "<benchmarks>/report/checks.jsonl"
+        "<benchmarks>/report/figures.jsonl"
     conda:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        # The demo's took 220 MB and 2 s; a set of triplets has files of 3 kB.
+        # MEASURE_FIGURES
         mem_mb=megabytes(600, every=20),
         runtime=minutes(10, every=1),
     params:
         version=1,
         results=subpath(input.provenance, parent=True),
+        pairs=json.dumps(PAIRS_OF, sort_keys=True),
+        figures=subpath(output.pairs, parent=True),
     shell:
         """
-        cocite report checks \
+        cocite report figures \
             --results {params.results:q} \
             --provenance {input.provenance:q} \
-            --bands {output.bands:q} \
-            --triplets {output.triplets:q} \
+            --pairs {params.pairs:q} \
+            --counts {input.counts:q} \
+            --output {params.figures:q} \
             >> {log:q} 2>&1
         """
 
@@ -213,14 +139,7 @@ rule draw_map:
     input:
         documents="<results>/evaluation/{benchmark}/documents.parquet",
         judgements="<results>/evaluation/{benchmark}/judgements.parquet",
-        embeddings=lambda wildcards: [
-            *expand(
-                "<results>/encoder/{model}/seed-0/embeddings/{benchmark}.parquet",
-                model=UNTRAINED,
-                benchmark=wildcards.benchmark,
-            ),
-            *trained("<results>/encoder/{model}/seed-{seed}/embeddings/" f"{wildcards.benchmark}.parquet"),
-        ],
+        embeddings=mapped_embeddings,
         provenance="<results>/provenance.json",
     output:
         report(
@@ -241,7 +160,7 @@ rule draw_map:
         mem_mb=megabytes(700, documents=10, embeddings=5),
         runtime=minutes(10, embeddings=0.2),
     params:
-        version=3,
+        version=4,
         results=subpath(input.provenance, parent=True),
         seed=config["seed"],
     shell:
@@ -256,44 +175,36 @@ rule draw_map:
         """
 
 
-rule sum_costs:
-    input:
-        figures(),
-        "<results>/report/tables",
-    output:
-        "<results>/report/costs.parquet",
-    log:
-        "<logs>/report/costs.log",
-    benchmark:
-        "<benchmarks>/report/costs.jsonl"
-    conda:
-        "../envs/pipeline.yaml"
-    threads: 1
-    resources:
-        # A few numbers a job: 181 MB and 1 s for the demo.
-        mem_mb=megabytes(400),
-        runtime=minutes(5),
-    params:
-        version=1,
-        benchmarks=benchmark_files(),
-    shell:
-        """
-        cocite report costs \
-            --benchmarks {params.benchmarks:q} \
-            --output {output:q} \
-            >> {log:q} 2>&1
-        """
-
-
 rule write_page:
     input:
-        figures=figures(),
-        tables="<results>/report/tables",
+        scores=all_scored("scores"),
+        failures=all_scored("failures"),
+        summaries=summaries(),
+        curves=trained("<results>/encoder/{model}/seed-{seed}/training_curves.parquet"),
+        models=trained("<results>/encoder/{model}/seed-{seed}/model"),
+        graphs=expand("<results>/biggraph/{embedding}/graph_scores.parquet", embedding=config["embeddings"]),
+        searches=measured_searches(),
+        bands=expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=config["embeddings"]),
+        triplets=expand(
+            "<results>/triplets/{triplets}/{table}.parquet",
+            triplets=config["triplets"],
+            table=["checks", "per_query"],
+        ),
+        leaks="<results>/corpus/leaks.parquet",
         statistics="<results>/report/corpus_statistics.parquet",
-        costs="<results>/report/costs.parquet",
+        figures=figures(),
         provenance="<results>/provenance.json",
     output:
-        "<results>/report/index.html",
+        page="<results>/report/index.html",
+        tables=report(
+            directory("<results>/report/tables"),
+            patterns=["{name}.csv"],
+            caption="../workflow/report/captions/tables.rst",
+            category="Tables",
+            labels={"table": "{name}"},
+        ),
+        cards=directory("<results>/report/cards"),
+        costs="<results>/report/costs.parquet",
     log:
         "<logs>/report/page.log",
     benchmark:
@@ -302,19 +213,24 @@ rule write_page:
         "../envs/pipeline.yaml"
     threads: 1
     resources:
-        # The demo's figures and tables took 196 MB and 1 s.
-        mem_mb=megabytes(400, figures=10, tables=10),
-        runtime=minutes(5, figures=1),
+        # MEASURE_PAGE
+        mem_mb=megabytes(700, scores=20, failures=20, summaries=40, curves=20, figures=20),
+        runtime=minutes(10, scores=1, failures=1, summaries=1, figures=1),
     params:
-        version=5,
+        version=7,
+        results=subpath(input.provenance, parent=True),
+        logs=logs_of_rules(),
     shell:
         """
         cocite report page {input.figures:q} \
-            --tables {input.tables:q} \
-            --statistics {input.statistics:q} \
-            --costs {input.costs:q} \
+            --results {params.results:q} \
             --provenance {input.provenance:q} \
-            --output {output:q} \
+            --statistics {input.statistics:q} \
+            --logs {params.logs:q} \
+            --tables {output.tables:q} \
+            --cards {output.cards:q} \
+            --costs {output.costs:q} \
+            --output {output.page:q} \
             >> {log:q} 2>&1
         """
 
@@ -336,7 +252,7 @@ rule write_views:
         mem_mb=megabytes(400),
         runtime=minutes(5),
     params:
-        version=2,
+        version=3,
         results=lambda wildcards, output: Path(output[0]).parent,
     shell:
         """

@@ -2,6 +2,8 @@
 
 import json
 import shlex
+from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +13,7 @@ from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.files import write_table
+from cocite.status.started import FILE, Job, Start
 
 EDGES = "graph/cited/edges/{bucket}.parquet"
 
@@ -67,6 +70,51 @@ def test_what_is_left_of_an_entry_that_is_gone_is_deleted_and_no_target(results)
     assert "1 of them the configuration does not have any more" in outcome.output
 
 
+def test_what_a_finished_step_had_made_and_is_gone_is_named_with_the_command_that_makes_it(results, monkeypatch):
+    """In the working folder of a run whose results lie beside it."""
+    monkeypatch.chdir(results.parent)
+    made = [f"{results.name}/{EDGES.format(bucket=bucket)}" for bucket in (0, 1)]
+    job = {"number": 1, "rule": "edges", "stage": "graph", "of": "cited", "after": [], "threads": 1, "log": None}
+    jobs = [Job(**job, is_needed=False, outputs=made, benchmark=None)]
+    jobs.append(Job(**{**job, "number": 2}, is_needed=True, outputs=["results/not-yet"], benchmark=None))
+    told = {"time": 0.0, "directory": str(results.parent), "results": results.name, "snakefile": "Snakefile"}
+    told |= {"configfiles": [], "log": None, "cores": 2, "host": "", "process": 1, "process_started": None}
+    (results / FILE).parent.mkdir()
+    (results / FILE).write_text(json.dumps(asdict(Start(**told, jobs=jobs))))
+    assert check(Path(results.name)) == (0, "2 files, 0 of them broken.\n")
+    (results / EDGES.format(bucket=1)).unlink()
+    status, told = check(Path(results.name))
+    assert status == 1
+    assert told.splitlines()[:2] == [
+        f"{made[1]}: gone, though the step that makes it was done.",
+        "1 files, 0 of them broken; 1 more are gone.",
+    ]
+    assert shlex.split(told.splitlines()[-1])[1:4] == ["--cores", "2", made[1]]
+
+
+def test_of_a_copy_it_says_that_nobody_knows_what_is_gone(results, monkeypatch):
+    monkeypatch.chdir(results.parent)
+    told = {"time": 0.0, "directory": "/", "results": "elsewhere", "snakefile": "Snakefile", "configfiles": []}
+    told |= {"log": None, "cores": 2, "host": "", "process": 1, "process_started": None, "jobs": []}
+    (results / FILE).parent.mkdir()
+    (results / FILE).write_text(json.dumps(asdict(Start(**told))))
+    assert check(Path(results.name))[1].splitlines() == [
+        "2 files, 0 of them broken.",
+        f"{results.name} is a copy: whether files are gone from it cannot be told.",
+    ]
+
+
+def test_a_broken_file_that_may_not_be_deleted_is_named(results, monkeypatch):
+    spoil(results / EDGES.format(bucket=0), 2_000)
+
+    def refuse(path):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "unlink", refuse)  # root may delete anything
+    outcome = CliRunner().invoke(app, ["check", "--results", str(results), "--remove"])
+    assert str(outcome.exception) == f"{results / EDGES.format(bucket=0)} cannot be deleted (Permission denied)."
+
+
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.95])
 def test_a_spoilt_byte_is_found_wherever_it_is(results, share):
     path = results / EDGES.format(bucket=1)
@@ -89,7 +137,10 @@ def test_a_broken_file_is_deleted_where_that_is_asked_for(results):
     spoil(path, path.stat().st_size // 2)
     status, told = check(results, "--remove")
     assert (status, path.exists()) == (1, False)
-    assert told.splitlines()[-1].split() == [".venv/bin/snakemake", "--cores", "2", str(path)]
+    program, *words = told.splitlines()[-1].split()
+    assert words == ["--cores", "2", str(path)]
+    assert Path(program).name == "snakemake"
+    assert Path(program).is_file()
     assert check(results)[0] == 0
 
 

@@ -11,6 +11,11 @@ def encoder_of(wildcards):
     return config["models"][wildcards.model]["encoder"]
 
 
+def origin_of_model(wildcards):
+    """What a model comes from, for its card, as JSON: settings of steps before it, without which it is trained again."""
+    return json.dumps(settings_of_origin(wildcards.model, config), sort_keys=True)
+
+
 def given_encoder(wildcards):
     """The files of an encoder that the user brings; those from the hub or a package are fetched."""
     model = config["encoders"][wildcards.encoder].get("model")

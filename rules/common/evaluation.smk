@@ -3,52 +3,70 @@
 RUNS = runs_of(config)
 
 
-def asked_tasks(wildcards):
-    """The names of the tasks of a benchmark."""
-    return ",".join(task.name for task in tasks_of(config["benchmarks"][wildcards.benchmark]))
+def prepared(*texts):
+    """The tables that a benchmark is scored from; with its documents' texts, where these are asked for."""
+    tables = [*texts, "judgements", "labels", "reviewers", "collections", "signatures"]
+    return expand("<results>/evaluation/{{benchmark}}/{table}.parquet", table=tables)
+
+
+def suite_of(wildcards):
+    """The tasks of a benchmark that are scored in one job."""
+    return suites_of(config["benchmarks"][wildcards.benchmark])[wildcards.suite]
+
+
+def tasks_of_suite(wildcards):
+    """Their names."""
+    return ",".join(task.name for task in suite_of(wildcards))
 
 
 def evaluation_seeds(wildcards):
-    """The evaluation seeds that a task is scored with: rankings have no random choice, and are scored once."""
+    """The evaluation seeds that a suite is scored with: rankings have no random choice, and are scored once."""
     seeds = config["benchmarks"][wildcards.benchmark]["seeds"]
-    return seeds if TASKS[wildcards.task].is_supervised else seeds[:1]
+    return seeds if any(task.is_supervised for task in suite_of(wildcards)) else seeds[:1]
+
+
+def suites_as_json(wildcards):
+    """The names of the tasks of each suite of a benchmark, as JSON."""
+    suites = suites_of(config["benchmarks"][wildcards.benchmark])
+    return json.dumps({suite: [task.name for task in tasks] for suite, tasks in suites.items()})
 
 
 def scored_mb(wildcards, input, table):
-    """Size of a task's share of a table, by its documents; all of it where the job does not know these."""
-    if not input.get("sizes"):
-        return size_mb(input[table])
+    """For each task of a suite, the size of its share of a table, MB, by its documents."""
     sizes = json.loads(Path(input.sizes).read_text())
-    return sizes["tasks"].get(wildcards.task, 0) / max(sizes["documents"], 1) * size_mb(input[table])
+    share = size_mb(input[table]) / max(sizes["documents"], 1)
+    return {task: sizes["tasks"].get(task.name, 0) * share for task in suite_of(wildcards)}
 
 
 def scoring_memory(table, least, ranked, fitted=0):
-    """Memory to score a task, MB: so many times its documents' share of a table, more where machines are fitted."""
+    """Memory to score a suite, MB: so many times its largest task's share of a table, more where machines are fitted."""
 
     def memory(wildcards, input, attempt):
-        factor = ranked if TASKS[wildcards.task].is_ranking else fitted
-        return ceil(least + factor * scored_mb(wildcards, input, table)) * attempt
+        sizes = scored_mb(wildcards, input, table)
+        needed = [size * (ranked if task.is_ranking else fitted) for task, size in sizes.items()]
+        return ceil(least + max(needed)) * attempt
 
     return memory
 
 
 def scoring_minutes(table):
-    """Time to score a task: by its documents' share of a table, once for each seed and mode it is scored with."""
+    """Time to score a suite: by its tasks' shares of a table, once for each seed and mode that fits are scored with."""
 
     def asked(wildcards, input, attempt):
-        size = scored_mb(wildcards, input, table)
-        if not TASKS[wildcards.task].is_supervised:
-            return ceil(30 + 0.1 * size) * attempt
         modes = 2 if config["benchmarks"][wildcards.benchmark].get("mode") == "both" else 1
-        return ceil(60 + 0.1 * size * modes * len(evaluation_seeds(wildcards))) * attempt
+        fits = modes * len(evaluation_seeds(wildcards))
+        sizes = scored_mb(wildcards, input, table)
+        return (
+            ceil(30 + sum(0.1 * size * (fits if task.is_supervised else 1) for task, size in sizes.items())) * attempt
+        )
 
     return asked
 
 
 def word_scoring_minutes(wildcards, input, attempt):
     """Time to rank by words: candidates in no time; in a search, every query is held against every document."""
-    is_search = TASKS[wildcards.task].kind == "retrieval"
-    return ceil(30 + is_search * scored_mb(wildcards, input, "documents") * size_mb(input.judgements)) * attempt
+    searched = sum(size for task, size in scored_mb(wildcards, input, "tables").items() if task.kind == "retrieval")
+    return ceil(30 + searched * size_mb(input.tables)) * attempt
 
 
 def comparing_minutes(wildcards, input, attempt):
@@ -57,10 +75,10 @@ def comparing_minutes(wildcards, input, attempt):
 
 
 def scored(table, benchmark):
-    """The scores of every model and baseline on every task of a benchmark, or what stands behind them."""
+    """The scores of every model and baseline on every suite of a benchmark, or what stands behind them."""
     return [
-        f"<results>/evaluation/{benchmark}/{table}/{task}/{run}.parquet"
-        for task, run in scored_runs(tasks_of(config["benchmarks"][benchmark]), RUNS)
+        f"<results>/evaluation/{benchmark}/{table}/{suite}/{run}.parquet"
+        for suite, run in scored_runs(suites_of(config["benchmarks"][benchmark]), RUNS)
     ]
 
 
@@ -73,11 +91,6 @@ def summaries():
     """The averages of every benchmark, and the comparisons of all models on it."""
     path = "<results>/evaluation/{benchmark}/{table}.parquet"
     return expand(path, benchmark=config["benchmarks"], table=["averages", "comparisons"])
-
-
-def is_generated(entry):
-    """Whether a benchmark is made up about the release."""
-    return entry["kind"] == "scirepeval" and entry["folder"] == "demo"
 
 
 def benchmark_sources(wildcards):

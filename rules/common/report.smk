@@ -1,4 +1,4 @@
-"""The figures of the page, and where rules note what their jobs took."""
+"""The figures of the page, and where rules say what their jobs took."""
 
 
 def figures():
@@ -13,10 +13,16 @@ def figures():
     ]
 
 
-def benchmark_files():
-    """The benchmark files of each rule, with its wildcards in braces, as JSON."""
+def mapped_embeddings(wildcards):
+    """The vectors of the held-out papers in the runs that the map shows."""
+    path = "<results>/encoder/{model}/seed-{seed}/embeddings/{benchmark}.parquet"
+    return [path.format(model=name, seed=seed, benchmark=wildcards.benchmark) for name, seed in mapped_runs(config)]
+
+
+def logs_of_rules():
+    """The logs of each rule, with its wildcards in braces, as JSON."""
 
     def as_json(wildcards):
-        return json.dumps({rule.name: str(rule.benchmark) for rule in workflow.rules if rule.benchmark}, sort_keys=True)
+        return json.dumps({rule.name: str(rule.log[0]) for rule in workflow.rules if rule.log}, sort_keys=True)
 
     return as_json

@@ -16,17 +16,14 @@ from typing import Any
 
 import torch
 from tests.benchmarks.made_documents import write_documents
-from tests.benchmarks.made_triplets import LENGTH, PER_QUERY, write_encoder, write_triplets
+from tests.benchmarks.made_triplets import PER_QUERY, write_encoder, write_triplets
 from tests.benchmarks.measuring import say
-from transformers import TrainerCallback
 
-from cocite.encoder.documents import embed_documents
-from cocite.encoder.folder import open_encoder
-from cocite.encoder.preparation import trainer_of
-from cocite.encoder.schedule import Schedule
+from cocite.encoder.documents import embed_tables
+from cocite.encoder.examples import prepare_examples
+from cocite.encoder.model import open_encoder
 from cocite.encoder.settings import TrainingSettings
-from cocite.encoder.stopping import Stopping
-from cocite.encoder.triplets import prepare_triplets
+from cocite.encoder.training import Learner
 
 LAYERS, HIDDEN, HEADS = 12, 768, 12
 THREADS = torch.get_num_threads()
@@ -54,31 +51,14 @@ class Work:
     """Seconds that it takes to make the batches."""
 
 
-class Clock(TrainerCallback):
-    """Reads the time when the device has caught up: after the steps that warm it up, and after the last."""
-
-    def __init__(self) -> None:
-        self.read: dict[int, float] = {}
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Read the time, at these two steps."""
-        if state.global_step in (WARM, WARM + STEPS):
-            self.read[state.global_step] = now()
-
-    def seconds(self) -> float:
-        """The seconds of the steps between."""
-        return self.read[WARM + STEPS] - self.read[WARM]
-
-
-class Phases(TrainerCallback):
+class Phases:
     """Adds up the seconds of each phase of the steps that are measured; the device is waited for after each."""
 
-    def __init__(self, trainer: Any) -> None:
-        self.trainer = trainer
+    def __init__(self, learner: Learner) -> None:
         self.spent = dict.fromkeys(PHASES, 0.0)
-        self.before_optimiser = 0.0
-        trainer.compute_loss = self.timed("forward", trainer.compute_loss)
-        trainer.accelerator.backward = self.timed("backward", trainer.accelerator.backward)
+        learner.objective = self.timed("forward", learner.objective)
+        learner.optimiser.step = self.timed("optimiser", learner.optimiser.step)
+        self.backward, torch.Tensor.backward = torch.Tensor.backward, self.timed("backward", torch.Tensor.backward)
 
     def timed(self, phase: str, call: Callable[..., Any]) -> Callable[..., Any]:
         """The call, with its seconds added to a phase."""
@@ -86,23 +66,18 @@ class Phases(TrainerCallback):
         def called(*arguments: Any, **keywords: Any) -> Any:
             start = now()
             answer = call(*arguments, **keywords)
-            self.add(phase, start)
+            self.spent[phase] += now() - start
             return answer
 
         return called
 
-    def add(self, phase: str, start: float) -> None:
-        """Add the seconds since `start`."""
-        if self.trainer.state.global_step >= WARM:
-            self.spent[phase] += now() - start
+    def forget(self) -> None:
+        """Start again from zero."""
+        self.spent = dict.fromkeys(PHASES, 0.0)
 
-    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Read the time."""
-        self.before_optimiser = now()
-
-    def on_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Add the time since."""
-        self.add("optimiser", self.before_optimiser)
+    def stop(self) -> None:
+        """Leave the library as it was."""
+        torch.Tensor.backward = self.backward
 
 
 def main(folder: Path) -> None:
@@ -123,20 +98,17 @@ def main(folder: Path) -> None:
     for batch in BATCHES:
         tell_phases(folder, batch)
     write_documents(folder / "documents.parquet", DOCUMENTS)
-    paths = (folder / "encoder", folder / "documents.parquet", folder / "vectors.parquet")
     start = now()
-    embed_documents(*paths, threads=THREADS, state=folder / "state")
+    embed_tables(folder / "encoder", [folder / "documents.parquet"], folder / "v", threads=THREADS, state=folder / "s")
     say(f"\nembedding {DOCUMENTS} documents: {DOCUMENTS / (now() - start):.1f} a second, start included")
     shutil.rmtree(folder)
 
 
 def tell_speed(folder: Path, batch: int, best: float) -> None:
     """Print how fast a training is in batches of this size."""
-    trainer, clock = prepared(folder, batch), Clock()
-    work = work_of(trainer)
-    trainer.add_callback(clock)
-    trainer.train()
-    seconds = clock.seconds()
+    learner = prepared(folder, batch)
+    work = work_of(learner)
+    seconds = seconds_of(learner)
     say(
         f"| {batch} | {STEPS * batch / seconds:.2f} | {work.tokens / seconds:,.0f} | "
         f"{1 - work.tokens / work.padded:.0%} | {work.operations / seconds / 1e12:.2f} | "
@@ -146,46 +118,50 @@ def tell_speed(folder: Path, batch: int, best: float) -> None:
 
 def tell_phases(folder: Path, batch: int) -> None:
     """Print which share of a step each phase takes, and how long it takes to make a batch."""
-    trainer, clock = prepared(folder, batch), Clock()
-    work = work_of(trainer)
-    phases = Phases(trainer)
-    trainer.add_callback(clock)
-    trainer.add_callback(phases)
-    trainer.train()
-    seconds = clock.seconds()
+    learner = prepared(folder, batch)
+    work, phases = work_of(learner), Phases(learner)
+    seconds = seconds_of(learner, warm=phases.forget)
+    phases.stop()
     shares = [spent / seconds for spent in phases.spent.values()]
     told = " | ".join(f"{share:.0%}" for share in (*shares, 1 - sum(shares)))
     say(f"| {batch} | {told} | {1000 * work.making / STEPS:.1f} ms |")
 
 
-def prepared(folder: Path, batch: int) -> Any:
-    """A trainer of so many steps."""
-    shutil.rmtree(folder / "state", ignore_errors=True)
+def prepared(folder: Path, batch: int) -> Learner:
+    """A training of so many steps."""
     encoder = open_encoder(folder / "encoder")
     training, validation = (
-        prepare_triplets(folder / f"{name}.parquet", folder / name, encoder.tokenizer, LENGTH)
+        prepare_examples(folder / f"{name}.parquet", folder / name, encoder.tokenizer)
         for name in ("training", "validation")
     )
-    some = replace(training, rows=training.rows[: batch * (WARM + STEPS)])
-    settings = TrainingSettings(batch_size=batch, evaluations=1)
-    trainer = trainer_of(encoder, some, validation, settings, 1, folder / "state", Schedule(1, Stopping()))
-    trainer.args.logging_steps = WARM + STEPS  # as rare, for so few steps, as in a long training
+    some = replace(training, queries=training.queries[: batch * (WARM + STEPS)])
     if ON_GPU:
         torch.cuda.reset_peak_memory_stats()
-    return trainer
+    return Learner(encoder, some, validation, TrainingSettings(batch_size=batch), seed=1, state=folder / "state")
 
 
-def work_of(trainer: Any) -> Work:
+def seconds_of(learner: Learner, warm: Callable[[], None] = lambda: None) -> float:
+    """The seconds of the steps that are measured, after those that warm the device up."""
+    start = now()
+    for step, batches in learner.steps():
+        learner.take(step, batches)
+        if step == WARM:
+            warm()
+            start = now()
+    return now() - start
+
+
+def work_of(learner: Learner) -> Work:
     """What there is to do in the steps that are measured."""
     tokens = padded = squares = 0
     start = time.perf_counter()
-    batches = [trainer.collator(numbers) for numbers in list(trainer.batches)[WARM:]]
+    numbers = (batch for step in range(WARM + 1, WARM + STEPS + 1) for batch in learner.plan.batches_of(step))
+    batches = [learner.collate(of_batch) for of_batch in numbers]
     making = time.perf_counter() - start
-    documents = trainer.collator.triplets.documents
     for batch in batches:
-        lengths = documents.lengths_of(batch["documents"].numpy())
+        lengths = learner.training.documents.lengths_of(batch.documents)
         tokens, squares = tokens + lengths.sum(), squares + (lengths**2).sum()
-        padded += sum(group["input_ids"].numel() for group in batch["groups"])
+        padded += sum(group["input_ids"].numel() for group in batch.groups)
     # Weights of linear layers take 2 operations a token, attention 4 a pair of tokens and dimension; backwards twice.
     operations = 3.0 * LAYERS * (2 * 12 * HIDDEN**2 * tokens + 4 * HIDDEN * squares)
     return Work(tokens=int(tokens), padded=padded, operations=operations, making=making)
@@ -211,7 +187,7 @@ def now() -> float:
 
 
 def peak_gb() -> float:
-    """Peak of the memory: a GPU's since the trainer was prepared, or that of the process."""
+    """Peak of the memory: a GPU's since the training was prepared, or that of the process."""
     if ON_GPU:
         return torch.cuda.max_memory_allocated() / 1e9
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6

@@ -37,10 +37,9 @@ def main(folder: Path) -> None:
 
 def ours(folder: Path, encoder: str, documents: int) -> Command:
     """The command that embeds a table with the stage encoder."""
-    table, output = folder / f"{documents}.parquet", folder / "ours.parquet"
-    options = {"--model": folder / encoder, "--documents": table, "--state": folder / "state", "--output": output}
+    options = {"--model": folder / encoder, "--state": folder / "state", "--output": folder / "ours"}
     asked = (str(part) for option in options.items() for part in option)
-    return [COCITE, "encoder", "embed", *asked, "--threads", str(THREADS)]
+    return [COCITE, "encoder", "embed", folder / f"{documents}.parquet", *asked, "--threads", str(THREADS)]
 
 
 def rival(folder: Path, encoder: str, documents: int) -> Command:

@@ -3,14 +3,12 @@
 The lengths are those of the titles and abstracts of the release hci, counted in WordPiece tokens; the words are drawn.
 """
 
-import tempfile
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from cocite.encoder.folder import assemble, save_encoder
-from cocite.encoder.settings import EncoderSettings
+from cocite.encoder.model import save_encoder
 from cocite.files import write_table
 
 SHARES = (0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1)
@@ -31,10 +29,9 @@ def write_encoder(folder: Path, *, layers: int = 6, hidden: int = 384, heads: in
     torch.manual_seed(1)
     sizes = {"hidden_size": hidden, "intermediate_size": 4 * hidden}
     sizes |= {"num_hidden_layers": layers, "num_attention_heads": heads}
-    with tempfile.TemporaryDirectory() as plain:
-        BertModel(BertConfig(vocab_size=len(vocabulary), **sizes)).save_pretrained(plain)
-        BertTokenizer(vocab=vocabulary, model_max_length=LENGTH).save_pretrained(plain)
-        save_encoder(assemble(Path(plain), EncoderSettings(pooling="mean", max_length=LENGTH)), folder, "")
+    BertTokenizer(vocab=vocabulary, model_max_length=LENGTH).save_pretrained(folder)
+    bert = BertModel(BertConfig(vocab_size=len(vocabulary), **sizes))
+    save_encoder(bert, folder, pooling="mean", max_length=LENGTH, card="")
 
 
 def write_triplets(path: Path, queries: int, seed: int) -> None:

@@ -22,7 +22,6 @@ from cocite.files import read_table, write_table
 
 LARGEST = {name: 800 if name == "fos" else 2_000 for name in SUPERVISED}
 """Training documents that the plain reading is given; with all of them it would take days."""
-TABLES = ("documents", "judgements", "labels", "reviewers", "collections", "signatures")
 COCITE = Path(sys.executable).with_name("cocite")
 
 
@@ -71,9 +70,8 @@ def prepare(folder: Path, tasks: Iterable[str], largest: Mapping[str, int]) -> N
     """Write the benchmark's tables and the vectors, and for the plain reading a table of labels for each task."""
     parts = write_folder(folder / "layout", tasks, largest)
     write_vectors(folder / "vectors.parquet", parts)
-    outputs = [part for name in (*TABLES, "omissions") for part in (f"--{name}", folder / f"{name}.parquet")]
-    options = ["--kind", "scirepeval", "--tasks", "", "--sizes", folder / "sizes.json"]
-    run([COCITE, "evaluation", "prepare-folder", folder / "layout", *options, *outputs])
+    options = ["--kind", "scirepeval", "--tasks", "", "--tables", folder, "--omissions", folder / "omissions.parquet"]
+    run([COCITE, "evaluation", "prepare-folder", folder / "layout", *options])
     rows = read_table(folder / "labels.parquet", "labels")
     for task in SCIREPEVAL:
         of_task: pa.Table = rows.filter(pc.equal(rows["task"], task.name))
@@ -82,9 +80,8 @@ def prepare(folder: Path, tasks: Iterable[str], largest: Mapping[str, int]) -> N
 
 def score(folder: Path, name: str) -> Cost:
     """Score one task in a process of its own, on one thread."""
-    files = {table: folder / f"{table}.parquet" for table in TABLES if table != "documents"}
-    files |= {table: folder / f"{name}-{table}.parquet" for table in ("scores", "outcomes", "failures")}
-    options = {"benchmark": "b", "task": name, "model": "m", "training-seed": 1, "mode": "compat", "threads": 1}
+    files = {table: folder / f"{name}-{table}.parquet" for table in ("scores", "outcomes", "failures")}
+    options = {"tables": folder, "tasks": name, "model": "m", "training-seed": 1, "mode": "compat", "threads": 1}
     options |= {"largest-missing": 0.01, "embeddings": folder / "vectors.parquet", **files}
     command: Command = [
         COCITE,

@@ -16,13 +16,11 @@ import sys
 from functools import partial
 from pathlib import Path
 
-import torch
-
-from cocite.encoder import schedule, trainer, training
+from cocite.encoder import checkpoints, training
+from cocite.encoder.objective import Objective
 from cocite.encoder.results import Outputs
 from cocite.encoder.settings import TrainingSettings
 from cocite.encoder.stopping import UNFINISHED_STATUS, Unfinished
-from cocite.encoder.trainer import TripletTrainer
 
 SETTINGS = TrainingSettings(loss="infonce", epochs=3, batch_size=4, accumulation=2, lr=1e-3, warmup=0.2, evaluations=4)
 BATCHES = 18
@@ -48,16 +46,16 @@ def before(owner, name, *, call=1):
 
 def halfway_through_a_file(*, call):
     """Write half of a file of a checkpoint and die."""
-    original, calls = torch.save, []
+    original, calls = checkpoints.save_file, []
 
-    def save(content, path, *arguments, **keywords):
-        original(content, path, *arguments, **keywords)
+    def save(content, path):
+        original(content, path)
         calls.append(1)
         if len(calls) == call:
             os.truncate(path, Path(path).stat().st_size // 2)
             die()
 
-    torch.save = save
+    checkpoints.save_file = save
 
 
 def within_the_removal_of(name, *, call=1):
@@ -77,49 +75,48 @@ def within_the_removal_of(name, *, call=1):
 
 
 def saving_after_each_step():
-    schedule.SECONDS_BETWEEN_CHECKPOINTS = 0.0
+    training.SECONDS_BETWEEN_CHECKPOINTS = 0.0
 
 
 def saving_after_each_step_until(*, batch):
     saving_after_each_step()
-    before(TripletTrainer, "training_step", call=batch)
+    before(Objective, "__call__", call=batch)
 
 
 def sent_sigterm(*, batch):
     """Send the signal that Slurm sends, within the n-th batch."""
-    original, calls = TripletTrainer.training_step, []
+    original, calls = Objective.__call__, []
 
-    def training_step(*arguments, **keywords):
+    def call(*arguments):
         calls.append(1)
         if len(calls) == batch:
             os.kill(os.getpid(), signal.SIGTERM)
-        return original(*arguments, **keywords)
+        return original(*arguments)
 
-    TripletTrainer.training_step = training_step
+    Objective.__call__ = call
 
 
 def random_cuts(count):
     """Moments that are batches of the training drawn at random, half of them with a checkpoint after each step."""
     drawn = random.Random(count)
-    ways = (saving_after_each_step_until, lambda *, batch: before(TripletTrainer, "training_step", call=batch))
+    ways = (saving_after_each_step_until, lambda *, batch: before(Objective, "__call__", call=batch))
     return {f"cut-{n}": partial(ways[n % 2], batch=drawn.randint(1, BATCHES)) for n in range(count)}
 
 
 MOMENTS = {
-    "first-batch": lambda: before(TripletTrainer, "training_step"),
-    "while-tokenising": lambda: before(training, "prepare_triplets", call=2),
-    "between-two-batches-of-a-step": lambda: before(TripletTrainer, "training_step", call=10),
+    "first-batch": lambda: before(Objective, "__call__"),
+    "while-tokenising": lambda: before(training, "prepare_examples", call=2),
+    "between-two-batches-of-a-step": lambda: before(Objective, "__call__", call=10),
     "sent-sigterm": lambda: sent_sigterm(batch=9),
-    "third-epoch": lambda: before(TripletTrainer, "training_step", call=15),
+    "third-epoch": lambda: before(Objective, "__call__", call=15),
     "between-checkpoints-by-the-clock": lambda: saving_after_each_step_until(batch=11),
     "at-an-epoch's-end": lambda: saving_after_each_step_until(batch=7),
-    "while-validating": lambda: before(trainer, "measure", call=3),
-    "while-saving-the-optimiser": lambda: halfway_through_a_file(call=4),
-    "while-saving-random-states": lambda: halfway_through_a_file(call=6),
-    "before-a-checkpoint-is-in-place": lambda: before(trainer, "finish_checkpoint", call=2),
+    "while-validating": lambda: before(training, "measure", call=3),
+    "while-saving-the-optimiser": lambda: halfway_through_a_file(call=2),
+    "before-a-checkpoint-is-in-place": lambda: before(Path, "replace", call=9),
     "while-older-checkpoints-are-removed": lambda: within_the_removal_of("checkpoint-"),
-    "while-the-best-weights-are-written": lambda: before(trainer, "save_learned", call=3),
-    "before-the-losses-of-a-checkpoint": lambda: before(trainer, "write_json", call=2),
+    "while-the-best-weights-are-written": lambda: before(training, "save_learned", call=3),
+    "before-the-history-of-a-checkpoint": lambda: before(checkpoints, "write_json", call=3),
     "before-the-results": lambda: before(training, "write_results"),
     "before-the-state-is-removed": lambda: before(training, "remove_state"),
     "while-the-state-is-removed": lambda: within_the_removal_of("state"),

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cocite.encoder.batches import EpochBatches, epoch_order
-from cocite.encoder.texts import Documents, joined_text
+from cocite.encoder.batches import Plan, epoch_order
+from cocite.encoder.tokens import Documents, joined_text
 
 QUERIES = st.lists(st.integers(0, 5), min_size=1, max_size=40).map(np.array)
 
@@ -45,12 +45,20 @@ def test_each_epoch_has_its_own_order_and_the_same_seed_gives_it_again():
     assert first != epoch_order(queries, block=1, seed=8, epoch=0).tolist()
 
 
-def test_batches_follow_the_epoch_that_is_set():
-    batches = EpochBatches(np.arange(10), batch_size=4, block=1, seed=2)
-    batches.set_epoch(1)
-    given = list(batches)
-    assert len(batches) == len(given) == 3
-    assert [row for batch in given for row in batch] == epoch_order(np.arange(10), block=1, seed=2, epoch=1).tolist()
+def test_the_batches_of_a_step_are_the_same_whichever_steps_were_asked_for_before():
+    def plan():
+        return Plan(queries=np.arange(10), batch_size=2, accumulation=2, block=1, epochs=3, seed=2)
+
+    in_turn, alone = plan(), plan()
+    # 10 examples in steps of two batches of 2 are 3 steps an epoch; the third has one batch.
+    assert (in_turn.steps_of_an_epoch, in_turn.steps) == (3, 9)
+    told = {step: [batch.tolist() for batch in in_turn.batches_of(step)] for step in range(1, 10)}
+    assert [len(batches) for batches in told.values()] == [2, 2, 1] * 3
+    for step in (8, 2, 5, 9):
+        assert [batch.tolist() for batch in alone.batches_of(step)] == told[step]
+    for epoch in range(3):
+        of_epoch = [number for step in range(3 * epoch + 1, 3 * epoch + 4) for batch in told[step] for number in batch]
+        assert of_epoch == epoch_order(np.arange(10), block=1, seed=2, epoch=epoch).tolist()
 
 
 def test_a_batch_is_padded_to_its_longest_document():

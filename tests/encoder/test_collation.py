@@ -1,5 +1,6 @@
 """A batch as groups of documents: each once, little padding, and vectors that find their triplets."""
 
+from functools import partial
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -8,12 +9,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cocite.encoder.collation import Collator, groups_of_like_length
-from cocite.encoder.folder import open_encoder
+from cocite.encoder.batches import Collator, groups_of_like_length
+from cocite.encoder.examples import Examples, Links, prepare_examples
 from cocite.encoder.losses.cosent import loss as cosent
-from cocite.encoder.objective import TripletObjective
-from cocite.encoder.texts import Documents
-from cocite.encoder.triplets import Triplets, prepare_triplets
+from cocite.encoder.model import open_encoder
+from cocite.encoder.objective import Objective
+from cocite.encoder.tokens import Documents
 
 LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=7).map(np.array)
 
@@ -43,58 +44,85 @@ def test_no_cut_into_groups_costs_less(lengths, start, most):
     assert most is None or max(map(len, groups)) <= most
 
 
-def small_triplets():
-    """Documents 0 to 4 of one to five tokens; document d holds the token 10 + d."""
+def small_examples():
+    """Documents 0 to 4 of one to five tokens; document d holds the token 10 + d. The second example is no triplet."""
     tokens = np.repeat(np.arange(10, 15), np.arange(1, 6)).astype(np.int32)
-    documents = Documents(tokens=tokens, starts=np.array([0, 1, 3, 6, 10, 15]))
-    rows = np.array([[0, 4, 2], [0, 3, 4], [1, 0, 2]])
-    return Triplets(rows=rows, documents=documents, ids=np.arange(100, 105))
+    return Examples(
+        queries=np.array([0, 0, 1]),
+        positives=Links(documents=np.array([4, 3, 1, 0]), starts=np.array([0, 1, 3, 4])),
+        negatives=Links(documents=np.array([2, 4, 2, 2]), starts=np.array([0, 1, 3, 4])),
+        documents=Documents(tokens=tokens, starts=np.array([0, 1, 3, 6, 10, 15])),
+        ids=np.arange(100, 105),
+    )
 
 
-def test_a_document_of_several_triplets_is_in_a_batch_once():
-    batch = Collator(triplets=small_triplets(), padding=0, start=0)([0, 1])
-    assert sorted(batch["documents"].tolist()) == [0, 2, 3, 4]
-    assert sum(len(group["input_ids"]) for group in batch["groups"]) == 4
+def collated(numbers, **how):
+    return Collator(examples=small_examples(), padding=0, **how)(np.array(numbers))
 
 
-def test_each_place_of_a_triplet_leads_to_its_document():
-    collator = Collator(triplets=small_triplets(), padding=0, start=1000)
-    batch = collator([2, 0])
-    assert len(batch["groups"]) == 1
-    tokens = batch["groups"][0]["input_ids"][batch["rows"], 0]
-    assert tokens.tolist() == [[11, 10, 12], [10, 14, 12]]
+def test_a_document_of_several_examples_is_in_a_batch_once():
+    batch = collated([0, 1], start=0)
+    assert sorted(batch.documents.tolist()) == [0, 1, 2, 3, 4]
+    assert sum(len(group["input_ids"]) for group in batch.groups) == 5
+
+
+def test_each_place_of_a_pair_or_triplet_leads_to_its_document():
+    batch = collated([2, 1], start=1000)
+    assert len(batch.groups) == 1
+    tokens = batch.groups[0]["input_ids"]
+    assert tokens[batch.positives, 0].tolist() == [[11, 10], [10, 13], [10, 11]]
+    assert tokens[batch.negatives, 0].tolist() == [[11, 12], [10, 14], [10, 12]]
+    assert tokens[batch.triplets, 0].tolist() == [
+        [11, 10, 12],
+        [10, 13, 14],
+        [10, 13, 12],
+        [10, 11, 14],
+        [10, 11, 12],
+    ]
 
 
 def test_without_a_cost_of_starting_nothing_is_padded():
-    batch = Collator(triplets=small_triplets(), padding=0, start=0)([0, 1, 2])
-    assert all(bool(group["attention_mask"].all()) for group in batch["groups"])
+    assert all(bool(group["attention_mask"].all()) for group in collated([0, 1, 2], start=0).groups)
+
+
+def test_processes_embed_every_document_once_and_know_the_same_pairs():
+    one, *shares = (
+        collated([0, 1, 2], processes=processes, process=process) for processes, process in ((1, 0), (2, 0), (2, 1))
+    )
+    tokens = torch.cat([group["input_ids"][:, 0] for share in shares for group in share.groups])
+    assert tokens.tolist() == [10 + document for document in shares[0].documents]
+    assert shares[0].shares == shares[1].shares == (3, 2)
+    for share in shares:
+        for name in ("positives", "negatives", "triplets"):
+            of_one, of_share = (batch.documents[getattr(batch, name).numpy()] for batch in (one, share))
+            assert of_one.tolist() == of_share.tolist()
 
 
 @pytest.fixture(scope="module")
 def prepared(encoder, triplets, tmp_path_factory):
     model = open_encoder(encoder)
     folder = tmp_path_factory.mktemp("prepared") / "tokens"
-    return model, prepare_triplets(triplets / "training.parquet", folder, model.tokenizer, 16)
+    return model, prepare_examples(triplets / "training.parquet", folder, model.tokenizer)
 
 
 def gradients(prepared, *, start, at_once=None, dropout=0.0):
-    """Loss and gradients of the first eight triplets."""
-    model, triplets = prepared
+    """Loss and gradients of the first eight examples."""
+    model, examples = prepared
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = dropout
     model.train()
     model.zero_grad()
     torch.manual_seed(3)
-    batch = Collator(triplets=triplets, padding=model.tokenizer.pad_token_id, start=start, at_once=at_once)(range(8))
-    objective = TripletObjective(
-        model, lambda *columns: cosent(*columns, temperature=5.0), recompute=at_once is not None
-    )
-    loss, _ = objective(batch["groups"], batch["rows"])
+    batch = Collator(examples=examples, padding=model.tokenizer.padding, start=start, at_once=at_once)(np.arange(8))
+    objective = Objective(encoder=model, loss=partial(cosent, temperature=5.0), recompute=at_once is not None)
+    loss, _ = objective(batch)
     loss.backward()
-    return loss.item(), {
-        name: weight.grad.clone() for name, weight in model.named_parameters() if weight.grad is not None
-    }
+    return loss.item(), learned_gradients(model)
+
+
+def learned_gradients(model):
+    return {name: weight.grad.clone() for name, weight in model.named_parameters() if weight.grad is not None}
 
 
 def assert_close(some, others):
@@ -108,21 +136,22 @@ def test_gradients_do_not_depend_on_the_groups(prepared):
     assert_close(gradients(prepared, start=0), gradients(prepared, start=10**6))
 
 
-def test_gradients_are_those_of_three_columns_that_are_encoded_one_by_one(prepared):
+def test_gradients_are_those_of_documents_that_are_encoded_one_by_one(prepared):
     grouped = gradients(prepared, start=0)
-    model, triplets = prepared
+    model, examples = prepared
     model.zero_grad()
-    columns = []
-    for column in triplets.rows[:8].T:
-        vectors = []
-        for document in column:
-            ids, mask = (torch.from_numpy(array) for array in triplets.documents.padded([document], 0))
-            vectors.append(model({"input_ids": ids, "attention_mask": mask})["sentence_embedding"])
-        columns.append(torch.cat(vectors))
-    loss = cosent(*columns, None, temperature=5.0)
+    vectors = []
+    for document in range(len(examples.documents)):
+        ids, mask = (torch.from_numpy(array) for array in examples.documents.padded([document], 0))
+        vectors.append(model({"input_ids": ids, "attention_mask": mask}))
+    vectors = torch.cat(vectors)
+    near, far = (
+        torch.cosine_similarity(vectors[examples.queries[:8]], vectors[links.documents[:8]])
+        for links in (examples.positives, examples.negatives)
+    )
+    loss = torch.log1p(torch.exp(5.0 * (far[:, None] - near[None, :])).sum())
     loss.backward()
-    alone = {name: weight.grad.clone() for name, weight in model.named_parameters() if weight.grad is not None}
-    assert_close(grouped, (loss.item(), alone))
+    assert_close(grouped, (loss.item(), learned_gradients(model)))
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.3])

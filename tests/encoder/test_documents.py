@@ -8,10 +8,10 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from cocite.encoder import documents as embedding_step
-from cocite.encoder import texts, vector_file, windows
-from cocite.encoder.documents import embed_documents
+from cocite.encoder import tokens, vector_file, windows
+from cocite.encoder.documents import embed_tables
 from cocite.encoder.embedding import TOKENS_AT_ONCE, embed_batch
-from cocite.encoder.folder import open_encoder
+from cocite.encoder.model import open_encoder
 from cocite.errors import InputError
 from cocite.files import read_table, vectors_of
 
@@ -39,8 +39,8 @@ def embed(encoder, tmp_path):
     """Embeds documents into a file of this name, and returns its path."""
 
     def run(documents, name="vectors", model=encoder, threads=1):
-        embed_documents(model, documents, tmp_path / name, threads=threads, state=tmp_path / "state")
-        return tmp_path / name
+        embed_tables(model, [documents], tmp_path / name, threads=threads, state=tmp_path / "state")
+        return tmp_path / name / documents.name
 
     return run
 
@@ -86,7 +86,7 @@ def test_documents_may_all_be_without_text(write_documents, embed, encoder, tmp_
     empty = write_documents(tmp_path / "empty.parquet", {"a": (None, None), "b": ("", " ")})
     table = read_table(embed(empty), "document_embeddings")
     assert len(table) == 0
-    assert table.schema.field("vector").type.list_size == open_encoder(encoder).get_embedding_dimension()
+    assert table.schema.field("vector").type.list_size == open_encoder(encoder).dimension
 
 
 def test_windows_change_nothing_but_noise(documents, embed, monkeypatch):
@@ -110,6 +110,19 @@ def test_the_same_documents_give_the_same_bytes_again(documents, embed):
     assert embed(documents, "first").read_bytes() == embed(documents, "second").read_bytes()
 
 
+def test_several_tables_in_one_go_give_the_bytes_of_each_by_itself(
+    write_documents, documents, embed, encoder, tmp_path
+):
+    others = write_documents(tmp_path / "others.parquet", {"b": ("bees", None), "x": ("loops in programs", None)})
+    alone = [embed(documents, "first").read_bytes(), embed(others, "second").read_bytes()]
+    (tmp_path / "benchmark").mkdir()
+    others.rename(tmp_path / "benchmark/documents.parquet")
+    sources = [documents, tmp_path / "benchmark"]
+    embed_tables(encoder, sources, tmp_path / "both", threads=1, state=tmp_path / "state")
+    assert [(tmp_path / "both" / f"{name}.parquet").read_bytes() for name in ("documents", "benchmark")] == alone
+    assert not (tmp_path / "state").exists()
+
+
 def test_more_threads_give_the_same_bytes(documents, embed, small_batches):
     assert embed(documents, "one", threads=1).read_bytes() == embed(documents, "three", threads=3).read_bytes()
 
@@ -127,7 +140,7 @@ def test_an_embedding_killed_at_any_batch_goes_on_there_and_gives_the_same_bytes
     if done < 3:
         with pytest.raises(KilledError):
             embed(documents, "resumed")
-        assert not (tmp_path / "resumed").exists()
+        assert not (tmp_path / "resumed/documents.parquet").exists()
     batches.most = None
     assert embed(documents, "resumed").read_bytes() == whole
     assert batches.sizes == [1, 2, 1]
@@ -187,15 +200,9 @@ def test_weights_that_are_cut_short_are_named(encoder, documents, embed, tmp_pat
 
 
 def test_texts_are_tokenised_some_at_a_time_and_none_is_lost(encoder, monkeypatch):
-    tokenizer = open_encoder(encoder).tokenizer
-    asked = []
-
-    def counting(texts, **options):
-        asked.append(len(texts))
-        return tokenizer(texts, **options)
-
-    monkeypatch.setattr(texts, "AT_ONCE", 2)
-    tokens = texts.tokenise(["bees", "collect nectar", "loops", "bees bees", "programs"], counting, 16)
-    assert asked == [2, 2, 1]
+    monkeypatch.setattr(tokens, "AT_ONCE", 2)
+    tokenised = tokens.tokenise(
+        ["bees", "collect nectar", "loops", "bees bees", "programs"], tokens.open_tokenizer(encoder)
+    )
     # Each word of the corpus is a token; [CLS] and [SEP] are two more.
-    assert tokens.lengths.tolist() == [3, 4, 3, 4, 3]
+    assert tokenised.lengths.tolist() == [3, 4, 3, 4, 3]

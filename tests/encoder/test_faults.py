@@ -1,16 +1,20 @@
 """What ends a training early is told with its cause."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
-from cocite.encoder import preparation, trainer
-from cocite.encoder.faults import check_loss, told_of_memory, unread
+from cocite.encoder import training
+from cocite.encoder.batches import arranged
+from cocite.encoder.examples import examples_of_triplets
+from cocite.encoder.faults import check_loss, explained_memory, unread
+from cocite.encoder.objective import Objective
 from cocite.encoder.settings import TrainingSettings
 from cocite.encoder.stopping import Stopping
-from cocite.encoder.texts import Documents
+from cocite.encoder.tokens import Documents
 from cocite.encoder.training import Inputs, train_encoder
-from cocite.encoder.triplets import Triplets
 from cocite.errors import InputError
 
 
@@ -18,13 +22,9 @@ from cocite.errors import InputError
 def batch():
     """Two triplets of the queries 100 and 101, over four documents."""
     documents = Documents(tokens=np.zeros(4, np.int32), starts=np.arange(5))
-    triplets = Triplets(rows=np.array([[0, 2, 3], [1, 2, 3]]), documents=documents, ids=np.arange(100, 104))
+    examples = examples_of_triplets(np.array([[0, 2, 3], [1, 2, 3]]), documents, np.arange(100, 104))
     groups = [{"input_ids": torch.zeros(3, 9)}, {"input_ids": torch.zeros(1, 5)}]
-    return {
-        "documents": torch.tensor([3, 2, 1, 0]),
-        "rows": torch.tensor([[3, 1, 0], [2, 1, 0]]),
-        "groups": groups,
-    }, triplets
+    return replace(arranged(examples, np.array([0, 1])), groups=groups), examples
 
 
 def checked(value, batch, vectors, step):
@@ -33,12 +33,12 @@ def checked(value, batch, vectors, step):
 
 def test_the_documents_without_finite_vectors_are_named(batch):
     vectors = torch.tensor([[0.0, 1.0], [float("nan"), 0.0], [1.0, 1.0], [0.0, float("inf")]])
-    with pytest.raises(InputError, match=r"nan at step 7 \(2 of the 4 documents .* not finite: 102, 100\)"):
+    with pytest.raises(InputError, match=r"nan at step 7 \(2 of the 4 documents .* not finite: 101, 103\)"):
         checked(float("nan"), batch, vectors, step=7)
 
 
 def test_the_queries_are_named_where_the_loss_itself_overflows(batch):
-    with pytest.raises(InputError, match=r"inf at step 2 \(all vectors are finite; the queries .* are 101, 100\)"):
+    with pytest.raises(InputError, match=r"inf at step 2 \(all vectors are finite; the queries .* are 100, 101\)"):
         checked(float("inf"), batch, torch.ones(4, 2), step=2)
 
 
@@ -56,7 +56,7 @@ def test_a_loss_that_is_a_number_passes(batch):
 )
 def test_a_lack_of_memory_names_the_settings_to_lower(batch, error):
     told = r"4 documents of up to 9 tokens, 3 of them at once.*at_once.*batch_size"
-    with pytest.raises(InputError, match=told), told_of_memory(batch[0]):
+    with pytest.raises(InputError, match=told), explained_memory(batch[0]):
         raise error
 
 
@@ -64,13 +64,13 @@ def test_a_lack_of_memory_over_packed_documents_counts_them(batch):
     row = {"input_ids": torch.zeros(1, 23), "cu_seq_lens_q": torch.tensor([0, 9, 14, 20, 23]), "max_length_q": 9}
     with (
         pytest.raises(InputError, match=r"4 documents of up to 9 tokens, 4 of them"),
-        told_of_memory({"groups": [row]}),
+        explained_memory(replace(batch[0], groups=[row])),
     ):
         raise MemoryError
 
 
 def test_other_errors_are_left_as_they_are(batch):
-    with pytest.raises(RuntimeError, match="shapes"), told_of_memory(batch[0]):
+    with pytest.raises(RuntimeError, match="shapes"), explained_memory(batch[0]):
         raise RuntimeError("shapes do not match")
 
 
@@ -78,7 +78,7 @@ def test_a_training_that_runs_out_of_memory_says_so(encoder, triplets, outputs_i
     def fail(*_):
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
-    monkeypatch.setattr(trainer.TripletObjective, "_embed", staticmethod(fail))
+    monkeypatch.setattr(Objective, "_embed", fail)
     inputs = Inputs(encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet")
     where = {"threads": 1, "state": tmp_path / "state", "stopping": Stopping()}
     with pytest.raises(InputError, match="Memory ran out over a batch of"):
@@ -98,14 +98,14 @@ def test_a_loss_that_is_no_number_is_told_with_its_step_before_it_is_logged_or_s
 
     calls = []
 
-    def spoilt(objective, *arguments):
+    def spoilt(objective, batch):
         calls.append(1)
-        loss, vectors = forward(objective, *arguments)
+        loss, vectors = computed(objective, batch)
         return loss * (float("nan") if len(calls) == 3 else 1), vectors
 
-    forward = trainer.TripletObjective.forward
-    monkeypatch.setattr(trainer.TripletObjective, "forward", spoilt)
-    monkeypatch.setattr(preparation, "LOGS", 1)  # one log, after the last of six steps
+    computed = Objective.__call__
+    monkeypatch.setattr(Objective, "__call__", spoilt)
+    monkeypatch.setattr(training, "LOGS", 1)  # one log, after the last of six steps
     inputs = Inputs(encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet")
     where = {"threads": 1, "state": tmp_path / "state", "stopping": After()}
     settings = TrainingSettings(batch_size=4, evaluations=1)

@@ -9,6 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cocite.encoder.batches import Batch
 from cocite.encoder.losses.angle import loss as angle
 from cocite.encoder.losses.cosent import loss as cosent
 from cocite.encoder.losses.infonce import loss as infonce
@@ -22,28 +23,47 @@ from cocite.errors import InputError
 QUERY = torch.tensor([[1, 0, 2, 1], [0, 1, 1, -1]], dtype=torch.float64)
 POSITIVE = torch.tensor([[1, 1, 1, 0], [1, 1, 0, -1]], dtype=torch.float64)
 NEGATIVE = torch.tensor([[0, 1, 2, 1], [-1, 1, 1, 0]], dtype=torch.float64)
-ONE_QUERY = torch.tensor([7, 7])
-TWO_QUERIES = torch.tensor([7, 8])
+VECTORS = torch.cat([QUERY, POSITIVE, NEGATIVE])
+"""Two queries, rows 0 and 1; their positives, rows 2 and 3; their negatives, rows 4 and 5."""
+
+
+def batch_of(*examples):
+    """Examples (query, positives, negatives) of numbers of documents."""
+    positives = [(query, document) for query, near, _ in examples for document in near]
+    negatives = [(query, document) for query, _, far in examples for document in far]
+    triplets = [(query, one, other) for query, near, far in examples for one in near for other in far]
+    return Batch(
+        documents=np.arange(100),
+        shares=(100,),
+        groups=(),
+        positives=torch.tensor(positives, dtype=torch.int64).reshape(-1, 2),
+        negatives=torch.tensor(negatives, dtype=torch.int64).reshape(-1, 2),
+        triplets=torch.tensor(triplets, dtype=torch.int64).reshape(-1, 3),
+    )
+
+
+PAIRED = batch_of((0, [2], [4]), (1, [3], [5]))
+UNPAIRED = batch_of((0, [2], [4, 5]), (1, [3], [4, 5]))
 
 # CoSENT with τ = 20 by hand: cosines 3/√18 and 2/3 (positive), 5/6 and 2/3 (negative);
 # log(1 + e^(20·0.126227) + e^(20·0.166667) + e^(−20·0.040440) + e^0) = log 42.96206 = 3.760317.
 PUBLISHED = {
-    "triplet": (partial(triplet, margin=1.0), TWO_QUERIES, 1.158919),
-    "cosent, 20": (partial(cosent, temperature=20.0), TWO_QUERIES, 3.760317),
-    "cosent, 1": (partial(cosent, temperature=1.0), TWO_QUERIES, 1.663219),
-    "angle, 20": (partial(angle, temperature=20.0), TWO_QUERIES, 0.001308),
-    "angle, 1": (partial(angle, temperature=1.0), TWO_QUERIES, 1.095787),
-    "infonce, one query": (partial(infonce, temperature=0.1), ONE_QUERY, 1.137573),
-    "infonce, two queries": (partial(infonce, temperature=0.1), TWO_QUERIES, 1.102312),
-    "mnrl": (partial(mnrl, temperature=20.0, sampled_negatives=True), TWO_QUERIES, 1.853444),
-    "mnrl, without negatives": (partial(mnrl, temperature=20.0, sampled_negatives=False), TWO_QUERIES, 0.346574),
+    "triplet": (partial(triplet, margin=1.0), PAIRED, 1.158919),
+    "cosent, 20": (partial(cosent, temperature=20.0), PAIRED, 3.760317),
+    "cosent, 1": (partial(cosent, temperature=1.0), PAIRED, 1.663219),
+    "angle, 20": (partial(angle, temperature=20.0), PAIRED, 0.001308),
+    "angle, 1": (partial(angle, temperature=1.0), PAIRED, 1.095787),
+    "infonce, unpaired": (partial(infonce, temperature=0.1), UNPAIRED, 1.137573),
+    "infonce, paired": (partial(infonce, temperature=0.1), PAIRED, 1.102312),
+    "mnrl": (partial(mnrl, temperature=20.0, sampled_negatives=True), PAIRED, 1.853444),
+    "mnrl, without negatives": (partial(mnrl, temperature=20.0, sampled_negatives=False), PAIRED, 0.346574),
 }
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_each_loss_equals_the_worked_example(name):
-    loss, queries, expected = PUBLISHED[name]
-    assert loss(QUERY, POSITIVE, NEGATIVE, queries).item() == pytest.approx(expected, abs=5e-7)
+    loss, batch, expected = PUBLISHED[name]
+    assert loss(VECTORS, batch).item() == pytest.approx(expected, abs=5e-7)
 
 
 def cosine(x, y):
@@ -60,44 +80,60 @@ def complex_similarity(x, y):
     return abs(total)
 
 
-def pairwise_ranking(similarity, q, p, n, temperature):
-    near = [similarity(a, b) for a, b in zip(q, p, strict=True)]
-    far = [similarity(a, b) for a, b in zip(q, n, strict=True)]
+def pairs(examples, role):
+    return [(example[0], document) for example in examples for document in example[role]]
+
+
+def of_query(examples, query, role):
+    return [document for other, document in pairs(examples, role) if other == query]
+
+
+def pairwise_ranking(similarity, v, examples, temperature):
+    near = [similarity(v[query], v[document]) for query, document in pairs(examples, 1)]
+    far = [similarity(v[query], v[document]) for query, document in pairs(examples, 2)]
     return math.log(1 + sum(math.exp(temperature * (f - s)) for f in far for s in near))
 
 
-def loop_triplet(q, p, n, queries):
+def loop_triplet(v, examples):
     def distance(x, y):
         return math.sqrt(sum((a - b + 1e-6) ** 2 for a, b in zip(x, y, strict=True)))
 
-    return sum(max(0.0, distance(a, b) - distance(a, c) + 0.5) for a, b, c in zip(q, p, n, strict=True)) / len(q)
+    losses = [
+        max(0.0, distance(v[query], v[positive]) - distance(v[query], v[negative]) + 0.5)
+        for query, near, far in examples
+        for positive in near
+        for negative in far
+    ]
+    return sum(losses) / len(losses)
 
 
-def loop_infonce(q, p, n, queries):
-    total = 0.0
-    for i, query in enumerate(queries):
-        own = math.exp(cosine(q[i], p[i]) / 0.2)
-        against = sum(math.exp(cosine(q[i], n[j]) / 0.2) for j, other in enumerate(queries) if other == query)
-        total -= math.log(own / (own + against))
-    return total / len(queries)
+def loop_infonce(v, examples):
+    losses = []
+    for query, positive in pairs(examples, 1):
+        own = math.exp(cosine(v[query], v[positive]) / 0.2)
+        against = sum(math.exp(cosine(v[query], v[negative]) / 0.2) for negative in of_query(examples, query, 2))
+        losses.append(-math.log(own / (own + against)))
+    return sum(losses) / len(losses)
 
 
-def loop_mnrl(q, p, n, queries, *, sampled_negatives=True):
-    total = 0.0
-    for i, query in enumerate(queries):
-        others = [p[j] for j, other in enumerate(queries) if other != query] + (n if sampled_negatives else [])
-        own = math.exp(4.0 * cosine(q[i], p[i]))
-        total -= math.log(own / (own + sum(math.exp(4.0 * cosine(q[i], document)) for document in others)))
-    return total / len(queries)
+def loop_mnrl(v, examples, *, sampled_negatives=True):
+    losses = []
+    drawn = [document for role in (1, 2)[: 1 + sampled_negatives] for _, document in pairs(examples, role)]
+    for query, positive in pairs(examples, 1):
+        known = {query, *of_query(examples, query, 1)}
+        own = math.exp(4.0 * cosine(v[query], v[positive]))
+        others = sum(math.exp(4.0 * cosine(v[query], v[document])) for document in drawn if document not in known)
+        losses.append(-math.log(own / (own + others)))
+    return sum(losses) / len(losses)
 
 
-def loop_supcon(q, p, n, queries):
-    total = 0.0
-    for i, query in enumerate(queries):
-        of_query = [j for j, other in enumerate(queries) if other == query]
-        every = sum(math.exp(cosine(q[i], documents[j]) / 0.3) for documents in (p, n) for j in of_query)
-        total -= math.log(math.exp(cosine(q[i], p[i]) / 0.3) / every)
-    return total / len(queries)
+def loop_supcon(v, examples):
+    losses = []
+    for query, positive in pairs(examples, 1):
+        every = of_query(examples, query, 1) + of_query(examples, query, 2)
+        total = sum(math.exp(cosine(v[query], v[document]) / 0.3) for document in every)
+        losses.append(-math.log(math.exp(cosine(v[query], v[positive]) / 0.3) / total))
+    return sum(losses) / len(losses)
 
 
 LOOPS = {
@@ -109,72 +145,87 @@ LOOPS = {
     "supcon": (partial(supcon, temperature=0.3), loop_supcon),
     "triplet": (partial(triplet, margin=0.5), loop_triplet),
     "infonce": (partial(infonce, temperature=0.2), loop_infonce),
-    "cosent": (partial(cosent, temperature=3.0), lambda q, p, n, _: pairwise_ranking(cosine, q, p, n, 3.0)),
-    "angle": (partial(angle, temperature=3.0), lambda q, p, n, _: pairwise_ranking(complex_similarity, q, p, n, 3.0)),
+    "cosent": (partial(cosent, temperature=3.0), lambda v, examples: pairwise_ranking(cosine, v, examples, 3.0)),
+    "angle": (
+        partial(angle, temperature=3.0),
+        lambda v, examples: pairwise_ranking(complex_similarity, v, examples, 3.0),
+    ),
 }
+DOCUMENTS = st.lists(st.integers(0, 8), min_size=1, max_size=3, unique=True)
+EXAMPLES = st.lists(st.tuples(st.integers(0, 8), DOCUMENTS, DOCUMENTS), min_size=1, max_size=5)
 
 
-def random_triplets(seed, rows=5, dimension=6):
-    vectors = np.random.default_rng(seed).normal(size=(3, rows, dimension))
-    return [torch.tensor(column, requires_grad=True) for column in vectors]
+def random_vectors(seed, documents=9, dimension=6):
+    return torch.tensor(np.random.default_rng(seed).normal(size=(documents, dimension)), requires_grad=True)
 
 
 @pytest.mark.parametrize("name", LOOPS)
-@given(seed=st.integers(0, 10_000), queries=st.lists(st.integers(0, 2), min_size=5, max_size=5))
-def test_each_loss_follows_its_definition(name, seed, queries):
+@given(seed=st.integers(0, 10_000), examples=EXAMPLES)
+def test_each_loss_follows_its_definition_whatever_the_examples_share(name, seed, examples):
     loss, loop = LOOPS[name]
-    columns = random_triplets(seed)
-    expected = loop(*(column.tolist() for column in columns), queries)
-    assert loss(*columns, torch.tensor(queries)).item() == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    vectors = random_vectors(seed)
+    expected = loop(vectors.tolist(), examples)
+    assert loss(vectors, batch_of(*examples)).item() == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_gradients_are_those_of_finite_differences(name):
-    queries = torch.tensor([0, 0, 1, 1, 2])
-    assert torch.autograd.gradcheck(lambda *columns: LOOPS[name][0](*columns, queries), random_triplets(3))
+    batch = batch_of((0, [3, 4], [5]), (0, [6], [7]), (1, [4], [8, 3]), (2, [1], [0]))
+    assert torch.autograd.gradcheck(lambda vectors: LOOPS[name][0](vectors, batch), random_vectors(3))
 
 
 def test_infonce_ignores_the_documents_of_other_queries():
-    queries = torch.tensor([0, 0, 1, 1, 1])
-    query, positive, negative = (column.detach() for column in random_triplets(4))
-    alone = infonce(query[:2], positive[:2], negative[:2], queries[:2], temperature=0.1)
-    others = infonce(query[2:], positive[2:], negative[2:], queries[2:], temperature=0.1)
-    together = infonce(query, positive, negative, queries, temperature=0.1)
-    assert together.item() == pytest.approx((2 * alone.item() + 3 * others.item()) / 5, rel=1e-12)
+    vectors = random_vectors(4).detach()
+    some, others = [(0, [2], [3]), (0, [4], [5])], [(1, [6], [7]), (1, [8], [2]), (1, [3], [4])]
+    alone, apart, together = (
+        infonce(vectors, batch_of(*examples), temperature=0.1).item() for examples in (some, others, some + others)
+    )
+    assert together == pytest.approx((2 * alone + 3 * apart) / 5, rel=1e-12)
 
 
 def test_rankings_stay_finite_where_the_sum_over_pairs_overflows():
-    query = torch.tensor([[1.0, 0.0]])
-    loss = cosent(query, -query, query, TWO_QUERIES[:1], temperature=200.0)
-    assert loss.item() == pytest.approx(400.0)
+    vectors = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [2.0, 0.0]])
+    assert cosent(vectors, batch_of((0, [1], [2])), temperature=200.0).item() == pytest.approx(400.0)
 
 
 def test_supcon_of_one_triplet_is_infonce_of_it():
-    columns = [column[:1].detach() for column in random_triplets(6)]
-    given = [loss(*columns, ONE_QUERY[:1], temperature=0.2).item() for loss in (supcon, infonce)]
+    batch = batch_of((0, [1], [2]))
+    given = [loss(random_vectors(6).detach(), batch, temperature=0.2).item() for loss in (supcon, infonce)]
     assert given[0] == pytest.approx(given[1], rel=1e-12)
 
 
-def test_further_positives_of_a_query_are_no_negatives_of_it_in_mnrl():
-    query, positive, negative = (column.detach() for column in random_triplets(7))
-    same, told = torch.tensor([0, 0, 0, 0, 0]), {"temperature": 4.0, "sampled_negatives": True}
-    alone = [mnrl(query[i : i + 1], positive[i : i + 1], negative, same[:1], **told).item() for i in range(5)]
-    together = mnrl(query, positive, negative, same, **told).item()
-    assert together == pytest.approx(sum(alone) / 5, rel=1e-12)
+@pytest.mark.parametrize(("relative", "is_left_out"), [(0, True), (2, True), (5, False)])
+def test_mnrl_takes_neither_a_query_nor_its_positive_for_its_negative(relative, is_left_out):
+    vectors = random_vectors(7).detach()
+    alone, with_relative = (
+        mnrl(vectors, batch, temperature=4.0, sampled_negatives=True).item()
+        for batch in (batch_of((0, [2], [3])), batch_of((0, [2], [3]), (1, [], [relative])))
+    )
+    assert (with_relative == pytest.approx(alone, rel=1e-12)) == is_left_out
+
+
+def test_a_positive_that_two_queries_share_is_no_negative_of_either_in_mnrl():
+    vectors = random_vectors(8).detach()
+    shared, apart = (
+        mnrl(vectors, batch_of((0, [2], []), (1, [other], [])), temperature=4.0, sampled_negatives=True).item()
+        for other in (2, 3)
+    )
+    assert shared == pytest.approx(0.0, abs=1e-12)
+    assert apart > 0.01
 
 
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
         ("triplet", "triplet"),
-        ("infonce", "infonce, two queries"),
+        ("infonce", "infonce, paired"),
         ("cosent", "cosent, 20"),
         ("angle", "angle, 20"),
         ("mnrl", "mnrl"),
     ],
 )
 def test_a_temperature_left_out_is_the_published_one(name, expected):
-    given = loss_of(TrainingSettings(loss=name))(QUERY, POSITIVE, NEGATIVE, TWO_QUERIES)
+    given = loss_of(TrainingSettings(loss=name))(VECTORS, PAIRED)
     assert given.item() == pytest.approx(PUBLISHED[expected][2], abs=5e-7)
 
 
@@ -191,5 +242,5 @@ def test_a_setting_that_the_loss_does_not_have_is_refused():
 def test_settings_as_json_hold_what_the_loss_is_told_beside_all_else():
     given = training_settings('{"loss": "mnrl", "sampled_negatives": false, "epochs": 3}')
     assert given == TrainingSettings(loss="mnrl", of_loss={"sampled_negatives": False}, epochs=3)
-    told = loss_of(given)(QUERY, POSITIVE, NEGATIVE, TWO_QUERIES).item()
+    told = loss_of(given)(VECTORS, PAIRED).item()
     assert told == pytest.approx(PUBLISHED["mnrl, without negatives"][2], abs=5e-7)

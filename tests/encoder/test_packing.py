@@ -1,22 +1,24 @@
 """Packed documents have the vectors and gradients of padded ones, and know nothing of their neighbours."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from cocite.encoder import packing, preparation
-from cocite.encoder.collation import Collator
+from cocite.encoder import packing, training
+from cocite.encoder.batches import Collator
 from cocite.encoder.embedding import features_of
-from cocite.encoder.folder import open_encoder
+from cocite.encoder.examples import prepare_examples
 from cocite.encoder.losses.cosent import loss as cosent
-from cocite.encoder.objective import TripletObjective
+from cocite.encoder.model import open_encoder
+from cocite.encoder.objective import Objective
 from cocite.encoder.packing import let_pack, packed
 from cocite.encoder.settings import TrainingSettings
 from cocite.encoder.stopping import Stopping, Unfinished
-from cocite.encoder.texts import Documents
+from cocite.encoder.tokens import Documents
 from cocite.encoder.training import Inputs, train_encoder
-from cocite.encoder.triplets import prepare_triplets
 from cocite.files import read_json
 
 
@@ -37,26 +39,25 @@ def model(encoder):
 
 def vectors_of(model, features):
     with torch.inference_mode():
-        return model(dict(features))["sentence_embedding"]
+        return model(features)
 
 
 def test_documents_lie_one_after_the_other_and_each_counts_its_positions_from_zero():
     row = packed(documents_of(FIVE, ONE, THREE), np.array([2, 0]))
     assert row["input_ids"].tolist() == [THREE + FIVE]
     assert row["position_ids"].tolist() == [[0, 1, 2, 0, 1, 2, 3, 4]]
-    assert row["seq_idx"].tolist() == [[0, 0, 0, 1, 1, 1, 1, 1]]
     assert row["cu_seq_lens_q"].tolist() == [0, 3, 8]
     assert row["max_length_q"] == 5
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean", "max"])
 def test_packed_documents_have_the_vectors_of_padded_ones(model, pooling):
-    model[1].pooling_mode = pooling
+    model.pooling = pooling
     documents, rows = documents_of(FIVE, ONE, THREE), np.arange(3)
-    padded = vectors_of(model, features_of(documents, rows, 0, "cpu"))
+    padded = vectors_of(model, features_of(documents, rows, 0))
     assert let_pack(model)
     torch.testing.assert_close(vectors_of(model, packed(documents, rows)), padded, rtol=1e-5, atol=1e-6)
-    torch.testing.assert_close(vectors_of(model, features_of(documents, rows, 0, "cpu")), padded)
+    torch.testing.assert_close(vectors_of(model, features_of(documents, rows, 0)), padded)
 
 
 def test_a_packed_document_knows_nothing_of_its_neighbours(model):
@@ -69,14 +70,14 @@ def test_a_packed_document_knows_nothing_of_its_neighbours(model):
 
 @pytest.mark.parametrize("at_once", [None, 3])
 def test_packing_leaves_the_gradients_as_they_are(model, triplets, tmp_path, at_once):
-    prepared = prepare_triplets(triplets / "training.parquet", tmp_path / "tokens", model.tokenizer, 16)
-    objective = TripletObjective(model, lambda *columns: cosent(*columns, temperature=5.0), recompute=bool(at_once))
+    examples = prepare_examples(triplets / "training.parquet", tmp_path / "tokens", model.tokenizer)
+    objective = Objective(encoder=model, loss=partial(cosent, temperature=5.0), recompute=bool(at_once))
     gradients = []
     for packs in (False, True):
         assert not packs or let_pack(model)
-        batch = Collator(triplets=prepared, padding=0, start=10**6, at_once=at_once, packs=packs)(range(8))
+        batch = Collator(examples=examples, padding=0, start=10**6, at_once=at_once, packs=packs)(np.arange(8))
         model.zero_grad()
-        loss, _ = objective(batch["groups"], batch["rows"])
+        loss, _ = objective(batch)
         loss.backward()
         learned = {name: weight.grad for name, weight in model.named_parameters() if weight.grad is not None}
         gradients.append({"loss": loss.detach(), **{name: gradient.clone() for name, gradient in learned.items()}})
@@ -87,7 +88,7 @@ def test_packing_leaves_the_gradients_as_they_are(model, triplets, tmp_path, at_
 
 def test_dropout_reaches_the_attention_of_packed_documents(model):
     let_pack(model)
-    for layer in model[0].model.encoder.layer:
+    for layer in model.transformer.encoder.layer:
         layer.attention.self.dropout.p = 0.5
     row = packed(documents_of(FIVE, THREE), np.arange(2))
     whole = vectors_of(model, row)
@@ -113,20 +114,19 @@ def heedless_kernel(query, key, value, **keywords):
 def test_without_a_kernel_that_does_it_right_documents_stay_padded(model, monkeypatch, kernel):
     monkeypatch.setattr(packing, "scaled_dot_product_attention", kernel)
     assert not let_pack(model)
-    assert model[0].model.config._attn_implementation == "sdpa"
+    assert model.transformer.config._attn_implementation == "sdpa"
 
 
 def test_other_architectures_stay_padded(model, monkeypatch):
     monkeypatch.setattr(packing, "ARCHITECTURES", ("another",))
     assert not let_pack(model)
-    assert model[0].model.config._attn_implementation == "sdpa"
+    assert model.transformer.config._attn_implementation == "sdpa"
 
 
 def test_a_training_as_on_a_gpu_that_was_stopped_ends_as_one_that_was_not(
     encoder, triplets, outputs_in, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(preparation, "PACKS", ("cpu",))
-    monkeypatch.setattr(preparation, "MAKERS_OF_BATCHES", {"cpu": 1})
+    monkeypatch.setattr(training, "ON_GPU", "cpu")
     inputs = Inputs(encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet")
     settings = TrainingSettings(epochs=2, batch_size=4, lr=1e-3)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cocite.encoder import trainer
-from cocite.encoder.checkpoints import finish_checkpoint, open_state
+from cocite.encoder import training
+from cocite.encoder.checkpoints import open_state
 from cocite.encoder.settings import TrainingSettings
 from cocite.encoder.training import Inputs, train_encoder
 from cocite.files import read_json, read_table
@@ -47,7 +47,7 @@ def test_every_training_was_killed_or_stopped_and_then_ran_through(killed):
     endings = read_json(killed / "endings.json")
     assert endings.pop("whole") == [0]
     assert endings.pop("sent-sigterm") == [75, 0]
-    assert len(endings) == 16
+    assert len(endings) == 15
     assert {moment: ends for moment, ends in endings.items() if ends != [-signal.SIGKILL, 0]} == {}
 
 
@@ -103,8 +103,8 @@ def stopped(encoder, triplets, tmp_path, monkeypatch, outputs_in):
                         raise KeyboardInterrupt
                     return original(*arguments, **keywords)
 
-                original = trainer.measure
-                patch.setattr(trainer, "measure", measure)
+                original = training.measure
+                patch.setattr(training, "measure", measure)
             outputs = outputs_in(tmp_path)
             settings = TrainingSettings(epochs=2, batch_size=4, lr=lr)
             train_encoder(inputs, outputs, settings, seed=1, training_seed=1, threads=1, state=tmp_path / "state")
@@ -127,13 +127,13 @@ def test_the_same_settings_go_on(stopped, capfd):
         stopped(1e-3, stop=True)
     capfd.readouterr()
     stopped(1e-3, stop=False)
-    assert "Going on from checkpoint-6." in capfd.readouterr().err
+    assert "Going on after step 6 of 12." in capfd.readouterr().err
 
 
 def test_a_state_of_other_inputs_is_emptied(tmp_path):
     open_state(tmp_path / "state", {"inputs": "a"})
-    (tmp_path / "state" / "unfinished" / "checkpoint-7").mkdir(parents=True)
-    finish_checkpoint(tmp_path / "state", "checkpoint-7")
+    (tmp_path / "state" / "checkpoint-7").mkdir()
+    (tmp_path / "state" / ".checkpoint-9.1.tmp").mkdir()
     assert open_state(tmp_path / "state", {"inputs": "a"}) == tmp_path / "state" / "checkpoint-7"
     assert open_state(tmp_path / "state", {"inputs": "b"}) is None
     assert [path.name for path in (tmp_path / "state").iterdir()] == ["fingerprint.json"]

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cocite.cli import app
-from cocite.encoder import preparation, stopping, training
+from cocite.encoder import stopping, training
 from cocite.encoder.settings import TrainingSettings
 from cocite.encoder.stopping import Stopping, Unfinished, seconds_left
 from cocite.encoder.training import Inputs, train_encoder
@@ -63,7 +63,7 @@ def test_a_training_that_stops_every_five_steps_ends_with_the_weights_and_curves
 
 
 def test_logs_further_apart_than_the_stops_lose_no_loss(train, tmp_path, monkeypatch):
-    monkeypatch.setattr(preparation, "LOGS", 3)  # 12 steps: a log every 4
+    monkeypatch.setattr(training, "LOGS", 3)  # 12 steps: a log every 4
     train(tmp_path / "whole", evaluations=1)
     assert len(stopped_again_and_again(train, tmp_path / "stopped", steps=3, evaluations=1)) == 3
     assert (tmp_path / "stopped/curves.parquet").read_bytes() == (tmp_path / "whole/curves.parquet").read_bytes()
@@ -137,7 +137,7 @@ def test_the_command_ends_with_a_status_of_its_own(monkeypatch):
     def stop(*_, **__):
         raise Unfinished("Stopped after step 3 of 9.")
 
-    monkeypatch.setattr("cocite.encoder.folder.work_offline", lambda *_: None)
+    monkeypatch.setattr("cocite.encoder.environment.work_offline", lambda *_: None)
     monkeypatch.setattr(training, "train_encoder", stop)
     result = CliRunner().invoke(app, ["encoder", "train", *OPTIONS, "--events", "b", "--time-limit", "60"])
     assert result.exit_code == 75

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 from transformers import AutoModel
 
-from cocite.encoder import trainer, training
+from cocite.encoder import training
 from cocite.encoder.build import build_encoder
 from cocite.encoder.event_log import FILE
 from cocite.encoder.settings import EncoderSettings, TrainingSettings
@@ -89,7 +90,7 @@ def validation_losses(monkeypatch):
     """Validations that give these losses, one after the other."""
     losses = iter([5.0, 4.0, 4.5, 4.6, 3.0])
     monkeypatch.setattr(
-        trainer, "measure", lambda *_, **__: {"eval_loss": next(losses), "eval_accuracy": 0.5, "eval_spearman": 0.0}
+        training, "measure", lambda *_, **__: {"eval_loss": next(losses), "eval_accuracy": 0.5, "eval_spearman": 0.0}
     )
 
 
@@ -128,16 +129,26 @@ def test_the_events_tell_what_the_curves_tell_also_when_a_training_was_stopped(t
     assert [point[2] for point in told] == pytest.approx([row["value"] for row in curves], rel=1e-6)
 
 
-def test_the_card_tells_data_settings_versions_and_scores(train):
+def test_the_card_tells_data_settings_pooling_length_versions_and_scores(train):
     card = (train() / "model/README.md").read_text()
     for line in (
+        "| pooling | mean |",
+        "| longest text | 16 tokens; what is longer is cut |",
         "| training triplets | 22 |",
         "| loss | triplet |",
+        "| margin | 1.0 |",
         "| lr | 0.003 |",
         f"| torch | {torch.__version__} |",
     ):
         assert line in card
     assert "| validation_spearman |" in card
+
+
+@pytest.mark.parametrize(("trainable", "told"), [("all", False), ("lora", True)])
+def test_the_card_tells_of_low_rank_where_it_was_trained_and_of_a_margin_where_the_loss_has_one(train, trainable, told):
+    card = (train(trainable=trainable, loss="infonce") / "model/README.md").read_text()
+    assert ("| lora_rank | 8 |" in card) is told
+    assert "margin" not in card
 
 
 def test_rank_correlation_by_hand():
@@ -148,6 +159,14 @@ def test_rank_correlation_by_hand():
     # With all of three alike but one positive, ranks 4 and 2, 2, 2: 1 / √3.
     assert rank_correlation(np.array([0.9, 0.5]), np.array([0.5, 0.5])) == pytest.approx(1 / math.sqrt(3))
     assert rank_correlation(near * 0, far * 0) == 0.0
+
+
+def test_rank_correlation_is_that_of_scipy_with_ties_and_without():
+    random = np.random.default_rng(1)
+    for digits in (1, 8):
+        near, far = random.normal(0.2, size=30).round(digits), random.normal(size=50).round(digits)
+        expected = spearmanr(np.concatenate([near, far]), [1] * 30 + [0] * 50).statistic
+        assert rank_correlation(near, far) == pytest.approx(expected, rel=1e-12)
 
 
 def test_max_pooling_takes_the_largest_value_of_each_dimension(corpus, tmp_path):

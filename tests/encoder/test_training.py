@@ -3,16 +3,17 @@
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from transformers import AutoModel
+from transformers import AutoModel, AutoTokenizer
 
-from cocite.encoder import trainer
+from cocite.encoder import training
 from cocite.encoder.embedding import embed
-from cocite.encoder.folder import open_encoder
+from cocite.encoder.examples import prepare_examples
+from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import loss_of
 from cocite.encoder.results import curves_of
 from cocite.encoder.settings import LOSSES, TrainingSettings
+from cocite.encoder.tokens import open_tokenizer
 from cocite.encoder.training import Inputs, train_encoder
-from cocite.encoder.triplets import prepare_triplets
 from cocite.encoder.validation import measure
 from cocite.errors import InputError
 from cocite.files import read_json, read_table, write_table
@@ -63,7 +64,7 @@ def test_both_libraries_open_a_trained_encoder(one):
 
 def test_the_encoder_of_the_smallest_validation_loss_is_kept(one, triplets, tmp_path):
     model = open_encoder(one / "model")
-    validation = prepare_triplets(triplets / "validation.parquet", tmp_path / "tokens", model.tokenizer, 16)
+    validation = prepare_examples(triplets / "validation.parquet", tmp_path / "tokens", model.tokenizer)
     measured = measure(model, validation, loss_of(TrainingSettings()), batch_size=4)["eval_loss"]
     assert measured == pytest.approx(min(curve(one, "validation_loss").values()), abs=1e-6)
 
@@ -104,7 +105,7 @@ def test_a_loss_that_is_no_number_stops_the_training_and_names_the_step(train):
 
 def test_a_validation_loss_that_is_no_number_stops_the_training(train, monkeypatch):
     monkeypatch.setattr(
-        trainer, "measure", lambda *_, **__: {"eval_loss": float("nan"), "eval_accuracy": 0.0, "eval_spearman": 0.0}
+        training, "measure", lambda *_, **__: {"eval_loss": float("nan"), "eval_accuracy": 0.0, "eval_spearman": 0.0}
     )
     with pytest.raises(InputError, match="The validation loss is nan at step 6"):
         train()
@@ -122,34 +123,36 @@ def test_accuracy_counts_the_triplets_whose_positive_is_nearer(encoder, triplet_
     table = triplet_table([(0, 2, 1), (0, 1, 2)])
     write_table(tmp_path / "two.parquet", "training_texts", table)
     model = open_encoder(encoder)
-    validation = prepare_triplets(tmp_path / "two.parquet", tmp_path / "tokens", model.tokenizer, 16)
+    validation = prepare_examples(tmp_path / "two.parquet", tmp_path / "tokens", model.tokenizer)
     assert measure(model, validation, loss_of(TrainingSettings()), batch_size=2)["eval_accuracy"] == 0.5
 
 
 def test_each_document_is_tokenised_once(encoder, triplet_table, tmp_path):
     write_table(tmp_path / "texts.parquet", "training_texts", triplet_table([(0, 2, 1), (0, 4, 1), (2, 0, 1)]))
     model = open_encoder(encoder)
-    prepared = prepare_triplets(tmp_path / "texts.parquet", tmp_path / "tokens", model.tokenizer, 16)
+    prepared = prepare_examples(tmp_path / "texts.parquet", tmp_path / "tokens", model.tokenizer)
     assert len(prepared.documents) == 4
-    texts = [f"{row['query_title']}[SEP]{row['query_abstract']}" for row in triplet_table([(0, 2, 1)]).to_pylist()]
-    assert embed(model, prepared.documents)[prepared.rows[0, 0]] == pytest.approx(model.encode(texts)[0], abs=1e-6)
+    (row,) = triplet_table([(0, 2, 1)]).to_pylist()
+    vector = SentenceTransformer(str(encoder), device="cpu").encode(f"{row['query_title']}[SEP]{row['query_abstract']}")
+    assert embed(model, prepared.documents)[prepared.queries[0]] == pytest.approx(vector, abs=1e-6)
 
 
 def test_shards_are_read_one_after_the_other_and_each_triplet_finds_its_texts(
     encoder, triplet_table, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("cocite.encoder.triplets.ROWS", 2)
+    monkeypatch.setattr("cocite.encoder.examples.ROWS", 2)
     shards = [[(6, 8, 1), (6, 10, 3), (6, 12, 5)], [(2, 6, 3), (4, 2, 6)]]
     for number, rows in enumerate(shards):
         write_table(tmp_path / f"texts/{number:05}.parquet", "training_texts", triplet_table(rows))
-    model = open_encoder(encoder)
-    prepared = prepare_triplets(tmp_path / "texts", tmp_path / "tokens", model.tokenizer, 16)
+    prepared = prepare_examples(tmp_path / "texts", tmp_path / "tokens", open_tokenizer(encoder))
+    tokenizer = AutoTokenizer.from_pretrained(encoder)
     expected = triplet_table([row for rows in shards for row in rows]).to_pylist()
-    for row, texts in zip(prepared.rows, expected, strict=True):
+    numbers = zip(prepared.queries, prepared.positives.documents, prepared.negatives.documents, strict=True)
+    for row, texts in zip(numbers, expected, strict=True):
         for document, role in zip(row, ("query", "positive", "negative"), strict=True):
             ids, _ = prepared.documents.padded([document], padding=0)
             text = f"{texts[f'{role}_title']}[SEP]{texts[f'{role}_abstract']}"
-            assert ids[0].tolist() == model.tokenizer(text, truncation=True, max_length=16)["input_ids"]
+            assert ids[0].tolist() == tokenizer(text, truncation=True, max_length=16)["input_ids"]
     assert len(prepared.documents) == 9
 
 

@@ -1,15 +1,13 @@
 """Documents in windows, and batches of documents of like length."""
 
-import threading
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cocite.encoder.embedding import batches_of_like_length
-from cocite.encoder.folder import open_encoder
-from cocite.encoder.windows import ahead, texts_of, tokenised_windows
+from cocite.encoder.tokens import open_tokenizer
+from cocite.encoder.windows import texts_of, tokenised_windows
 
 WORDS = {"a": "bees", "b": None, "c": "collect nectar", "d": "bees collect nectar", "e": "loops", "f": None, "g": "in"}
 
@@ -30,7 +28,7 @@ def test_texts_come_in_the_order_of_the_files_and_may_be_empty(files):
 
 
 def test_a_window_counts_documents_with_a_text_and_without(encoder, files):
-    found = list(tokenised_windows(files, open_encoder(encoder), start=0, size=3))
+    found = list(tokenised_windows(files, open_tokenizer(encoder), start=0, size=3))
     assert [window.names for window in found] == [["a", "c"], ["d", "e"], ["g"]]
     assert [window.rows.tolist() for window in found] == [[0, 2], [3, 4], [6]]
     # Each word is a token; [CLS] and [SEP] are two more.
@@ -38,14 +36,14 @@ def test_a_window_counts_documents_with_a_text_and_without(encoder, files):
 
 
 def test_windows_may_start_later(encoder, files):
-    found = list(tokenised_windows(files, open_encoder(encoder), start=1, size=3))
+    found = list(tokenised_windows(files, open_tokenizer(encoder), start=1, size=3))
     assert [window.names for window in found] == [["d", "e"], ["g"]]
     assert [window.rows.tolist() for window in found] == [[3, 4], [6]]
-    assert list(tokenised_windows(files, open_encoder(encoder), start=3, size=3)) == []
+    assert list(tokenised_windows(files, open_tokenizer(encoder), start=3, size=3)) == []
 
 
 def test_a_window_may_have_no_text_at_all(encoder, files):
-    second = list(tokenised_windows(files, open_encoder(encoder), start=0, size=1))[1]
+    second = list(tokenised_windows(files, open_tokenizer(encoder), start=0, size=1))[1]
     assert second.names == []
     assert len(second.tokens) == 0
 
@@ -62,27 +60,3 @@ def test_batches_hold_each_document_once_and_no_more_tokens_than_asked(lengths, 
         assert len(batch) == 1 or len(batch) * batch.max() <= tokens
         is_last = number == len(batches) - 1
         assert is_last or (len(batch) + 1) * batch.max() > tokens
-
-
-def test_the_next_item_is_made_in_a_thread_while_one_is_worked_on():
-    made = [threading.Event() for _ in range(3)]
-
-    def items():
-        for number, event in enumerate(made):
-            event.set()
-            yield number
-
-    seen = []
-    for number in ahead(items()):
-        assert number == 2 or made[number + 1].wait(10)
-        seen.append(number)
-    assert seen == [0, 1, 2]
-
-
-def test_an_error_in_the_thread_reaches_who_waits_for_the_item():
-    def items():
-        yield 0
-        raise ValueError("broken")
-
-    with pytest.raises(ValueError, match="broken"):
-        list(ahead(items()))

@@ -31,7 +31,7 @@ class BenchmarkFolder:
         """Prepare these tasks, or all that there are; return what they ask."""
         files = prepared_files(self.tables)
         self._prepare(self.root, tasks=tasks, files=files)
-        return read_benchmark(files)
+        return read_benchmark(self.tables)
 
     def documents(self) -> dict[str, tuple[str | None, str | None]]:
         """Title and abstract of each document."""

@@ -102,11 +102,11 @@ def test_a_task_that_one_run_lacks_is_in_no_run_of_that_average():
     assert ("group", "in-train") not in found
 
 
-def test_of_the_tables_in_a_folder_only_those_of_the_runs_and_tasks_that_are_named_count(tmp_path):
+def test_of_the_tables_in_a_folder_only_those_of_the_runs_and_suites_that_are_named_count(tmp_path):
     for task, run, value in (("drsm", "m-1", 40.0), ("drsm", "m-2", 60.0), ("drsm", "m-3", 99.0), ("fos", "m-1", 99.0)):
         scored = row(task, value, seed=int(run[-1])) | COUNTS
         write_table(tmp_path / task / f"{run}.parquet", "scores", pa.Table.from_pylist([scored]))
-    options = ["--tasks=drsm", "--runs=m-1,m-2,bm25-0", f"--output={tmp_path / 'averages.parquet'}"]
+    options = ['--suites={"drsm": ["drsm"]}', "--runs=m-1,m-2,bm25-0", f"--output={tmp_path / 'averages.parquet'}"]
     CliRunner().invoke(app, ["average", str(tmp_path), *options], catch_exceptions=False)
     rows = read_table(tmp_path / "averages.parquet", "averages").to_pylist()
     assert {(row["mean"], row["runs"]) for row in rows} == {(50, 2)}

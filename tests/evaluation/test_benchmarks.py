@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cocite.benchmarks import BENCHMARKS, TASKS, declared, names, tasks_of
+from cocite.benchmarks import BENCHMARKS, TASKS, declared, names, suites_of, tasks_of
 from cocite.benchmarks.scidocs import TASKS as SCIDOCS
 from cocite.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.errors import InputError
@@ -45,12 +45,25 @@ def test_no_names_are_in_an_empty_text():
 
 
 def test_bm25_is_scored_on_what_ranks_and_every_other_run_on_everything():
-    tasks = [TASKS[name] for name in ("fos", "relish", "s2and_qian", "beir_scifact")]
-    assert scored_runs(tasks, ["cocite-1", "bm25-0"]) == [
+    suites = {"fos": ["fos"], "small": ["pub_year", "relish"], "s2and": ["s2and_qian"], "beir": ["beir_scifact"]}
+    declared_suites = {suite: [TASKS[name] for name in names] for suite, names in suites.items()}
+    assert scored_runs(declared_suites, ["cocite-1", "bm25-0"]) == [
         ("fos", "cocite-1"),
-        ("relish", "cocite-1"),
-        ("relish", "bm25-0"),
-        ("s2and_qian", "cocite-1"),
-        ("beir_scifact", "cocite-1"),
-        ("beir_scifact", "bm25-0"),
+        ("small", "cocite-1"),
+        ("small", "bm25-0"),
+        ("s2and", "cocite-1"),
+        ("beir", "cocite-1"),
+        ("beir", "bm25-0"),
     ]
+
+
+def test_the_small_tasks_of_a_benchmark_are_scored_together_and_each_large_one_alone():
+    published = suites_of({"kind": "scirepeval", "folder": "scirepeval"})
+    assert [task.name for task in published["fos"]] == ["fos"]
+    assert list(published) == ["small", "mesh_descriptors", "fos"]
+    assert sum(map(len, published.values())) == 23
+    assert list(suites_of({"kind": "scirepeval", "folder": "scirepeval", "tasks": ["fos"]})) == ["fos"]
+
+
+def test_no_task_of_a_generated_benchmark_is_large():
+    assert list(suites_of({"kind": "scirepeval", "folder": "demo"})) == ["small"]

@@ -5,7 +5,7 @@ import pytest
 
 from cocite.benchmarks import TASKS
 from cocite.errors import InputError
-from cocite.evaluation.benchmark import Benchmark
+from cocite.evaluation.benchmark import Benchmark, write_tables
 from cocite.evaluation.results import ResultFiles, write_results
 from cocite.evaluation.scored import Run
 from cocite.evaluation.scoring import score_task
@@ -36,9 +36,8 @@ def attempt(folder, task, benchmark, without=(), **changed):
     matrix = np.random.default_rng(0).normal(size=(len(documents), 4)).astype(np.float32)
     vectors = Vectors({name: row for row, name in enumerate(documents)}, matrix)
     run = Run(**(vars(RUN) | changed))
-    write_results(
-        TASKS[task], benchmark, run, files_in(folder), lambda: score_task(TASKS[task], benchmark, vectors, run)
-    )
+    write_tables(benchmark, folder)
+    write_results([TASKS[task]], folder, run, files_in(folder), lambda task, asks: score_task(task, asks, vectors, run))
     return written(folder)
 
 
@@ -76,15 +75,19 @@ def test_how_many_vectors_may_be_missing_is_for_the_run_to_say(tmp_path):
 
 
 def test_a_task_that_the_benchmark_lacks_has_neither_score_nor_failure(tmp_path):
-    write_results(TASKS["fos"], RANKING, RUN, files_in(tmp_path), lambda: pytest.fail("there is nothing to score"))
+    write_tables(RANKING, tmp_path)
+    write_results(
+        [TASKS["fos"]], tmp_path, RUN, files_in(tmp_path), lambda *_: pytest.fail("there is nothing to score")
+    )
     assert written(tmp_path) == {"scores": [], "outcomes": [], "failures": []}
 
 
 @pytest.mark.parametrize("error", [MemoryError(), OSError("No space left"), InputError("x.parquet: not readable")])
 def test_what_the_machine_makes_impossible_stops_the_job_and_writes_nothing(tmp_path, error):
-    def fail():
+    def fail(*_):
         raise error
 
+    write_tables(RANKING, tmp_path / "b")
     with pytest.raises(type(error)):
-        write_results(TASKS["relish"], RANKING, RUN, files_in(tmp_path), fail)
-    assert not list(tmp_path.iterdir())
+        write_results([TASKS["relish"]], tmp_path / "b", RUN, files_in(tmp_path), fail)
+    assert [path.name for path in tmp_path.iterdir()] == ["b"]

@@ -63,11 +63,11 @@ def test_a_benchmark_is_fetched_config_by_config_and_read_offline(hub, tmp_path)
         assert result.returncode == 0, result.stderr
     files = prepared_files(tables)
     prepare_scirepeval(folder, files=files)
-    benchmark = read_benchmark(files)
+    benchmark = read_benchmark(tables)
     assert benchmark.judgements["relish"] == {"a": {"b": 2, "c": 0}}
     assert benchmark.judgements["paper_reviewer_matching_soft"] == {"p": {"r": 1}}
     assert benchmark.reviewers == {"r": {"a", "b"}}
-    assert read_table(files.documents, "documents")["document"].to_pylist() == ["a", "b", "c", "p"]
+    assert read_table(tables / "documents.parquet", "documents")["document"].to_pylist() == ["a", "b", "c", "p"]
     taken = {path.rpartition(f"/resolve/{COMMIT}/")[2] for path in asked if "/resolve/" in path}
     assert not [path for path in taken if path.endswith(".py") or "train" in path or path.startswith("fos")]
     assert not list((folder / ".state").rglob("*.parquet"))

@@ -51,7 +51,7 @@ def prepare(folder, citations, held_out, without_text=(), papers=range(15), buck
         Budget(memory_mb=400, threads=threads, spill_to=folder),
         files,
     )
-    return read_benchmark(files)
+    return read_benchmark(folder)
 
 
 def linked_by_hand(citations, query, with_text):

@@ -6,14 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from sklearn.metrics import f1_score
-from tests.evaluation.prepared import benchmark_files
 from typer.testing import CliRunner
 
 from cocite.benchmarks import TASKS
 from cocite.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.cli import app
 from cocite.errors import InputError
-from cocite.evaluation.benchmark import Benchmark, BenchmarkFiles, write_documents, write_tables
+from cocite.evaluation.benchmark import Benchmark, write_documents, write_tables
 from cocite.evaluation.bm25 import Words, read_document_texts, score_words
 from cocite.evaluation.results import ResultFiles, write_results
 from cocite.evaluation.scored import Run
@@ -38,12 +37,12 @@ def rankings(queries=30, candidates=20, relevant=4):
 
 def score(tmp_path, benchmark, vectors, run=RUN):
     """The scores of every task of a benchmark, each of which is scored by itself."""
-    return score_each(tmp_path, benchmark, run, lambda task: score_task(task, benchmark, vectors, run))
+    return score_all(tmp_path, benchmark, run, lambda task, asks: score_task(task, asks, vectors, run))
 
 
-def score_each(folder, benchmark, run, of_task):
-    for task in tasks_in(benchmark):
-        write_results(task, benchmark, run, files_in(folder / task.name), lambda task=task: of_task(task))
+def score_all(folder, benchmark, run, of_task):
+    write_tables(benchmark, folder)
+    write_results(tasks_in(benchmark), folder, run, files_in(folder), of_task)
     return rows_in(folder, "scores")
 
 
@@ -60,7 +59,7 @@ def files_in(folder):
 
 
 def rows_in(folder, table):
-    return [row for file in sorted(folder.glob(f"*/{table}.parquet")) for row in read_table(file, table).to_pylist()]
+    return read_table(folder / f"{table}.parquet", table).to_pylist()
 
 
 def test_a_ranking_has_one_row_a_metric_whatever_the_seeds(tmp_path):
@@ -131,7 +130,7 @@ def test_vectors_are_read_for_the_documents_that_are_asked_for(tmp_path):
 
 def test_random_vectors_depend_on_the_seed_alone(tmp_path):
     path = tmp_path / "documents.parquet"
-    write_documents(path, dict.fromkeys("cab", ("t", None, (), None)))
+    write_documents(tmp_path, dict.fromkeys("cab", ("t", None, (), None)))
     first, again, other = (random_vectors(path, seed).matrix for seed in (1, 1, 2))
     assert first.shape == (3, 64)
     assert (first == again).all()
@@ -174,7 +173,7 @@ def test_bm25_reads_the_words_of_the_documents_of_a_ranking(tmp_path):
     )
     words = {"q": "rare birds", "a": "common fish", "b": "birds which are rare", "other": "birds"}
     path = tmp_path / "documents.parquet"
-    write_documents(path, {name: (title, None, (), None) for name, title in words.items()})
+    write_documents(tmp_path, {name: (title, None, (), None) for name, title in words.items()})
     ranked = [task for task in tasks_in(benchmark) if not task.is_supervised]
     texts = {task.name: read_document_texts(path, benchmark.documents_of(task)) for task in ranked}
     assert [sorted(of_task) for of_task in texts.values()] == [["a", "b", "q"], ["a", "b", "q"]]
@@ -198,26 +197,31 @@ def test_scirepeval_averages_over_25_values():
 
 
 def test_the_command_scores_what_the_tables_hold(tmp_path):
-    files = vars(benchmark_files(tmp_path))
-    write_tables(Benchmark(judgements={"cite": {"q": {"a": 1, "b": 0}}}), BenchmarkFiles(**files))
+    tables = tmp_path / "b"
+    write_tables(Benchmark(judgements={name: {"q": {"a": 1, "b": 0}} for name in ("cite", "relish")}), tables)
     vectors = vector_column(np.array([[1.0], [5.0], [0.0]]))
     embeddings = tmp_path / "embeddings.parquet"
     write_table(embeddings, "document_embeddings", pa.table({"document": ["a", "b", "q"], "vector": vectors}))
     written = {name: tmp_path / f"{name}.parquet" for name in ("scores", "outcomes", "failures")}
     options = {
-        "benchmark": "b",
+        "tables": tables,
         "model": "m",
         "training-seed": 1,
         "mode": "correct",
         "largest-missing": 0.01,
         "threads": 1,
         "embeddings": embeddings,
-        "task": "cite",
+        "tasks": "cite,relish",
     }
-    arguments = [str(part) for name, value in (options | files | written).items() for part in (f"--{name}", value)]
+    arguments = [str(part) for name, value in (options | written).items() for part in (f"--{name}", value)]
     result = CliRunner().invoke(app, ["evaluation", "score", "1", "2", *arguments], catch_exceptions=False)
     assert result.exit_code == 0
-    assert [row["value"] for row in read_table(written["scores"], "scores").to_pylist()] == [100, 100]
+    rows = read_table(written["scores"], "scores").to_pylist()
+    assert {(row["benchmark"], row["task"], row["metric"], row["value"]) for row in rows} == {
+        ("b", "cite", "map", 100),
+        ("b", "cite", "ndcg", 100),
+        ("b", "relish", "ndcg", 100),
+    }
 
 
 def two_classes(test=40):
@@ -295,11 +299,19 @@ def test_averages_and_comparisons_are_made_from_what_was_scored(tmp_path):
         vectors = vectors_for(documents_in(benchmark), seed=len(model) + ord(model[0]))
         score(tmp_path / model, benchmark, vectors, replace(RUN, model=model))
         for kind in ("scores", "outcomes"):
-            (tmp_path / kind / "cite").mkdir(parents=True, exist_ok=True)
-            (tmp_path / model / "cite" / f"{kind}.parquet").rename(tmp_path / kind / "cite" / f"{model}-1.parquet")
+            (tmp_path / kind / "small").mkdir(parents=True, exist_ok=True)
+            (tmp_path / model / f"{kind}.parquet").rename(tmp_path / kind / "small" / f"{model}-1.parquet")
     for command, kind in (("average", "scores"), ("compare", "outcomes")):
         more = ["--resamples", "100", "--seed", "1"] if command == "compare" else []
-        options = ["--tasks", "cite", "--runs", "one-1,two-1", "--output", str(tmp_path / f"{command}.parquet"), *more]
+        options = [
+            "--suites",
+            '{"small": ["cite"]}',
+            "--runs",
+            "one-1,two-1",
+            "--output",
+            str(tmp_path / f"{command}.parquet"),
+            *more,
+        ]
         assert CliRunner().invoke(app, ["evaluation", command, str(tmp_path / kind), *options]).exit_code == 0
     means = {
         (row["model"], row["average"]): row["mean"]

@@ -26,10 +26,10 @@ def score(model, value):
     return {"model": model, "seed": 1, "evaluation_seed": 1, "value": value, **names}
 
 
-def curve(*measured):
+def curve(*measured, seed=1):
     return pl.DataFrame(
         [
-            {"step": step, "metric": f"validation_{name}", "value": value}
+            {"seed": seed, "step": step, "metric": f"validation_{name}", "value": value}
             for step, loss, accuracy in measured
             for name, value in (("loss", loss), ("accuracy", accuracy))
         ]
@@ -41,6 +41,14 @@ def test_losses_are_compared_by_the_accuracy_of_the_state_that_was_kept():
     curves = {"triplet": curve((1, 0.5, 0.7), (2, 0.4, 0.8), (3, 0.6, 0.9)), "infonce": curve((1, 2.0, 0.75))}
     table = losses(scores, curves, CONFIGURATION)
     assert dict(zip(table["loss"], table["validation accuracy"], strict=True)) == {"infonce": "75.0", "triplet": "80.0"}
+
+
+def test_the_accuracy_deviates_over_the_training_seeds():
+    scores = pl.DataFrame([score("triplet", 1.0), score("infonce", 2.0)])
+    seeds = pl.concat([curve((1, 0.4, 0.8), (2, 0.5, 0.9), seed=1), curve((1, 0.6, 0.5), (2, 0.4, 0.84), seed=2)])
+    table = losses(scores, {"triplet": seeds, "infonce": curve((1, 2.0, 0.75))}, CONFIGURATION)
+    accuracies = dict(zip(table["loss"], table["validation accuracy"], strict=True))
+    assert accuracies == {"infonce": "75.0", "triplet": "82.0 ± 2.8"}  # 80 and 84
 
 
 def test_a_model_that_differs_in_more_than_its_loss_is_not_compared():

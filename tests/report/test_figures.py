@@ -2,9 +2,17 @@
 
 import re
 
+import numpy as np
 import polars as pl
+import pytest
 
-from cocite.report.figures import draw_link_prediction
+from cocite.randomness import generator
+from cocite.report.canvas import styles
+from cocite.report.figures import draw_link_prediction, draw_pair_counts, draw_validation_curves
+from cocite.report.map import draw_map
+from cocite.report.panels import read_figure
+from cocite.report.results import UNKNOWN_FIELD
+from cocite.report.svg import read_svg
 from cocite.report.triplet_figures import draw_band_quality, draw_triplets
 
 METRICS = ("loss", "mean_rank", "mrr", "hits_at_1", "hits_at_10", "hits_at_50", "auc")
@@ -21,7 +29,8 @@ def test_the_curves_of_link_prediction_have_a_panel_a_metric_and_a_line_an_embed
     drawn = (tmp_path / "curves.svg").read_text()
     words = re.findall(r">([^<>]+)</text>", drawn)
     assert {"loss", "mean rank", "MRR", "Hits@1", "Hits@10", "Hits@50", "AUC", "dot", "cos"} <= set(words)
-    assert drawn.count("opacity: 0.35") + drawn.count("stroke-opacity: 0.35") >= 2 * len(METRICS)
+    faint = re.findall(r'id="series-[01]-\d-raw">\s*<path[^>]*stroke-opacity: 0.5', drawn)
+    assert len(faint) == 2 * len(METRICS)
 
 
 BANDS = pl.DataFrame({"last_rank": [5, 10, 25], "papers": [10, 10, 5], "cocited": [9, 7, 2], "cited": [2, 1, 0]})
@@ -53,3 +62,113 @@ def test_nothing_to_show_is_drawn_as_nothing(tmp_path):
     draw_triplets({}, {}, {}, tmp_path / "triplets.svg")
     assert "<svg" in (tmp_path / "bands.svg").read_text()
     assert "<svg" in (tmp_path / "triplets.svg").read_text()
+
+
+def curve(*seeds):
+    """Validation at two steps; a seed's values are those of seed 0 and its number."""
+    rows = [
+        {"seed": seed, "step": step, "metric": f"validation_{name}", "value": value + seed}
+        for seed in seeds
+        for step, loss, accuracy in ((1, 2.0, 0.5), (2, 1.0, 0.7))
+        for name, value in (("loss", loss), ("accuracy", accuracy))
+    ]
+    return pl.DataFrame(rows)
+
+
+def texts(path):
+    return re.findall(r"<text[^>]*>([^<]+)</text>", path.read_text())
+
+
+def test_each_kind_of_loss_has_a_panel_and_each_model_one_name(tmp_path):
+    losses = {"first": "triplet", "second": "triplet", "third": "cosent"}
+    draw_validation_curves(dict.fromkeys(losses, curve(1)), losses, tmp_path / "curves.svg")
+    drawn = texts(tmp_path / "curves.svg")
+    assert [text for text in drawn if text.endswith(" loss")] == ["triplet loss", "cosent loss"]
+    assert [text for text in drawn if text in losses] == ["first", "second", "third"]
+
+
+def test_several_seeds_are_drawn_as_their_mean_within_a_band_and_one_without(tmp_path):
+    draw_validation_curves({"m": curve(1), "n": curve(1, 3)}, {"m": "triplet", "n": "triplet"}, tmp_path / "c.svg")
+    drawn = (tmp_path / "c.svg").read_text()
+    assert set(re.findall(r'id="(series-\d-\d[\w-]*)"', drawn)) == {
+        *("series-0-0", "series-0-1"),
+        *("series-1-0", "series-1-1", "series-1-0-band", "series-1-1-band"),
+    }
+
+
+def test_figures_take_the_colour_of_the_text_around_them_and_have_no_ground_of_their_own(tmp_path):
+    draw_pair_counts(
+        pl.DataFrame({"graph": ["g", "g"], "count": [1, 1000], "pairs": [20, 1]}),
+        {"g": "couplings"},
+        tmp_path / "p.svg",
+    )
+    drawn = (tmp_path / "p.svg").read_text()
+    assert "fill: currentColor" in drawn
+    assert not re.search(r"#0{6}|#f{6}", drawn)
+    assert {"1", "10", "100", "1,000", "g (couplings)"} <= set(texts(tmp_path / "p.svg"))
+
+
+def test_no_two_of_fifty_models_look_alike():
+    looks = {
+        (entry.colour, entry.dash, entry.marker) for entry in styles([f"m{number}" for number in range(50)]).values()
+    }
+    assert len(looks) == 50
+
+
+VECTORS = generator(1, "page").normal(size=(700, 4))
+
+
+def test_each_point_of_the_map_tells_its_paper(tmp_path):
+    fields = ["physics", "biology", "physics", "biology", "history"]
+    draw_map({"cocite": VECTORS[:5]}, fields, ["a < b", "c", "d", "e", "f"], 1, tmp_path / "map.svg")
+    told = re.findall(r"<title>([^<]*)</title>", (tmp_path / "map.svg").read_text())
+    assert sorted(told) == ["a &lt; b", "c", "d", "e", "f"]
+
+
+@pytest.mark.parametrize("vectors", [np.empty((0, 4)), np.ones((1, 4)), np.ones((40, 4))])
+def test_papers_that_a_model_does_not_tell_apart_can_be_drawn(tmp_path, vectors):
+    draw_map({"collapsed": vectors}, ["physics"] * len(vectors), ["a"] * len(vectors), 1, tmp_path / "map.svg")
+    assert "collapsed" in texts(tmp_path / "map.svg")
+
+
+def test_papers_without_a_field_are_on_the_map(tmp_path):
+    draw_map({"cocite": VECTORS[:12]}, [UNKNOWN_FIELD] * 12, ["a"] * 12, 1, tmp_path / "map.svg")
+    assert UNKNOWN_FIELD in texts(tmp_path / "map.svg")
+    assert (tmp_path / "map.svg").read_text().count("<use ") >= 12
+
+
+def test_of_many_papers_the_map_has_500_and_the_same_in_each_model(tmp_path):
+    titles = [f"paper {number}" for number in range(700)]
+    draw_map({"one": VECTORS, "other": VECTORS[:, ::-1]}, ["physics"] * 700, titles, 1, tmp_path / "map.svg")
+    told = re.findall(r"<title>([^<]*)</title>", (tmp_path / "map.svg").read_text())
+    assert len(told) == 1000
+    assert told[:500] == told[500:]
+    assert len(set(told)) == 500
+
+
+def test_the_page_takes_a_figure_apart_into_panels_of_one_size_with_their_lines(tmp_path):
+    losses = {"first": "triplet", "second": "cosent"}
+    draw_validation_curves(dict.fromkeys(losses, curve(1)), losses, tmp_path / "curves.svg")
+    figure = read_figure(tmp_path / "curves.svg", "Validation")
+    panels = [read_svg(str(panel)) for panel in figure.panels]
+    assert [panel.get("aria-label") for panel in panels] == [
+        "Validation: share of triplets in order, by steps",
+        "Validation: triplet loss, by steps",
+        "Validation: cosent loss, by steps",
+    ]
+    assert len({tuple(panel.get("viewBox").split()[2:]) for panel in panels}) == 1
+    lines = [[group.get("data-series") for group in panel.iter() if group.get("data-series")] for panel in panels]
+    assert lines == [["0", "1"], ["0"], ["1"]]
+    assert [sample.name for sample in figure.legend] == ["first", "second"]
+    assert "#0072b2" in figure.legend[0].svg
+    assert "first" not in "".join(figure.panels).replace("data-", "")
+
+
+def test_no_panel_brings_a_style_of_its_own_or_an_id_of_another_figure(tmp_path):
+    for name in ("one", "other"):
+        draw_band_quality({"dot": BANDS}, tmp_path / f"{name}.svg")
+    figures = [read_figure(tmp_path / f"{name}.svg", "Quality") for name in ("one", "other")]
+    identities = [set(re.findall(r'\bid="([^"]+)"', "".join(figure.panels))) for figure in figures]
+    assert identities[0]
+    assert not identities[0] & identities[1]
+    assert "<style" not in "".join(figures[0].panels)

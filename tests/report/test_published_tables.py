@@ -54,7 +54,7 @@ def test_the_tasks_of_scirepeval_are_25_columns_and_the_four_of_reviewer_matchin
     assert len(COLUMNS["scirepeval"]) == 29
 
 
-def test_a_task_of_scirepeval_has_mean_and_deviation_over_the_runs_few_shot_stages_included():
+def test_a_task_of_scirepeval_has_mean_and_deviation_over_the_seeds_few_shot_stages_included():
     scores = [
         score("fos", "f1_macro_with_few_shot", value, benchmark="sre", evaluation_seed=seed, mode="compat")
         for seed, value in ((1, 40.0), (2, 42.0))

@@ -1,6 +1,6 @@
 """The report tells how large the corpus is, how often papers are paired, and what each rule took."""
 
-import json
+import os
 import re
 
 import polars as pl
@@ -9,27 +9,30 @@ import pytest
 from tests.papers import papers_table
 
 from cocite.files import read_table, write_table
+from cocite.ground.usage import Usage
 from cocite.report.corpus_statistics import write_corpus_statistics
-from cocite.report.costs import write_costs
+from cocite.report.costs import read_jobs, time_at_work, write_costs
 from cocite.report.figures import draw_pair_counts
-from cocite.report.run_tables import costs_of_rules, size_of_corpus
+from cocite.report.run_tables import costs_of_rules, duration, size_of_corpus, trained_models
 
 
-def note(path, **measured):
+def note(path, *took):
+    """The log of a job that was run once for each (seconds, seconds of the processors, MB)."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"s": 0.0, "cpu_time": 0.0, "max_rss": 0.0, "io_in": 0.0, "io_out": 0.0, **measured}))
+    lines = (Usage(seconds=seconds, cpu_seconds=cpu, peak_mb=peak) for seconds, cpu, peak in took)
+    path.write_text("".join(f"at work\n{line}\n" for line in lines))
 
 
-def costs(benchmarks, tmp_path):
-    write_costs(benchmarks, tmp_path / "costs.parquet")
+def costs(logs, tmp_path):
+    write_costs(read_jobs(logs, None), tmp_path / "costs.parquet")
     return {row["rule"]: row for row in read_table(tmp_path / "costs.parquet", "costs").to_pylist()}
 
 
 def test_jobs_of_a_rule_are_summed_and_the_largest_is_told(tmp_path):
-    note(tmp_path / "b/graph/g/count-0.jsonl", s=2.0, cpu_time=1.5, max_rss=100.0, io_in=1.0, io_out=4.0)
-    note(tmp_path / "b/graph/h/count-1.jsonl", s=3.0, cpu_time=2.5, max_rss=50.0, io_in=2.0, io_out=8.0)
-    note(tmp_path / "b/graph/g/edges-0.jsonl", s=9.0)
-    found = costs({"count_pairs": f"{tmp_path}/b/graph/{{graph}}/count-{{bucket}}.jsonl"}, tmp_path)
+    note(tmp_path / "l/graph/g/count-0.log", (2.0, 1.5, 100))
+    note(tmp_path / "l/graph/h/count-1.log", (3.0, 2.5, 50))
+    note(tmp_path / "l/graph/g/edges-0.log", (9.0, 1.0, 1))
+    found = costs({"count_pairs": f"{tmp_path}/l/graph/{{graph}}/count-{{bucket}}.log"}, tmp_path)
     assert found == {
         "count_pairs": {
             "rule": "count_pairs",
@@ -38,56 +41,104 @@ def test_jobs_of_a_rule_are_summed_and_the_largest_is_told(tmp_path):
             "longest_seconds": 3.0,
             "cpu_seconds": 4.0,
             "peak_mb": 100.0,
-            "read_mb": 3.0,
-            "written_mb": 12.0,
         }
     }
 
 
-def test_of_a_repeated_job_the_last_measurement_counts(tmp_path):
-    note(tmp_path / "b/list.jsonl", s=2.0)
-    first = (tmp_path / "b/list.jsonl").read_text()
-    note(tmp_path / "b/list.jsonl", s=5.0)
-    (tmp_path / "b/list.jsonl").write_text(first + "\n" + (tmp_path / "b/list.jsonl").read_text() + "\n")
-    assert costs({"list": f"{tmp_path}/b/list.jsonl"}, tmp_path)["list"]["seconds"] == 5.0
+def test_of_a_repeated_job_the_last_run_counts(tmp_path):
+    note(tmp_path / "l/list.log", (2.0, 1.0, 1), (5.0, 1.0, 1))
+    assert costs({"list": f"{tmp_path}/l/list.log"}, tmp_path)["list"]["seconds"] == 5.0
 
 
-def test_a_job_too_short_to_be_measured_took_its_time(tmp_path):
-    note(tmp_path / "b/list.jsonl", s=0.1, max_rss="NA", cpu_time=None)
-    assert costs({"list": f"{tmp_path}/b/list.jsonl"}, tmp_path)["list"]["peak_mb"] == 0.0
+def test_a_job_that_has_not_finished_is_not_counted(tmp_path):
+    note(tmp_path / "l/list-0.log", (2.0, 1.0, 1))
+    (tmp_path / "l/list-1.log").write_text("at work\n")
+    assert costs({"list": f"{tmp_path}/l/list-{{n}}.log"}, tmp_path)["list"]["jobs"] == 1
 
 
-def test_rules_that_share_their_files_are_named_together_and_counted_once(tmp_path):
-    note(tmp_path / "b/edges-0.jsonl", s=1.0)
-    paths = {"weigh": f"{tmp_path}/b/edges-{{bucket}}.jsonl", "combine": f"{tmp_path}/b/edges-{{bucket}}.jsonl"}
+def test_rules_that_share_their_logs_are_named_together_and_counted_once(tmp_path):
+    note(tmp_path / "l/edges-0.log", (1.0, 1.0, 1))
+    paths = {"weigh": f"{tmp_path}/l/edges-{{bucket}}.log", "combine": f"{tmp_path}/l/edges-{{bucket}}.log"}
     assert {name: row["jobs"] for name, row in costs(paths, tmp_path).items()} == {"combine or weigh": 1}
 
 
-def test_a_file_is_of_the_rule_that_says_most_of_it(tmp_path):
-    note(tmp_path / "b/score-fos-random-0.jsonl")
-    note(tmp_path / "b/score-fos-cocite-1.jsonl")
-    paths = {"model": f"{tmp_path}/b/score-{{task}}-{{model}}-{{seed}}.jsonl"}
-    paths["random"] = f"{tmp_path}/b/score-{{task}}-random-0.jsonl"
+def test_a_log_is_of_the_rule_that_says_most_of_it(tmp_path):
+    note(tmp_path / "l/score-fos-random-0.log", (1.0, 1.0, 1))
+    note(tmp_path / "l/score-fos-cocite-1.log", (1.0, 1.0, 1))
+    paths = {"model": f"{tmp_path}/l/score-{{task}}-{{model}}-{{seed}}.log"}
+    paths["random"] = f"{tmp_path}/l/score-{{task}}-random-0.log"
     assert {name: row["jobs"] for name, row in costs(paths, tmp_path).items()} == {"model": 1, "random": 1}
 
 
 def test_rules_without_a_finished_job_cost_nothing(tmp_path):
-    assert costs({"train": f"{tmp_path}/b/train.jsonl"}, tmp_path) == {}
+    assert costs({"train": f"{tmp_path}/l/train.log"}, tmp_path) == {}
 
 
-def test_the_longest_rule_comes_first_and_the_sum_last():
-    row = {"jobs": 1, "cpu_seconds": 30.0, "peak_mb": 10.0, "read_mb": 1.0, "written_mb": 1200.0}
+def test_the_longest_rule_comes_first_and_all_together_last():
+    row = {"jobs": 1, "cpu_seconds": 30.0, "peak_mb": 1200.0}
     rules = [
         {"rule": "short", "seconds": 5.0, "longest_seconds": 5.0, **row},
         {"rule": "long", "seconds": 3700.0, "longest_seconds": 3600.0, **row},
     ]
-    shown = costs_of_rules(pl.DataFrame(rules)).to_dicts()
+    shown = costs_of_rules(pl.DataFrame(rules), 3702.0).to_dicts()
     assert [(cost["rule"], cost["time"], cost["longest job"]) for cost in shown] == [
         ("long", "1:01:40", "1:00:00"),
         ("short", "0:00:05", "0:00:05"),
-        ("all rules", "1:01:45", "1:00:00"),
+        ("all together", "1:01:42", "1:00:00"),
     ]
-    assert (shown[-1]["jobs"], shown[-1]["largest memory, MB"], shown[-1]["written, MB"]) == ("2", "10", "2,400")
+    assert (shown[-1]["jobs"], shown[-1]["processor time"], shown[-1]["largest memory, MB"]) == (
+        "2",
+        "0:01:00",
+        "1,200",
+    )
+
+
+def test_snakemake_adds_its_processor_time_and_is_no_job():
+    rows = [("count", 3, 9.0, 4.0, 8.0, 100.0), ("snakemake", 1, 12.0, 12.0, 2.0, 90.0)]
+    names = ["rule", "jobs", "seconds", "longest_seconds", "cpu_seconds", "peak_mb"]
+    of_all = costs_of_rules(pl.DataFrame(rows, schema=names, orient="row"), 12.0).to_dicts()[-1]
+    assert (of_all["jobs"], of_all["time"], of_all["longest job"], of_all["processor time"]) == (
+        "3",
+        "0:00:12",
+        "0:00:04",
+        "0:00:10",
+    )
+
+
+def ended(path, at, seconds):
+    """A job that ended at some time and took so long."""
+    note(path, (seconds, 1.0, 1))
+    os.utime(path, (at, at))
+
+
+def test_the_time_at_work_counts_jobs_side_by_side_once_and_pauses_not_at_all(tmp_path):
+    ended(tmp_path / "l/1.log", at=1_000_110.0, seconds=10.0)  # from 100 to 110
+    ended(tmp_path / "l/2.log", at=1_000_115.0, seconds=10.0)  # from 105 to 115, beside it
+    ended(tmp_path / "l/3.log", at=1_000_112.0, seconds=1.0)  # within the second
+    ended(tmp_path / "l/4.log", at=1_009_000.0, seconds=20.0)  # after a pause
+    assert time_at_work(read_jobs({"r": f"{tmp_path}/l/{{n}}.log"}, None)) == pytest.approx(15.0 + 20.0)
+
+
+def test_before_the_first_job_no_time_has_passed(tmp_path):
+    assert time_at_work(read_jobs({"r": f"{tmp_path}/l/{{n}}.log"}, None)) == 0.0
+
+
+def test_days_are_written_as_hours():
+    assert [duration(seconds) for seconds in (0.4, 59.6, 90_061.0)] == ["0:00:00", "0:01:00", "25:01:01"]
+
+
+def test_a_model_is_told_by_its_triplets_what_they_are_sampled_from_its_encoder_and_its_seeds():
+    configuration = {
+        "triplets": {"t": {"sampler": "neighbours", "embedding": "dot"}, "u": {"sampler": "union", "of": ["t", "s"]}},
+        "models": {
+            "m": {"triplets": "t", "encoder": "e", "loss": "triplet", "trainable": "all", "epochs": 2, "seeds": [1, 2]},
+            "n": {"triplets": "u", "encoder": "e", "loss": "mnrl", "trainable": "lora", "epochs": 1, "seeds": [3]},
+        },
+    }
+    assert trained_models(configuration).rows() == [
+        ("m", "t", "neighbours", "dot", "e", "triplet", "all", "2", "1, 2"),
+        ("n", "u", "union", "t, s", "e", "mnrl", "lora", "1", "3"),
+    ]
 
 
 @pytest.fixture

@@ -1,11 +1,10 @@
-"""The tables of scores: published rows beside ours, every task, and which models differ."""
+"""The tables of scores: published rows beside ours, every task, and what was not scored."""
 
 import polars as pl
-import pytest
 
 from cocite.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.evaluation.summaries.aggregating import expected_values
-from cocite.report.score_tables import WEIGHTS, failures, published_rows, scirepeval, significance, tasks
+from cocite.report.score_tables import WEIGHTS, failures, incomplete, published_rows, scirepeval, tasks
 
 CONFIGURATION = {
     "models": {"ours": {}},
@@ -21,12 +20,8 @@ def average(model, over, name, mean, *, benchmark="sre", mode="compat", deviatio
 
 def score(model, value, *, task="fos", seed=1, missing=0, mode="compat"):
     told = {"model": model, "seed": seed, "benchmark": "sre", "task": task, "metric": "f1_macro", "mode": mode}
-    return told | {"value": value, "documents": 90, "missing": missing, "unscored": missing}
-
-
-def comparison(model, other, difference, p_value, task):
-    told = {"benchmark": "sre", "model": model, "other": other, "task": task}
-    return told | {"difference": difference, "p_value": p_value}
+    told |= {"value": value, "documents": 90, "missing": missing, "unscored": missing}
+    return told | {"evaluation_seed": 1}
 
 
 def test_published_averages_follow_from_their_formats_but_for_one_misprint():
@@ -88,22 +83,21 @@ def test_without_such_a_benchmark_nothing_published_is_shown():
     assert scirepeval(pl.DataFrame(averages), CONFIGURATION).is_empty()
 
 
-def test_every_task_has_its_missing_documents_and_a_column_for_each_model():
-    scores = [score("ours", 60.0), score("ours", 62.0, seed=2, missing=3), score("random", 9.96)]
-    [row] = tasks(pl.DataFrame(scores)).to_dicts()
-    assert row == {
-        **{"benchmark": "sre", "task": "fos", "metric": "f1_macro", "mode": "compat"},
-        **{"without vector": "3 of 90", "unscored": "3", "ours": "61.0 ± 1.4", "random": "10.0"},
-    }
+def test_a_benchmark_has_a_row_for_each_model_and_a_column_for_each_metric_of_its_tasks():
+    scores = [score("random", 9.96, seed=0), score("ours", 60.0), score("ours", 62.0, seed=2)]
+    found = tasks(pl.DataFrame(scores), CONFIGURATION)
+    assert list(found) == ["sre"]
+    assert found["sre"].to_dicts() == [
+        {"model": "ours", "fos macro F1 (compat)": "61.0 ± 1.4"},
+        {"model": "random", "fos macro F1 (compat)": "10.0"},
+    ]
 
 
 def test_a_model_that_was_not_scored_on_a_task_has_a_dash():
-    table = tasks(pl.DataFrame([score("ours", 60.0), score("bm25", 50.0, task="drsm")]))
-    assert table.filter(task="fos")["bm25"].item() == "–"
+    found = tasks(pl.DataFrame([score("ours", 60.0), score("bm25", 50.0, task="drsm")]), CONFIGURATION)
+    assert found["sre"].filter(model="bm25")["fos macro F1 (compat)"].item() == "–"
 
 
-@pytest.mark.parametrize(("p_value", "expected"), [(0.01, ("1", "1", "0")), (0.2, ("0", "0", "2"))])
-def test_models_are_counted_as_better_where_chance_is_unlikely(p_value, expected):
-    compared = [comparison("a", "b", 2.0, p_value, "fos"), comparison("a", "b", -1.0, p_value, "drsm")]
-    [row] = significance(pl.DataFrame(compared)).to_dicts()
-    assert (row["first better"], row["second better"], row["neither"]) == expected
+def test_tasks_that_lack_documents_are_told_with_the_most_that_any_model_lacks():
+    scores = [score("ours", 60.0), score("other", 60.0, missing=3), score("ours", 50.0, task="drsm")]
+    assert incomplete(pl.DataFrame(scores)).rows() == [("sre", "fos", "3 of 90", "3")]

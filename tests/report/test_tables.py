@@ -6,7 +6,7 @@ import pytest
 
 from cocite.files import write_omissions, write_table
 from cocite.report.results import read_scored
-from cocite.report.tables import graph_embeddings, leaks, models_by_format, omissions, searches
+from cocite.report.tables import graph_embeddings, leaks, leaks_in_words, models_by_format, omissions, searches
 from cocite.report.triplet_tables import band_quality, triplet_sets
 
 MODEL = {"triplets": "t", "encoder": "e", "margin": 1.0, "lr": 0.1}
@@ -53,6 +53,18 @@ def test_a_format_is_the_mean_of_its_tasks_and_seeds_deviate():
     )
     table = models_by_format(scores, CONFIGURATION)
     assert table.to_dicts() == [{"model": "triplet", "sre: classification": "71.0 ± 1.4"}]  # 70 and 72
+
+
+def test_the_deviation_is_over_training_seeds_whatever_evaluation_seeds_there_are():
+    values = {(1, 1): 60.0, (1, 2): 64.0, (2, 1): 70.0, (2, 2): 74.0}
+    scores = [score("triplet", value, seed=seed, evaluation=of) for (seed, of), value in values.items()]
+    table = models_by_format(pl.DataFrame(scores), CONFIGURATION)
+    assert table["sre: classification"].item() == "67.0 ± 7.1"  # of 62 and 72; of all four it would be 6.0
+
+
+def test_what_was_trained_once_deviates_over_evaluation_seeds():
+    scores = [score("random", value, seed=0, evaluation=of) for of, value in ((1, 60.0), (2, 64.0))]
+    assert models_by_format(pl.DataFrame(scores), CONFIGURATION)["sre: classification"].item() == "62.0 ± 2.8"
 
 
 def test_the_holdout_has_a_column_for_each_task_and_metric():
@@ -124,8 +136,8 @@ def test_a_graph_embedding_is_told_by_its_last_epoch_raw_and_filtered():
             for epoch, metric, filtered, value in rows
         ]
     )
-    told = {"embedding": "g", "epochs": "2", "held-out edges": "1,200"}
-    assert graph_embeddings({"g": table}).to_dicts() == [
+    told = {"embedding": "g", "graph": "cited", "epochs": "2", "held-out edges": "1,200"}
+    assert graph_embeddings({"g": table}, {"embeddings": {"g": {"graph": "cited"}}}).to_dicts() == [
         {**told, "negatives": "raw", "MRR": "0.250", "AUC": "0.900"},
         {**told, "negatives": "filtered", "MRR": "0.500", "AUC": None},
     ]
@@ -151,12 +163,43 @@ def test_what_steps_of_entries_left_out_that_are_gone_is_not_told(tmp_path):
     configuration = {"queries": {"from": "rule"}, "corpus": {}}
     configuration |= {"graphs": {"a": {}}, "embeddings": {"a": {}}, "triplets": {"b": {}}}
     assert [row[:2] for row in omissions(tmp_path, configuration).rows()] == [
-        ("corpus", "merge-papers-0"),
-        ("graph", "a-cocitations-0"),
-        ("graph", "a-edges-0"),
-        ("neighbours", "a_0"),
+        ("corpus", "merge-papers"),
+        ("graph", "a-cocitations"),
+        ("graph", "a-edges"),
+        ("neighbours", "a"),
         ("triplets", "b"),
     ]
+
+
+def test_the_jobs_that_share_a_step_are_counted_together_and_names_that_end_in_numbers_are_not(tmp_path):
+    for stage, name, count in [
+        ("corpus", "merge-papers-0", 3),
+        ("corpus", "merge-papers-10", 4),
+        ("graph", "cited-2-edges-0", 1),
+        ("graph", "cited-2-edges-1", 1),
+        ("triplets", "cocite-25-1000", 5),
+        ("triplets", "cocite-25-5000", 6),
+    ]:
+        write_omissions(tmp_path / stage / f"omissions/{name}.parquet", {"gone": count})
+    configuration = {"queries": {"from": "rule"}, "corpus": {}, "graphs": {"cited-2": {}}}
+    configuration["triplets"] = {"cocite-25-1000": {}, "cocite-25-5000": {}}
+    assert omissions(tmp_path, configuration).rows() == [
+        ("corpus", "merge-papers", "gone", 7),
+        ("graph", "cited-2-edges", "gone", 2),
+        ("triplets", "cocite-25-1000", "gone", 5),
+        ("triplets", "cocite-25-5000", "gone", 6),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (["0", "0"], "2 columns of 1 tables were searched for papers that are kept out, and none was found."),
+        (["1,200", "3"], "2 columns of 1 tables were searched for papers that are kept out: 1,203 were found."),
+    ],
+)
+def test_the_leaks_are_summed_up_in_a_sentence(found, said):
+    assert leaks_in_words(pl.DataFrame({"table": ["t", "t"], "papers found": found})) == said
 
 
 def test_only_searches_that_are_not_exact_are_told_with_their_recall(tmp_path):
@@ -180,7 +223,7 @@ def test_a_run_without_benchmarks_or_graph_embeddings_has_empty_tables(tmp_path)
     nothing = {"models": {}, "encoders": {}, "benchmarks": {}}
     scores = read_scored(tmp_path, nothing, "scores")
     assert models_by_format(scores, nothing).columns == ["model"]
-    assert graph_embeddings({}).is_empty()
+    assert graph_embeddings({}, nothing).is_empty()
 
 
 def test_an_embedding_has_a_row_for_each_way_to_be_related_and_a_column_a_band():

@@ -136,12 +136,12 @@ def filled_in(folder: Path) -> Path:
     """
     delivered = (ROOT / "profiles/slurm/config.yaml").read_text()
     profile = yaml.safe_load(re.sub(r"(?m)^# (set-resources:|  \w+: \{.*\})$", r"\1", delivered))
-    assert list(profile["set-resources"]) == ["train_encoder", "embed_documents", "embed_papers"]
+    assert list(profile["set-resources"]) == ["train_encoder", "embed_own_documents", "embed_documents", "embed_papers"]
     profile["default-resources"]["slurm_partition"] = PARTITION
     del profile["default-resources"]["slurm_account"]  # of which a Slurm without accounting knows nothing
     for resources in profile["set-resources"].values():
         resources["slurm_partition"] = WITH_GPUS
-    profile["set-resources"]["embed_documents"] |= {"gpu": 0, "gres": "gpu:1"}
+    profile["set-resources"]["embed_own_documents"] |= {"gpu": 0, "gres": "gpu:1"}
     (folder / "config.yaml").write_text(yaml.safe_dump(profile))
     return folder
 

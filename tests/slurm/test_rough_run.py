@@ -34,7 +34,7 @@ def test_it_ends_complete_with_the_tables_of_a_run_without_slurm(rough, calm):
     assert rough.status == 0, rough.log[-5000:]
     expected, found = tables(calm), tables(rough)
     assert f"{TRAINED}/training_curves.parquet" in expected
-    assert "evaluation/holdout/scores/cocite/near-1.parquet" in expected
+    assert "evaluation/holdout/scores/small/near-1.parquet" in expected
     assert found.keys() == expected.keys()
     assert [name for name in expected if not found[name].equals(expected[name])] == []
 
@@ -88,7 +88,7 @@ def test_a_training_is_submitted_with_a_gpu_and_is_shown_that_one_alone(rough):
 
 
 def test_an_embedding_asks_for_its_gpu_as_gres_where_the_profile_says_so(rough):
-    embeddings = rough.attempts("embed_documents")
+    embeddings = rough.attempts("embed_own_documents")
     assert len({job["Comment"] for job in embeddings}) == 2  # of the model, and of the encoder that it comes from
     assert {job["TresPerNode"] for job in embeddings} == {"gres:gpu:1"}
     assert not any("TresPerJob" in job for job in embeddings)
@@ -96,7 +96,7 @@ def test_an_embedding_asks_for_its_gpu_as_gres_where_the_profile_says_so(rough):
 
 def test_what_needs_no_gpu_asks_for_none_and_stays_out_of_their_partition(rough):
     asking = {job["Comment"] for job in rough.jobs if "TresPerJob" in job or "TresPerNode" in job}
-    assert {comment.split("_wildcards_")[0] for comment in asking} == {"rule_train_encoder", "rule_embed_documents"}
+    assert {comment.split("_wildcards_")[0] for comment in asking} == {"rule_train_encoder", "rule_embed_own_documents"}
     for job in rough.jobs:
         if "Comment" in job:
             assert job["Partition"] == (WITH_GPUS if job["Comment"] in asking else PARTITION), job["Comment"]

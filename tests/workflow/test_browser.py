@@ -1,56 +1,52 @@
-"""The report as a browser shows it: all figures drawn, nothing to complain about, readable on a telephone."""
-
-import html
-import json
-import re
-import shutil
-import subprocess
+"""The report of a finished run as a browser shows it: all of it drawn, readable on a telephone, without complaints."""
 
 import pytest
+from tests.browser import started
 
 pytestmark = pytest.mark.end_to_end
 
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-LOOKING = """<!doctype html><pre id="seen"></pre><iframe id="page" src="{page}" width="{width}" height="800"></iframe>
-<script>
-page.onload = () => {{
-  const shown = page.contentDocument, root = shown.documentElement;
-  seen.textContent = JSON.stringify({{
-    overflow: root.scrollWidth - root.clientWidth,
-    figures: [...shown.querySelectorAll("svg")].map(figure => figure.getBBox().width),
-    overlapping: [...shown.querySelectorAll("th")].filter(head => head.scrollWidth > head.clientWidth + 1).length,
-    fetched: page.contentWindow.performance.getEntriesByType("resource").length,
-  }});
-}};
-</script>"""
+
+@pytest.fixture(scope="module")
+def browser():
+    with started() as browser:
+        yield browser
 
 
-@pytest.fixture(params=[1280, 400])
-def seen(request, finished, tmp_path):
-    """What a browser sees of the report in a window of some width, and what it writes to its console."""
-    if BROWSER is None:
-        pytest.skip("no Chromium is installed")
-    page = finished.folder / "results/report/index.html"
-    looking = tmp_path / "looking.html"
-    looking.write_text(LOOKING.format(page=page.as_uri(), width=request.param))
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--no-first-run"]
-    options += ["--disable-background-networking", f"--user-data-dir={tmp_path / 'profile'}"]
-    options += ["--enable-logging=stderr", "--virtual-time-budget=10000", "--dump-dom"]
-    browser = subprocess.run([BROWSER, *options, looking.as_uri()], capture_output=True, text=True, timeout=120)
-    found = re.search(r'<pre id="seen">(.+?)</pre>', browser.stdout)
-    assert found, browser.stderr[-2000:]
-    return {**json.loads(html.unescape(found[1])), "console": re.findall(r".*:CONSOLE.*", browser.stderr)}
+@pytest.fixture(params=[(1280, False), (400, True)], ids=["wide", "narrow and dark"])
+def page(request, browser, finished):
+    width, dark = request.param
+    browser.complaints  # noqa: B018 Those of other tests.
+    return browser.open(finished.folder / "results/report/index.html", width=width, dark=dark)
 
 
-def test_every_figure_is_drawn_and_nothing_is_complained_about(seen):
-    assert len(seen["figures"]) == 6
-    assert min(seen["figures"]) > 100
-    assert (seen["console"], seen["fetched"]) == ([], 0)
+def test_every_figure_is_drawn_and_nothing_is_complained_about(page):
+    figures = page.all("figure.drawn")
+    assert len(figures) == 6
+    panels = page.run("[...document.querySelectorAll('.panels > svg')].map(panel => panel.getBBox().width)")
+    assert len(panels) > 12
+    assert min(panels) > 100
+    assert page.run("performance.getEntriesByType('resource').length") == 0
+    assert page.complaints == []
 
 
-def test_only_wide_tables_and_figures_scroll_sideways(seen):
-    assert seen["overflow"] <= 0
-    assert seen["overlapping"] == 0
+def test_nothing_is_wider_than_the_window_but_tables_that_scroll(page):
+    assert page.overflow <= 0
+    heads = "[...document.querySelectorAll('th')].filter(head => head.scrollWidth > head.clientWidth + 1).length"
+    assert page.run(heads) == 0
+
+
+def test_the_matrix_has_every_model_and_baseline(page):
+    names = ["cocite", "specter", "untrained_tiny", "bm25", "random"]
+    assert page.texts("#matrix tbody th") == names
+    assert page.texts("#matrix thead th")[1:] == names
+
+
+def test_what_is_generated_is_said_and_nothing_published_stands_beside_it(page):
+    assert page.texts(".notice strong") == ["Generated data."]
+    words = page.one("body").text
+    assert "published" not in page.one("#scores table").text
+    assert "CoCite 25-5000" not in words
+    assert "ODC-BY" not in words
 
 
 def test_the_page_is_light(finished):

@@ -13,20 +13,17 @@ from tests.workflow.conftest import ROOT, SMALL, Run
 
 STAGES = ["corpus", "graph", "biggraph", "neighbours", "triplets", "encoder", "evaluation", "report"]
 AFTER_A_TRAINING = {
-    "embed_documents",
+    "embed_own_documents",
     "score_model",
     "average_scores",
     "compare_models",
     "provenance",
-    "tabulate",
-    "draw_curves",
-    "draw_checks",
+    "draw_figures",
     "draw_map",
-    "sum_costs",
     "write_page",
     "write_views",
 }
-"""The rules whose jobs hang on a trained model."""
+"""The rules whose jobs depend on a trained model."""
 
 
 def edited(**entries):
@@ -63,9 +60,9 @@ def test_a_second_run_does_nothing_and_is_quick(finished):
 def test_another_loss_reruns_the_training_of_that_model_only(finished):
     jobs = planned(finished, edited(models__cocite__loss="cosent"))
     assert [output.split(",")[0] for output in jobs["train_encoder"]] == ["results/encoder/cocite/seed-1/model"]
-    assert len(jobs["embed_documents"]) == 2
-    assert len(jobs["score_model"]) == 2 + 5
-    assert all("cocite" in output for output in jobs["embed_documents"] + jobs["score_model"])
+    assert len(jobs["embed_own_documents"]) == 1
+    assert len(jobs["score_model"]) == 2
+    assert all("cocite" in output for output in jobs["embed_own_documents"] + jobs["score_model"])
     assert set(jobs) == AFTER_A_TRAINING | {"train_encoder"}
 
 
@@ -79,7 +76,7 @@ def test_another_loss_reruns_the_training_of_that_model_only(finished):
         ("benchmarks__holdout__positives", 4),
     ],
 )
-def test_another_choice_of_queries_draws_them_anew(finished, entry, value):
+def test_another_choice_of_queries_draws_them_again(finished, entry, value):
     assert "select_queries" in planned(finished, edited(**{entry: value}))
 
 
@@ -92,25 +89,39 @@ def test_a_larger_share_of_malformed_lines_fetches_nothing_again(finished):
 @pytest.mark.end_to_end
 def test_another_seed_adds_jobs_and_reruns_none(finished):
     jobs = planned(finished, edited(models__cocite__seeds=[1, 2]))
-    made = jobs["train_encoder"] + jobs["embed_documents"] + jobs["score_model"]
-    assert len(made) == 1 + 2 + 7
+    made = jobs["train_encoder"] + jobs["embed_own_documents"] + jobs["score_model"]
+    assert len(made) == 1 + 1 + 2
     assert all("cocite/seed-2" in output or "cocite-2" in output for output in made)
     assert set(jobs) == AFTER_A_TRAINING | {"train_encoder"}
 
 
 @pytest.mark.end_to_end
-def test_another_evaluation_seed_scores_no_ranking_again(finished):
-    jobs = planned(finished, edited(benchmarks__scirepeval__seeds=[1, 2]))
-    assert {re.search(r"scores/(\w+)/", output)[1] for output in jobs["score_model"]} == {"biomimicry", "pub_year"}
-    assert len(jobs["score_random"]) == 2
-    assert not {"score_bm25", "prepare_folder", "embed_documents"} & set(jobs)
+def test_another_evaluation_seed_embeds_nothing_and_scores_no_benchmark_of_rankings_again(finished):
+    seeds = {"benchmarks__scirepeval__seeds": [1, 2], "benchmarks__holdout__seeds": [1, 2]}
+    jobs = planned(finished, edited(**seeds))
+    assert {re.search(r"evaluation/(\w+)/", output)[1] for output in jobs["score_model"]} == {"scirepeval"}
+    assert len(jobs["score_random"]) == 1
+    assert not {"prepare_folder", "embed_own_documents"} & set(jobs)
+
+
+@pytest.mark.end_to_end
+def test_a_benchmark_that_others_made_adds_jobs_and_reruns_none(finished, tmp_path):
+    run = Run(folder=shutil.copytree(finished.folder, tmp_path / "more"))
+    texts, judgements = run.folder / "folder/metadata/relish", run.folder / "folder/test/relish"
+    for folder, split in ((texts, "evaluation"), (judgements, "test")):
+        folder.mkdir(parents=True)
+        (folder / f"{split}.jsonl").write_text("{}\n")
+    benchmark = {"kind": "scirepeval", "folder": "folder", "tasks": ["relish"]}
+    jobs = planned(run, edited(benchmarks__relish=benchmark))
+    assert all("relish" in output for output in jobs["score_model"] + jobs["embed_documents"])
+    assert not {"embed_own_documents", "train_encoder", "prepare_holdout"} & set(jobs)
 
 
 @pytest.mark.end_to_end
 def test_of_the_scoring_jobs_only_the_one_that_was_killed_is_run_again(finished, tmp_path):
     run = Run(folder=shutil.copytree(finished.folder, tmp_path / "killed"))
-    scores = "results/evaluation/scirepeval/scores/biomimicry/cocite-1.parquet"
-    log = run.folder / "logs/evaluation/scirepeval/score-biomimicry-cocite-1.log"
+    scores = "results/evaluation/scirepeval/scores/small/cocite-1.parquet"
+    log = run.folder / "logs/evaluation/scirepeval/score-small-cocite-1.log"
     for file in (run.folder / scores, log):
         file.unlink()
     with subprocess.Popen(run.command("evaluation"), start_new_session=True, stderr=subprocess.DEVNULL) as process:
@@ -329,6 +340,6 @@ def test_the_profile_names_only_rules_and_resources_that_exist():
 def test_every_rule_has_a_log_a_benchmark_an_environment_and_costs():
     for path in (ROOT / "rules").glob("*.smk"):
         for rule in re.split(r"^rule ", path.read_text(), flags=re.MULTILINE)[1:]:
-            for directive in ("output", "log", "benchmark", "conda", "threads", "resources", "params", "shell"):
+            for directive in ("output", "log", "benchmark", "conda", "resources", "params", "shell"):
                 assert f"    {directive}:" in rule, (path.name, rule.split(":")[0], directive)
             assert "version=" in rule

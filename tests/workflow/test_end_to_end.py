@@ -87,6 +87,21 @@ def test_the_report_and_the_provenance_are_there(finished):
     assert provenance["configuration"]["models"]["cocite"]["batch_size"] == 32
 
 
+def test_every_model_has_a_card_of_where_it_comes_from_and_a_copy_with_its_scores(finished):
+    results = finished.folder / "results"
+    for model, sampler in [("cocite", "neighbours"), ("specter", "citations")]:
+        card = (results / f"encoder/{model}/seed-1/model/README.md").read_text()
+        assert f"| sampler | {sampler}: " in card
+        assert "a generated release" in card
+        assert str(finished.folder) not in card
+        copy = (results / f"report/cards/{model}/seed-1/README.md").read_text()
+        assert copy.startswith(card.partition("## Scores on benchmarks")[0].rstrip())
+        [value] = query(
+            finished, f"SELECT value FROM scores WHERE model = '{model}' AND task = 'cite' AND metric = 'map'"
+        )
+        assert f"| holdout | cite MAP | {value[0]:.1f} |" in copy
+
+
 def test_no_key_of_the_server_is_in_a_result_or_log(finished):
     for path in [*finished.folder.glob("logs/**/*.log"), finished.folder / "results/corpus/manifest.json"]:
         assert "Signature=" not in path.read_text(), path

@@ -32,7 +32,7 @@ def test_a_model_that_lost_embeddings_is_named_in_the_report_and_the_others_are_
     assert {row["model"] for row in failures} == {"cocite"}
     assert f"{len(lost)} of" in failure["reason"]
     page = (results / "report/index.html").read_text()
-    assert page.index("Not scored.") < page.index("<th>model</th>")
+    assert page.index("Not scored.") < page.index("All models on all benchmarks.")
     values = {row["model"]: row["value"] for row in scores(results, "pub_year")}
     assert set(values) == {"specter", "untrained_tiny", "random"}
 
@@ -54,5 +54,5 @@ def test_what_was_broken_is_made_anew_with_all_that_hangs_on_it(finished, tmp_pa
 
 
 def scores(results, task):
-    files = (results / f"evaluation/scirepeval/scores/{task}").iterdir()
-    return [row for file in files for row in read_table(file, "scores").to_pylist()]
+    files = (results / "evaluation/scirepeval/scores/small").iterdir()
+    return [row for file in files for row in read_table(file, "scores").to_pylist() if row["task"] == task]

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from tests.workflow.conftest import ROOT
 
+from cocite.benchmarks import TASKS
+
 MIB = 2**20 / 1e6
 """Snakemake measures memory in MiB; rules ask for MB."""
 SIZES = runpy.run_path(str(ROOT / "rules/common/resources.smk"))
-CORPUS = SimpleNamespace(benchmark="holdout", embedding="dot", dataset="citations", task="fos")
+CORPUS = SimpleNamespace(benchmark="holdout", embedding="dot", dataset="citations", suite="fos")
 
 
 class Inputs(dict[str, Any]):
@@ -171,28 +173,26 @@ def test_a_vocabulary_takes_memory_by_its_largest_bucket_up_to_the_papers_it_loo
 
 def scoring(mode: str) -> dict[str, Any]:
     """The functions of scoring, for a benchmark with three evaluation seeds."""
-    tasks = {
-        "fos": SimpleNamespace(is_supervised=True, is_ranking=False),
-        "relish": SimpleNamespace(is_supervised=False, is_ranking=True),
-    }
-    benchmarks = {"holdout": {"seeds": [1, 2, 3], "mode": mode}}
-    config = {"models": {}, "benchmarks": benchmarks}
-    return functions("evaluation", config, json=json, TASKS=tasks, runs_of=lambda config: [])
+    fos, relish = TASKS["fos"], TASKS["relish"]
+    suites = {"fos": [fos], "relish": [relish], "small": [fos, relish]}
+    config = {"models": {}, "benchmarks": {"holdout": {"seeds": [1, 2, 3], "mode": mode}}}
+    return functions("evaluation", config, json=json, suites_of=lambda entry: suites, runs_of=lambda config: [])
 
 
 @pytest.mark.parametrize(
-    ("task", "mode", "memory", "time"),
+    ("suite", "mode", "memory", "time"),
     [
-        ("fos", "compat", 700 + 12 * 25, 60 + 0.1 * 25 * 3),  # a quarter of the documents, three seeds
-        ("fos", "both", 700 + 12 * 25, 60 + 0.1 * 25 * 3 * 2),
+        ("fos", "compat", 700 + 12 * 25, 30 + 0.1 * 25 * 3),  # a quarter of the documents, three seeds
+        ("fos", "both", 700 + 12 * 25, 30 + 0.1 * 25 * 3 * 2),
         ("relish", "both", 700 + 3 * 75, 30 + 0.1 * 75),  # rankings are scored once
+        ("small", "compat", 700 + 12 * 25, 30 + 0.1 * (25 * 3 + 75)),  # one task after the other
     ],
 )
-def test_scoring_asks_by_the_documents_of_its_task_alone(tmp_path, task, mode, memory, time):
+def test_scoring_asks_by_the_documents_of_its_tasks_alone(tmp_path, suite, mode, memory, time):
     sizes = tmp_path / "sizes.json"
     sizes.write_text(json.dumps({"documents": 4000, "tasks": {"fos": 1000, "relish": 3000}}))
     inputs = Inputs(sizes=str(sizes), embeddings=file_of(tmp_path / "embeddings", 100))
-    wildcards, scored = SimpleNamespace(benchmark="holdout", task=task), scoring(mode)
+    wildcards, scored = SimpleNamespace(benchmark="holdout", suite=suite), scoring(mode)
     assert scored["scoring_memory"]("embeddings", 700, ranked=3, fitted=12)(wildcards, inputs, 1) == memory
     assert scored["scoring_minutes"]("embeddings")(wildcards, inputs, 1) == pytest.approx(time, abs=1)
 

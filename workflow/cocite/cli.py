@@ -4,7 +4,10 @@ Each stage brings its commands; they import what they need when they are called,
 """
 
 import gc
+import os
 import sys
+from contextlib import suppress
+from typing import NoReturn
 
 import typer
 
@@ -17,11 +20,14 @@ from cocite.encoder.commands import app as encoder
 from cocite.errors import InputError, surroundings
 from cocite.evaluation.commands import app as evaluation
 from cocite.graph.commands import app as graph
+from cocite.ground.usage import report_usage
+from cocite.inspection.commands import app as inspection
 from cocite.integrity import app as integrity
-from cocite.looking.commands import app as looking
+from cocite.locked import hold_steps_lock
 from cocite.neighbours.commands import app as neighbours
 from cocite.report.commands import app as report
 from cocite.resolved import app as resolved
+from cocite.status.commands import app as status
 from cocite.triplets.commands import app as triplets
 
 app = typer.Typer(
@@ -30,16 +36,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-app.add_typer(corpus, name="corpus", help="Download and ingest a Semantic Scholar release; choose queries.")
-app.add_typer(graph, name="graph", help="Count co-citations; make the edges of graphs.")
-app.add_typer(biggraph, name="biggraph", help="Train and measure graph embeddings with PyTorch-BigGraph.")
-app.add_typer(neighbours, name="neighbours", help="Search nearest neighbours, exactly or with an index.")
-app.add_typer(triplets, name="triplets", help="Sample triplets and join them with texts.")
-app.add_typer(encoder, name="encoder", help="Fine-tune encoders; embed documents.")
-app.add_typer(evaluation, name="evaluation", help="Score embeddings on benchmarks.")
-app.add_typer(report, name="report", help="Tables, figures, the DuckDB file and the page.")
-app.add_typer(demo, name="demo", help="A small generated release and a server for it.")
-app.add_typer(looking)
+STAGES = {
+    "corpus": (corpus, "Download and ingest a Semantic Scholar release; choose queries."),
+    "graph": (graph, "Count co-citations; make the edges of graphs."),
+    "biggraph": (biggraph, "Train and measure graph embeddings with PyTorch-BigGraph."),
+    "neighbours": (neighbours, "Search nearest neighbours, exactly or with an index."),
+    "triplets": (triplets, "Sample triplets and join them with texts."),
+    "encoder": (encoder, "Fine-tune encoders; embed documents."),
+    "evaluation": (evaluation, "Score embeddings on benchmarks."),
+    "report": (report, "Tables, figures, the DuckDB file and the page."),
+    "demo": (demo, "A small generated release and a server for it."),
+}
+"""The commands whose steps say at their end what they took; the others answer people."""
+
+for name, (stage, purpose) in STAGES.items():
+    app.add_typer(stage, name=name, help=purpose)
+app.add_typer(inspection)
+app.add_typer(status)
 app.add_typer(integrity)
 app.add_typer(doctor)
 app.add_typer(resolved)
@@ -48,19 +61,36 @@ app.add_typer(documentation, name="docs", help="Documentation that is generated 
 
 def main() -> None:
     """Run the command line; what the user can mend is printed as one message, without a traceback."""
-    # Libraries make objects by the hundred thousand that stay; to look for garbage among them takes a tenth of a step.
+    # Libraries make objects by the hundred thousand that stay; to look for garbage among them takes a third of the
+    # time that it takes to import them.
     gc.set_threshold(100_000)
+    hold_steps_lock()
+    code = _run()
+    if code == 0 and sys.argv[1:2] and sys.argv[1] in STAGES and "--help" not in sys.argv:
+        report_usage()
+    _leave(code)
+
+
+def _run() -> int:
+    """Run the command line; return its exit status."""
     try:
         app()
     except InputError as error:
         sys.stderr.write(f"Error: {error}\n")
-        sys.exit(1)
+        return 1
     except OSError as error:
         if (told := surroundings(error)) is None:
             raise
         sys.stderr.write(f"Error: {told}\n")
-        sys.exit(1)
-    finally:
-        # A last search for garbage takes as long as ingesting 200 MB; only DuckDB, which tells what is alive, wants it.
-        if "duckdb" not in sys.modules:
-            gc.freeze()
+        return 1
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    return 0
+
+
+def _leave(status: int) -> NoReturn:
+    """End the process at once: all that is written is closed, and to take down the libraries takes half a second."""
+    with suppress(BrokenPipeError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(status)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cocite.benchmarks import BENCHMARKS
+from cocite.benchmarks import BENCHMARKS, is_generated
 from cocite.consistent_corpus import check_corpus, largest_index
 from cocite.consistent_triplets import check_triplets, parts_of_triplets
 from cocite.errors import InputError, surroundings
@@ -220,7 +220,7 @@ def _check_benchmarks(config: Configuration) -> None:
                 )
         if ("folder" in entry) == ("hub" in entry) and entry["kind"] == "scirepeval":
             raise InputError(f"Configuration key benchmarks.{name} needs exactly one of folder and hub.")
-        if entry.get("folder") == "demo" and entry["kind"] == "scirepeval":
+        if is_generated(entry):
             if config["corpus"]["source"] == "s2":
                 raise InputError(
                     f"Configuration key benchmarks.{name}.folder is demo, but a benchmark can only be generated about "

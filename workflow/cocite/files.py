@@ -4,12 +4,7 @@ Every write goes to a temporary name in the same folder, is checked, synced, and
 sees half a file, and a step that is killed leaves nothing under the name of its output.
 """
 
-import json
-import os
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from cocite.atomic import atomic_path, sync
+from cocite.atomic import read_json as read_json
+from cocite.atomic import write_json as write_json
+from cocite.atomic import write_text as write_text
 from cocite.errors import InputError
-from cocite.space import TEMPORARY, explain_full_disk
 from cocite.tables import ID, TABLES, VECTOR, Table, empty_schema
 
 if TYPE_CHECKING:
@@ -29,24 +27,6 @@ COMPRESSION = "zstd"
 DICTIONARY = "RLE_DICTIONARY"
 USUAL_ENCODING = {ID: "BYTE_STREAM_SPLIT"}
 ROWS_IN_MEMORY = 100_000
-
-
-@contextmanager
-def atomic_path(path: Path) -> Iterator[Path]:
-    """Yield a temporary name beside `path` (a file, or a folder that the caller makes); rename it at the end.
-
-    What a killed process has left of `path` is removed first. Raises `InputError` where the disk is full.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    for left in path.parent.glob(f".{escape(path.name)}.*{TEMPORARY}"):
-        _remove(left)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
-    try:
-        with explain_full_disk(path.parent):
-            yield temporary
-            _replace(temporary, path)
-    finally:
-        _remove(temporary)
 
 
 def write_table(path: Path, name: str, rows: pa.Table | pa.RecordBatchReader | Iterable[pa.RecordBatch]) -> int:
@@ -69,7 +49,7 @@ def write_table(path: Path, name: str, rows: pa.Table | pa.RecordBatchReader | I
                     last_key = _check_order(conformed, table, path, last_key)
                 writer.write_table(conformed)
                 written += len(conformed)
-        _sync(temporary)
+        sync(temporary)
     return written
 
 
@@ -111,28 +91,6 @@ def write_omissions(path: Path, counts: dict[str, int]) -> None:
     """Write the table `omissions` of one step: reason → how many; reasons that never occurred are kept as zero."""
     reasons = sorted(counts)
     write_table(path, "omissions", pa.table({"reason": reasons, "count": [counts[reason] for reason in reasons]}))
-
-
-def write_json(path: Path, content: Any) -> None:
-    """Write JSON, indented and with sorted keys, so that equal content gives equal files."""
-    write_text(path, json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file."""
-    with atomic_path(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-        _sync(temporary)
-
-
-def read_json(path: Path) -> Any:
-    """Read JSON. Raises `InputError` where the file is missing or is not JSON."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist.") from None
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}, line {error.lineno}: not JSON ({error.msg}).") from None
 
 
 def vectors_of(table: pa.Table, column: str = "vector") -> np.ndarray:
@@ -241,27 +199,9 @@ def _check_file(path: Path, declared: pa.Schema, name: str) -> None:
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(
             f"{path}: not a readable Parquet file ({error}). `cocite check --remove` deletes it, and tells what makes "
-            "it anew."
+            "it again."
         ) from error
     columns = TABLES[name].columns
     missing = [column for column in declared.names if column not in schema.names and not columns[column].optional]
     if missing:
         raise InputError(f"{path}: is not the table {name}: it lacks the columns {missing}.")
-
-
-def _sync(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-
-
-def _replace(temporary: Path, path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    temporary.replace(path)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Whether the tables of a run are whole: every file is read to its end, and each page compared with its checksum.
+"""Whether the tables of a run are whole: every file is there and read to its end, each page compared with its checksum.
 
 A file that a disk or a copy has spoilt is otherwise met by the step that reads it, or by nobody, if what was spoilt
 still looks like numbers.
@@ -24,10 +24,11 @@ app = typer.Typer()
 def check(
     results: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
     configfile: Annotated[Path | None, typer.Option(help="The run's configuration, instead of --results.")] = None,
-    remove: Annotated[bool, typer.Option(help="Delete what is broken, and tell what makes it anew.")] = False,
+    remove: Annotated[bool, typer.Option(help="Delete what is broken, and print what makes it again.")] = False,
 ) -> None:
-    """Read all tables to their ends and name the files that are broken; the status is then 1."""
+    """Read all tables to their ends and name the files that are broken or gone; the status is then 1."""
     from cocite.configuration import results_folder, written_configuration
+    from cocite.status.started import is_copy
 
     folder = results_folder(written_configuration(configfile)) if configfile else results
     files, broken = 0, list[Path]()
@@ -36,14 +37,34 @@ def check(
         if fault:
             broken.append(path)
             typer.echo(f"{path}: {fault}")
-    if not files:
+    gone = list(missing(folder))
+    for path in gone:
+        typer.echo(f"{path}: gone, though the step that makes it was done.")
+    if not files and not gone:
         raise InputError(f"{folder} holds no tables; name the folder of the results with --results.")
-    typer.echo(f"{files:,} files, {len(broken)} of them broken.")
+    typer.echo(f"{files:,} files, {len(broken)} of them broken" + (f"; {len(gone)} more are gone." if gone else "."))
     if broken and remove:
         _remove(folder, broken, configfile)
     elif broken:
         typer.echo("With --remove they are deleted.")
-    raise typer.Exit(bool(broken))
+    if gone:
+        _tell_how_to_make(folder, gone, configfile)
+    if is_copy(folder):
+        typer.echo(f"{folder} is a copy: whether files are gone from it cannot be told.")
+    raise typer.Exit(bool(broken or gone))
+
+
+def missing(results: Path) -> Iterator[Path]:
+    """What the steps of the last run had made and is not there."""
+    from cocite.status.progress import read_progress
+    from cocite.status.started import read_start
+
+    start = read_start(results)
+    if start is not None:
+        made = (
+            results / Path(name).relative_to(start.results) for job in read_progress(start).done for name in job.outputs
+        )
+        yield from (path for path in made if not path.exists())
 
 
 def faults(results: Path) -> Iterator[tuple[Path, str]]:
@@ -53,24 +74,38 @@ def faults(results: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _remove(results: Path, broken: Sequence[Path], configfile: Path | None) -> None:
-    """Delete what jobs made the files as, and tell the command that makes it anew, where there is a rule for it."""
+    """Delete what jobs made the files as, and tell the command that makes it again, where there is a rule for it."""
     from cocite.configuration import read_configuration
     from cocite.configured import configuration_of
 
     config = read_configuration(configfile) if configfile else configuration_of(results)
     outputs = list(dict.fromkeys(map(_output_of, broken)))
     wanted = {_output_of(path) for path, _ in _tables(results, config)}
-    targets = [str(output) for output in outputs if output in wanted]
     for output in outputs:
-        shutil.rmtree(output) if output.is_dir() else output.unlink()
+        try:
+            shutil.rmtree(output) if output.is_dir() else output.unlink()
+        except OSError as error:
+            raise InputError(f"{output} cannot be deleted ({error.strerror}).") from None
     typer.echo("Deleted.")
+    targets = [output for output in outputs if output in wanted]
     if len(targets) < len(outputs):
         typer.echo(f"{len(outputs) - len(targets)} of them the configuration does not have any more.")
     if targets:
-        # Of what is finished, Snakemake does not miss a file that nothing unfinished is made from.
-        configured = ["--configfile", str(configfile), "--replace-workflow-config"] if configfile else []
-        typer.echo("This makes them anew, and the next run what hangs on them:")
-        typer.echo(f"    .venv/bin/snakemake --cores 2 {shlex.join([*targets, *configured])}")
+        _tell_how_to_make(results, targets, configfile)
+
+
+def _tell_how_to_make(results: Path, outputs: Sequence[Path], configfile: Path | None) -> None:
+    """Tell the command that makes files again: Snakemake misses none that nothing unfinished is made from."""
+    from cocite.remaking import remaking_command
+
+    targets = [shlex.quote(str(output.relative_to(results))) for output in outputs]
+    try:
+        command = remaking_command(results, targets, configfile)
+    except InputError as error:
+        typer.echo(str(error))
+        return
+    typer.echo("This makes them again, and the next run what depends on them:")
+    typer.echo(f"    {command}")
 
 
 def _tables(results: Path, config: Mapping[str, Any] | None = None) -> Iterator[tuple[Path, str]]:
@@ -99,7 +134,7 @@ def _fault(path: Path, table: str) -> str:
         with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
             _read_to_its_end(file)
     except InputError as error:
-        return str(error).removeprefix(f"{path}: ")
+        return str(error).removeprefix(f"{path}: ").partition(" `cocite check")[0]
     except (pa.ArrowException, OSError, ValueError) as error:
         return f"not a readable Parquet file ({error})"
     return ""

@@ -11,8 +11,9 @@ from typing import Any
 from cocite.configured import is_configured
 from cocite.tables import Table
 
-BUCKET = "bucket"
-NUMBERS = (BUCKET, "seed")
+SHARDS = ("bucket", "suite")
+"""What only shards a table, and is not told: buckets of papers, suites of tasks."""
+NUMBERS = ("bucket", "seed")
 
 Place = tuple[tuple[str, str], ...]
 """Names and values that a path tells, such as (("model", "cocite"), ("seed", "1"))."""
@@ -28,7 +29,7 @@ def files_by_place(results: Path, table: Table, config: Mapping[str, Any] | None
     for path in sorted(results.glob(re.sub(r"\{\w+\}", "*", table.path))):
         matched = pattern.fullmatch(path.relative_to(results).as_posix())
         if matched and (config is None or is_configured(matched.groupdict(), config)):
-            told = {name: value for name, value in matched.groupdict().items() if name != BUCKET}
+            told = {name: value for name, value in matched.groupdict().items() if name not in SHARDS}
             place = tuple((name, value) for name, value in told.items() if name not in table.columns)
             places.setdefault(place, []).append(path)
     return places

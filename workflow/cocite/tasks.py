@@ -70,6 +70,8 @@ class Task:
     """Stages averaged with the training on everything: that counts one half, these share the other."""
     grid: tuple[float, ...] = ()
     """Values of C to choose from, rising, where they are not those of its kind."""
+    large: bool = False
+    """Whether it takes minutes or gigabytes as it was published, and so a job of its own."""
 
     @property
     def format(self) -> str:

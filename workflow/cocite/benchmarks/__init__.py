@@ -2,7 +2,7 @@
 
 A benchmark whose files lie in the layout of another one says so with `LAYOUT`; one whose entry in the configuration
 holds other keys than a folder and tasks says so with `SCHEMA`. Names of tasks are known before anything runs, since
-each task is a job of its own, and no two tasks share one.
+jobs are named after them, and no two tasks share one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,6 +20,8 @@ BENCHMARKS: dict[str, tuple[Task, ...]] = {name: module.TASKS for name, module i
 LAYOUTS: dict[str, str] = {name: getattr(module, "LAYOUT", name) for name, module in _MODULES.items()}
 """The layout that the files of each kind of benchmark lie in: the name of the benchmark that brought it up."""
 TASKS = {task.name: task for tasks in BENCHMARKS.values() for task in tasks}
+SMALL = "small"
+"""The suite that has all tasks of a benchmark but the large ones."""
 
 
 def names(text: str) -> list[str]:
@@ -38,6 +40,20 @@ def tasks_of(entry: Mapping[str, Any]) -> Sequence[Task]:
     declared = BENCHMARKS[entry["kind"]]
     asked = entry.get("tasks")
     return declared if asked is None else [task for task in declared if task.name in asked]
+
+
+def is_generated(entry: Mapping[str, Any]) -> bool:
+    """Whether a benchmark is generated about the corpus of the run, from its entry in the configuration."""
+    return entry["kind"] == "scirepeval" and entry.get("folder") == "demo"
+
+
+def suites_of(entry: Mapping[str, Any]) -> dict[str, list[Task]]:
+    """The tasks of a benchmark in suites, each scored in one job: the small ones together, each large one alone."""
+    suites: dict[str, list[Task]] = {}
+    for task in tasks_of(entry):
+        is_alone = task.large and not is_generated(entry)
+        suites.setdefault(task.name if is_alone else SMALL, []).append(task)
+    return suites
 
 
 def splits_to_fetch(tasks: Sequence[Task]) -> dict[tuple[str, str], list[str]]:

@@ -32,7 +32,7 @@ class Table:
     """One table.
 
     `path` is relative to the results folder. Names in braces are columns of the DuckDB view that the path tells
-    (`graph/{graph}/…`), except `{bucket}`, which only shards.
+    (`graph/{graph}/…`), except `{bucket}` and `{suite}`, which only shard.
     """
 
     name: str

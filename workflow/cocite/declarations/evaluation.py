@@ -99,7 +99,7 @@ TABLES = [
     ),
     Table(
         name="scores",
-        path="evaluation/{benchmark}/scores/{task}/{model}-{seed}.parquet",
+        path="evaluation/{benchmark}/scores/{suite}/{model}-{seed}.parquet",
         description=(
             "What a model reached on a task. Baselines stand beside the models: untrained_<encoder>, bm25 and random."
         ),
@@ -125,7 +125,7 @@ TABLES = [
     ),
     Table(
         name="outcomes",
-        path="evaluation/{benchmark}/outcomes/{task}/{model}-{seed}.parquet",
+        path="evaluation/{benchmark}/outcomes/{suite}/{model}-{seed}.parquet",
         description=(
             "What each query or test document contributed to a score, so that models can be compared on the same ones. "
             "Of classifications, the predictions of the training on everything, without few-shot stages."
@@ -142,7 +142,7 @@ TABLES = [
     ),
     Table(
         name="failures",
-        path="evaluation/{benchmark}/failures/{task}/{model}-{seed}.parquet",
+        path="evaluation/{benchmark}/failures/{suite}/{model}-{seed}.parquet",
         description="Tasks that a model or baseline has no score on, because the data make one impossible.",
         key=("model", "seed", "benchmark", "task"),
         columns={

@@ -30,17 +30,18 @@ TABLES = [
     Table(
         name="costs",
         path="report/costs.parquet",
-        description="What the finished jobs of each rule took, as Snakemake measured the last run of each.",
+        description="What the finished jobs of each rule took, each in its last run, and Snakemake beside them.",
         key=("rule",),
         columns={
-            "rule": required(TEXT, "name of the rule; of several that write the same benchmark files, all names"),
+            "rule": required(
+                TEXT,
+                "name of the rule; of several that write the same logs, all names; `snakemake` is what starts the jobs",
+            ),
             "jobs": required(COUNT, "jobs that were measured"),
             "seconds": required(pa.float64(), "their time together, seconds"),
             "longest_seconds": required(pa.float64(), "time of the longest, seconds"),
             "cpu_seconds": required(pa.float64(), "processor time of all, seconds"),
             "peak_mb": required(pa.float64(), "largest resident memory of one, MB"),
-            "read_mb": required(pa.float64(), "what they read from disk, MB"),
-            "written_mb": required(pa.float64(), "what they wrote to disk, MB"),
         },
     ),
 ]

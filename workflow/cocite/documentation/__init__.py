@@ -31,8 +31,8 @@ def write(context: typer.Context) -> None:
 def cookbook(results: Annotated[Path, typer.Option(help="Folder of the demo's results.")] = Path("results")) -> None:
     """Run the queries of docs/cookbook.md anew, and write what they give below them."""
     from cocite.files import write_text
-    from cocite.looking.cookbook import with_output
-    from cocite.looking.opening import open_results
+    from cocite.inspection.cookbook import with_output
+    from cocite.inspection.opening import open_results
 
     with open_results(results) as database:
         write_text(COOKBOOK, with_output(COOKBOOK.read_text(encoding="utf-8"), database))

@@ -4,13 +4,13 @@ Its vocabulary comes from the corpus itself, its weights from BERT's own initial
 """
 
 import json
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 
-from cocite.encoder.folder import assemble, be_quiet, library_versions, save_encoder
+from cocite.encoder.environment import library_versions
+from cocite.encoder.model import save_encoder
 from cocite.encoder.settings import ArchitectureSettings, EncoderSettings
 from cocite.encoder.vocabulary import corpus_texts, train_tokenizer
 from cocite.errors import InputError
@@ -36,7 +36,6 @@ def build_encoder(papers: Sequence[Path], queries: Path, output: Path, *, settin
     """Write the folder of an untrained encoder. Raises `InputError` where the settings have no sizes to build."""
     from transformers import BertConfig, BertModel
 
-    be_quiet()
     if settings.build is None:
         raise InputError("Setting build is missing; `fetch` is for encoders that exist.")
     sizes = parse_settings(ArchitectureSettings, json.dumps(settings.build))
@@ -66,7 +65,6 @@ def build_encoder(papers: Sequence[Path], queries: Path, output: Path, *, settin
         max_length=settings.max_length,
         versions=", ".join(f"{name} {version}" for name, version in library_versions().items()),
     )
-    with atomic_path(output) as folder, tempfile.TemporaryDirectory() as plain:
-        bert.save_pretrained(plain)
-        tokenizer.save_pretrained(plain)
-        save_encoder(assemble(Path(plain), settings), folder, card)
+    with atomic_path(output) as folder:
+        tokenizer.save_pretrained(folder)
+        save_encoder(bert, folder, pooling=settings.pooling, max_length=settings.max_length, card=card)

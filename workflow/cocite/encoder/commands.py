@@ -23,7 +23,7 @@ def build(
     output: Output,
 ) -> None:
     """Build an untrained BERT with a vocabulary from the corpus."""
-    from cocite.encoder.folder import work_offline
+    from cocite.encoder.environment import work_offline
     from cocite.encoder.settings import EncoderSettings
     from cocite.settings import parse_settings
 
@@ -60,24 +60,38 @@ def train(
     time_limit: Annotated[
         float | None, typer.Option(help="Minutes until the job is ended; the training saves and stops before.")
     ] = None,
+    origin: Annotated[
+        str | None,
+        typer.Option(help="What the model comes from, as JSON: that part of the configuration, for its card."),
+    ] = None,
+    manifest: Annotated[
+        Path | None, typer.Option(help="What `cocite corpus list` wrote: the release, and whose it is, for the card.")
+    ] = None,
 ) -> None:
     """Fine-tune an encoder on triplets; a killed or stopped training goes on where it stood.
 
     It ends with status 75 where it has stopped before it was done: upon SIGTERM or SIGUSR1, or for the time limit.
     """
     started = time.monotonic()
-    from cocite.encoder.folder import work_offline
+    from cocite.encoder.environment import work_offline
     from cocite.encoder.settings import training_settings
 
     work_offline(threads)
     from cocite.encoder.results import Outputs
     from cocite.encoder.stopping import UNFINISHED_STATUS, Stopping, Unfinished, seconds_left
     from cocite.encoder.training import Inputs, train_encoder
+    from cocite.origins import read_origin
 
     try:
         train_encoder(
             Inputs(encoder=encoder, training=training, validation=validation),
-            Outputs(model=output, curves=curves, settings=written_settings, events=events),
+            Outputs(
+                model=output,
+                curves=curves,
+                settings=written_settings,
+                events=events,
+                origin=read_origin(origin, manifest),
+            ),
             training_settings(settings),
             seed=seed,
             training_seed=training_seed,
@@ -92,17 +106,20 @@ def train(
 
 @app.command("embed")
 def embed(
+    sources: Annotated[
+        list[Path], typer.Argument(help="Folders of prepared benchmarks, or files of the table documents or papers.")
+    ],
+    *,
     model: Annotated[Path, typer.Option(help="Folder of the encoder.")],
-    documents: Annotated[Path, typer.Option(help="Table documents, or a bucket of the table papers.")],
     threads: Threads,
     state: State,
-    output: Output,
+    output: Annotated[Path, typer.Option(help="Folder of the vectors, a file for each source, under its name.")],
     table: Annotated[EmbeddedTable, typer.Option(help="Which of the two tables it is.")] = "documents",
 ) -> None:
-    """Embed the documents of a benchmark, or papers; an embedding that was killed goes on where it stood."""
-    from cocite.encoder.folder import work_offline
+    """Embed the documents of benchmarks, or papers; an embedding that was killed goes on where it stood."""
+    from cocite.encoder.environment import work_offline
 
     work_offline(threads)
-    from cocite.encoder.documents import embed_documents
+    from cocite.encoder.documents import embed_tables
 
-    embed_documents(model, documents, output, table, threads=threads, state=state)
+    embed_tables(model, sources, output, table, threads=threads, state=state)

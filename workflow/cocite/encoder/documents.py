@@ -23,12 +23,13 @@ from numpy.typing import NDArray
 
 from cocite.encoder.checkpoints import fingerprint_of, open_state, remove_state
 from cocite.encoder.embedding import batches_of_like_length, embed_batch, tokens_at_once
-from cocite.encoder.folder import library_versions, open_encoder
-from cocite.encoder.texts import separator_of
+from cocite.encoder.environment import library_versions
+from cocite.encoder.model import Encoder, open_encoder
 from cocite.encoder.vector_file import VectorFile, open_vectors
-from cocite.encoder.windows import WINDOW, ahead, texts_of, tokenised_windows
+from cocite.encoder.windows import WINDOW, texts_of, tokenised_windows
 from cocite.errors import InputError
 from cocite.files import checked_files, count_rows, vector_column, write_table
+from cocite.ground.ahead import ahead
 from cocite.progress import progress_bar, report
 from cocite.tables import TABLES
 
@@ -38,30 +39,44 @@ ROWS = 4096
 """Vectors that are in memory at once while the table is written."""
 
 
+def embed_tables(
+    model: Path, sources: Sequence[Path], output: Path, table: str = "documents", *, threads: int, state: Path
+) -> None:
+    """Embed the documents of several files, each into a file of its own in the folder `output`; then remove `state`.
+
+    A source is a file of `table` (documents or papers), or the folder of a benchmark, and names its vectors. What is
+    embedded of one of them does not depend on the others.
+    """
+    encoder = open_encoder(model).eval()
+    for source in sources:
+        documents = source / "documents.parquet" if source.is_dir() else source
+        vectors = output / f"{source.stem}.parquet"
+        embed_documents(encoder, model, documents, vectors, table, threads=threads, state=state / source.stem)
+    remove_state(state)
+
+
 def embed_documents(
-    model: Path, documents: Path, output: Path, table: str = "documents", *, threads: int, state: Path
+    encoder: Encoder, model: Path, documents: Path, output: Path, table: str, *, threads: int, state: Path
 ) -> None:
     """Write one vector for each document that has a text, in order of document; then remove `state`.
 
-    `table` is the table that `documents` is a file of: documents or papers. Raises `InputError` where a vector is not
-    finite.
+    Raises `InputError` where a vector is not finite.
     """
     files = checked_files(documents, table)
-    encoder = open_encoder(model)
-    total, dimension = count_rows(files), encoder.get_embedding_dimension()
+    total, dimension = count_rows(files), encoder.dimension
     open_state(state, _fingerprint(model, files, encoder))
     with open_vectors(state, dimension) as vectors:
         _embed(encoder, files, table, vectors, total, threads)
         declared = TABLES[EMBEDDINGS[table]]
         (key,) = declared.key
         schema = pa.schema({key: declared.columns[key].type, "vector": pa.list_(pa.float32(), dimension)})
-        rows = _rows(enumerate(texts_of(files, separator_of(encoder.tokenizer), table)), schema, vectors)
+        rows = _rows(enumerate(texts_of(files, encoder.tokenizer.separator, table)), schema, vectors)
         written = write_table(output, declared.name, pa.RecordBatchReader.from_batches(schema, rows))
     report(f"Embedded {written} of {total} {table}; {total - written} have no text.")
     remove_state(state)
 
 
-def _fingerprint(model: Path, files: Sequence[Path], encoder: Any) -> dict[str, Any]:
+def _fingerprint(model: Path, files: Sequence[Path], encoder: Encoder) -> dict[str, Any]:
     """What the batches and their vectors follow from."""
     return {
         "inputs": fingerprint_of([model, *files]),
@@ -71,10 +86,10 @@ def _fingerprint(model: Path, files: Sequence[Path], encoder: Any) -> dict[str, 
     }
 
 
-def _embed(encoder: Any, files: Sequence[Path], table: str, vectors: VectorFile, total: int, threads: int) -> None:
+def _embed(encoder: Encoder, files: Sequence[Path], table: str, vectors: VectorFile, total: int, threads: int) -> None:
     """Fill the file with the vectors that it has not got yet."""
     start, done = vectors.reached
-    windows = tokenised_windows(files, encoder, table, start=start, size=WINDOW)
+    windows = tokenised_windows(files, encoder.tokenizer, table, start=start, size=WINDOW)
     # On a CPU the encoder has all threads of the job; tokenising beside it would only take them from it.
     windows = ahead(windows) if encoder.device.type == "cuda" else windows
     bar = progress_bar(of="Embedding", unit=table, total=total, initial=start * WINDOW)
@@ -93,7 +108,7 @@ def _embed(encoder: Any, files: Sequence[Path], table: str, vectors: VectorFile,
 
 
 @contextmanager
-def _workers(encoder: Any, threads: int) -> Iterator[ThreadPoolExecutor]:
+def _workers(encoder: Encoder, threads: int) -> Iterator[ThreadPoolExecutor]:
     """Threads that embed a batch each: on a CPU all of them, one for a GPU.
 
     A batch that is computed by one thread has the same vectors however many there are, and no thread waits for another.

@@ -1,7 +1,7 @@
 """The curves of a training as a file of TensorBoard's events.
 
-It grows while the training runs (`tensorboard --logdir` shows it), and is written anew from the trainer's history when
-a training goes on, so that no step is in it twice.
+It grows while the training runs (`tensorboard --logdir` shows it). When a training goes on, it is written again from
+what was measured before, so that no step is in it twice.
 """
 
 import time
@@ -20,7 +20,7 @@ VERSION = "brain.Event:2"
 
 
 class EventLog:
-    """Writes entries of a trainer's history to a file in `folder`."""
+    """Writes what a training measures to a file in `folder`."""
 
     def __init__(self, folder: Path, history: Iterable[dict[str, Any]]) -> None:
         folder.mkdir(parents=True, exist_ok=True)

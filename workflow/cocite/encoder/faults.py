@@ -3,13 +3,14 @@
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 
-from cocite.encoder.triplets import Triplets
+from cocite.encoder.batches import Batch
+from cocite.encoder.examples import Examples
 from cocite.errors import InputError
 
 NAMED = 10
@@ -25,35 +26,27 @@ class UnreadLoss:
     """The loss, a scalar."""
     step: int
     """The step that it belongs to."""
-    documents: torch.Tensor
-    """The number of each document of the batch."""
+    batch: Batch
     finite: torch.Tensor
     """Whether the vector of each document is finite."""
-    queries: torch.Tensor
-    """The place among the documents of each triplet's query."""
 
 
-def unread(loss: torch.Tensor, batch: dict[str, Any], vectors: torch.Tensor, step: int) -> UnreadLoss:
+def unread(loss: torch.Tensor, batch: Batch, vectors: torch.Tensor, step: int) -> UnreadLoss:
     """The loss of a batch, to be looked at later: that waits for the device."""
-    return UnreadLoss(
-        value=loss.detach(),
-        step=step,
-        documents=batch["documents"],
-        finite=torch.isfinite(vectors).all(dim=1),
-        queries=batch["rows"][:, 0],
-    )
+    bare = replace(batch, groups=())
+    return UnreadLoss(value=loss.detach(), step=step, batch=bare, finite=torch.isfinite(vectors).all(dim=1))
 
 
-def check_loss(value: float, loss: UnreadLoss, triplets: Triplets) -> None:
-    """Raise `InputError` where the loss of a batch, over all processes, is not a number, with what caused it.
+def check_loss(value: float, loss: UnreadLoss, examples: Examples) -> None:
+    """Raise `InputError` where the loss of a batch is not a number, with what caused it.
 
     Those are the documents without finite vectors; where all vectors are finite, the loss itself has overflowed, and
     the queries of the batch are named.
     """
     if math.isfinite(value):
         return
-    ids = triplets.ids[loss.documents.cpu().numpy()]
-    faulty, queries = ids[~loss.finite.cpu().numpy()], ids[np.unique(loss.queries.cpu().numpy())]
+    ids = examples.ids[loss.batch.documents]
+    faulty, queries = ids[~loss.finite.cpu().numpy()], ids[np.unique(loss.batch.positives[:, 0].cpu().numpy())]
     cause = (
         f"{len(faulty)} of the {len(ids)} documents of its batch have vectors that are not finite: {_listed(faulty)}"
         if len(faulty)
@@ -65,7 +58,7 @@ def check_loss(value: float, loss: UnreadLoss, triplets: Triplets) -> None:
 
 
 @contextmanager
-def told_of_memory(batch: dict[str, Any]) -> Iterator[None]:
+def explained_memory(batch: Batch) -> Iterator[None]:
     """Name the settings to lower where memory runs out while the block works on a batch."""
     try:
         yield
@@ -74,7 +67,7 @@ def told_of_memory(batch: dict[str, Any]) -> Iterator[None]:
             words in str(error) for words in LACKS_OF_MEMORY
         ):
             raise
-        sizes = [_size(group) for group in batch["groups"]]
+        sizes = [_size(group) for group in batch.groups]
         documents, length = sum(rows for rows, _ in sizes), max(tokens for _, tokens in sizes)
         raise InputError(
             f"Memory ran out over a batch of {documents} documents of up to {length} tokens, {max(sizes)[0]} of them "

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cocite.encoder.folder import assemble, library_versions, save_encoder
+from cocite.encoder.assembling import assemble
+from cocite.encoder.environment import library_versions
 from cocite.encoder.settings import EncoderSettings
 from cocite.errors import InputError
 from cocite.files import atomic_path, read_json
@@ -42,7 +43,7 @@ def fetch_encoder(settings: EncoderSettings, output: Path) -> None:
         versions=", ".join(f"{name} {version}" for name, version in library_versions().items()),
     )
     with atomic_path(output) as folder, _source(settings) as source:
-        save_encoder(assemble(_transformer_of(source), settings), folder, card)
+        assemble(_transformer_of(source), folder, settings, card)
 
 
 @contextmanager

@@ -17,7 +17,8 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
 from cocite.encoder.embedding import mixed_precision
-from cocite.encoder.texts import Documents
+from cocite.encoder.model import Encoder
+from cocite.encoder.tokens import Documents
 
 NAME = "sdpa_of_packed_documents"
 ARCHITECTURES = ("bert",)
@@ -30,7 +31,7 @@ TOLERANCE = 0.02
 def packed(documents: Documents, rows: NDArray[np.int64]) -> dict[str, Any]:
     """What the model takes: the token ids of some documents in one row, and where each document starts.
 
-    The names are those by which transformers and the pooling of sentence-transformers know packed documents.
+    The names are those by which transformers knows packed documents.
     """
     lengths = documents.lengths_of(rows)
     ends = np.cumsum(lengths)
@@ -38,21 +39,19 @@ def packed(documents: Documents, rows: NDArray[np.int64]) -> dict[str, Any]:
     return {
         "input_ids": torch.from_numpy(ids.astype(np.int64))[None],
         "position_ids": torch.from_numpy(np.arange(ends[-1]) - np.repeat(ends - lengths, lengths))[None],
-        "seq_idx": torch.from_numpy(np.repeat(np.arange(len(rows)), lengths))[None],
         "cu_seq_lens_q": torch.from_numpy(np.concatenate([[0], ends])),
         "max_length_q": int(lengths.max()),
     }
 
 
-def let_pack(encoder: Any) -> bool:
+def let_pack(encoder: Encoder) -> bool:
     """Let the encoder take packed documents; false, and no change, where it or the kernels of its device cannot."""
-    model = encoder[0].model
-    sizes = model.config
+    sizes = encoder.transformer.config
     able = sizes.model_type in ARCHITECTURES and _kernel_is_right(
         sizes.num_attention_heads, sizes.hidden_size // sizes.num_attention_heads, encoder.device
     )
     if able:
-        model.set_attn_implementation(NAME)
+        encoder.transformer.set_attn_implementation(NAME)
     return able
 
 

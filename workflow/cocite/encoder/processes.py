@@ -1,10 +1,10 @@
-"""One training in several processes, as torchrun starts them: who does what for all, and what all must agree on.
+"""One training in several processes, as torchrun starts them: who does what, and what all must agree on.
 
 Each function does its part for one process alone as well, and then costs nothing.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,13 +19,10 @@ def connect() -> None:
 
     What they agree on between steps goes from processor to processor, so that no GPU is waited for.
     """
+    if torch.cuda.is_available():
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     if count() > 1:
-        from accelerate import PartialState
-
-        on_gpu = torch.cuda.is_available()
-        if on_gpu:
-            distributed.init_process_group("cuda:nccl,cpu:gloo")
-        PartialState(cpu=not on_gpu)
+        distributed.init_process_group("cuda:nccl,cpu:gloo" if torch.cuda.is_available() else "gloo")
 
 
 def count() -> int:
@@ -43,30 +40,44 @@ def is_first() -> bool:
     return number() == 0
 
 
-def wait_for_all() -> None:
-    """Go on when all processes are here."""
-    if count() > 1:
-        distributed.barrier()
-
-
 @contextmanager
 def first_goes_first() -> Iterator[None]:
     """Let the first process through before the others: what it makes, they find."""
     if not is_first():
-        wait_for_all()
+        distributed.barrier()
     yield
-    if is_first():
-        wait_for_all()
+    if is_first() and count() > 1:
+        distributed.barrier()
 
 
 def any_of(mine: bool) -> bool:
     """Whether it is so in any process."""
-    return bool(_reduced(torch.tensor([mine]), distributed.ReduceOp.MAX))
+    told = torch.tensor(float(mine))
+    if count() > 1:
+        distributed.all_reduce(told, distributed.ReduceOp.MAX)
+    return bool(told)
 
 
-def mean_of(mine: Tensor) -> list[float]:
-    """The means of the processes' values, one for each of mine."""
-    return (_reduced(mine, distributed.ReduceOp.SUM) / count()).tolist()
+def add_up(tensors: Sequence[Tensor]) -> None:
+    """Replace each tensor by its sum over the processes."""
+    if count() == 1 or not tensors:
+        return
+    flat = torch.cat([tensor.flatten() for tensor in tensors])
+    distributed.all_reduce(flat)
+    for tensor, total in zip(tensors, flat.split([tensor.numel() for tensor in tensors]), strict=True):
+        tensor.copy_(total.view_as(tensor))
+
+
+def gathered(mine: Tensor, shares: Sequence[int]) -> Tensor:
+    """The rows of all processes, one process after the other; `shares` says how many rows each has.
+
+    Gradients reach the rows of this process. Where all processes compute the same loss, their gradients of a weight
+    add up to that of the whole.
+    """
+    if count() == 1:
+        return mine
+    whole: Tensor = _Gathered.apply(mine, tuple(shares))
+    return whole
 
 
 def shared_out(rows: int, compute: Callable[[NDArray[np.int64]], NDArray[np.float32]]) -> NDArray[np.float32]:
@@ -74,16 +85,24 @@ def shared_out(rows: int, compute: Callable[[NDArray[np.int64]], NDArray[np.floa
     mine = compute(np.arange(number(), rows, count()))
     if count() == 1:
         return mine
-    parts: list[Any] = [None] * count()
-    distributed.all_gather_object(parts, mine)
-    whole = np.empty((rows, mine.shape[1]), dtype=np.float32)
-    for process, part in enumerate(parts):
-        whole[process :: count()] = part
+    shares = [len(range(process, rows, count())) for process in range(count())]
+    parts = gathered(torch.from_numpy(mine), shares).numpy()
+    whole = np.empty_like(parts)
+    whole[np.argsort(np.arange(rows) % count(), kind="stable")] = parts
     return whole
 
 
-def _reduced(mine: Tensor, how: Any) -> Tensor:
-    values = mine.double().cpu()
-    if count() > 1:
-        distributed.all_reduce(values, how)
-    return values
+class _Gathered(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, mine: Tensor, shares: tuple[int, ...]) -> Tensor:
+        before = sum(shares[: number()])
+        context.mine = slice(before, before + shares[number()])
+        room = mine.new_zeros(max(shares), mine.shape[1])
+        room[: len(mine)] = mine
+        parts = [torch.empty_like(room) for _ in shares]
+        distributed.all_gather(parts, room)
+        return torch.cat([part[:share] for part, share in zip(parts, shares, strict=True)])
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return gradient[context.mine], None

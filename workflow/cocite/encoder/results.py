@@ -1,13 +1,15 @@
 """What a training leaves: the encoder with its model card, the curves, and the settings as they were resolved."""
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from cocite.encoder.folder import library_versions, save_encoder
+from cocite.encoder.card import card_of
+from cocite.encoder.environment import library_versions
+from cocite.encoder.model import Encoder, save_trained
 from cocite.files import atomic_path, write_json, write_table
 
 CURVES = {
@@ -17,41 +19,6 @@ CURVES = {
     "eval_spearman": "validation_spearman",
     "learning_rate": "learning_rate",
 }
-CARD = """---
-library_name: sentence-transformers
-pipeline_tag: feature-extraction
-tags:
-- sentence-transformers
-- scientific-publications
----
-# An encoder of scientific publications
-
-It embeds a title and an abstract, joined by the tokenizer's separator, so that publications that belong together lie
-near each other. It was fine-tuned on triplets (query, positive, negative); of the states that were validated on further
-triplets, it is the one with the smallest validation loss ({loss:.4f} at step {step}, where {accuracy:.1%} of the
-positives were nearer than their negatives).
-
-    from sentence_transformers import SentenceTransformer
-
-    model = SentenceTransformer("this folder")
-    vectors = model.encode([title + model.tokenizer.sep_token + abstract])
-
-| score on the validation triplets | value |
-|---|---|
-{scores}
-
-| data | number |
-|---|---|
-{data}
-
-| setting | value |
-|---|---|
-{settings}
-
-| library | version |
-|---|---|
-{versions}
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,13 +33,16 @@ class Outputs:
     """JSON file of the resolved settings."""
     events: Path
     """Folder of the curves in TensorBoard's format."""
+    origin: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What the card says of where the model comes from; see `cocite.origins`."""
 
 
 def write_results(
     outputs: Outputs,
-    encoder: Any,
+    encoder: Encoder,
     log: list[dict[str, Any]],
     *,
+    source: Path,
     events: Path,
     settings: dict[str, Any],
     seeds: dict[str, int],
@@ -80,7 +50,8 @@ def write_results(
 ) -> None:
     """Write all that a training leaves, each whole or not at all.
 
-    `log` is the trainer's history; `events` is the folder of its curves in TensorBoard's format.
+    `log` is what the training has measured; `source` is the folder of the encoder that it started from, and `events`
+    that of its curves in TensorBoard's format.
     """
     write_table(outputs.curves, "training_curves", curves_of(log))
     with atomic_path(outputs.events) as folder:
@@ -88,28 +59,24 @@ def write_results(
     provenance = {"settings": settings, "seeds": seeds, "triplets": triplets, "versions": library_versions()}
     write_json(outputs.settings, provenance)
     best = min((entry for entry in log if "eval_loss" in entry), key=lambda entry: entry["eval_loss"])
-    card = CARD.format(
-        loss=best["eval_loss"],
-        step=best["step"],
-        accuracy=best["eval_accuracy"],
-        scores=_rows({name: f"{best[key]:.4f}" for key, name in CURVES.items() if key in best}),
-        data=_rows({f"{name} triplets": number for name, number in triplets.items()}),
-        settings=_rows({**settings, **{f"seed of the {name}": seed for name, seed in seeds.items()}}),
-        versions=_rows(provenance["versions"]),
+    card = card_of(
+        origin=outputs.origin,
+        encoder={
+            "pooling": encoder.pooling,
+            "longest text": f"{encoder.tokenizer.max_length} tokens; what is longer is cut",
+            "dimension": encoder.dimension,
+        },
+        best={"step": best["step"], **{name: best[key] for key, name in CURVES.items() if key in best}},
+        **provenance,
     )
     with atomic_path(outputs.model) as folder:
-        save_encoder(encoder, folder, card)
+        save_trained(encoder, source, folder, card)
 
 
 def curves_of(log: list[dict[str, Any]]) -> pa.Table:
-    """The table training_curves of a trainer's history."""
+    """The table training_curves of what a training has measured."""
     points = sorted(
         (entry["step"], CURVES[name], float(value)) for entry in log for name, value in entry.items() if name in CURVES
     )
     steps, metrics, values = zip(*points, strict=True)
     return pa.table({"step": steps, "metric": metrics, "value": values})
-
-
-def _rows(values: dict[str, Any]) -> str:
-    """Rows of a table in Markdown, of the values that there are."""
-    return "\n".join(f"| {name} | {value} |" for name, value in values.items() if value is not None)

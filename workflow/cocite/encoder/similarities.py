@@ -1,8 +1,14 @@
-"""Similarities that losses share, and how some of them rank them."""
+"""Similarities of pairs that losses share, and how some losses rank them."""
 
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize, softplus
+from torch.nn.functional import cosine_similarity, normalize, softplus
+
+
+def cosines_of(vectors: Tensor, pairs: Tensor) -> Tensor:
+    """The cosine of each pair of places, pairs × 2."""
+    first, second = vectors[pairs].unbind(dim=1)
+    return cosine_similarity(first, second)
 
 
 def cosines(x: Tensor, y: Tensor) -> Tensor:
@@ -10,11 +16,12 @@ def cosines(x: Tensor, y: Tensor) -> Tensor:
     return normalize(x, dim=1) @ normalize(y, dim=1).T
 
 
-def angular(x: Tensor, y: Tensor) -> Tensor:
-    """|Σ(re, im)| of the complex quotient of the rows of x and y, whose halves are real and imaginary parts.
+def angular_of(vectors: Tensor, pairs: Tensor) -> Tensor:
+    """|Σ(re, im)| of the complex quotient of each pair of vectors, whose halves are real and imaginary parts.
 
     With x = (a, b) and y = (c, d): re = (ac + bd) / (‖x‖‖y‖), im = (bc − ad) / (‖x‖‖y‖). The dimension must be even.
     """
+    x, y = vectors[pairs].unbind(dim=1)
     (a, b), (c, d) = x.chunk(2, dim=1), y.chunk(2, dim=1)
     norms = (x.norm(dim=1) * y.norm(dim=1)).clamp_min(torch.finfo(x.dtype).tiny)
     return ((a * c + b * d + b * c - a * d).sum(dim=1) / norms).abs()

@@ -6,17 +6,17 @@ of an encoder is the same whichever way it was trained.
 """
 
 from pathlib import Path
-from typing import Any
 
 import torch
 
+from cocite.encoder.model import Encoder
 from cocite.encoder.settings import TrainingSettings
 from cocite.errors import InputError
 from cocite.files import atomic_path
 from cocite.randomness import derive_seed
 
 
-def choose_weights(encoder: Any, settings: TrainingSettings, seed: int) -> None:
+def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> None:
     """Let the weights learn that the settings name, and no others; low-rank additions are drawn from the seed.
 
     A pooler lies behind the token vectors that are pooled here, and never learns. Raises `InputError` where the encoder
@@ -36,36 +36,37 @@ def choose_weights(encoder: Any, settings: TrainingSettings, seed: int) -> None:
         raise InputError(f"Setting trainable is {settings.trainable}, but the encoder has no such weights.")
 
 
-def learned_weights(encoder: Any) -> dict[str, Any]:
+def learned_weights(encoder: Encoder) -> dict[str, torch.nn.Parameter]:
     """The weights that learn, by name."""
-    return {name: weight.detach() for name, weight in encoder.named_parameters() if weight.requires_grad}
+    return {name: weight for name, weight in encoder.named_parameters() if weight.requires_grad}
 
 
-def save_learned(encoder: Any, file: Path) -> None:
+def save_learned(encoder: Encoder, file: Path) -> None:
     """Write the weights that learn."""
     from safetensors.torch import save_file
 
     with atomic_path(file) as temporary:
-        save_file({name: weight.contiguous() for name, weight in learned_weights(encoder).items()}, temporary)
+        save_file({name: weight.detach().contiguous() for name, weight in learned_weights(encoder).items()}, temporary)
 
 
-def load_learned(encoder: Any, file: Path) -> None:
+def load_learned(encoder: Encoder, file: Path) -> None:
     """Put the weights back that `save_learned` wrote."""
     from safetensors.torch import load_file
 
     saved = load_file(file)
-    for name, weight in learned_weights(encoder).items():
-        weight.copy_(saved[name])
+    with torch.no_grad():
+        for name, weight in learned_weights(encoder).items():
+            weight.copy_(saved[name])
 
 
-def sum_up(encoder: Any, settings: TrainingSettings) -> None:
-    """Sum low-rank additions into the weights they are added to; leave encoders without them as they are."""
+def merge_lora(encoder: Encoder, settings: TrainingSettings) -> None:
+    """Add low-rank additions to the weights that they belong to; leave encoders without them as they are."""
     if settings.trainable == "lora":
-        encoder[0].model = encoder[0].model.merge_and_unload()
+        encoder.transformer = encoder.transformer.merge_and_unload()
 
 
-def _add_low_rank(encoder: Any, settings: TrainingSettings) -> None:
+def _add_low_rank(encoder: Encoder, settings: TrainingSettings) -> None:
     from peft import LoraConfig, get_peft_model
 
     low_rank = LoraConfig(r=settings.lora_rank, lora_alpha=settings.lora_alpha, target_modules="all-linear")
-    encoder[0].model = get_peft_model(encoder[0].model, low_rank)
+    encoder.transformer = get_peft_model(encoder.transformer, low_rank)

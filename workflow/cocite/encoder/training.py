@@ -1,28 +1,53 @@
-"""Fine-tune an encoder on triplets: tables training_texts in; the encoder, its curves and its settings out.
+"""Fine-tune an encoder on examples: the loop, from the tokens of a batch to the weights that are kept.
 
 The published recipe (CoCite, 2024): AdamW, linear warm-up, then linear decay; the state with the smallest validation
-loss is kept. A training that was killed, or has stopped by itself, goes on from its last checkpoint and ends with the
-same weights and curves.
+loss is kept. What happens in a step follows from the settings, the seed and the number of the step alone: its batches,
+its learning rate, the random numbers of its dropout, whether it is followed by a validation. So a training that was
+killed, or has stopped by itself, goes on from its last checkpoint and ends with the same weights and curves.
 """
 
+import math
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.nn.utils import clip_grad_norm_
 
 from cocite.encoder import processes
-from cocite.encoder.checkpoints import BEST, EVENTS, fingerprint_of, open_state, remove_state
-from cocite.encoder.folder import open_encoder
-from cocite.encoder.preparation import trainer_of
+from cocite.encoder.batches import TOKENS_OF_A_START, Batch, Collator, Plan
+from cocite.encoder.checkpoints import (
+    BEST,
+    EVENTS,
+    History,
+    fingerprint_of,
+    load_checkpoint,
+    open_state,
+    remove_state,
+    save_checkpoint,
+)
+from cocite.encoder.examples import Examples, prepare_examples
+from cocite.encoder.faults import UnreadLoss, check_loss, explained_memory, unread
+from cocite.encoder.model import Encoder, open_encoder
+from cocite.encoder.objective import Objective, loss_of
 from cocite.encoder.results import Outputs, write_results
-from cocite.encoder.schedule import Schedule
 from cocite.encoder.settings import TrainingSettings
 from cocite.encoder.stopping import Stopping, Unfinished
-from cocite.encoder.trainable import choose_weights, load_learned, sum_up
-from cocite.encoder.triplets import Triplets, prepare_triplets
+from cocite.encoder.telling import Telling
+from cocite.encoder.trainable import choose_weights, learned_weights, load_learned, merge_lora, save_learned
+from cocite.encoder.validation import measure
+from cocite.errors import InputError
+from cocite.ground.ahead import ahead
 from cocite.progress import report
 from cocite.randomness import derive_seed
+
+LOGS = 500
+"""Times that the training loss is logged in a long training."""
+SECONDS_BETWEEN_CHECKPOINTS = 300.0
+ON_GPU = "cuda"
+"""The kind of device on which documents are packed and batches made ahead; a CPU has no time to spare for another."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,40 +78,191 @@ def train_encoder(
     Raises `Unfinished` where `stopping` said to stop before the end, and `InputError` if the tables cannot be used,
     the loss stops being a number, or memory runs out.
     """
-    stopping = stopping or Stopping()
-    torch.set_num_threads(threads)
-    # A GPU has no deterministic kernel for a few operations; those warn instead of ending the training.
-    torch.use_deterministic_algorithms(True, warn_only=True)
-    processes.connect()
+    _set_up(threads)
     seeds = {"run": seed, "training": training_seed}
     encoder = open_encoder(inputs.encoder)
     with processes.first_goes_first():
         checkpoint = open_state(state, _fingerprint(inputs, settings, seeds))
         training, validation = (
-            prepare_triplets(table, state / "triplets" / name, encoder.tokenizer, encoder.max_seq_length)
+            prepare_examples(table, state / "examples" / name, encoder.tokenizer)
             for name, table in (("training", inputs.training), ("validation", inputs.validation))
         )
-    _report_start(training, validation, checkpoint)
-    training_seed = derive_seed(seed, "train", training_seed)
-    choose_weights(encoder, settings, training_seed)
-    schedule = Schedule(settings.evaluations, stopping)
-    trainer = trainer_of(encoder, training, validation, settings, training_seed, state, schedule)
-    with stopping.listening():
-        trainer.go_on(checkpoint)
-    if schedule.stopped is not None:
-        raise Unfinished(
-            f"Stopped after step {trainer.state.global_step} of {trainer.state.max_steps}: {schedule.stopped}. "
-            "All is saved; started again, the training goes on from here."
-        )
+    seed = derive_seed(seed, "train", training_seed)
+    choose_weights(encoder, settings, seed)
+    learner = Learner(encoder, training, validation, settings, seed=seed, state=state)
+    learner.learn(checkpoint, stopping or Stopping())
     if processes.is_first():
-        best = _best_encoder(inputs.encoder, state, settings, training_seed)
+        load_learned(encoder, state / BEST)
+        merge_lora(encoder, settings)
         provenance = {
             "settings": settings.resolved(),
             "seeds": seeds,
-            "triplets": {"training": len(training.rows), "validation": len(validation.rows)},
+            "triplets": {"training": len(training), "validation": len(validation)},
         }
-        write_results(outputs, best, trainer.state.log_history, events=state / EVENTS, **provenance)
+        write_results(outputs, encoder, learner.history.log, source=inputs.encoder, events=state / EVENTS, **provenance)
         remove_state(state)
+
+
+class Learner:
+    """A training: the loop, and what it keeps from step to step."""
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        training: Examples,
+        validation: Examples,
+        settings: TrainingSettings,
+        *,
+        seed: int,
+        state: Path,
+    ) -> None:
+        self.encoder, self.training, self.validation = encoder, training, validation
+        self.settings, self.seed, self.state = settings, seed, state
+        on_gpu = encoder.device.type == ON_GPU
+        self.plan = Plan(
+            queries=training.queries,
+            batch_size=settings.batch_size,
+            accumulation=settings.accumulation,
+            block=settings.resolved_block(),
+            epochs=settings.epochs,
+            seed=seed,
+        )
+        self.collate = Collator(
+            examples=training,
+            padding=encoder.tokenizer.padding,
+            start=TOKENS_OF_A_START[encoder.device.type],
+            at_once=settings.at_once,
+            packs=on_gpu and _packs(encoder),
+            process=processes.number(),
+            processes=processes.count(),
+        )
+        self.loss = loss_of(settings)
+        self.objective = Objective(encoder=encoder, loss=self.loss, recompute=settings.at_once is not None)
+        self.weights = list(learned_weights(encoder).values())
+        self.optimiser = torch.optim.AdamW(self.weights, lr=settings.lr, weight_decay=0.0, fused=True)
+        self.history = History()
+        self.unread: list[UnreadLoss] = []
+
+    def learn(self, checkpoint: Path | None, stopping: Stopping) -> None:
+        """Go through the steps, from the first one or from a checkpoint on. Raises `Unfinished` where it is stopped."""
+        if checkpoint is not None:
+            self.history = load_checkpoint(checkpoint, self.encoder, self.optimiser)
+        saved_at = time.monotonic()
+        with stopping.listening(), Telling(self.history, self.plan.steps, self.state / EVENTS) as telling:
+            for step, batches in self.steps():
+                self.take(step, batches)
+                if self._is_logged(step):
+                    self._log({**self._mean_loss(), "learning_rate": self._learning_rate(step)})
+                if self._is_validated(step):
+                    self._validate()
+                telling.tell()
+                reason = stopping.reason() if step < self.plan.steps else None
+                late = processes.any_of(time.monotonic() - saved_at > SECONDS_BETWEEN_CHECKPOINTS)
+                if late or reason is not None or self._is_validated(step):
+                    self._save()
+                    saved_at = time.monotonic()
+                if reason is not None:
+                    raise Unfinished(
+                        f"Stopped after step {step} of {self.plan.steps}: {reason}. All is saved; started again, the "
+                        "training goes on from here."
+                    )
+
+    def steps(self) -> Iterator[tuple[int, list[Batch]]]:
+        """Yield the steps that are left, with their batches; a GPU is not kept waiting for the next ones."""
+
+        def collated() -> Iterator[tuple[int, list[Batch]]]:
+            for step in range(self.history.step + 1, self.plan.steps + 1):
+                yield step, [self.collate(numbers) for numbers in self.plan.batches_of(step)]
+
+        steps = ahead(collated()) if self.encoder.device.type == ON_GPU else collated()
+        for step, batches in steps:
+            if self.history.is_out_of(self.settings.patience):
+                return
+            yield step, batches
+
+    def take(self, step: int, batches: list[Batch]) -> None:
+        """Take a step: the gradients of its batches, added up, move the weights."""
+        torch.manual_seed(derive_seed(self.seed, "dropout", step, processes.number()))
+        self.encoder.train()
+        for batch in batches:
+            with explained_memory(batch):
+                loss, vectors = self.objective(batch.to(self.encoder.device))
+                (loss / len(batches)).backward()
+            self.unread.append(unread(loss, batch, vectors, step))
+        processes.add_up([weight.grad for weight in self.weights if weight.grad is not None])
+        clip_grad_norm_(self.weights, self.settings.max_grad_norm)
+        self.optimiser.param_groups[0]["lr"] = self._learning_rate(step)
+        self.optimiser.step()
+        self.optimiser.zero_grad()
+        self.history.step = step
+
+    def _learning_rate(self, step: int) -> float:
+        """What a step multiplies its direction by: it rises from 0 over the warm-up, then falls towards 0."""
+        steps, done = self.plan.steps, step - 1
+        warmup = math.ceil(self.settings.warmup * steps)
+        share = done / warmup if done < warmup else (steps - done) / max(1, steps - warmup)
+        return self.settings.lr * share
+
+    def _is_logged(self, step: int) -> bool:
+        return self._is_validated(step) or step % max(1, self.plan.steps // LOGS) == 0
+
+    def _is_validated(self, step: int) -> bool:
+        times = self.settings.evaluations
+        return step in {math.ceil(self.plan.steps * part / times) for part in range(1, times + 1)}
+
+    def _mean_loss(self) -> dict[str, float]:
+        """The mean loss of the batches since it was asked for last."""
+        self._read_losses()
+        losses, self.history.losses = self.history.losses, []
+        return {"loss": math.fsum(losses) / len(losses)}
+
+    def _read_losses(self) -> None:
+        """Bring the losses from the device, all at once, since it is waited for; none may be no number."""
+        if self.unread:
+            values = torch.stack([loss.value for loss in self.unread]).tolist()
+            for value, loss in zip(values, self.unread, strict=True):
+                check_loss(value, loss, self.training)
+            self.history.losses += values
+            self.unread = []
+
+    def _validate(self) -> None:
+        """Measure the validation set, and keep the weights if they are the best so far."""
+        metrics = measure(self.encoder, self.validation, self.loss, batch_size=self.settings.batch_size)
+        step, loss = self.history.step, metrics["eval_loss"]
+        if not math.isfinite(loss):
+            raise InputError(f"The validation loss is {loss} at step {step}; a smaller lr or max_grad_norm may help.")
+        if processes.is_first():
+            report(
+                f"Step {step} of {self.plan.steps}: validation loss {loss:.4f}, accuracy "
+                f"{metrics['eval_accuracy']:.4f}, rank correlation {metrics['eval_spearman']:.4f}."
+            )
+            if loss < min(self.history.validation_losses, default=math.inf):
+                save_learned(self.encoder, self.state / BEST)
+        self._log(metrics)
+
+    def _log(self, metrics: dict[str, float]) -> None:
+        self.history.log.append({"step": self.history.step, **metrics})
+
+    def _save(self) -> None:
+        self._read_losses()
+        if processes.is_first():
+            save_checkpoint(self.state, self.encoder, self.optimiser, self.history)
+
+
+def _packs(encoder: Encoder) -> bool:
+    """Let the encoder take packed documents, if it can; what that needs takes seconds to import."""
+    from cocite.encoder.packing import let_pack
+
+    return let_pack(encoder)
+
+
+def _set_up(threads: int) -> None:
+    torch.set_num_threads(threads)
+    # A GPU has no deterministic kernel for a few operations; those warn instead of ending the training.
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    # Every tensor is written before it is read; filling all of them first takes a third of the kernels of a step.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    processes.connect()
 
 
 def _fingerprint(inputs: Inputs, settings: TrainingSettings, seeds: dict[str, int]) -> dict[str, Any]:
@@ -97,22 +273,3 @@ def _fingerprint(inputs: Inputs, settings: TrainingSettings, seeds: dict[str, in
         "processes": processes.count(),
         "inputs": fingerprint_of([inputs.encoder, inputs.training, inputs.validation]),
     }
-
-
-def _best_encoder(folder: Path, state: Path, settings: TrainingSettings, seed: int) -> Any:
-    encoder = open_encoder(folder)
-    choose_weights(encoder, settings, seed)
-    load_learned(encoder, state / BEST)
-    sum_up(encoder, settings)
-    return encoder
-
-
-def _report_start(training: Triplets, validation: Triplets, checkpoint: Path | None) -> None:
-    if not processes.is_first():
-        return
-    report(
-        f"Training on {len(training.rows)} triplets over {len(training.documents)} documents, validating on "
-        f"{len(validation.rows)}."
-    )
-    if checkpoint is not None:
-        report(f"Going on from {checkpoint.name}.")

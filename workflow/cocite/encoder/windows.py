@@ -5,16 +5,15 @@ table alone which documents are in it, and the windows that are done need not be
 """
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, count, islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.encoder.texts import Documents, joined_text, separator_of, tokenise
+from cocite.encoder.tokens import Documents, Tokenizer, joined_text, tokenise
 from cocite.files import open_table
 from cocite.tables import TABLES
 
@@ -22,8 +21,6 @@ WINDOW = 16_384
 """Documents that are in memory at once with their texts and tokens, and sorted by length together."""
 ROWS = 1024
 """Documents that are read at once."""
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,10 +36,10 @@ class Window:
 
 
 def tokenised_windows(
-    files: Sequence[Path], encoder: Any, table: str = "documents", *, start: int, size: int
+    files: Sequence[Path], tokenizer: Tokenizer, table: str = "documents", *, start: int, size: int
 ) -> Iterator[Window]:
     """The windows of `size` documents, from the one of number `start` on."""
-    texts = islice(texts_of(files, separator_of(encoder.tokenizer), table), start * size, None)
+    texts = islice(texts_of(files, tokenizer.separator, table), start * size, None)
     for first in count(start * size, size):
         read = list(islice(texts, size))
         if not read:
@@ -51,7 +48,7 @@ def tokenised_windows(
         yield Window(
             names=[read[row][0] for row in kept],
             rows=first + np.array(kept, dtype=np.int64),
-            tokens=tokenise([read[row][1] for row in kept], encoder.tokenizer, encoder.max_seq_length),
+            tokens=tokenise([read[row][1] for row in kept], tokenizer),
         )
 
 
@@ -63,12 +60,3 @@ def texts_of(files: Sequence[Path], separator: str, table: str = "documents") ->
             columns = (batch.column(name).to_pylist() for name in names)
             for document, title, abstract, *more in zip(*columns, strict=True):
                 yield document, joined_text((title, abstract, *chain(*more)), separator)
-
-
-def ahead(items: Iterator[Item]) -> Iterator[Item]:
-    """The items, the next one being made in a thread while one is worked on."""
-    with ThreadPoolExecutor(1) as thread:
-        upcoming = thread.submit(next, items, None)
-        while (item := upcoming.result()) is not None:
-            upcoming = thread.submit(next, items, None)
-            yield item

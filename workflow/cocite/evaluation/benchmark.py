@@ -68,56 +68,49 @@ class Benchmark:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BenchmarkFiles:
-    """Where the tables of a benchmark lie, without its documents."""
+class Prepared:
+    """Where a prepared benchmark is written."""
 
-    judgements: Path
-    labels: Path
-    reviewers: Path
-    collections: Path
-    signatures: Path
-
-
-@dataclass(frozen=True, kw_only=True)
-class PreparedFiles(BenchmarkFiles):
-    """Where all that is prepared of a benchmark is written."""
-
-    documents: Path
+    tables: Path
+    """Folder of its tables, and of `sizes.json`, which tells how many documents each task has."""
     omissions: Path
-    sizes: Path
-    """JSON that tells how many documents the benchmark has, and each of its tasks: so much do scoring jobs take."""
 
 
-def read_task(task: Task, files: BenchmarkFiles) -> Benchmark:
-    """Read what one task asks, and nothing of the others."""
+def table_in(tables: Path, name: str) -> Path:
+    """Where a table of a benchmark lies."""
+    return tables / f"{name}.parquet"
+
+
+def read_task(task: Task, tables: Path) -> Benchmark:
+    """Read what one task asks, and nothing of the others, from the folder of a benchmark's tables."""
     benchmark = Benchmark()
     if task.is_supervised:
-        for row in _rows_of(task, files.labels, "labels"):
+        for row in _rows_of(task, tables, "labels"):
             benchmark.labels.setdefault((task.name, row["split"]), {})[row["document"]] = row["labels"]
         return benchmark
     if task.kind == "disambiguation":
-        for row in _rows_of(task, files.signatures, "signatures"):
+        for row in _rows_of(task, tables, "signatures"):
             told = (row["document"], row["block"], row["author"], row["split"])
             benchmark.signatures.setdefault(task.name, {})[row["signature"]] = told
         return benchmark
-    for row in _rows_of(task, files.judgements, "judgements"):
+    for row in _rows_of(task, tables, "judgements"):
         candidates = benchmark.judgements.setdefault(task.name, {}).setdefault(row["query"], {})
         candidates[row["candidate"]] = row["relevance"]
         if row.get("propensity") is not None:
             benchmark.weights.setdefault(task.name, {})[row["query"]] = 1 / row["propensity"]
     if task.kind == "retrieval":
-        for row in _rows_of(task, files.collections, "collections"):
+        for row in _rows_of(task, tables, "collections"):
             benchmark.collections.setdefault(task.name, set()).add(row["document"])
     if task.kind == "reviewers":
-        with open_table(files.reviewers, "reviewers") as file:
+        with open_table(table_in(tables, "reviewers"), "reviewers") as file:
             for row in file.read().to_pylist():
                 benchmark.reviewers.setdefault(row["reviewer"], set()).add(row["document"])
     return benchmark
 
 
-def _rows_of(task: Task, path: Path, table: str) -> Iterator[dict[str, Any]]:
+def _rows_of(task: Task, tables: Path, name: str) -> Iterator[dict[str, Any]]:
     """The rows of one task in a table that is sorted by task; parts of the file without any are not read."""
-    with open_table(path, table) as file:
+    with open_table(table_in(tables, name), name) as file:
         for number in range(file.num_row_groups):
             span = file.metadata.row_group(number).column(0).statistics
             if span is None or not span.has_min_max or span.min <= task.name <= span.max:
@@ -126,17 +119,17 @@ def _rows_of(task: Task, path: Path, table: str) -> Iterator[dict[str, Any]]:
 
 
 def write_benchmark(
-    benchmark: Benchmark, documents: dict[str, Document], omitted: dict[str, int], files: PreparedFiles
+    benchmark: Benchmark, documents: dict[str, Document], omitted: dict[str, int], files: Prepared
 ) -> None:
     """Write a benchmark: its documents, what its tasks ask, how large they are, and what was left out."""
-    write_documents(files.documents, documents)
-    write_tables(benchmark, files)
+    write_documents(files.tables, documents)
+    write_tables(benchmark, files.tables)
     sizes = {name: len(benchmark.documents_of(task)) for name, task in TASKS.items() if benchmark.holds(task)}
-    write_json(files.sizes, {"documents": len(documents), "tasks": sizes})
+    write_json(files.tables / "sizes.json", {"documents": len(documents), "tasks": sizes})
     write_omissions(files.omissions, omitted)
 
 
-def write_tables(benchmark: Benchmark, files: BenchmarkFiles) -> None:
+def write_tables(benchmark: Benchmark, tables: Path) -> None:
     """Write what the tasks of a benchmark ask; tables that it has nothing for are empty."""
     judgements = (
         (task, query, candidate, relevance, benchmark.propensity(task, query, relevance))
@@ -156,16 +149,16 @@ def write_tables(benchmark: Benchmark, files: BenchmarkFiles) -> None:
         for signature, told in of_task.items()
     )
     reviewers = ((reviewer, paper) for reviewer, papers in benchmark.reviewers.items() for paper in papers)
-    write_rows(files.judgements, "judgements", judgements)
-    write_rows(files.labels, "labels", labels)
-    write_rows(files.reviewers, "reviewers", reviewers)
-    write_rows(files.collections, "collections", collections)
-    write_rows(files.signatures, "signatures", signatures)
+    write_rows(table_in(tables, "judgements"), "judgements", judgements)
+    write_rows(table_in(tables, "labels"), "labels", labels)
+    write_rows(table_in(tables, "reviewers"), "reviewers", reviewers)
+    write_rows(table_in(tables, "collections"), "collections", collections)
+    write_rows(table_in(tables, "signatures"), "signatures", signatures)
 
 
-def write_documents(path: Path, documents: dict[str, Document]) -> None:
+def write_documents(tables: Path, documents: dict[str, Document]) -> None:
     """Write the texts of the documents."""
-    write_rows(path, "documents", ((name, *document) for name, document in documents.items()))
+    write_rows(table_in(tables, "documents"), "documents", ((name, *document) for name, document in documents.items()))
 
 
 def write_rows(path: Path, table: str, rows: Iterable[tuple[object, ...]]) -> None:

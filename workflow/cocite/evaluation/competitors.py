@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from cocite.evaluation.benchmark import Benchmark
+from cocite.evaluation.benchmark import Benchmark, table_in
 from cocite.evaluation.scored import Run, Scored
 from cocite.evaluation.scoring import score_task
 from cocite.evaluation.vectors import Vectors, blocks_of, random_vectors, read_vectors, stored_blocks
@@ -19,9 +19,9 @@ def score_model(task: Task, benchmark: Benchmark, embeddings: Path, run: Run) ->
     return score_task(task, benchmark, read_vectors(embeddings, benchmark.documents_of(task)), run)
 
 
-def score_random(task: Task, benchmark: Benchmark, documents: Path, seed: int, run: Run) -> Scored:
+def score_random(task: Task, benchmark: Benchmark, tables: Path, seed: int, run: Run) -> Scored:
     """Score random vectors: what chance reaches."""
-    vectors: Vectors = random_vectors(documents, seed)
+    vectors: Vectors = random_vectors(table_in(tables, "documents"), seed)
     if task.kind == "retrieval":
         from cocite.evaluation.retrieval import score_search
 
@@ -29,8 +29,9 @@ def score_random(task: Task, benchmark: Benchmark, documents: Path, seed: int, r
     return score_task(task, benchmark, vectors, run)
 
 
-def score_bm25(task: Task, benchmark: Benchmark, documents: Path, run: Run) -> Scored:
+def score_bm25(task: Task, benchmark: Benchmark, tables: Path, run: Run) -> Scored:
     """Score BM25 on a ranking task; supervised tasks have no words to match."""
     from cocite.evaluation.bm25 import read_document_texts, score_words
 
-    return score_words(task, benchmark, read_document_texts(documents, benchmark.documents_of(task)), run)
+    texts = read_document_texts(table_in(tables, "documents"), benchmark.documents_of(task))
+    return score_words(task, benchmark, texts, run)

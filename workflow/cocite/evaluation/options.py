@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 import typer
 
 Seeds = Annotated[list[int], typer.Argument(help="Evaluation seeds; supervised tasks are scored once with each.")]
-Name = Annotated[str, typer.Option(help="Name of the benchmark.")]
 Modes = Literal["compat", "correct"]
 Mode = Annotated[
     Literal[Modes, "both"],
@@ -21,14 +20,12 @@ Failures = Annotated[Path, typer.Option(help="Table failures, written: a row whe
 Tasks = Annotated[
     str, typer.Option(help="Names of tasks with commas between them, each of which must be there; empty for all.")
 ]
-TaskNames = Annotated[str, typer.Option(help="Names of the tasks of the benchmark, with commas between them.")]
+TaskNames = Annotated[str, typer.Option(help="Names of the tasks that are scored, with commas between them.")]
+Suites = Annotated[
+    str,
+    typer.Option(help='JSON object: the names of the tasks of each suite, as {"small": ["fos"]}.'),
+]
 Runs = Annotated[
     str, typer.Option(help="Models and baselines with a seed, such as cocite-1, with commas between them.")
 ]
-TaskName = Annotated[str, typer.Option(help="Name of the task, as it is declared.")]
-Documents = Annotated[Path, typer.Option(help="Table documents.")]
-Judgements = Annotated[Path, typer.Option(help="Table judgements.")]
-Labels = Annotated[Path, typer.Option(help="Table labels.")]
-Reviewers = Annotated[Path, typer.Option(help="Table reviewers.")]
-Collections = Annotated[Path, typer.Option(help="Table collections.")]
-Signatures = Annotated[Path, typer.Option(help="Table signatures.")]
+Tables = Annotated[Path, typer.Option(help="Folder of a benchmark's tables, whose name is the benchmark's.")]

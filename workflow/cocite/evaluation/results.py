@@ -1,12 +1,12 @@
-"""Writing what came of scoring a task: scores, the outcomes behind them, or why there are none."""
+"""Scoring tasks, and writing what came of it: scores, the outcomes behind them, or why there are none."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cocite.evaluation.benchmark import Benchmark, write_rows
+from cocite.evaluation.benchmark import Benchmark, read_task, write_rows
 from cocite.evaluation.failures import UnscorableError
-from cocite.evaluation.scored import Run, Scored
+from cocite.evaluation.scored import Row, Run, Scored
 from cocite.progress import report
 from cocite.tasks import Task
 
@@ -20,20 +20,27 @@ class ResultFiles:
     failures: Path
 
 
-def write_results(task: Task, benchmark: Benchmark, run: Run, files: ResultFiles, score: Callable[[], Scored]) -> None:
-    """Score a task and write what came of it: of one that cannot be scored a row of the table failures.
+def write_results(
+    tasks: Sequence[Task], tables: Path, run: Run, files: ResultFiles, score: Callable[[Task, Benchmark], Scored]
+) -> None:
+    """Score tasks, each read by itself, and write what came of them; one that cannot be scored is a failure.
 
-    A task that the benchmark does not hold has neither; it was counted when the benchmark was prepared.
+    A task that the benchmark does not hold is neither; it was counted when the benchmark was prepared.
     """
-    scored, failures = Scored(scores=(), outcomes=()), list[tuple[object, ...]]()
-    if benchmark.holds(task):
+    scores, outcomes, failures = list[Row](), list[Row](), list[Row]()
+    for task in tasks:
+        benchmark = read_task(task, tables)
+        if not benchmark.holds(task):
+            report(f"{run.benchmark} does not hold the task {task.name}; there is nothing to score.")
+            continue
         try:
-            scored = score()
+            scored = score(task, benchmark)
         except UnscorableError as error:
             report(f"NOT SCORED: {run.model} (seed {run.training_seed}) on {task.name} of {run.benchmark}. {error}")
             failures.append((run.model, run.training_seed, run.benchmark, task.name, str(error)))
-    else:
-        report(f"{run.benchmark} does not hold the task {task.name}; there is nothing to score.")
+        else:
+            scores += scored.scores
+            outcomes += scored.outcomes
     write_rows(files.failures, "failures", failures)
-    write_rows(files.outcomes, "outcomes", scored.outcomes)
-    write_rows(files.scores, "scores", scored.scores)
+    write_rows(files.outcomes, "outcomes", outcomes)
+    write_rows(files.scores, "scores", scores)

@@ -11,7 +11,7 @@ app = typer.Typer(no_args_is_help=True)
 
 Results = Annotated[Path, typer.Option(help="Folder of the results.")]
 Provenance = Annotated[Path, typer.Option(help="What `cocite report provenance` wrote.")]
-Tables = Annotated[Path, typer.Option(help="Folder of what `cocite report tables` wrote.")]
+Pairs = Annotated[str, typer.Option(help="The table of pairs of each graph that is made of them, as JSON.")]
 
 
 @app.command()
@@ -20,7 +20,7 @@ def provenance(
     manifest: Annotated[Path, typer.Option(help="What `cocite corpus list` wrote.")],
     output: Output,
 ) -> None:
-    """Write down what made the results: configuration, release, versions."""
+    """Record what makes the results: configuration, release, machine, versions."""
     import json
 
     from cocite.report.provenance import write_provenance
@@ -29,114 +29,39 @@ def provenance(
 
 
 @app.command()
-def tables(results: Results, provenance: Provenance, output: Output) -> None:
-    """Write the report's tables as CSV files into a folder."""
-    from cocite.files import atomic_path, read_json
-    from cocite.report import compared_models
-    from cocite.report import results as read
-    from cocite.report import score_tables as tabulate_scores
-    from cocite.report import tables as tabulate
-    from cocite.report.published_tables import beside_published
-    from cocite.report.triplet_tables import band_quality, triplet_sets
-
-    configuration = read_json(provenance)["configuration"]
-    scores = read.read_scored(results, configuration, "scores")
-    averages = tabulate_scores.scirepeval(read.read_summary(results, configuration, "averages"), configuration)
-    curves = read.read_curves(results, configuration)
-    made = {
-        "failures": tabulate_scores.failures(read.read_scored(results, configuration, "failures")),
-        "models": tabulate.models_by_format(scores, configuration),
-        "scirepeval_formats": averages.drop(tabulate_scores.GROUPS.values(), strict=False),
-        "scirepeval_groups": averages.drop(tabulate_scores.WEIGHTS, strict=False),
-        "scirepeval_tasks": beside_published("scirepeval", scores, configuration),
-        "scidocs": beside_published("scidocs", scores, configuration),
-        "mdcr": beside_published("mdcr", scores, configuration),
-        "tasks": tabulate_scores.tasks(scores),
-        "significance": tabulate_scores.significance(read.read_summary(results, configuration, "comparisons")),
-        "losses": compared_models.losses(scores, curves, configuration),
-        "difficulties": compared_models.difficulties(scores, curves, configuration),
-        "graph_embeddings": tabulate.graph_embeddings(read.read_graph_scores(results, configuration)),
-        "searches": tabulate.searches(results, configuration),
-        "band_quality": band_quality(read.read_bands(results, configuration)),
-        "triplets": triplet_sets(
-            read.read_sets(results, configuration, "per_query", "triplets_per_query"),
-            read.read_sets(results, configuration, "checks", "triplet_checks"),
-        ),
-        "leaks": tabulate.leaks(results),
-        "omissions": tabulate.omissions(results, configuration),
-    }
-    with atomic_path(output) as folder:
-        folder.mkdir()
-        for name, table in made.items():
-            table.write_csv(folder / f"{name}.csv")
-
-
-@app.command()
 def corpus(
     results: Results,
-    pairs: Annotated[str, typer.Option(help="The table of pairs of each graph that is made of them, as JSON.")],
+    pairs: Pairs,
     memory_mb: MemoryMb,
     threads: Threads,
     statistics: Output,
     counts: Output,
-    figure: Output,
 ) -> None:
-    """Count the papers and citations, and draw how often papers are paired."""
+    """Count the papers, the citations, and how often papers are paired."""
     import json
 
-    import polars as pl
-
-    from cocite.files import read_table
     from cocite.report.corpus_statistics import write_corpus_statistics
-    from cocite.report.figures import draw_pair_counts
 
-    tables = json.loads(pairs)
-    write_corpus_statistics(results, tables, memory_mb=memory_mb, threads=threads, statistics=statistics, counts=counts)
-    draw_pair_counts(pl.DataFrame(read_table(counts, "pair_counts")), tables, figure)
+    write_corpus_statistics(
+        results, json.loads(pairs), memory_mb=memory_mb, threads=threads, statistics=statistics, counts=counts
+    )
 
 
 @app.command()
-def costs(
-    benchmarks: Annotated[str, typer.Option(help="The benchmark files of each rule, wildcards in braces, as JSON.")],
+def figures(
+    results: Results,
+    provenance: Provenance,
+    pairs: Pairs,
+    counts: Annotated[Path, typer.Option(help="The table pair_counts.")],
     output: Output,
 ) -> None:
-    """Sum up what the finished jobs of each rule took."""
+    """Draw all figures but the map into a folder."""
     import json
 
-    from cocite.report.costs import write_costs
-
-    write_costs(json.loads(benchmarks), output)
-
-
-@app.command()
-def curves(results: Results, provenance: Provenance, validation: Output, link_prediction: Output) -> None:
-    """Draw the validation curves of the models and the link prediction of the graph embeddings."""
     from cocite.files import read_json
-    from cocite.report.figures import draw_link_prediction, draw_validation_curves
-    from cocite.report.results import read_curves, read_graph_scores
+    from cocite.report.drawing import draw_figures
 
-    configuration = read_json(provenance)["configuration"]
-    losses = {name: entry["loss"] for name, entry in configuration["models"].items()}
-    draw_validation_curves(read_curves(results, configuration), losses, validation)
-    draw_link_prediction(read_graph_scores(results, configuration), link_prediction)
-
-
-@app.command()
-def checks(results: Results, provenance: Provenance, bands: Output, triplets: Output) -> None:
-    """Draw what the neighbours hold by rank, and what the sets of triplets hold."""
-    from cocite.files import read_json
-    from cocite.report import results as read
-    from cocite.report.triplet_figures import draw_band_quality, draw_triplets
-
-    configuration = read_json(provenance)["configuration"]
-    draw_band_quality(read.read_bands(results, configuration), bands)
-    ranks = {name: entry["k_negative"] for name, entry in configuration["triplets"].items() if "k_negative" in entry}
-    draw_triplets(
-        read.read_sets(results, configuration, "collisions", "collisions"),
-        read.read_sets(results, configuration, "per_query", "triplets_per_query"),
-        {name: rank[-1] if isinstance(rank, list) else rank for name, rank in ranks.items()},
-        triplets,
-    )
+    draw_figures(results, read_json(provenance)["configuration"], json.loads(pairs), counts, output)
 
 
 @app.command("map")
@@ -147,9 +72,9 @@ def draw(
     seed: Seed,
     output: Output,
 ) -> None:
-    """Draw the held-out papers as each model places them."""
+    """Draw the held-out papers as models place them."""
     from cocite.files import read_json
-    from cocite.report.figures import draw_map
+    from cocite.report.map import draw_map
     from cocite.report.results import read_heldout_embeddings
 
     embeddings, papers = read_heldout_embeddings(results, read_json(provenance)["configuration"], benchmark)
@@ -159,28 +84,28 @@ def draw(
 @app.command()
 def page(
     figures: Annotated[list[Path], typer.Argument(help="Figures, SVG; the file's name is the figure's.")],
-    tables: Tables,
-    statistics: Annotated[Path, typer.Option(help="The table corpus_statistics.")],
-    costs: Annotated[Path, typer.Option(help="The table costs.")],
+    results: Results,
     provenance: Provenance,
+    statistics: Annotated[Path, typer.Option(help="The table corpus_statistics.")],
+    logs: Annotated[str, typer.Option(help="The logs of each rule, wildcards in braces, as JSON.")],
+    tables: Annotated[Path, typer.Option(help="Folder to write with the tables as CSV files.")],
+    cards: Annotated[Path, typer.Option(help="Folder to write with the models' cards and their scores.")],
+    costs: Annotated[Path, typer.Option(help="The table costs to write: what the finished jobs took.")],
     output: Output,
 ) -> None:
-    """Write the page."""
-    import polars as pl
+    """Write the page, with its tables, the models' cards and what the run took."""
+    import json
 
-    from cocite.files import read_json, read_table
-    from cocite.report.page import write_page
-    from cocite.report.run_tables import costs_of_rules, size_of_corpus
+    from cocite.files import read_json
+    from cocite.report.writing import Outputs, write_report
 
-    write_page(
-        tables={
-            **{path.stem: pl.read_csv(path, infer_schema=False) for path in sorted(tables.glob("*.csv"))},
-            "corpus": size_of_corpus(pl.DataFrame(read_table(statistics, "corpus_statistics"))),
-            "costs": costs_of_rules(pl.DataFrame(read_table(costs, "costs"))),
-        },
-        figures={path.stem: path for path in figures},
-        provenance=read_json(provenance),
-        output=output,
+    write_report(
+        results,
+        read_json(provenance),
+        statistics,
+        figures,
+        json.loads(logs),
+        Outputs(page=output, tables=tables, cards=cards, costs=costs),
     )
 
 

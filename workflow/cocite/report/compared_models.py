@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 
 from cocite.choices import choices
+from cocite.report.labels import over_seeds
 from cocite.report.tables import models_by_format
 
 Configuration = Mapping[str, Any]
@@ -93,7 +94,10 @@ def _limits(limit: Any) -> str:
 
 
 def _best_accuracy(curve: pl.DataFrame) -> str:
-    """Accuracy of the state that was kept: the one of the least validation loss."""
-    wide = curve.filter(pl.col("metric").str.starts_with("validation_")).pivot("metric", index="step", values="value")
-    kept = wide.sort("validation_loss", "step").row(0, named=True)
-    return f"{100 * kept['validation_accuracy']:.1f}"
+    """Accuracy, %, of the states that were kept, those of the least validation loss, over the seeds of a model."""
+    wide = curve.filter(pl.col("metric").str.starts_with("validation_")).pivot(
+        "metric", index=["seed", "step"], values="value"
+    )
+    kept = wide.sort("validation_loss", "step").group_by("seed").first()
+    values = kept.select("seed", value=100 * pl.col("validation_accuracy"), model=pl.lit(""))
+    return str(over_seeds(values, ["model"])["cell"].item())

@@ -1,50 +1,97 @@
-"""What the rules took: the benchmark files that Snakemake wrote beside finished jobs, summed up by rule."""
+"""What a run took: the last lines of the jobs' logs, summed up by rule, and Snakemake itself."""
 
-import json
 import re
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import psutil
 
 from cocite.files import write_table
+from cocite.ground.usage import last_usage
+from cocite.status.started import Start, is_alive
 
-MEASURED = {"s": pl.Float64, "cpu_time": pl.Float64, "max_rss": pl.Float64, "io_in": pl.Float64, "io_out": pl.Float64}
-"""Of what Snakemake measures: seconds, seconds of the processors, MB, MB, MB. A job too short for it has no memory."""
+SNAKEMAKE = "snakemake"
+"""The row of the table `costs` for the process that starts the jobs; no rule is called so."""
+SCHEMA = {
+    "rule": pl.String,
+    "seconds": pl.Float64,
+    "cpu_seconds": pl.Float64,
+    "peak_mb": pl.Float64,
+    "ended": pl.Float64,
+}
+"""Of a job: its rule, seconds, seconds of the processors, MB, and when it ended, seconds of the system's clock."""
 
 
-def write_costs(benchmarks: Mapping[str, str], output: Path) -> None:
-    """Write the table `costs`; `benchmarks` holds the path of each rule's benchmark files, with names in braces."""
-    jobs = pl.DataFrame(_jobs(benchmarks), schema={"rule": pl.String, **MEASURED})
+def read_jobs(logs: Mapping[str, str], start: Start | None) -> pl.DataFrame:
+    """The last run of each finished job, and of Snakemake if it runs on this machine.
+
+    `logs` holds the path of each rule's logs, with names in braces; `start` is the run that is going on.
+    """
+    return pl.DataFrame([*_jobs(logs), *_snakemake(start)], schema=SCHEMA)
+
+
+def write_costs(jobs: pl.DataFrame, output: Path) -> None:
+    """Write the table `costs`."""
     costs = jobs.group_by("rule").agg(
-        jobs=pl.len().cast(pl.Int64),
-        seconds=pl.col("s").sum(),
-        longest_seconds=pl.col("s").max(),
-        cpu_seconds=pl.col("cpu_time").sum(),
-        peak_mb=pl.col("max_rss").max(),
-        read_mb=pl.col("io_in").sum(),
-        written_mb=pl.col("io_out").sum(),
+        pl.len().cast(pl.Int64).alias("jobs"),
+        pl.col("seconds").sum(),
+        pl.col("seconds").max().alias("longest_seconds"),
+        pl.col("cpu_seconds").sum(),
+        pl.col("peak_mb").max(),
     )
-    write_table(output, "costs", costs.fill_null(0.0).sort("rule").to_arrow())
+    write_table(output, "costs", costs.sort("rule").to_arrow())
 
 
-def _jobs(benchmarks: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """What each job took that has finished, the last time that it ran."""
+def time_at_work(jobs: pl.DataFrame) -> float:
+    """Seconds in which Snakemake or at least one job ran; pauses between two starts of a run do not count."""
+    spans = jobs.select(start=pl.col("ended") - pl.col("seconds"), end="ended").sort("start").rows()
+    return sum(end - start for start, end in _united(spans))
+
+
+def _united(spans: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    """Spans of time, sorted by their start, with those that overlap as one."""
+    current: tuple[float, float] | None = None
+    for start, end in spans:
+        if current is not None and start <= current[1]:
+            current = (current[0], max(current[1], end))
+            continue
+        if current is not None:
+            yield current
+        current = (start, end)
+    if current is not None:
+        yield current
+
+
+def _jobs(logs: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """What each finished job took."""
     rules: dict[str, list[str]] = {}
-    for rule, path in benchmarks.items():
+    for rule, path in logs.items():
         rules.setdefault(re.sub(r"\{[^}]*\}", "*", path), []).append(rule)
-    told: set[Path] = set()
-    # A file that two patterns match is of the rule that says more of it.
+    counted: set[Path] = set()
+    # A log that two patterns match is of the rule that says more of it.
     for pattern, names in sorted(rules.items(), key=lambda item: -len(item[0].replace("*", ""))):
         root = Path(Path(pattern).anchor)
-        found = set(root.glob(str(Path(pattern).relative_to(root)))) - told
-        told |= found
+        found = set(root.glob(str(Path(pattern).relative_to(root)))) - counted
+        counted |= found
         for file in sorted(found):
-            measured = json.loads(file.read_text(encoding="utf-8").splitlines()[-1])
-            yield {"rule": " or ".join(sorted(names)), **{name: _number(measured.get(name)) for name in MEASURED}}
+            took = last_usage(file)
+            if took is not None:
+                yield {"rule": " or ".join(sorted(names)), **vars(took), "ended": file.stat().st_mtime}
 
 
-def _number(value: Any) -> float | None:
-    """A measured value; Snakemake notes those that it could not take as text."""
-    return value if isinstance(value, int | float) else None
+def _snakemake(start: Start | None) -> Iterator[dict[str, Any]]:
+    """What Snakemake has taken so far, without the jobs that it started."""
+    if start is None or not is_alive(start):
+        return
+    process, now = psutil.Process(start.process), time.time()
+    used = process.cpu_times()
+    yield {
+        "rule": SNAKEMAKE,
+        "seconds": now - process.create_time(),
+        "cpu_seconds": used.user + used.system,
+        "peak_mb": process.memory_info().rss / 1e6,
+        "ended": now,
+    }

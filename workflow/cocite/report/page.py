@@ -1,37 +1,141 @@
-"""The page: the report's tables and figures on one self-contained HTML page that opens without a server."""
+"""The page: the report's tables and figures on one self-contained HTML page that opens without a server or a network.
 
+Text, captions and order stand in the templates. Here it is decided which sections there are, and what they are given.
+"""
+
+import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from cocite.files import write_text
+from cocite.report.best import Shown, shown
+from cocite.report.panels import PageFigure, read_figure
+from cocite.report.rankings import ranking_of
+from cocite.report.run_tables import OF_ALL
+from cocite.report.summary import what_is_generated
+from cocite.report.tables import leaks_in_words
+from cocite.runs import MAPPED_PAPERS, mapped_runs, untrained
+from cocite.terms import terms_of_benchmark, terms_of_corpus, terms_of_encoder
 
 TEMPLATES = Path(__file__).parents[2] / "report"
+SCRIPTS = ("matrix.js", "sort.js", "legend.js", "scroll.js")
+FIGURES = {
+    "validation_curves": "Validation",
+    "pair_counts": "Pairs of papers",
+    "link_prediction": "Link prediction",
+    "band_quality": "Quality of the neighbours",
+    "triplets": "Triplets",
+    "map": "Map of the held-out papers",
+}
+"""What each figure shows, for those who do not see it."""
+SECTIONS: Mapping[str, tuple[str, str]] = {
+    "summary": ("Summary", ""),
+    "scores": ("How good are the models?", "models"),
+    "differences": ("Which models differ?", "differences"),
+    "tasks": ("How good are they on each task?", "models"),
+    "losses": ("Which loss?", "losses"),
+    "difficulties": ("How difficult should triplets be?", "difficulties"),
+    "training": ("How did training go?", "trained"),
+    "corpus": ("What is the corpus?", ""),
+    "graphs": ("How good are the graph embeddings?", "graph_embeddings"),
+    "searches": ("What do the approximate searches miss?", "searches"),
+    "neighbours": ("What do the neighbours hold?", "band_quality"),
+    "triplets": ("What do the triplets hold?", "triplets"),
+    "map": ("Where do the held-out papers lie?", "map"),
+    "leaks": ("Did anything leak?", ""),
+    "omissions": ("What was left out?", ""),
+    "costs": ("What did it take?", "costs"),
+    "terms": ("Whose data are these?", ""),
+    "provenance": ("What made these results?", ""),
+}
+"""The title of each section, and the table or figure without which it is left out."""
 
 
 def write_page(
-    *, tables: dict[str, pl.DataFrame], figures: dict[str, Path], provenance: dict[str, Any], output: Path
+    *,
+    tables: Mapping[str, pl.DataFrame],
+    figures: Mapping[str, Path],
+    differences: Mapping[str, Any],
+    facts: Mapping[str, str],
+    provenance: Mapping[str, Any],
+    output: Path,
 ) -> None:
-    """Fill the template with tables (by name), figures (SVG files by name) and the provenance."""
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    environment.policies["json.dumps_kwargs"] = {"sort_keys": False}
-    page = environment.get_template("index.html.j2").render(
-        tables={name: {"columns": table.columns, "rows": table.rows()} for name, table in tables.items()},
-        figures={name: _inline(path) for name, path in figures.items()},
-        provenance=provenance,
+    """Fill the templates with tables and figures by name, the packed differences, the summary and the provenance."""
+    on_page = {name: _shown(name, table) for name, table in {**tables, "versions": _versions(provenance)}.items()}
+    there = {name for name, table in on_page.items() if table.rows} | set(figures)
+    there |= {"differences"} if differences["questions"] else set()
+    page = (
+        _environment()
+        .get_template("index.html.j2")
+        .render(
+            sections={id: title for id, (title, needed) in SECTIONS.items() if not needed or needed in there},
+            tables=on_page,
+            figures=_figures(figures),
+            differences=differences,
+            facts=facts,
+            generated=what_is_generated(provenance),
+            terms=_terms(provenance),
+            leaks=leaks_in_words(tables["leaks"]),
+            mapped=_mapped(provenance["configuration"]),
+            provenance={"readmes": {}, **provenance},
+            scripts=SCRIPTS,
+        )
     )
     write_text(output, page)
 
 
-def _inline(path: Path) -> Markup:
-    """An SVG file as an element of the page, its ids made its own so that figures do not share them."""
-    text = path.read_text(encoding="utf-8")
-    element = text[text.index("<svg") :]
-    for attribute in ('id="', 'href="#', "url(#"):
-        element = element.replace(attribute, f"{attribute}{path.stem}-")
-    return Markup(element)  # noqa: S704
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {"sort_keys": False}
+    environment.globals["source"] = lambda name: Markup((TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704
+    environment.filters |= {"capitalize_first": _capitalize_first, "breakable": _breakable}
+    return environment
+
+
+def _capitalize_first(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _breakable(text: str) -> Markup:
+    """A text that a narrow column may break behind each underscore and slash, and not within a range of numbers."""
+    whole = re.sub(r"(?<=\d)–(?=\d)", "\u2060–\u2060", str(escape(text)))
+    return Markup(re.sub("([_/])", r"\1<wbr>", whole))  # noqa: S704
+
+
+def _shown(name: str, table: pl.DataFrame) -> Shown:
+    return shown(table, ranking_of(name), is_sum=OF_ALL if name == "costs" else None)
+
+
+def _figures(paths: Mapping[str, Path]) -> dict[str, PageFigure]:
+    return {name: read_figure(path, FIGURES[name]) for name, path in paths.items()}
+
+
+def _versions(provenance: Mapping[str, Any]) -> pl.DataFrame:
+    return pl.DataFrame({"name": list(provenance["versions"]), "version": list(provenance["versions"].values())})
+
+
+def _terms(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """Whose terms hold, for the corpus, the base encoders and the benchmarks."""
+    configuration = provenance["configuration"]
+    return {
+        "corpus": terms_of_corpus(provenance),
+        "encoders": {name: terms_of_encoder(name, provenance) for name in configuration["encoders"]},
+        "benchmarks": {name: terms_of_benchmark(name, provenance) for name in configuration["benchmarks"]},
+    }
+
+
+def _mapped(configuration: Mapping[str, Any]) -> dict[str, int]:
+    """How many of the models and encoders a map shows, and how many papers at most."""
+    of_models = len(configuration["models"]) + len(untrained(configuration))
+    return {"models": len(mapped_runs(configuration)), "of_models": of_models, "papers": MAPPED_PAPERS}

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from cocite.benchmarks.scirepeval import TASKS as SCIREPEVAL
-from cocite.report.score_tables import mean_and_deviation
+from cocite.report.labels import over_seeds
 from cocite.runs import names_in_order
 from cocite.tasks import BOTH
 
@@ -86,11 +86,11 @@ def _own_rows(part: pl.DataFrame, columns: Mapping[str, tuple[str | None, str]])
 
 
 def _cell(scores: pl.DataFrame, task: str | None, metric: str) -> str:
-    """Mean and deviation over the runs of a metric of a task, few-shot stages included where there are some.
+    """Mean and deviation over the seeds of a metric of a task, few-shot stages included where there are some.
 
     Without a task, of its plain mean over all tasks.
     """
     of_metric = scores.filter(pl.col("metric").is_in([metric, metric + WITH_FEW_SHOT]))
-    found = of_metric if task is None else of_metric.filter(task=task)
-    runs = found.group_by("seed", "evaluation_seed").agg(pl.col("value").mean())
-    return "–" if runs.is_empty() else str(runs.select(mean_and_deviation("value")).item())
+    found = (of_metric if task is None else of_metric.filter(task=task)).with_columns(metric_of=pl.lit(metric))
+    runs = found.group_by("metric_of", "seed", "evaluation_seed").agg(pl.col("value").mean())
+    return "–" if runs.is_empty() else str(over_seeds(runs, ["metric_of"])["cell"].item())

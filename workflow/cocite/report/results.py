@@ -1,6 +1,6 @@
 """The results that a configuration names, read from where they lie.
 
-Leftovers of other configurations in the same folder are not looked at.
+Leftovers of other configurations in the same folder are not read.
 """
 
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cocite.benchmarks import tasks_of
+from cocite.benchmarks import suites_of
 from cocite.files import read_table, vectors_of
-from cocite.runs import runs_of, scored_runs
+from cocite.runs import mapped_runs, runs_of, scored_runs
 from cocite.tables import TABLES, empty_schema
 
 UNKNOWN_FIELD = "field unknown"
@@ -27,14 +27,16 @@ GRAPH_METRICS = {
     "auc": "AUC",
 }
 """Metrics of link prediction, and what they are called."""
+RELATIONS = {"cocited": "co-cited with the query", "cited": "citing it or cited by it"}
+"""How a neighbour can be related to its query, by the column of the table band_quality."""
 
 
 def read_scored(results: Path, configuration: Mapping[str, Any], table: str) -> pl.DataFrame:
     """The scores, or the failures, of all models, seeds and baselines on all tasks of all benchmarks."""
     files = [
-        results / f"evaluation/{benchmark}/{table}/{task}/{run}.parquet"
+        results / f"evaluation/{benchmark}/{table}/{suite}/{run}.parquet"
         for benchmark, entry in configuration["benchmarks"].items()
-        for task, run in scored_runs(tasks_of(entry), runs_of(configuration))
+        for suite, run in scored_runs(suites_of(entry), runs_of(configuration))
     ]
     nothing = pl.DataFrame(empty_schema(TABLES[table]).empty_table())
     return pl.concat([nothing, *(pl.DataFrame(read_table(path, table)) for path in files)])
@@ -48,10 +50,13 @@ def read_summary(results: Path, configuration: Mapping[str, Any], table: str) ->
 
 
 def read_curves(results: Path, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
-    """The training curves of the first seed of each model."""
+    """The training curves of each model, with the seed as a further column."""
     return {
-        name: pl.DataFrame(
-            read_table(results / f"encoder/{name}/seed-{entry['seeds'][0]}/training_curves.parquet", "training_curves")
+        name: pl.concat(
+            pl.DataFrame(
+                read_table(results / f"encoder/{name}/seed-{seed}/training_curves.parquet", "training_curves")
+            ).with_columns(seed=pl.lit(seed))
+            for seed in entry["seeds"]
         )
         for name, entry in configuration["models"].items()
     }
@@ -84,18 +89,16 @@ def read_sets(results: Path, configuration: Mapping[str, Any], file: str, table:
 def read_heldout_embeddings(
     results: Path, configuration: Mapping[str, Any], benchmark: str
 ) -> tuple[dict[str, np.ndarray], pl.DataFrame]:
-    """The held-out papers in each untrained encoder and in each model's first seed, and their fields and titles.
+    """The held-out papers in the runs that are mapped, and their fields and titles.
 
     Papers without a vector in one of the models are left out.
     """
     queries = pl.DataFrame(read_table(results / f"evaluation/{benchmark}/judgements.parquet", "judgements"))["query"]
     documents = pl.DataFrame(read_table(results / f"evaluation/{benchmark}/documents.parquet", "documents"))
     heldout = documents.filter(pl.col("document").is_in(queries.unique().implode()))
-    runs = [(f"untrained_{name}", 0) for name in configuration["encoders"]]
-    runs += [(name, entry["seeds"][0]) for name, entry in configuration["models"].items()]
     tables = {
         name: read_table(results / f"encoder/{name}/seed-{seed}/embeddings/{benchmark}.parquet", "document_embeddings")
-        for name, seed in runs
+        for name, seed in mapped_runs(configuration)
     }
     for table in tables.values():
         embedded = pl.Series(table["document"].to_pylist())

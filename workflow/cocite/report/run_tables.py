@@ -1,8 +1,13 @@
-"""The report's tables of the run itself: how large the corpus is, and what each rule took."""
+"""The report's tables of the run itself: how large the corpus is, what was trained, and what each rule took."""
 
-from datetime import timedelta
+from collections.abc import Mapping
+from typing import Any
 
 import polars as pl
+
+from cocite.report.costs import SNAKEMAKE
+
+OF_ALL = "all together"
 
 
 def size_of_corpus(statistics: pl.DataFrame) -> pl.DataFrame:
@@ -10,17 +15,38 @@ def size_of_corpus(statistics: pl.DataFrame) -> pl.DataFrame:
     return statistics.select("measure", pl.col("value").map_elements("{:,}".format, return_dtype=pl.String))
 
 
-def costs_of_rules(costs: pl.DataFrame) -> pl.DataFrame:
-    """The table `costs` as it is read, the rule that took the longest first and all of them together last."""
+def trained_models(configuration: Mapping[str, Any]) -> pl.DataFrame:
+    """One row a model: what it learns from, what it starts from, and how it is trained."""
+    rows = [
+        {
+            "model": name,
+            "triplets": entry["triplets"],
+            "sampler": configuration["triplets"][entry["triplets"]]["sampler"],
+            "sampled from": _source(configuration["triplets"][entry["triplets"]]),
+            "encoder": entry["encoder"],
+            "loss": entry["loss"],
+            "weights that learn": entry["trainable"],
+            "epochs": str(entry["epochs"]),
+            "training seeds": ", ".join(map(str, entry["seeds"])),
+        }
+        for name, entry in configuration["models"].items()
+    ]
+    return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["model"])
+
+
+def costs_of_rules(costs: pl.DataFrame, seconds_at_work: float) -> pl.DataFrame:
+    """The table `costs` as it is read, the rule that took the longest first and all of them together last.
+
+    Jobs ran side by side, and beside Snakemake: together they took `seconds_at_work`, which is less than their sum.
+    """
+    of_rules = pl.col("rule") != SNAKEMAKE
     of_all = costs.select(
-        rule=pl.lit("all rules"),
-        jobs=pl.col("jobs").sum(),
-        seconds=pl.col("seconds").sum(),
-        longest_seconds=pl.col("longest_seconds").max(),
+        rule=pl.lit(OF_ALL),
+        jobs=pl.col("jobs").filter(of_rules).sum(),
+        seconds=pl.lit(seconds_at_work),
+        longest_seconds=pl.col("longest_seconds").filter(of_rules).max(),
         cpu_seconds=pl.col("cpu_seconds").sum(),
         peak_mb=pl.col("peak_mb").max(),
-        read_mb=pl.col("read_mb").sum(),
-        written_mb=pl.col("written_mb").sum(),
     )
     rows = pl.concat([costs.select(of_all.columns).sort("seconds", "rule", descending=[True, False]), of_all])
     return rows.select(
@@ -29,16 +55,24 @@ def costs_of_rules(costs: pl.DataFrame) -> pl.DataFrame:
         _duration("seconds").alias("time"),
         _duration("longest_seconds").alias("longest job"),
         _duration("cpu_seconds").alias("processor time"),
-        _rounded("peak_mb").alias("largest memory, MB"),
-        _rounded("read_mb").alias("read, MB"),
-        _rounded("written_mb").alias("written, MB"),
+        pl.col("peak_mb").map_elements("{:,.0f}".format, return_dtype=pl.String).alias("largest memory, MB"),
     )
 
 
+def duration(seconds: float) -> str:
+    """Seconds as hours, minutes and seconds, days being hours as well."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
 def _duration(column: str) -> pl.Expr:
-    """Seconds as hours, minutes and seconds."""
-    return pl.col(column).map_elements(lambda seconds: str(timedelta(seconds=round(seconds))), return_dtype=pl.String)
+    return pl.col(column).map_elements(duration, return_dtype=pl.String)
 
 
-def _rounded(column: str) -> pl.Expr:
-    return pl.col(column).map_elements("{:,.0f}".format, return_dtype=pl.String)
+def _source(triplets: Mapping[str, Any]) -> str:
+    """What a set of triplets is sampled from, by name."""
+    for key in ("embedding", "graph", "of"):
+        if key in triplets:
+            named = triplets[key]
+            return named if isinstance(named, str) else ", ".join(named)
+    return "–"

@@ -1,7 +1,6 @@
-"""The report's tables of scores: averages beside published ones, every task, and which models differ.
+"""The report's tables of scores: averages beside published ones, every task, and what was not scored.
 
-Each is a frame of text; numbers are means, with the standard deviation over training and evaluation seeds behind ±
-where there is more than one.
+Each is a frame of text; numbers are means, with the standard deviation over seeds behind ± where there are several.
 """
 
 from collections.abc import Mapping
@@ -10,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from cocite.report.labels import measure, over_seeds
 from cocite.runs import names_in_order
 from cocite.tasks import BOTH
 
@@ -20,7 +20,6 @@ WEIGHTS = {"classification": 6, "regression": 5, "proximity": 11, "search": 3}
 GROUPS = {"in-train": "in-train", "out-of-train": "out-of-train", "scidocs": "SciDocs"}
 ROUNDING = 0.1
 """An average of rounded averages may be off by half a unit of the last digit, and is rounded itself."""
-SIGNIFICANT = 0.05
 
 
 def scirepeval(averages: pl.DataFrame, configuration: Mapping[str, Any]) -> pl.DataFrame:
@@ -64,28 +63,34 @@ def failures(found: pl.DataFrame) -> pl.DataFrame:
     return found.select(order).sort(order).with_columns(pl.col("seed").cast(pl.String))
 
 
-def tasks(scores: pl.DataFrame) -> pl.DataFrame:
-    """One row a benchmark, task, metric and mode; how many documents lack a vector; one column a model."""
+def tasks(scores: pl.DataFrame, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
+    """Of each benchmark that has scores, one row a model and one column a metric of a task."""
     keys = ["benchmark", "task", "metric", "mode"]
-    cells = scores.group_by(*keys, "model").agg(mean_and_deviation("value"))
-    without = scores.group_by(keys).agg(
-        pl.format("{} of {}", pl.col("missing").max(), pl.col("documents").max()).alias("without vector"),
-        pl.col("unscored").max().cast(pl.String),
-    )
-    models = scores["model"].unique(maintain_order=True).to_list()
-    wide = cells.pivot("model", index=keys, values="value").fill_null("–").sort(keys)
-    return without.join(wide, on=keys).sort(keys).select(*keys, "without vector", "unscored", *models)
+    order = pl.DataFrame({"model": names_in_order(configuration)}, schema={"model": pl.String})
+    cells = over_seeds(scores, [*keys, "model"]).sort(keys)
+    names = pl.struct("task", "metric", "mode").map_elements(lambda told: measure(**told), return_dtype=pl.String)
+    tables = {}
+    for benchmark in configuration["benchmarks"]:
+        named = cells.filter(benchmark=benchmark).select("model", "cell", measure=names)
+        if len(named):
+            wide = named.pivot("measure", index="model", values="cell", maintain_order=True).fill_null("–")
+            tables[benchmark] = order.join(wide, on="model", how="inner", maintain_order="left")
+    return tables
 
 
-def significance(comparisons: pl.DataFrame) -> pl.DataFrame:
-    """One row two models and a benchmark: on how many values either is better, and on how many neither surely is."""
-    is_sure = pl.col("p_value") < SIGNIFICANT
-    counted = comparisons.group_by("benchmark", "model", "other", maintain_order=True).agg(
-        (is_sure & (pl.col("difference") > 0)).sum().alias("first better"),
-        (is_sure & (pl.col("difference") < 0)).sum().alias("second better"),
-        (~is_sure).sum().alias("neither"),
+def incomplete(scores: pl.DataFrame) -> pl.DataFrame:
+    """One row a task on which some documents have no vector, or some queries or test documents have no score."""
+    counted = scores.group_by("benchmark", "task").agg(pl.col("missing", "documents", "unscored").max())
+    return (
+        counted.filter((pl.col("missing") > 0) | (pl.col("unscored") > 0))
+        .sort("benchmark", "task")
+        .select(
+            "benchmark",
+            "task",
+            pl.format("{} of {}", "missing", "documents").alias("documents without a vector"),
+            pl.col("unscored").cast(pl.String).alias("left out of the score"),
+        )
     )
-    return counted.rename({"model": "first", "other": "second"}).with_columns(pl.all().cast(pl.String))
 
 
 def _own_row(part: pl.DataFrame) -> dict[str, str]:
@@ -117,10 +122,3 @@ def _cell(mean: float, deviation: float | None, runs: int) -> str:
 def _checked(stated: float, computed: float) -> str:
     agrees = abs(stated - computed) <= ROUNDING
     return f"{stated:.1f}" if agrees else f"{stated:.1f} (its formats give {computed:.1f})"
-
-
-def mean_and_deviation(column: str) -> pl.Expr:
-    """The mean of a column as text, with the standard deviation behind it where there are several values."""
-    mean, deviation = pl.col(column).mean().round(1) + 0.0, pl.col(column).std().round(1)  # −0.0 + 0.0 is 0.0
-    several = pl.format("{} ± {}", mean, deviation)
-    return pl.when(pl.len() > 1).then(several).otherwise(pl.format("{}", mean)).alias(column)

@@ -1,9 +1,10 @@
 """The report's tables, one a question: models by format, graph embeddings, searches, leaks, what was left out.
 
-Each is a frame of text, ready to be read; numbers are means, with the standard deviation over training and
-evaluation seeds behind ± where there is more than one.
+Each is a frame of text, ready to be read; numbers are means, with the standard deviation over seeds behind ± where
+there are several.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,14 @@ import polars as pl
 
 from cocite.configured import is_configured
 from cocite.files import read_table
+from cocite.report.labels import METRICS, over_seeds
 from cocite.report.results import GRAPH_METRICS
-from cocite.report.score_tables import mean_and_deviation
 from cocite.runs import names_in_order
 from cocite.tables import TABLES
 from cocite.tasks import BOTH
 
+SHARES = {"corpus": r"-\d+$", "graph": r"-\d+$", "neighbours": r"_\d+$"}
+"""How the name of a step ends that several jobs share, by stage; names of configured entries may end in numbers."""
 FORMATS = ("classification", "regression", "proximity", "reviewer-matching", "search", "disambiguation")
 
 
@@ -31,20 +34,20 @@ def models_by_format(scores: pl.DataFrame, configuration: Mapping[str, Any]) -> 
     runs = labelled.group_by("model", "seed", "evaluation_seed", "column").agg(
         pl.col("value").mean(), pl.col("task").n_unique().alias("tasks")
     )
-    lacking = pl.col("tasks").min() < pl.col("most").first()
-    cell = mean_and_deviation("value")
-    partial = pl.format("{} ({} of {} tasks)", cell, pl.col("tasks").min(), pl.col("most").first())
+    counted = runs.with_columns(pl.col("tasks").max().over("column").alias("most"))
+    least = counted.group_by("model", "column").agg(pl.col("tasks").min(), pl.col("most").first())
+    partial = pl.format("{} ({} of {} tasks)", "cell", "tasks", "most")
     cells = (
-        runs.with_columns(pl.col("tasks").max().over("column").alias("most"))
-        .group_by("model", "column")
-        .agg(pl.when(lacking).then(partial).otherwise(cell).alias("cell"))
+        over_seeds(runs, ["model", "column"])
+        .join(least, on=["model", "column"])
+        .select("model", "column", cell=pl.when(pl.col("tasks") < pl.col("most")).then(partial).otherwise("cell"))
     )
     wide = cells.pivot("column", index="model", values="cell").fill_null("–")
     order = names_in_order(configuration)
     return _in_order(wide, "model", order).select("model", *_columns(labelled, configuration["benchmarks"]))
 
 
-def graph_embeddings(scores: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+def graph_embeddings(scores: Mapping[str, pl.DataFrame], configuration: Mapping[str, Any]) -> pl.DataFrame:
     """Two rows a graph embedding: link prediction on its hold-out after the last epoch, raw and filtered."""
     rows = []
     for name, table in scores.items():
@@ -55,6 +58,7 @@ def graph_embeddings(scores: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
             rows.append(
                 {
                     "embedding": name,
+                    "graph": configuration["embeddings"][name]["graph"],
                     "epochs": str(last["epoch"][0]),
                     "held-out edges": f"{last['edges'][0]:,}",
                     "negatives": "filtered" if filtered else "raw",
@@ -97,15 +101,31 @@ def leaks(results: Path) -> pl.DataFrame:
 
 
 def omissions(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:
-    """Everything that a step met and left out, by step and reason, but for steps of entries that are gone."""
+    """Everything that a step met and left out, by step and reason, but for steps of entries that are gone.
+
+    The jobs that share a step, one a shard or bucket, count together.
+    """
     rows = [
-        {"stage": path.parts[-3], "step": path.stem, **row}
+        {"stage": path.parts[-3], "step": re.sub(SHARES.get(path.parts[-3], "$"), "", path.stem), **row}
         for path in sorted(results.glob("*/omissions/*.parquet"))
         if is_configured({"stage": path.parts[-3], "step": path.stem}, configuration)
         for row in read_table(path, "omissions").to_pylist()
         if row["count"]
     ]
-    return pl.DataFrame(rows, schema={"stage": pl.String, "step": pl.String, "reason": pl.String, "count": pl.Int64})
+    schema = {"stage": pl.String, "step": pl.String, "reason": pl.String, "count": pl.Int64}
+    return (
+        pl.DataFrame(rows, schema=schema)
+        .group_by("stage", "step", "reason", maintain_order=True)
+        .agg(pl.col("count").sum())
+    )
+
+
+def leaks_in_words(found: pl.DataFrame) -> str:
+    """What the table of leaks says, in one sentence."""
+    numbers = [int(number.replace(",", "")) for number in found["papers found"]]
+    tables = found["table"].n_unique()
+    searched = f"{len(found)} columns of {tables} tables were searched for papers that are kept out"
+    return f"{searched}: {sum(numbers):,} were found." if sum(numbers) else f"{searched}, and none was found."
 
 
 def _labelled(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> pl.DataFrame:
@@ -114,7 +134,7 @@ def _labelled(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> pl.DataFra
     mode = pl.when(pl.col("mode") == BOTH).then(pl.lit("")).otherwise(pl.format(" ({})", "mode"))
     column = (
         pl.when(is_holdout)
-        .then(pl.format("{}: {} {}", "benchmark", "task", pl.col("metric").replace({"map": "MAP", "ndcg": "nDCG"})))
+        .then(pl.format("{}: {} {}", "benchmark", "task", pl.col("metric").replace(METRICS)))
         .otherwise(pl.format("{}: {}{}", "benchmark", "format", mode))
     )
     return scores.with_columns(column=column)

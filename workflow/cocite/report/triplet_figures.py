@@ -1,34 +1,28 @@
 """The report's figures of triplets: what the neighbours hold by rank, collisions by rank, triplets a query."""
 
 from collections.abc import Mapping
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, PercentFormatter, ScalarFormatter
 
-from cocite.report.canvas import canvas
-
-LINE_OF_LEGEND = 0.2
-"""Height of a name in the legend, inches."""
-RELATIONS = {"cocited": "co-cited with the query", "cited": "citing it or cited by it"}
+from cocite.report.canvas import canvas, look, styles
+from cocite.report.figures import PANEL
+from cocite.report.results import RELATIONS
 
 
 def draw_band_quality(bands: Mapping[str, pl.DataFrame], output: Path) -> None:
     """Share of the neighbours that are truly related to the query, by their rank; `bands` by name of the embedding."""
-    with canvas(output, width=9, height=3, columns=len(RELATIONS)) as (figure, axes):
-        for axis, (column, label) in zip(axes, RELATIONS.items(), strict=True):
-            for (name, table), style in zip(bands.items(), cycle(mpl.rcParams["axes.prop_cycle"]), strict=False):
-                axis.plot(
-                    table["last_rank"], table[column] / table["papers"], marker="o", markersize=3, label=name, **style
-                )
-            axis.set(ylabel=f"neighbours {label}", ylim=(0, None))
+    entries = styles(list(bands))
+    with canvas(output, panels=len(RELATIONS), size=PANEL, entries=entries) as axes:
+        for panel, (axis, (column, label)) in enumerate(zip(axes, RELATIONS.items(), strict=True)):
+            for name, table in bands.items():
+                axis.plot(table["last_rank"], table[column] / table["papers"], **look(entries, name, f"{panel}"))
+            axis.set(title=f"neighbours {label}", ylim=(0, None))
             axis.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
             _rank_axis(axis, "rank")
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
 
 
 def draw_triplets(
@@ -42,20 +36,19 @@ def draw_triplets(
     As in figure 4 of Ostendorff et al., 2022 ("SciNCL"). A dot marks the last rank of a set's hard negatives, which
     `k_negative` holds where they are taken by rank.
     """
-    height = max(3, LINE_OF_LEGEND * (len(per_query) + 1))
-    with canvas(output, width=9, height=height, columns=2) as (figure, axes):
-        for (name, counts), style in zip(per_query.items(), cycle(mpl.rcParams["axes.prop_cycle"]), strict=False):
+    entries = styles(list(per_query))
+    with canvas(output, panels=2, size=PANEL, entries=entries) as axes:
+        for name, counts in per_query.items():
             if len(collisions[name]):  # A logarithmic axis cannot be laid out for a line without points.
-                _collisions(axes[0], collisions[name], k_negative.get(name), style)
+                _collisions(axes[0], collisions[name], k_negative.get(name), look(entries, name, "0"))
             shares = _shares(counts)
-            axes[1].plot(range(len(shares)), shares, marker="o", markersize=4, label=name, **style)
-        axes[0].set(ylabel="positive pairs that collide", ylim=(0, None))
+            axes[1].plot(range(len(shares)), shares, **look(entries, name, "1"))
+        axes[0].set(title="positive pairs that collide", ylim=(0, None))
         _rank_axis(axes[0], "last rank of the hard negatives, k⁻")
-        axes[1].set(xlabel="triplets a query", ylabel="queries", ylim=(0, None))
+        axes[1].set(xlabel="triplets a query", title="queries", ylim=(0, None))
         axes[1].xaxis.set_major_locator(MaxNLocator(integer=True))
         axes[0].yaxis.set_major_formatter(PercentFormatter(1))
         axes[1].yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-        figure.legend(*axes[1].get_legend_handles_labels(), loc="outside right upper")
 
 
 def _shares(counts: pl.DataFrame) -> list[float]:
@@ -65,11 +58,12 @@ def _shares(counts: pl.DataFrame) -> list[float]:
     return [of_all.get(triplets, 0) / queries for triplets in range(max(of_all) + 1)]
 
 
-def _collisions(axis: Axes, curve: pl.DataFrame, k_negative: int | None, style: Mapping[str, Any]) -> None:
-    """Draw the curve of one set."""
-    axis.plot(curve["k_negative"], curve["collisions"] / curve["pairs"], **style)
+def _collisions(axis: Axes, curve: pl.DataFrame, k_negative: int | None, drawn: Mapping[str, Any]) -> None:
+    """Draw the curve of one set, and a dot at its own rank."""
+    axis.plot(curve["k_negative"], curve["collisions"] / curve["pairs"], **{**drawn, "marker": ""})
     for own in curve.filter(pl.col("k_negative").eq_missing(k_negative)).iter_rows(named=True):
-        axis.plot(own["k_negative"], own["collisions"] / own["pairs"], marker="o", markersize=5, clip_on=False, **style)
+        dot = {**drawn, "gid": f"{drawn['gid']}-own", "markersize": 5}
+        axis.plot(own["k_negative"], own["collisions"] / own["pairs"], clip_on=False, **dot)
 
 
 def _rank_axis(axis: Axes, label: str) -> None:

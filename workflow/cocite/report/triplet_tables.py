@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from cocite.report.triplet_figures import RELATIONS
+from cocite.report.results import RELATIONS
 
 CHECKS = {"collision": "colliding {}", "no text": "{} papers without text", "in benchmark": "papers of {}"}
 """The checks of a set of triplets, and what a part of each is called."""

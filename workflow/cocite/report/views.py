@@ -1,18 +1,58 @@
 """`cocite.duckdb`: a view over every table of the results, for whoever wants to look inside.
 
 A view unites all files of a table. What a file's path tells beyond its columns (the graph, the model, the seed)
-becomes columns in front; buckets do not.
+becomes columns in front; buckets do not. The views name files relative to the folder of the DuckDB file, and find that
+folder when they are read, so that results can be copied, moved and renamed: a copy shows its own tables.
 """
 
+import os
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import duckdb
 import pyarrow.parquet as pq
 
 from cocite.configured import configuration_of
-from cocite.files import atomic_path
+from cocite.files import atomic_path, checked_files
 from cocite.places import Place, files_by_place
 from cocite.tables import TABLES, VECTOR, Table
+
+FORMAT = "v1.0.0"
+"""The oldest DuckDB format, which every later version reads: a reader's DuckDB may be older than the pipeline's."""
+SCHEMA = "cocite_folder"
+VARIABLE = "results"
+"""What a session sets to the folder of the results where it attaches the file and does not open it."""
+
+# A table function takes no subquery, so the path of the attached file is out of reach. DuckDB spills to a folder beside
+# the file that a session opens; the setting that names it is the one constant that tells where that file lies.
+_HELPERS = f"""
+CREATE SCHEMA {SCHEMA};
+CREATE MACRO {SCHEMA}.path() AS CASE
+    WHEN getvariable('{VARIABLE}') IS NOT NULL THEN getvariable('{VARIABLE}')
+    WHEN current_setting('temp_directory') NOT LIKE '%_.tmp'
+    THEN error('These views are those of a folder of results, and cannot tell where it lies: open the file by itself, '
+        || 'without a temp_directory of your own, or SET VARIABLE {VARIABLE} = the path of its folder.')
+    WHEN parse_dirpath(current_setting('temp_directory')) = '' THEN '.'
+    ELSE parse_dirpath(current_setting('temp_directory'))
+END;
+CREATE MACRO {SCHEMA}.files(names) AS list_transform(
+    names, lambda name: regexp_replace({SCHEMA}.path() || '/' || name, '([*?[])', '[\\1]', 'g')
+);
+CREATE MACRO {SCHEMA}.is_own() AS (
+    SELECT CASE
+        WHEN count(*) > 1
+        THEN error('Two folders of results are attached, and the views of one would show the files of the other: '
+            || 'open each by itself.')
+        WHEN getvariable('{VARIABLE}') IS NULL AND bool_or(NOT contains(
+            concat(path, '.tmp'), regexp_replace(current_setting('temp_directory'), '^.*\\.\\.?/', '')
+        ))
+        THEN error('These views are attached to another database, and would show the files beside that one: '
+            || 'SET VARIABLE {VARIABLE} = the path of their own folder.')
+        ELSE true
+    END
+    FROM duckdb_schemas() JOIN duckdb_databases() USING (database_name) WHERE schema_name = '{SCHEMA}'
+);
+"""
 
 
 def write_views(results: Path, output: Path) -> list[str]:
@@ -20,26 +60,44 @@ def write_views(results: Path, output: Path) -> list[str]:
 
     Files of entries that the configuration of the last run does not have are left out.
     """
+
+    def beside(paths: Iterable[Path]) -> str:
+        names = (os.path.relpath(path, output.parent) for path in paths)
+        return f"{SCHEMA}.files([{', '.join(map(as_text, names))}])"
+
     made, config = [], configuration_of(results)
-    with atomic_path(output) as temporary, duckdb.connect(temporary) as database:
+    with (
+        atomic_path(output) as temporary,
+        duckdb.connect(temporary, config={"storage_compatibility_version": FORMAT}) as database,
+    ):
+        database.execute(_HELPERS)
         for table in TABLES.values():
             files = files_by_place(results, table, config)
             if files:
-                database.execute(f"CREATE VIEW {table.name} AS {_union(table, files)}")
-                comment = table.description.replace("'", "''")
-                database.execute(f"COMMENT ON VIEW {table.name} IS '{comment}'")
+                rows = f"FROM ({rows_of(table, files, beside)}) WHERE {SCHEMA}.is_own()"
+                database.execute(f"CREATE VIEW {table.name} AS {rows}")
+                database.execute(f"COMMENT ON VIEW {table.name} IS {as_text(table.description)}")
                 made.append(table.name)
     return made
 
 
-def _union(table: Table, groups: dict[Place, list[Path]]) -> str:
+def rows_of(table: Table, groups: Mapping[Place, list[Path]], named: Callable[[list[Path]], str]) -> str:
+    """A query for all rows of a table; `named` gives the list of some files as SQL.
+
+    Raises `InputError` where a file that tells the columns of its group is missing, broken or another table.
+    """
     selections = []
     for told, paths in groups.items():
         literals = "".join(f"{_literal(value)} AS {name}, " for name, value in told)
-        files = ", ".join(_text(str(path.resolve())) for path in paths)
-        columns = ", ".join(_column(table, name, pq.read_schema(paths[0]).names) for name in table.columns)
-        selections.append(f"SELECT {literals}{columns} FROM read_parquet([{files}])")
+        present = pq.read_schema(checked_files(paths[0], table.name)[0]).names
+        columns = ", ".join(_column(table, name, present) for name in table.columns)
+        selections.append(f"SELECT {literals}{columns} FROM read_parquet({named(paths)})")
     return " UNION ALL ".join(selections)
+
+
+def as_text(value: str) -> str:
+    """A text as SQL."""
+    return "'" + value.replace("'", "''") + "'"
 
 
 def _column(table: Table, name: str, present: list[str]) -> str:
@@ -50,8 +108,4 @@ def _column(table: Table, name: str, present: list[str]) -> str:
 
 
 def _literal(value: str) -> str:
-    return value if value.isdigit() else _text(value)
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
+    return value if value.isdigit() else as_text(value)

@@ -2,7 +2,8 @@
 
 from torch import Tensor
 
-from cocite.encoder.similarities import angular, ranking
+from cocite.encoder.batches import Batch
+from cocite.encoder.similarities import angular_of, ranking
 
 SCHEMA = {
     "properties": {
@@ -16,6 +17,7 @@ SCHEMA = {
 }
 
 
-def loss(query: Tensor, positive: Tensor, negative: Tensor, queries: Tensor, *, temperature: float) -> Tensor:
-    """`ranking` of |Σ(re, im)| of the complex quotients (see `similarities.angular`)."""
-    return ranking(angular(query, positive), angular(query, negative), temperature=temperature)
+def loss(vectors: Tensor, batch: Batch, *, temperature: float) -> Tensor:
+    """`ranking` of |Σ(re, im)| of the complex quotients (see `similarities.angular_of`)."""
+    near, far = angular_of(vectors, batch.positives), angular_of(vectors, batch.negatives)
+    return ranking(near, far, temperature=temperature)

@@ -1,9 +1,9 @@
 """CoSENT (Su, 2022): every positive pair of a batch is to be nearer than every negative one, by cosine."""
 
 from torch import Tensor
-from torch.nn.functional import cosine_similarity
 
-from cocite.encoder.similarities import ranking
+from cocite.encoder.batches import Batch
+from cocite.encoder.similarities import cosines_of, ranking
 
 SCHEMA = {
     "properties": {
@@ -17,6 +17,7 @@ SCHEMA = {
 }
 
 
-def loss(query: Tensor, positive: Tensor, negative: Tensor, queries: Tensor, *, temperature: float) -> Tensor:
+def loss(vectors: Tensor, batch: Batch, *, temperature: float) -> Tensor:
     """`ranking` of the cosines."""
-    return ranking(cosine_similarity(query, positive), cosine_similarity(query, negative), temperature=temperature)
+    near, far = cosines_of(vectors, batch.positives), cosines_of(vectors, batch.negatives)
+    return ranking(near, far, temperature=temperature)

@@ -2,9 +2,10 @@
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cosine_similarity, cross_entropy
+from torch.nn.functional import cross_entropy
 
-from cocite.encoder.similarities import cosines
+from cocite.encoder.batches import Batch
+from cocite.encoder.similarities import cosines, cosines_of
 
 SCHEMA = {
     "properties": {
@@ -19,13 +20,14 @@ SCHEMA = {
 TOGETHER = 4
 
 
-def loss(query: Tensor, positive: Tensor, negative: Tensor, queries: Tensor, *, temperature: float) -> Tensor:
+def loss(vectors: Tensor, batch: Batch, *, temperature: float) -> Tensor:
     """Mean cross entropy, over cosines / temperature, of the own positive against the negatives of the same query.
 
     The documents of other queries are no negatives.
     """
-    own = cosine_similarity(query, positive) / temperature
-    against = cosines(query, negative) / temperature
-    others = queries[:, None] != queries[None, :]
-    logits = torch.cat([own[:, None], against.masked_fill(others, -torch.inf)], dim=1)
-    return cross_entropy(logits, torch.zeros_like(queries))
+    query, negative_of = batch.positives[:, 0], batch.negatives[:, 0]
+    own = cosines_of(vectors, batch.positives)
+    against = cosines(vectors[query], vectors[batch.negatives[:, 1]])
+    others = query[:, None] != negative_of[None, :]
+    logits = torch.cat([own[:, None], against.masked_fill(others, -torch.inf)], dim=1) / temperature
+    return cross_entropy(logits, torch.zeros_like(query))

@@ -5,9 +5,9 @@ Its equation 2 has the sum over the positives outside of the logarithm, as here.
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cosine_similarity
 
-from cocite.encoder.similarities import cosines
+from cocite.encoder.batches import Batch
+from cocite.encoder.similarities import cosines, cosines_of
 
 SCHEMA = {
     "properties": {
@@ -21,12 +21,13 @@ SCHEMA = {
 }
 
 
-def loss(query: Tensor, positive: Tensor, negative: Tensor, queries: Tensor, *, temperature: float) -> Tensor:
+def loss(vectors: Tensor, batch: Batch, *, temperature: float) -> Tensor:
     """Mean over the positives of −log(exp(s⁺/τ) / (Σ exp(s⁺/τ) + Σ exp(s⁻/τ))), s being cosines.
 
-    The sums run over the positives and the negatives of the same query, those of all its triplets in the batch.
+    The sums run over the positives and the negatives of the same query, those of all its examples in the batch.
     """
-    others = queries[:, None] != queries[None, :]
-    documents = torch.cat([cosines(query, positive), cosines(query, negative)], dim=1) / temperature
-    total = documents.masked_fill(torch.cat([others, others], dim=1), -torch.inf).logsumexp(dim=1)
-    return (total - cosine_similarity(query, positive) / temperature).mean()
+    query, pairs = batch.positives[:, 0], torch.cat([batch.positives, batch.negatives])
+    documents = cosines(vectors[query], vectors[pairs[:, 1]]) / temperature
+    others = query[:, None] != pairs[None, :, 0]
+    total = documents.masked_fill(others, -torch.inf).logsumexp(dim=1)
+    return (total - cosines_of(vectors, batch.positives) / temperature).mean()

@@ -3,6 +3,8 @@
 from torch import Tensor
 from torch.nn.functional import pairwise_distance, relu
 
+from cocite.encoder.batches import Batch
+
 SCHEMA = {
     "properties": {
         "margin": {
@@ -17,8 +19,9 @@ EPSILON = 1e-6
 """Added to differences inside the Euclidean norm, as torch's pairwise_distance does."""
 
 
-def loss(query: Tensor, positive: Tensor, negative: Tensor, queries: Tensor, *, margin: float) -> Tensor:
-    """Mean of max(0, ‖q − p‖ − ‖q − n‖ + margin)."""
+def loss(vectors: Tensor, batch: Batch, *, margin: float) -> Tensor:
+    """Mean of max(0, ‖q − p‖ − ‖q − n‖ + margin), over each positive with each negative of an example."""
+    query, positive, negative = vectors[batch.triplets].unbind(dim=1)
     near = pairwise_distance(query, positive, eps=EPSILON)
     far = pairwise_distance(query, negative, eps=EPSILON)
     return relu(near - far + margin).mean()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cocite.benchmarks.beir import TASKS
 from cocite.errors import InputError
-from cocite.evaluation.benchmark import Benchmark, PreparedFiles, write_benchmark
+from cocite.evaluation.benchmark import Benchmark, Prepared, write_benchmark
 from cocite.evaluation.preparation.foreign import read_delimited, relevance
 from cocite.evaluation.preparation.layout import read_lines
 from cocite.evaluation.preparation.texts import References, Texts, chosen_texts
@@ -21,9 +21,7 @@ from cocite.progress import progress
 from cocite.tasks import Task
 
 
-def prepare_beir(
-    folder: Path, *, tasks: Sequence[str] = (), files: PreparedFiles, declared: Sequence[Task] = TASKS
-) -> None:
+def prepare_beir(folder: Path, *, tasks: Sequence[str] = (), files: Prepared, declared: Sequence[Task] = TASKS) -> None:
     """Write the tables of these tasks of the benchmark in `folder`; where none are named, of all that it holds.
 
     Raises `InputError` where a task is named whose dataset the folder does not hold, a file is missing or a row is

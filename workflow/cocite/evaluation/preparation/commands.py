@@ -5,11 +5,10 @@ from typing import Annotated
 
 import typer
 
-from cocite.evaluation.options import Collections, Documents, Judgements, Labels, Reviewers, Signatures, Tasks
+from cocite.evaluation.options import Tables, Tasks
 from cocite.options import Citations, MemoryMb, Omissions, Output, Papers, Queries, Seed, Settings, State, Threads
 
 app = typer.Typer(no_args_is_help=True)
-Sizes = Annotated[Path, typer.Option(help="JSON that tells how many documents each task has, written.")]
 
 
 @app.command("prepare-holdout")
@@ -22,17 +21,11 @@ def prepare_holdout_command(
     seed: Seed,
     memory_mb: MemoryMb,
     threads: Threads,
-    documents: Documents,
-    judgements: Judgements,
-    labels: Labels,
-    reviewers: Reviewers,
-    collections: Collections,
-    signatures: Signatures,
+    tables: Tables,
     omissions: Omissions,
-    sizes: Sizes,
 ) -> None:
     """Make the hold-out benchmark: what held-out papers cite and are cited with, among random papers."""
-    from cocite.evaluation.benchmark import PreparedFiles
+    from cocite.evaluation.benchmark import Prepared
     from cocite.evaluation.preparation.holdout import Budget, HoldoutSettings, Release, prepare_holdout
     from cocite.settings import parse_settings
 
@@ -40,17 +33,8 @@ def prepare_holdout_command(
         Release(papers=papers, citations=citations, queries=queries),
         parse_settings(HoldoutSettings, settings),
         seed,
-        Budget(memory_mb=memory_mb, threads=threads, spill_to=documents.parent),
-        PreparedFiles(
-            documents=documents,
-            judgements=judgements,
-            labels=labels,
-            reviewers=reviewers,
-            collections=collections,
-            signatures=signatures,
-            omissions=omissions,
-            sizes=sizes,
-        ),
+        Budget(memory_mb=memory_mb, threads=threads, spill_to=tables),
+        Prepared(tables=tables, omissions=omissions),
     )
 
 
@@ -77,19 +61,13 @@ def prepare_folder_command(
     *,
     kind: Annotated[str, typer.Option(help="Kind of the benchmark: a module of cocite.benchmarks.")],
     tasks: Tasks,
-    documents: Documents,
-    judgements: Judgements,
-    labels: Labels,
-    reviewers: Reviewers,
-    collections: Collections,
-    signatures: Signatures,
+    tables: Tables,
     omissions: Omissions,
-    sizes: Sizes,
 ) -> None:
     """Read a benchmark that others made."""
     from cocite.benchmarks import BENCHMARKS, LAYOUTS, names
     from cocite.choices import check_choice
-    from cocite.evaluation.benchmark import PreparedFiles
+    from cocite.evaluation.benchmark import Prepared
     from cocite.evaluation.preparation.beir import prepare_beir
     from cocite.evaluation.preparation.mdcr import prepare_mdcr
     from cocite.evaluation.preparation.s2and import prepare_s2and
@@ -104,14 +82,5 @@ def prepare_folder_command(
         "s2and": prepare_s2and,
     }
     check_choice(kind, [known for known, layout in LAYOUTS.items() if layout in readers], "--kind")
-    files = PreparedFiles(
-        documents=documents,
-        judgements=judgements,
-        labels=labels,
-        reviewers=reviewers,
-        collections=collections,
-        signatures=signatures,
-        omissions=omissions,
-        sizes=sizes,
-    )
+    files = Prepared(tables=tables, omissions=omissions)
     readers[LAYOUTS[kind]](folder, tasks=names(tasks), files=files, declared=BENCHMARKS[kind])

@@ -24,7 +24,7 @@ from cocite.evaluation.benchmark import (
     Benchmark,
     Document,
     Judgements,
-    PreparedFiles,
+    Prepared,
     write_benchmark,
 )
 from cocite.randomness import generator, priorities
@@ -94,7 +94,7 @@ def prepare_holdout(
     settings: HoldoutSettings,
     seed: int,
     budget: Budget,
-    files: PreparedFiles,
+    files: Prepared,
 ) -> None:
     """Write the tables of the hold-out benchmark. Raises `InputError` where no held-out paper has enough links."""
     benchmark, omitted = Benchmark(), dict[str, int]()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cocite.benchmarks.mdcr import TASKS
 from cocite.errors import InputError
-from cocite.evaluation.benchmark import Benchmark, PreparedFiles, write_benchmark
+from cocite.evaluation.benchmark import Benchmark, Prepared, write_benchmark
 from cocite.evaluation.preparation.foreign import read_members
 from cocite.evaluation.preparation.layout import Row, read_lines
 from cocite.evaluation.preparation.texts import References, Texts, chosen_texts
@@ -22,9 +22,7 @@ CITED = "true"
 NAMESPACE = "mdcr"
 
 
-def prepare_mdcr(
-    folder: Path, *, tasks: Sequence[str] = (), files: PreparedFiles, declared: Sequence[Task] = TASKS
-) -> None:
+def prepare_mdcr(folder: Path, *, tasks: Sequence[str] = (), files: Prepared, declared: Sequence[Task] = TASKS) -> None:
     """Write the tables of these tasks of the benchmark in `folder`; where none are named, of all fields in it.
 
     Raises `InputError` where a field is asked for that the file lacks, a file is missing or something in it is wrong.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cocite.benchmarks.s2and import TASKS
 from cocite.errors import InputError
-from cocite.evaluation.benchmark import Benchmark, PreparedFiles, Signature, write_benchmark
+from cocite.evaluation.benchmark import Benchmark, Prepared, Signature, write_benchmark
 from cocite.evaluation.preparation.foreign import read_objects
 from cocite.evaluation.preparation.texts import References, Texts, chosen_texts
 from cocite.progress import progress
@@ -26,7 +26,7 @@ SPLIT_SEED = 1111
 
 
 def prepare_s2and(
-    folder: Path, *, tasks: Sequence[str] = (), files: PreparedFiles, declared: Sequence[Task] = TASKS
+    folder: Path, *, tasks: Sequence[str] = (), files: Prepared, declared: Sequence[Task] = TASKS
 ) -> None:
     """Write the tables of these tasks of the benchmark in `folder`; where none are named, of all that it holds.
 

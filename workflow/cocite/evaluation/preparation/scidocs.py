@@ -17,7 +17,7 @@ from typing import Any
 
 from cocite.benchmarks.scidocs import TASKS
 from cocite.errors import InputError
-from cocite.evaluation.benchmark import Benchmark, Document, PreparedFiles, write_benchmark
+from cocite.evaluation.benchmark import Benchmark, Document, Prepared, write_benchmark
 from cocite.evaluation.preparation.foreign import read_delimited, read_members, read_objects, relevance
 from cocite.evaluation.preparation.texts import References, Texts, chosen_texts
 from cocite.progress import progress
@@ -41,7 +41,7 @@ AGAIN = "again"
 
 
 def prepare_scidocs(
-    folder: Path, *, tasks: Sequence[str] = (), files: PreparedFiles, declared: Sequence[Task] = TASKS
+    folder: Path, *, tasks: Sequence[str] = (), files: Prepared, declared: Sequence[Task] = TASKS
 ) -> None:
     """Write the tables of these tasks of the benchmark in `folder`; where none are named, of all that it holds.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cocite.benchmarks.scirepeval import TASKS
 from cocite.errors import InputError
-from cocite.evaluation.benchmark import Benchmark, PreparedFiles, write_benchmark
+from cocite.evaluation.benchmark import Benchmark, Prepared, write_benchmark
 from cocite.evaluation.preparation.layout import Row, has_task, read_judgements, read_labels, read_reviewers, read_texts
 from cocite.evaluation.preparation.texts import References, Texts, chosen_texts
 from cocite.progress import progress
@@ -19,7 +19,7 @@ from cocite.tasks import Task
 
 
 def prepare_scirepeval(
-    folder: Path, *, tasks: Sequence[str] = (), files: PreparedFiles, declared: Sequence[Task] = TASKS
+    folder: Path, *, tasks: Sequence[str] = (), files: Prepared, declared: Sequence[Task] = TASKS
 ) -> None:
     """Write the tables of these tasks of the benchmark in `folder`; where none are named, of all that it holds.
 

@@ -1,0 +1,64 @@
+"""The card says where a model comes from, by the command that trains it."""
+
+import json
+
+from typer.testing import CliRunner
+
+from cocite.cli import app
+from cocite.encoder.card import card_of
+from cocite.files import write_json
+from cocite.origins import settings_of_origin
+
+CONFIGURATION = {
+    "corpus": {"source": "s2"},
+    "graphs": {"cited": {"signal": "citation", "directed": True}},
+    "embeddings": {},
+    "triplets": {"specter": {"sampler": "citations", "graph": "cited", "per_query": 5, "easy": 3}},
+    "encoders": {"scibert": {"model": "allenai/scibert_scivocab_uncased", "revision": 40 * "a", "pooling": "cls"}},
+    "models": {"mine": {"triplets": "specter", "encoder": "scibert"}},
+}
+
+
+def trained(encoder, triplets, folder, *options):
+    """Train one epoch by the command line, and return the card."""
+    settings = json.dumps({"epochs": 1, "batch_size": 8, "lr": 0.001})
+    arguments = ["--encoder", encoder, "--training", triplets / "training.parquet"]
+    arguments += ["--validation", triplets / "validation.parquet", "--settings", settings, "--seed", 1]
+    arguments += ["--training-seed", 1, "--threads", 1, "--state", folder / "state", "--output", folder / "model"]
+    arguments += ["--curves", folder / "curves.parquet", "--written-settings", folder / "settings.json"]
+    arguments += ["--events", folder / "events", *options]
+    result = CliRunner().invoke(app, ["encoder", "train", *map(str, arguments)])
+    assert result.exit_code == 0, result.output
+    return (folder / "model/README.md").read_text()
+
+
+def test_a_trained_model_names_its_encoder_its_triplets_its_corpus_and_the_terms_of_each(encoder, triplets, tmp_path):
+    write_json(tmp_path / "manifest.json", {"release": "2024-07-16", "datasets": {"papers": {"shards": []}}})
+    origin = json.dumps(settings_of_origin("mine", CONFIGURATION))
+    card = trained(encoder, triplets, tmp_path, "--origin", origin, "--manifest", tmp_path / "manifest.json")
+    for line in (
+        "| model | mine |",
+        f"| what it is | allenai/scibert_scivocab_uncased of the Hugging Face hub, commit {40 * 'a'} |",
+        "| terms | The terms are those of the owner of allenai/scibert_scivocab_uncased. |",
+        "| graph | cited |",
+        "| signal | citation |",
+        "| easy | 3 |",
+        "| source | Semantic Scholar |",
+        "| release | 2024-07-16 |",
+    ):
+        assert line in card, line
+    assert "| sampler | citations: The sampler of SPECTER" in card
+    assert "licensed under ODC-BY" in card
+
+
+def test_a_training_that_is_not_told_where_from_has_a_card_of_what_it_knows(encoder, triplets, tmp_path):
+    card = trained(encoder, triplets, tmp_path)
+    assert "| training triplets | 22 |" in card
+    assert "Corpus" not in card
+
+
+def test_a_bar_in_a_value_does_not_end_its_cell():
+    best = {"step": 5, "validation_loss": 0.5, "validation_accuracy": 0.9}
+    told = {"settings": {}, "seeds": {}, "triplets": {}, "versions": {}}
+    card = card_of(origin={"Corpus": {"source": "a | b"}}, encoder={}, best=best, **told)
+    assert "| source | a \\| b |" in card

@@ -1,0 +1,130 @@
+"""Pages of runs that never ran, written by the code that writes those of real ones."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from tests.report.made_run import comparisons_of, configuration_of, curves_of, provenance_of, scores_of
+
+from cocite.randomness import generator
+from cocite.report import compared_models, score_tables, tables
+from cocite.report.differences import differences
+from cocite.report.figures import draw_link_prediction, draw_pair_counts, draw_validation_curves
+from cocite.report.map import draw_map
+from cocite.report.page import write_page
+from cocite.report.run_tables import costs_of_rules, trained_models
+from cocite.report.summary import best_scores, facts
+from cocite.report.triplet_figures import draw_band_quality
+from cocite.runs import mapped_runs
+from cocite.tables import TABLES, empty_schema
+
+FIELDS = ["physics"] * 20 + ["biology"] * 10
+TITLES = [f"Paper {number} & more" for number in range(30)]
+EMPTY = ("scirepeval_formats", "scirepeval_groups", "scirepeval_tasks", "scidocs", "mdcr", "searches", "triplets")
+COSTS = [
+    {
+        "rule": "train_encoder",
+        "jobs": 10,
+        "seconds": 600.0,
+        "longest_seconds": 90.0,
+        "cpu_seconds": 500.0,
+        "peak_mb": 900.0,
+    },
+    {
+        "rule": "ingest",
+        "jobs": 2,
+        "seconds": 36_061.0,
+        "longest_seconds": 36_000.0,
+        "cpu_seconds": 70.0,
+        "peak_mb": 300.0,
+    },
+]
+CORPUS = {"papers": 3000, "papers with title and abstract": 2800, "citations": 41_572}
+MODELS = ("cocite-with-a-rather-long-name", "untrained_base", "random")
+
+
+def small_page(folder: Path) -> Path:
+    """The page of a small run."""
+    configuration = configuration_of(models=5, seeds=2, kinds=("holdout", "scirepeval", "s2and"))
+    return page_of(configuration, folder)
+
+
+def page_of(configuration: Mapping[str, Any], folder: Path, **provenance: Any) -> Path:
+    """The page of a run with this configuration, on made-up scores."""
+    recorded = provenance_of(configuration, **provenance)
+    scores = scores_of(configuration)
+    comparisons, curves = comparisons_of(configuration, scores), curves_of(configuration)
+    statistics = pl.DataFrame({"measure": list(CORPUS), "value": list(CORPUS.values())})
+    write_page(
+        tables={
+            **{name: pl.DataFrame(schema=["model"]) for name in EMPTY},
+            **_score_tables(configuration, scores, comparisons, curves),
+            **_run_tables(),
+            "trained": trained_models(configuration),
+            "corpus": statistics.with_columns(pl.col("value").cast(pl.String)),
+        },
+        figures=figures_of(configuration, folder, curves),
+        differences=differences(comparisons, configuration),
+        facts=facts(recorded, statistics, pl.DataFrame(COSTS), 754.0),
+        provenance=recorded,
+        output=folder / "index.html",
+    )
+    return folder / "index.html"
+
+
+def figures_of(configuration: Mapping[str, Any], folder: Path, curves: Mapping[str, pl.DataFrame]) -> dict[str, Path]:
+    """Figures of all kinds."""
+    paths = {name: folder / f"{name}.svg" for name in ("validation_curves", "pair_counts", "link_prediction")}
+    paths |= {name: folder / f"{name}.svg" for name in ("band_quality", "triplets", "map")}
+    losses = {name: entry["loss"] for name, entry in configuration["models"].items()}
+    draw = generator(1, "page")
+    draw_validation_curves(curves, losses, paths["validation_curves"])
+    draw_pair_counts(
+        pl.DataFrame({"graph": ["g"] * 3, "count": [1, 2, 9], "pairs": [90, 20, 1]}),
+        {"g": "cocitations"},
+        paths["pair_counts"],
+    )
+    metrics = [
+        {"epoch": epoch, "metric": metric, "filtered": filtered, "value": float(draw.uniform()), "edges": 10}
+        for epoch in (1, 2)
+        for metric in ("loss", "mean_rank", "mrr", "hits_at_1", "hits_at_10", "hits_at_50", "auc")
+        for filtered in (False, True)
+    ]
+    draw_link_prediction({"dot": pl.DataFrame(metrics)}, paths["link_prediction"])
+    bands = pl.DataFrame({"last_rank": [5, 10, 25], "papers": [10, 10, 5], "cocited": [9, 7, 2], "cited": [2, 1, 0]})
+    for name in ("band_quality", "triplets"):
+        draw_band_quality({"dot": bands}, paths[name])
+    embeddings = {name: draw.normal(size=(30, 4)) for name, _ in mapped_runs(configuration)}
+    draw_map(embeddings, FIELDS, TITLES, 1, paths["map"])
+    return paths
+
+
+def _score_tables(
+    configuration: Mapping[str, Any],
+    scores: pl.DataFrame,
+    comparisons: pl.DataFrame,
+    curves: Mapping[str, pl.DataFrame],
+) -> dict[str, pl.DataFrame]:
+    averages = pl.DataFrame(empty_schema(TABLES["averages"]).empty_table())
+    of_tasks = score_tables.tasks(scores, configuration)
+    return {
+        "best": best_scores(scores, averages, comparisons, configuration),
+        "models": tables.models_by_format(scores, configuration),
+        **{f"tasks_{name}": table for name, table in of_tasks.items()},
+        "incomplete": score_tables.incomplete(scores),
+        "failures": pl.DataFrame(schema=["task"]),
+        "losses": compared_models.losses(scores, curves, configuration),
+        "difficulties": compared_models.difficulties(scores, curves, configuration),
+    }
+
+
+def _run_tables() -> dict[str, pl.DataFrame]:
+    numbers = {"rows": ["12,000"], "papers looked for": ["200"], "papers found": ["0"]}
+    return {
+        "graph_embeddings": pl.DataFrame({"embedding": ["dot"], "graph": ["g"], "MRR": ["0.5"]}),
+        "band_quality": pl.DataFrame({"embedding": ["dot"], "ranks 1–5": ["90.0"]}),
+        "leaks": pl.DataFrame({"table": ["graph/g/edges"], "column": ["source"], **numbers}),
+        "omissions": pl.DataFrame({"stage": ["corpus"], "step": ["ingest"], "reason": ["no id"], "count": [1234]}),
+        "costs": costs_of_rules(pl.DataFrame(COSTS), 3700.0),
+    }

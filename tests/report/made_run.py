@@ -1,0 +1,104 @@
+"""A run that never ran, of any size: its configuration, its scores and the tables that follow from them."""
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cocite.benchmarks import tasks_of
+from cocite.configuration import resolve
+from cocite.randomness import generator
+from cocite.runs import runs_of, scored_runs
+from cocite.tables import TABLES, empty_schema
+from cocite.tasks import BOTH
+
+SETS = {"near": {"sampler": "neighbours", "embedding": "dot", "k_positive": 10, "k_negative": 80}}
+KINDS = ("holdout", "scirepeval", "scidocs", "mdcr", "beir", "s2and")
+
+
+def configuration_of(models: int, seeds: int, kinds: tuple[str, ...] = KINDS) -> Any:
+    """A resolved configuration with so many models, seeds and benchmarks, about Semantic Scholar."""
+    losses = ("triplet", "infonce", "cosent", "angle", "mnrl", "supcon")
+    config = {
+        "release": "2026-01-06",
+        "corpus": {"source": "s2"},
+        "queries": {"holdout": 100},
+        "graphs": {"cocitation": {"signal": "cocitation"}},
+        "embeddings": {"dot": {"graph": "cocitation", "dimension": 32, "neighbours": {"k": 100}}},
+        "triplets": SETS,
+        "encoders": {"base": {"model": "someone/encoder", "revision": 40 * "0"}},
+        "models": {
+            f"model-{number:02}": {
+                "triplets": "near",
+                "encoder": "base",
+                "loss": losses[number % len(losses)],
+                "seeds": list(range(1, seeds + 1)),
+            }
+            for number in range(models)
+        },
+        "benchmarks": {
+            kind: {"kind": kind} if kind == "holdout" else {"kind": kind, "folder": ".", "mode": "both"}
+            for kind in kinds
+        },
+    }
+    return resolve(copy.deepcopy(config))
+
+
+def provenance_of(configuration: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """The provenance of a run with this configuration."""
+    machine = {"processor": "Some Processor", "cores": 4, "memory_mb": 16_000, "gpus": []}
+    told = {"release": "2026-01-06", "readmes": {}, "versions": {"python": "3.11"}, "machine": machine}
+    return {"configuration": configuration, **told, **more}
+
+
+def scores_of(configuration: Mapping[str, Any]) -> pl.DataFrame:
+    """A score of every run on every metric of every task, in both modes where a task has two."""
+    rows = []
+    draw = generator(1, "scores")
+    for benchmark, entry in configuration["benchmarks"].items():
+        tasks = {task.name: task for task in tasks_of(entry)}
+        for name, run in scored_runs({name: [task] for name, task in tasks.items()}, runs_of(configuration)):
+            task, (model, seed) = tasks[name], run.rsplit("-", 1)
+            told = {"model": model, "seed": int(seed), "benchmark": benchmark, "task": name, "evaluation_seed": 1}
+            counts = {"documents": 900, "missing": 0, "scored": 100, "unscored": 0}
+            for metric in task.metrics:
+                for mode in ("compat", "correct") if task.is_supervised else (BOTH,):
+                    value = float(draw.uniform(20, 90))
+                    rows.append(
+                        {**told, "metric": metric, "mode": mode, "format": task.format, "value": value, **counts}
+                    )
+    return pl.DataFrame(rows, schema=pl.DataFrame(empty_schema(TABLES["scores"]).empty_table()).schema)
+
+
+def comparisons_of(configuration: Mapping[str, Any], scores: pl.DataFrame) -> pl.DataFrame:
+    """A comparison of any two models on every metric of every task."""
+    keys = ["benchmark", "task", "metric", "mode"]
+    scored = scores.select(*keys, "model").unique()
+    paired = scored.join(scored.rename({"model": "other"}), on=keys).filter(pl.col("model") < pl.col("other"))
+    paired = paired.sort(*keys, "model", "other")
+    difference = generator(1, "differences").normal(0, 5, size=len(paired))
+    return paired.with_columns(
+        items=pl.lit(100),
+        difference=pl.Series(difference),
+        low=pl.Series(difference - 3),
+        high=pl.Series(difference + 3),
+        p_value=pl.Series(np.where(np.abs(difference) > 3, 0.01, 0.5)),
+    )
+
+
+def curves_of(configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
+    """The validation of every seed of every model."""
+    draw = generator(1, "curves")
+    return {
+        name: pl.DataFrame(
+            [
+                {"seed": seed, "step": step, "metric": f"validation_{metric}", "value": float(draw.uniform())}
+                for seed in entry["seeds"]
+                for step in (10, 20, 30, 40)
+                for metric in ("loss", "accuracy")
+            ]
+        )
+        for name, entry in configuration["models"].items()
+    }

@@ -1,0 +1,257 @@
+"""The page as people use it in a browser: sorting, choosing, folding, in the dark and on a telephone."""
+
+import itertools
+
+import pytest
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
+from tests.report.made_page import page_of
+from tests.report.made_run import comparisons_of, configuration_of, scores_of
+
+MODELS = "figure.table:has(#models-caption) table"
+COSTS = "figure.table:has(#costs-caption) table"
+
+
+@pytest.fixture
+def page(browser, small):
+    browser.complaints  # noqa: B018 Those of other tests.
+    return browser.open(small)
+
+
+def head(page, table, column):
+    return page.all(f"{table} thead button")[column]
+
+
+def column(page, table, number):
+    return page.texts(f"{table} tbody tr > :nth-child({number + 1})")
+
+
+def number(text):
+    return float(text.split(" ")[0].replace("−", "-").replace(",", ""))
+
+
+def test_a_click_on_a_head_sorts_by_it_the_largest_first_and_another_one_turns_that_round(page):
+    names = dict(zip(column(page, MODELS, 1), column(page, MODELS, 0), strict=True))
+    head(page, MODELS, 1).click()
+    falling = [number(text) for text in column(page, MODELS, 1)]
+    assert falling == sorted(falling, reverse=True)
+    assert [names[text] for text in column(page, MODELS, 1)] == column(page, MODELS, 0)
+    head(page, MODELS, 1).click()
+    assert [number(text) for text in column(page, MODELS, 1)] == falling[::-1]
+
+
+def test_the_keyboard_sorts_as_well_and_the_head_says_in_which_direction(page):
+    heads = [element.find_element("xpath", "..") for element in page.all(f"{MODELS} thead button")]
+    head(page, MODELS, 2).send_keys(Keys.ENTER)
+    assert [each.get_attribute("aria-sort") for each in heads[:4]] == [None, None, "descending", None]
+    head(page, MODELS, 2).send_keys(Keys.SPACE)
+    assert heads[2].get_attribute("aria-sort") == "ascending"
+    head(page, MODELS, 0).send_keys(Keys.ENTER)
+    assert [each.get_attribute("aria-sort") for each in heads[:3]] == ["ascending", None, None]
+    assert column(page, MODELS, 0) == sorted(column(page, MODELS, 0))
+
+
+def test_rows_without_a_value_stay_last_whichever_way_a_column_is_sorted(page):
+    heads = [element.text for element in page.all(f"{MODELS} thead button")]
+    place = next(at for at, text in enumerate(heads) if "classification" in text)
+    for _ in range(2):
+        head(page, MODELS, place).click()
+        assert column(page, MODELS, place).index("–") == len(column(page, MODELS, 0)) - 1
+        assert column(page, MODELS, 0)[-1] == "bm25"
+
+
+def test_times_sort_by_their_length_and_the_sum_stays_below(page):
+    times = [element.text for element in page.all(f"{COSTS} thead button")].index("time")
+    head(page, COSTS, times).click()
+    assert column(page, COSTS, times) == ["10:01:01", "0:10:00"]
+    head(page, COSTS, times).click()
+    assert column(page, COSTS, times) == ["0:10:00", "10:01:01"]
+    assert page.texts(f"{COSTS} tfoot th") == ["all together"]
+
+
+def matrix(page):
+    """The matrix as it is shown: (row, column) → the lines of the cell."""
+    names = page.texts("#matrix tbody th")
+    assert page.texts("#matrix thead th")[1:] == names
+    cells = [cell.text.split("\n") for cell in page.all("#matrix tbody td")]
+    return dict(zip(itertools.product(names, names), cells, strict=True))
+
+
+def compared(measure):
+    """What the matrix must show of a metric of the hold-out, from the comparisons it is made of."""
+    configuration = configuration_of(models=5, seeds=2, kinds=("holdout", "scirepeval", "s2and"))
+    task, metric = measure
+    rows = comparisons_of(configuration, scores_of(configuration)).filter(benchmark="holdout", task=task, metric=metric)
+    return {(row["model"], row["other"]): row for row in rows.iter_rows(named=True)}
+
+
+def signed(value):
+    return f"{value:+.1f}".replace("-", "−") if abs(round(value, 1)) > 0 else "0.0"
+
+
+@pytest.mark.parametrize(("label", "measure"), [("cite MAP", ("cite", "map")), ("cocite nDCG", ("cocite", "ndcg"))])
+def test_the_matrix_has_the_difference_of_any_two_models_with_its_interval(page, label, measure):
+    Select(page.one("#matrix-measure")).select_by_visible_text(f"holdout: {label}")
+    shown, expected = matrix(page), compared(measure)
+    assert len(shown) == len(expected) * 2 + 8  # five models, the encoder, BM25 and random vectors: 28 pairs
+    for (model, other), row in expected.items():
+        assert shown[model, other] == [signed(row["difference"]), f"{signed(row['low'])} to {signed(row['high'])}"]
+        assert shown[other, model] == [signed(-row["difference"]), f"{signed(-row['high'])} to {signed(-row['low'])}"]
+
+
+def test_a_difference_stands_out_where_its_interval_leaves_out_zero(page):
+    for (model, other), row in compared(("cite", "map")).items():
+        names = page.texts("#matrix tbody th")
+        line, place = names.index(model) + 1, names.index(other) + 2
+        kind = page.one(f"#matrix tbody tr:nth-child({line}) > :nth-child({place})").get_attribute("class")
+        assert kind == ("up" if row["low"] > 0 else "down" if row["high"] < 0 else "")
+
+
+def test_models_that_were_not_compared_have_a_dash(page):
+    Select(page.one("#matrix-measure")).select_by_visible_text("s2and: s2and_arnetminer B³ F1")
+    assert matrix(page)["bm25", "random"] == ["–"]
+
+
+def test_the_differences_of_a_benchmark_can_be_counted(page):
+    Select(page.one("#matrix-measure")).select_by_visible_text("holdout: all values, counted")
+    measures = [("cite", "map"), ("cite", "ndcg"), ("cocite", "map"), ("cocite", "ndcg")]
+    rows = [compared(measure)["model-00", "model-01"] for measure in measures]
+    better, worse = sum(row["low"] > 0 for row in rows), sum(row["high"] < 0 for row in rows)
+    assert matrix(page)["model-00", "model-01"] == [f"{better} : {worse}", "of 4"]
+    assert matrix(page)["model-01", "model-00"] == [f"{worse} : {better}", "of 4"]
+
+
+def test_the_keyboard_chooses_a_measure(page):
+    before = matrix(page)
+    page.one("#matrix-measure").send_keys(Keys.ARROW_DOWN)
+    assert Select(page.one("#matrix-measure")).first_selected_option.text == "holdout: cite nDCG"
+    assert matrix(page) != before
+
+
+def test_the_configuration_unfolds_by_mouse_and_by_keyboard(page):
+    summary, text = page.one("#configuration summary"), page.one("#configuration pre")
+    assert not text.is_displayed()
+    summary.send_keys(Keys.ENTER)
+    assert text.is_displayed()
+    assert '"batch_size": 32' in text.text
+    summary.click()
+    assert not text.is_displayed()
+
+
+def test_a_name_of_a_legend_makes_its_lines_stand_out_until_it_is_pressed_again(page):
+    figure = "#validation_curves-figure"
+    opacities = f"""[...document.querySelectorAll('{figure} .panels [data-series]')].map(
+        line => [line.dataset.series, getComputedStyle(line).opacity])"""
+    button = page.all(f"{figure} .legend button")[1]
+    button.send_keys(Keys.SPACE)
+    assert button.get_attribute("aria-pressed") == "true"
+    assert {opacity for series, opacity in page.run(opacities) if series == "1"} == {"1"}
+    assert all(float(opacity) < 0.2 for series, opacity in page.run(opacities) if series != "1")
+    button.send_keys(Keys.SPACE)
+    assert {opacity for _, opacity in page.run(opacities)} == {"1"}
+
+
+def luminance(colour):
+    """Relative luminance of a colour as the browser tells it, by the definition of WCAG."""
+    channels = [int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+TEXTS = ["p", "td", "th[scope=col]", "figcaption", "a", "figure.drawn svg text", "small", ".up", ".notice p"]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_all_text_can_be_read_by_day_and_by_night(browser, dark, tmp_path_factory):
+    configuration = configuration_of(models=2, seeds=1, kinds=("holdout",))
+    configuration["corpus"]["source"] = "demo"
+    page = browser.open(page_of(configuration, tmp_path_factory.mktemp("page")), dark=dark)
+    ground = "getComputedStyle(document.body).backgroundColor"
+    assert (luminance(page.run(ground)) < 0.05) is dark
+    for selector in TEXTS:
+        colours = page.run(
+            """(element => {
+                const style = getComputedStyle(element);
+                let behind = element;
+                const isClear = each => getComputedStyle(each).backgroundColor === 'rgba(0, 0, 0, 0)';
+                while (behind && isClear(behind)) behind = behind.parentElement;
+                const text = element instanceof SVGElement ? style.fill : style.color;
+                return [text, getComputedStyle(behind ?? document.body).backgroundColor];
+            })(document.querySelector(arguments[0]))""",
+            selector,
+        )
+        assert contrast(*colours) >= 4.5, (selector, colours)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_the_lines_of_figures_stand_out_from_the_page(browser, small, dark):
+    page = browser.open(small, dark=dark)
+    ground = page.run("getComputedStyle(document.body).backgroundColor")
+    lines = page.run(
+        "[...document.querySelectorAll('.panels [data-series] path')].map(line => getComputedStyle(line).stroke)"
+    )
+    drawn = {colour for colour in lines if colour.startswith("rgb(")}
+    assert len(drawn) >= 5
+    assert all(contrast(colour, ground) > 2 for colour in drawn)
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_only_tables_scroll_sideways_and_say_so(browser, small, width):
+    page = browser.open(small, width=width)
+    assert page.overflow <= 0
+    tables = page.run(
+        """[...document.querySelectorAll('.wide')].filter(wide => wide.offsetParent).map(wide => ({
+            wider: wide.scrollWidth > wide.clientWidth + 1,
+            marked: wide.classList.contains('more-right'),
+            told: !wide.nextElementSibling.hidden,
+            reachable: wide.tabIndex === 0 || wide.scrollWidth <= wide.clientWidth + 1,
+        }))"""
+    )
+    assert all(table["wider"] == table["marked"] == table["told"] and table["reachable"] for table in tables)
+    assert any(table["wider"] for table in tables)
+
+
+def test_the_mark_of_a_wide_table_moves_as_it_is_scrolled(browser, small):
+    page = browser.open(small, width=400)
+    wide = page.one("figure.table:has(#models-caption) .wide")
+    page.run("arguments[0].scrollLeft = 1e6", wide)
+    page.run("new Promise(done => setTimeout(done, 100))")
+    assert "more-left" in wide.get_attribute("class")
+    assert "more-right" not in wide.get_attribute("class")
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_the_legend_and_every_panel_of_a_figure_are_within_the_window(browser, small, width):
+    page = browser.open(small, width=width)
+    edges = page.run(
+        """[...document.querySelectorAll('figure.drawn .legend li, figure.drawn .panels > svg')]
+            .map(element => element.getBoundingClientRect()).map(box => [box.left, box.right, box.width])"""
+    )
+    assert len(edges) > 25
+    assert all(left >= 0 and right <= width and wide > 20 for left, right, wide in edges)
+
+
+def test_words_of_a_panel_are_within_it(browser, small):
+    page = browser.open(small)
+    beyond = page.run(
+        """[...document.querySelectorAll('.panels > svg')].flatMap(panel => {
+            const box = panel.getBoundingClientRect();
+            return [...panel.querySelectorAll('text')].filter(text => {
+                const own = text.getBoundingClientRect();
+                const isWide = own.left < box.left - 1 || own.right > box.right + 1;
+                return isWide || own.top < box.top - 1 || own.bottom > box.bottom + 1;
+            }).map(text => text.textContent);
+        })"""
+    )
+    assert beyond == []
+
+
+def test_nothing_is_fetched_and_nothing_is_complained_about(page):
+    page.run("1")
+    assert page.run("performance.getEntriesByType('resource').length") == 0
+    assert page.complaints == []

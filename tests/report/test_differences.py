@@ -1,0 +1,66 @@
+"""The packed differences hold what the comparisons say, with the sign of either order."""
+
+from base64 import b64decode
+from itertools import combinations
+from struct import unpack
+
+import polars as pl
+import pytest
+
+from cocite.report.differences import difference_of, differences
+
+CONFIGURATION = {"models": {"b": {}, "a": {}}, "encoders": {}, "benchmarks": {"second": {}, "first": {}}}
+
+
+def comparison(model, other, difference, low, high, *, benchmark="first", task="cite", metric="map"):
+    told = {"benchmark": benchmark, "task": task, "metric": metric, "mode": "both", "model": model, "other": other}
+    return told | {"items": 200, "difference": difference, "low": low, "high": high, "p_value": 0.5}
+
+
+def unpacked(packed, models):
+    """Pair of models → difference, low and high."""
+    numbers = unpack(f"<{len(b64decode(packed)) // 2}h", b64decode(packed))
+    return {pair: numbers[3 * place : 3 * place + 3] for place, pair in enumerate(combinations(models, 2))}
+
+
+def test_pairs_stand_in_the_order_of_the_models_with_the_sign_that_goes_with_it():
+    compared = [comparison("a", "b", 2.04, -1.0, 5.0), comparison("b", "random", 30.0, 28.5, 31.5)]
+    compared.append(comparison("a", "random", 32.0, 30.0, 34.0))
+    found = differences(pl.DataFrame(compared), CONFIGURATION)
+    assert found["models"] == ["b", "a", "random"]
+    [question] = found["questions"]
+    assert (question["benchmark"], question["measure"], question["items"]) == ("first", "cite MAP", 200)
+    assert unpacked(question["packed"], found["models"]) == {
+        ("b", "a"): (-200, -500, 100),
+        ("b", "random"): (3000, 2850, 3150),
+        ("a", "random"): (3200, 3000, 3400),
+    }
+
+
+def test_an_end_of_an_interval_that_rounds_to_zero_keeps_its_side():
+    compared = [comparison("a", "b", 1.0, 0.02, 2.0)]
+    [question] = differences(pl.DataFrame(compared), CONFIGURATION)["questions"]
+    assert unpacked(question["packed"], ["b", "a"]) == {("b", "a"): (-100, -200, -1)}
+
+
+def test_models_that_were_not_compared_are_told_apart_from_equal_ones():
+    compared = [comparison("a", "b", 0.0, 0.0, 0.0), comparison("a", "bm25", 1.0, 0.0, 2.0, task="cocite")]
+    found = differences(pl.DataFrame(compared), CONFIGURATION)
+    cite, cocite = (unpacked(question["packed"], found["models"]) for question in found["questions"])
+    none = (-32768,) * 3
+    assert (cite["b", "a"], cite["b", "bm25"], cite["a", "bm25"]) == ((0, 0, 0), none, none)
+    assert (cocite["b", "a"], cocite["a", "bm25"]) == (none, (100, 0, 200))
+
+
+def test_questions_come_as_the_benchmarks_are_configured():
+    compared = [comparison("a", "b", 1.0, 0.0, 2.0, benchmark=name) for name in ("first", "second")]
+    questions = differences(pl.DataFrame(compared), CONFIGURATION)["questions"]
+    assert [question["benchmark"] for question in questions] == ["second", "first"]
+
+
+@pytest.mark.parametrize(
+    ("model", "other", "expected"),
+    [("a", "b", (2.0, -1.0, 5.0)), ("b", "a", (-2.0, -5.0, 1.0)), ("a", "random", None)],
+)
+def test_a_difference_can_be_asked_for_either_way(model, other, expected):
+    assert difference_of(pl.DataFrame([comparison("a", "b", 2.0, -1.0, 5.0)]), model, other) == expected

@@ -1,0 +1,112 @@
+"""The summary says in a few lines what was trained on what, how well it does and what it took."""
+
+import polars as pl
+import pytest
+
+from cocite.report.summary import best_scores, facts, what_is_generated
+
+BUILT = {"layers": 2, "hidden": 64, "heads": 2, "vocabulary": 4000}
+STATISTICS = pl.DataFrame(
+    {"measure": ["papers", "papers with title and abstract", "citations"], "value": [3000, 2806, 41_572]}
+)
+COSTS = pl.DataFrame({"rule": ["train_encoder", "ingest"], "cpu_seconds": [90.0, 10.0], "peak_mb": [700.0, 300.0]})
+
+
+def provenance(source="demo", seeds=((1,),), **benchmarks):
+    models = {f"m{number}": {"encoder": "e", "seeds": list(of)} for number, of in enumerate(seeds)}
+    configuration = {"models": models, "encoders": {"e": {"build": BUILT}}, "benchmarks": benchmarks}
+    configuration["corpus"] = {"source": source, **({"path": "/data/mine"} if source == "directory" else {})}
+    machine = {"processor": "P", "cores": 2, "memory_mb": 8000, "gpus": ["H200"]}
+    return {"configuration": configuration, "release": "2026-01-06", "machine": machine}
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("demo", "a generated release: no such paper was ever written; release 2026-01-06, 3,000 papers (2,806 with "),
+        ("s2", "Semantic Scholar; release 2026-01-06, 3,000 papers"),
+        ("directory", "a release in the folder mine; release 2026-01-06"),
+    ],
+)
+def test_the_corpus_is_told_by_its_source_release_and_size(source, said):
+    assert facts(provenance(source), STATISTICS, COSTS, 61.0)["Corpus"].startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "said"),
+    [
+        ([(1,)], "1, trained with seed 1"),
+        ([(1, 2), (1, 2)], "2, each trained with seeds 1, 2"),
+        ([(1, 2), (3,)], "2, in 3 trainings with the seeds 1, 2, 3"),
+        ([], "none were trained"),
+    ],
+)
+def test_models_are_counted_with_their_seeds(seeds, said):
+    assert facts(provenance(seeds=seeds), STATISTICS, COSTS, 61.0)["Models"] == said
+
+
+def test_time_memory_and_machine_are_told():
+    told = facts(provenance(), STATISTICS, COSTS, 61.0)
+    assert told["Time (h:mm:ss)"] == "0:01:01 from start to end, without pauses"
+    assert told["Processor time"] == "0:01:40 of all jobs and of Snakemake"
+    assert told["Largest memory"] == "700 MB, a job of the rule train_encoder"
+    assert told["Machine"] == "P, 2 cores, 8 GB of memory, H200"
+    assert told["Base encoders"].startswith("e: a BERT with random weights (2 layers of width 64, 2 heads)")
+
+
+@pytest.mark.parametrize(
+    ("source", "benchmarks", "said"),
+    [
+        ("s2", {"h": {"kind": "holdout"}}, ""),
+        ("demo", {}, "the corpus with its citations"),
+        ("demo", {"h": {"kind": "holdout"}}, "the corpus with its citations and the benchmark h"),
+        ("directory", {"d": {"kind": "scirepeval", "folder": "demo"}}, "the benchmark d"),
+    ],
+)
+def test_what_is_generated_is_named(source, benchmarks, said):
+    assert what_is_generated(provenance(source, **benchmarks)) == said
+
+
+def test_a_benchmark_is_told_by_its_kind_the_number_of_its_tasks_and_whether_it_is_generated():
+    asked = {"h": {"kind": "holdout"}, "s": {"kind": "scirepeval", "folder": "demo", "tasks": ["fos"]}}
+    said = facts(provenance("s2", **asked), STATISTICS, COSTS, 61.0)["Benchmarks"]
+    assert said == "h: papers held out of everything (2 tasks); s: SciRepEval (1 task, generated)"
+
+
+def score(model, value, *, seed=1, task="cite", metric="map"):
+    told = {"benchmark": "h", "task": task, "metric": metric, "mode": "both", "model": model}
+    return told | {"seed": seed, "evaluation_seed": 1, "value": value}
+
+
+def comparison(model, other, difference):
+    told = {"benchmark": "h", "task": "cite", "metric": "map", "mode": "both", "model": model, "other": other}
+    return told | {"difference": difference, "low": difference - 1, "high": difference + 2}
+
+
+def average(model, mean, *, values=4, mode="compat", deviation=None):
+    told = {"benchmark": "s", "model": model, "mode": mode, "over": "all", "average": "all"}
+    return told | {"mean": mean, "deviation": deviation, "values": values}
+
+
+NO_AVERAGES = pl.DataFrame(schema={"benchmark": pl.String, "over": pl.String, "average": pl.String})
+
+
+def test_the_best_model_of_a_task_stands_with_its_gains_and_their_intervals():
+    scores = [score("m0", 60.0), score("m1", 70.0), score("m1", 74.0, seed=2), score("bm25", 99.0, seed=0)]
+    compared = [comparison("m1", "untrained_e", 30.0), comparison("bm25", "m1", 27.0), comparison("bm25", "m0", 39.0)]
+    configuration = provenance(seeds=[(1,), (1, 2)], h={"kind": "holdout"})["configuration"]
+    found = best_scores(pl.DataFrame(scores), NO_AVERAGES, pl.DataFrame(compared), configuration)
+    assert found.rows() == [
+        ("h", "cite MAP", "m1", "72.0 ± 2.8", "+30.0 (+29.0 to +32.0)", "−27.0 (−29.0 to −26.0)"),
+    ]
+
+
+def test_by_averages_models_with_all_values_compete_mode_by_mode():
+    averages = [average("m0", 60.0), average("m1", 65.5, deviation=0.5), average("untrained_e", 40.0)]
+    averages += [average("m0", 99.0, values=3, mode="compat"), average("m0", 50.0, mode="correct")]
+    configuration = provenance(seeds=[(1,), (1, 2)], s={"kind": "scirepeval", "folder": "x"})["configuration"]
+    scores, compared = pl.DataFrame([score("m0", 1.0)]), pl.DataFrame([comparison("m0", "m1", 1.0)])
+    assert best_scores(scores, pl.DataFrame(averages), compared, configuration).rows() == [
+        ("s", "average of 4 values (compat)", "m1", "65.5 ± 0.5", "+25.5", "–"),
+        ("s", "average of 4 values (correct)", "m0", "50.0", "–", "–"),
+    ]

@@ -1,0 +1,169 @@
+"""A folder of results and the runs in it: which are refused, which go on side by side, and what becomes of a copy."""
+
+import copy
+import gzip
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from tests.workflow.conftest import ROOT, SMALL, Run
+
+RECORDS = {
+    "papers": {"corpusid": 1},
+    "abstracts": {"corpusid": 1, "abstract": "Bees."},
+    "citations": {"citingcorpusid": 1, "citedcorpusid": 2},
+}
+"""A record of each dataset."""
+TOUCH = ("--touch", "--forceall", "all")
+
+
+@pytest.fixture
+def listed(run):
+    """A working folder with a release of one shard each, of which nothing but the manifest is made."""
+    for dataset, record in RECORDS.items():
+        folder = run.folder / "release" / dataset
+        folder.mkdir(parents=True)
+        (folder / "0.gz").write_bytes(gzip.compress(json.dumps(record).encode() + b"\n"))
+    run.configure({**SMALL, "corpus": {"source": "directory", "path": "release", "buckets": 2}, "benchmarks": {}})
+    made = run.snakemake("results/corpus/manifest.json")
+    assert made.returncode == 0, made.stderr
+    return run
+
+
+def other(run: Run, **entries) -> Path:
+    """A configuration beside that of the run, with other entries."""
+    config = yaml.safe_load((run.folder / "config.yaml").read_text())
+    return run.configure({**config, **entries}, "other.yaml")
+
+
+@pytest.mark.parametrize("options", [["--dry-run"], ["--quiet", "rules"]])
+def test_another_release_is_refused_from_the_first_job_on_in_dry_runs_too(listed, options):
+    manifest = (listed.folder / "results/corpus/manifest.json").read_bytes()
+    result = listed.snakemake(*options, "--", "corpus", config=other(listed, release="2026-01-13"))
+    assert result.returncode == 1
+    assert "results holds results of another corpus" in result.stdout + result.stderr
+    assert "release was 2026-01-06 and is 2026-01-13" in result.stdout + result.stderr
+    assert (listed.folder / "results/corpus/manifest.json").read_bytes() == manifest
+
+
+def test_a_folder_of_its_own_is_the_way_out(listed):
+    moved = {"results": "results/mine", "logs": "logs/mine", "benchmarks": "benchmarks/mine"}
+    config = other(listed, release="2026-01-13", pathvars=moved)
+    result = listed.snakemake("results/mine/corpus/manifest.json", config=config)
+    assert result.returncode == 0, result.stderr
+    manifests = [listed.folder / name / "corpus/manifest.json" for name in ("results", "results/mine")]
+    assert [json.loads(manifest.read_text())["release"] for manifest in manifests] == ["2026-01-06", "2026-01-13"]
+
+
+def test_what_is_overwritten_on_purpose_is_overwritten_once(listed, monkeypatch):
+    config = other(listed, release="2026-01-13")
+    monkeypatch.setenv("COCITE_OVERWRITE", "results")
+    assert listed.snakemake("results/corpus/manifest.json", config=config).returncode == 0
+    monkeypatch.delenv("COCITE_OVERWRITE")
+    assert listed.snakemake("--dry-run", "corpus", config=config).returncode == 0
+    assert "release was 2026-01-13 and is 2026-01-06" in listed.snakemake("corpus").stderr
+
+
+def test_steps_that_fail_are_listed_at_the_end_with_the_last_lines_of_their_logs(listed):
+    (listed.folder / "release/papers/0.gz").write_bytes(b"no gzip")
+    result = listed.snakemake("--keep-going", "corpus")
+    assert result.returncode == 1
+    told = result.stderr.rpartition("\nFailed\n")[2].partition("\nComplete log")[0].splitlines()
+    log = listed.folder / "logs/corpus/ingest-papers-0.log"
+    assert told[0] == f"  ingest papers 0: {log}"
+    assert told[-1] == f"      {log.read_text().splitlines()[-1]}"
+    assert len(told) < 8
+    status = cocite(listed.folder, "status").stdout.splitlines()
+    assert status[0].startswith("results: ended with failures, ")
+    assert status[-len(told) :] == told
+
+
+def cocite(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from cocite.cli import main; main()", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    """A copy of the finished run, records and all."""
+    return Run(folder=shutil.copytree(finished.folder, tmp_path / "copy"))
+
+
+@pytest.fixture
+def edit(copied):
+    """The configuration of the copy with another loss."""
+    config = copy.deepcopy(SMALL)
+    config["models"]["cocite"]["loss"] = "cosent"
+    return copied.configure(config, "edited.yaml")
+
+
+@pytest.mark.end_to_end
+@pytest.mark.parametrize(
+    ("section", "entry"),
+    [("seed", 2), ("corpus", {**SMALL["corpus"], "demo": {"papers": 800, "topics": 8, "shards": 2}})],
+)
+def test_another_corpus_is_refused(finished, section, entry):
+    result = finished.snakemake("--dry-run", "all", config=finished.configure({**SMALL, section: entry}, "other.yaml"))
+    assert result.returncode == 1
+    assert "another corpus" in result.stdout
+
+
+@pytest.mark.end_to_end
+def test_a_run_moves_with_its_records(copied, edit):
+    """What docs/recovery.md says to copy: results, logs, benchmarks and .snakemake/metadata."""
+    moved = Run(folder=copied.folder.parent / "cluster")
+    for name in ("results", "logs", "benchmarks", ".snakemake/metadata", "config.yaml", "edited.yaml"):
+        copying = shutil.copytree if (copied.folder / name).is_dir() else shutil.copy2
+        (moved.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        copying(copied.folder / name, moved.folder / name)
+    shutil.rmtree(copied.folder)
+    same = moved.snakemake("all", config=moved.folder / "config.yaml")
+    assert "Nothing to be done" in same.stderr
+    assert "no record" not in same.stderr
+    planned = moved.snakemake("--dry-run", "all", config=moved.folder / "edited.yaml")
+    assert planned.stdout.count("rule train_encoder:") == 1
+
+
+@pytest.mark.end_to_end
+def test_without_records_edits_are_named_and_are_noticed_again_once_the_records_are_written(copied, edit):
+    """What docs/recovery.md says to do where the records are lost."""
+    shutil.rmtree(copied.folder / ".snakemake")
+    unnoticed = copied.snakemake("--dry-run", "all", config=edit)
+    assert "Nothing to be done" in unnoticed.stdout + unnoticed.stderr
+    assert "Snakemake has no record of how results/" in unnoticed.stderr
+    assert 'models.cocite.loss was "triplet" and is "cosent"' in unnoticed.stderr
+    touched = copied.snakemake(*TOUCH, config=copied.folder / "results/configuration.yaml")
+    assert touched.returncode == 0, touched.stderr
+    planned = copied.snakemake("--dry-run", "all", config=edit)
+    assert "no record" not in planned.stderr
+    assert planned.stdout.count("rule train_encoder:") == 1
+
+
+@pytest.mark.end_to_end
+def test_two_configurations_run_side_by_side_in_one_working_folder(finished, run):
+    """Started as `make run` starts them; both end with the tables of a run that was alone."""
+    runs = []
+    for name in ("one", "two"):
+        pathvars = {key: f"{name}/{key}" for key in ("results", "logs", "benchmarks")}
+        run.configure({**SMALL, "pathvars": pathvars}, f"{name}.yaml")
+        command = [sys.executable, "-m", "cocite.locked", sys.executable, "-m", "snakemake", "--nolock"]
+        command += ["--snakefile", str(ROOT / "Snakefile"), "--cores", "1", "--rerun-incomplete", "triplets"]
+        command += ["--configfile", f"{name}.yaml", "--replace-workflow-config"]
+        log = (run.folder / f"{name}.log").open("w")
+        runs.append(subprocess.Popen(command, cwd=run.folder, stdout=log, stderr=log))
+    assert [process.wait() for process in runs] == [0, 0], (run.folder / "one.log").read_text()[-3000:]
+    for name in ("one", "two"):
+        assert "waiting for it to end" not in (run.folder / f"{name}.log").read_text()
+        made = run.folder / name / "results"
+        for path in made.rglob("*.parquet"):
+            assert pq.read_table(path) == pq.read_table(finished.folder / "results" / path.relative_to(made)), path
+        assert len(list(made.rglob("*.parquet"))) > 40
+        again = run.snakemake("triplets", config=run.folder / f"{name}.yaml")
+        assert "Nothing to be done" in again.stderr
+        status = cocite(run.folder, "status", "--results", f"{name}/results").stdout
+        assert status.startswith(f"{name}/results: finished")

@@ -1,0 +1,93 @@
+"""The card of a trained encoder, README.md in its folder: what it is, where it comes from, and how it was trained.
+
+It is written when the training ends, and says what is known then. Scores on benchmarks come later; the report adds them
+to a copy of the card.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from cocite.origins import CARD_SCORES
+
+CARD = """---
+library_name: sentence-transformers
+pipeline_tag: feature-extraction
+tags:
+- sentence-transformers
+- scientific-publications
+---
+# An encoder of scientific publications
+
+It embeds a title and an abstract, joined by the tokenizer's separator, so that publications that belong together lie
+near each other. It was fine-tuned on triplets (query, positive, negative); of the states that were validated on further
+triplets, it is the one with the smallest validation loss ({loss:.4f} at step {step}, where {accuracy:.1%} of the
+positives were nearer than their negatives).
+
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer("this folder")
+    vectors = model.encode([title + model.tokenizer.sep_token + abstract])
+
+{tables}
+
+{scores}
+
+This card was written when the training ended, before the model was scored. A run writes a copy of it with the scores
+to `report/cards` in its folder of results.
+"""
+
+
+def card_of(
+    *,
+    origin: Mapping[str, Mapping[str, Any]],
+    encoder: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    seeds: Mapping[str, int],
+    triplets: Mapping[str, int],
+    best: Mapping[str, float],
+    versions: Mapping[str, str],
+) -> str:
+    """The card, in Markdown.
+
+    `origin` has a table for each thing that the model comes from, as `cocite.origins` has it, and may be empty. `best`
+    is the validation of the state that was kept, by metric, with its step.
+    """
+    validated = {name: f"{value:.4f}" for name, value in best.items() if name.startswith("validation_")}
+    tables = {
+        "Encoder": encoder,
+        **origin,
+        "Training": {
+            **{f"{name} triplets": number for name, number in triplets.items()},
+            **effective(settings),
+            **{f"seed of the {name}": seed for name, seed in seeds.items()},
+        },
+        "Scores on the validation triplets": validated,
+        "Libraries": versions,
+    }
+    return CARD.format(
+        loss=best["validation_loss"],
+        step=best["step"],
+        accuracy=best["validation_accuracy"],
+        tables="\n\n".join(_table(heading, values) for heading, values in tables.items() if values),
+        scores=CARD_SCORES,
+    )
+
+
+def effective(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a training that had an effect: low rank only where additions of low rank were trained."""
+    has_low_rank = settings.get("trainable") == "lora"
+    return {
+        name: value
+        for name, value in settings.items()
+        if value is not None and (has_low_rank or not name.startswith("lora_"))
+    }
+
+
+def _table(heading: str, values: Mapping[str, Any]) -> str:
+    """A heading and a table of names and values, in Markdown."""
+    rows = "\n".join(f"| {name} | {_cell(value)} |" for name, value in values.items())
+    return f"## {heading}\n\n| | |\n|---|---|\n{rows}"
+
+
+def _cell(value: Any) -> str:
+    return str(value).replace("|", "\\|").replace("\n", " ")

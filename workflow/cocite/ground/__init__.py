@@ -1,0 +1,1 @@
+"""What all stages stand on: it knows nothing of papers, graphs or models."""

@@ -1,0 +1,65 @@
+"""What a command took: the last line of its log, which people read, and which the report and `cocite status` sum up.
+
+The operating system counts the time of the processors to the end of a process. Whoever looks at a running job from
+outside, as Snakemake's benchmarks do, misses what lies between the last two looks: half of a short job.
+"""
+
+import re
+import resource
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+STARTED = time.monotonic()
+"""When this process began to import the package."""
+PROCESS = Path("/proc/self/status")
+_LINE = re.compile(
+    r"^Took (?P<seconds>[\d.]+) s, (?P<cpu_seconds>[\d.]+) s of processor time, (?P<peak_mb>\d+) MB at most\.$",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """What one run of a command took."""
+
+    seconds: float
+    cpu_seconds: float
+    """Of all its threads, and of the processes that it started and waited for."""
+    peak_mb: float
+    """Largest resident memory of one of its processes, MB."""
+
+    def __str__(self) -> str:
+        """Write the line that `last_usage` reads."""
+        return f"Took {self.seconds:.2f} s, {self.cpu_seconds:.2f} s of processor time, {self.peak_mb:.0f} MB at most."
+
+
+def usage() -> Usage:
+    """What this process and its finished children have taken so far."""
+    itself, children = (resource.getrusage(whom) for whom in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return Usage(
+        seconds=time.monotonic() - STARTED,
+        cpu_seconds=sum(part.ru_utime + part.ru_stime for part in (itself, children)),
+        peak_mb=max(_peak_kib(itself.ru_maxrss), children.ru_maxrss) * 1024 / 1e6,
+    )
+
+
+def _peak_kib(maximum: int) -> int:
+    """Largest memory of this process, KiB; `maximum` may still be that of the process which started this one."""
+    lines = PROCESS.read_text(encoding="utf-8").splitlines() if PROCESS.is_file() else []
+    peaks = [int(line.split()[1]) for line in lines if line.startswith("VmHWM:")]
+    return peaks[0] if peaks else maximum
+
+
+def report_usage() -> None:
+    """Write the line to standard error, which the rules send to their logs."""
+    sys.stderr.write(f"{usage()}\n")
+
+
+def last_usage(log: Path) -> Usage | None:
+    """What the last finished run of a command took, by its log; None where none has finished."""
+    lines = list(_LINE.finditer(log.read_text(encoding="utf-8", errors="replace")))
+    if not lines:
+        return None
+    return Usage(**{name: float(value) for name, value in lines[-1].groupdict().items()})

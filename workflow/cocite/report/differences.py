@@ -1,0 +1,72 @@
+"""How any two models differ on each metric of each task, packed for the page, which shows one matrix at a time.
+
+Fifty models on six benchmarks have more than 100,000 differences. As 16-bit numbers in base64, with the two ends of
+their intervals, these are some hundred kilobytes a benchmark; as rows of tables they would be thousands of pages.
+"""
+
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from cocite.report.labels import measure
+from cocite.runs import names_in_order
+
+HUNDREDTHS = 100
+NONE = np.iinfo(np.int16).min
+"""Stands for a pair of models that were not compared."""
+VALUES = ("difference", "low", "high")
+
+
+def differences(comparisons: pl.DataFrame, configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """The models that were compared, and of each question its name, its items and its packed differences.
+
+    A difference is the value of the earlier model minus that of the later one, in hundredths; pairs come in the order
+    of `itertools.combinations`. Questions come as the benchmarks are configured, each in the order of its tasks' names.
+    """
+    compared = set(comparisons["model"]) | set(comparisons["other"])
+    models = [name for name in names_in_order(configuration) if name in compared]
+    keys = ["benchmark", "task", "metric", "mode"]
+    questions = [
+        {
+            "benchmark": benchmark,
+            "measure": measure(task, metric, mode),
+            "items": int(part["items"].max()),  # type: ignore[arg-type]
+            "packed": _packed(part, models),
+        }
+        for (benchmark, task, metric, mode), part in sorted(
+            comparisons.partition_by(keys, as_dict=True, include_key=False).items(),
+            key=lambda item: (list(configuration["benchmarks"]).index(item[0][0]), *item[0][1:]),
+        )
+    ]
+    return {"models": models, "questions": questions}
+
+
+def difference_of(comparisons: pl.DataFrame, model: str, other: str) -> tuple[float, float, float] | None:
+    """The value of a model minus that of another on one question, with its interval; none where they have none."""
+    for first, second, sign in ((model, other, 1), (other, model, -1)):
+        found = comparisons.filter(model=first, other=second)
+        if len(found):
+            value, low, high = (sign * found[name][0] for name in VALUES)
+            return value, min(low, high), max(low, high)
+    return None
+
+
+def _packed(comparisons: pl.DataFrame, models: Sequence[str]) -> str:
+    """Difference, low and high of every pair, one after the other, 16 bits each, the lower byte first.
+
+    They are rounded to tenths, as they are shown; of what rounds to zero, a hundredth keeps the sign.
+    """
+    places = dict(zip(models, range(len(models)), strict=True))
+    row, column = (comparisons[name].replace_strict(places).to_numpy() for name in ("model", "other"))
+    value, low, high = comparisons.select(VALUES).to_numpy().T
+    is_turned = row > column
+    triples = np.where(is_turned, [-value, -high, -low], [value, low, high]).T
+    first, second = np.minimum(row, column), np.maximum(row, column)
+    pairs = first * len(models) - first * (first + 1) // 2 + second - first - 1
+    packed = np.full((len(models) * (len(models) - 1) // 2, len(VALUES)), NONE, dtype="<i2")
+    rounded = np.round(HUNDREDTHS * np.round(triples, 1))
+    packed[pairs] = np.where(rounded == 0, np.sign(triples), rounded)
+    return b64encode(packed.tobytes()).decode()

@@ -1,0 +1,196 @@
+"""What stands on top of the page: what was trained on what, how well the best models do, and what it took."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from cocite.benchmarks import BENCHMARKS, tasks_of
+from cocite.origins import corpus_in_words, encoder_in_words
+from cocite.report.differences import difference_of
+from cocite.report.labels import METRICS, measure, over_seeds
+from cocite.report.run_tables import duration
+from cocite.runs import BASELINES, untrained
+from cocite.tasks import BOTH
+from cocite.terms import generated_benchmarks, has_generated_corpus
+
+Configuration = Mapping[str, Any]
+OF_ALL = ("all", "all")
+KINDS = {
+    "holdout": "papers held out of everything",
+    "scirepeval": "SciRepEval",
+    "scidocs": "SciDocs",
+    "mdcr": "MDCR",
+    "beir": "BEIR",
+    "s2and": "S2AND",
+}
+"""What each kind of benchmark that comes along is called; others go by the name of their kind."""
+BM25 = BASELINES[0]
+
+
+def what_is_generated(provenance: Mapping[str, Any]) -> str:
+    """What of the run a program made up, in words; nothing where all is real."""
+    benchmarks = generated_benchmarks(provenance)
+    parts = ["the corpus with its citations"] if has_generated_corpus(provenance) else []
+    if benchmarks:
+        parts.append(f"the benchmark{'s' if len(benchmarks) > 1 else ''} {' and '.join(benchmarks)}")
+    return " and ".join(parts)
+
+
+def facts(
+    provenance: Mapping[str, Any], statistics: pl.DataFrame, costs: pl.DataFrame, seconds_at_work: float
+) -> dict[str, str]:
+    """The run in a few lines: corpus, models, benchmarks, time, memory and machine, by what each line is about."""
+    configuration = provenance["configuration"]
+    counted = dict(statistics.select("measure", "value").iter_rows())
+    told = {
+        "Corpus": f"{corpus_in_words(provenance)}; release {provenance['release']}, {counted['papers']:,} papers "
+        f"({counted['papers with title and abstract']:,} with title and abstract), {counted['citations']:,} citations",
+        "Models": _models_in_words(configuration),
+        "Base encoders": "; ".join(
+            f"{name}: {encoder_in_words(name, provenance)}" for name in configuration["encoders"]
+        ),
+        "Benchmarks": "; ".join(
+            f"{name}: {_benchmark_in_words(name, provenance)}" for name in configuration["benchmarks"]
+        ),
+        "Time (h:mm:ss)": f"{duration(seconds_at_work)} from start to end, without pauses",
+        "Processor time": f"{duration(sum(costs['cpu_seconds']))} of all jobs and of Snakemake",
+        "Largest memory": _memory_in_words(costs),
+        "Machine": machine_in_words(provenance.get("machine", {})),
+    }
+    return {name: text for name, text in told.items() if text}
+
+
+def best_scores(
+    scores: pl.DataFrame, averages: pl.DataFrame, comparisons: pl.DataFrame, configuration: Configuration
+) -> pl.DataFrame:
+    """Of the leading measures of each benchmark, the best model, and what it gains over its encoder and over BM25."""
+    rows = [
+        row
+        for name, entry in configuration["benchmarks"].items()
+        for row in (
+            _best_by_task(name, entry, scores, comparisons, configuration)
+            if entry["kind"] == "holdout"
+            else _best_by_average(name, entry, averages, configuration)
+        )
+    ]
+    columns = ["benchmark", "measure", "best model", "score", "above its encoder", "above BM25"]
+    return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String))
+
+
+def machine_in_words(machine: Mapping[str, Any]) -> str:
+    """Processor, cores, memory and GPUs."""
+    if not machine:
+        return ""
+    gpus = ", ".join(machine["gpus"]) or "no GPU"
+    return f"{machine['processor']}, {machine['cores']} cores, {machine['memory_mb'] / 1000:.0f} GB of memory, {gpus}"
+
+
+def _models_in_words(configuration: Configuration) -> str:
+    """How many models there are, and the seeds they were trained with."""
+    seeds = {tuple(entry["seeds"]) for entry in configuration["models"].values()}
+    number = len(configuration["models"])
+    if len(seeds) == 1:
+        [shared] = seeds
+        each, plural = "each " if number > 1 else "", "s" if len(shared) > 1 else ""
+        return f"{number}, {each}trained with seed{plural} {_listed(shared)}"
+    trainings = sum(len(entry["seeds"]) for entry in configuration["models"].values())
+    used = sorted({seed for of_model in seeds for seed in of_model})
+    return f"{number}, in {trainings} trainings with the seeds {_listed(used)}" if number else "none were trained"
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def _benchmark_in_words(name: str, provenance: Mapping[str, Any]) -> str:
+    """What a benchmark is, with the number of its tasks and whether it is generated."""
+    entry = provenance["configuration"]["benchmarks"][name]
+    number = len(tasks_of(entry))
+    generated = ", generated" if name in generated_benchmarks(provenance) else ""
+    return f"{KINDS.get(entry['kind'], entry['kind'])} ({number} task{'s' if number > 1 else ''}{generated})"
+
+
+def _memory_in_words(costs: pl.DataFrame) -> str:
+    if costs.is_empty():
+        return ""
+    largest = costs.sort("peak_mb", "rule").row(-1, named=True)
+    return f"{largest['peak_mb']:,.0f} MB, a job of the rule {largest['rule']}"
+
+
+def _best_by_task(
+    benchmark: str,
+    entry: Mapping[str, Any],
+    scores: pl.DataFrame,
+    comparisons: pl.DataFrame,
+    configuration: Configuration,
+) -> list[dict[str, str]]:
+    """The best model on the first metric of each task, with intervals."""
+    rows = []
+    for task in tasks_of(entry):
+        asked = {"benchmark": benchmark, "task": task.name, "metric": task.metrics[0], "mode": BOTH}
+        of_task = scores.filter(pl.col("model").is_in(list(configuration["models"])), **asked)
+        if of_task.is_empty():
+            continue
+        means = dict(of_task.group_by("model").agg(pl.col("value").mean()).iter_rows())
+        best = max(configuration["models"], key=lambda name: means.get(name, float("-inf")))
+        compared = comparisons.filter(**asked)
+        gains = [_gain(compared, best, other) for other in _references(best, configuration)]
+        cells = over_seeds(of_task.filter(model=best), ["model"])["cell"]
+        rows.append(_row(benchmark, measure(task.name, task.metrics[0], BOTH), best, cells.item(), gains))
+    return rows
+
+
+def _best_by_average(
+    benchmark: str, entry: Mapping[str, Any], averages: pl.DataFrame, configuration: Configuration
+) -> list[dict[str, str]]:
+    """The best model by the average that the literature takes; there is one a mode."""
+    over, average = _leading_average(entry["kind"])
+    found = averages.filter(benchmark=benchmark, over=over, average=average)
+    rows = []
+    for (mode,), part in sorted(found.partition_by("mode", as_dict=True).items()):
+        most = max(part["values"].to_list())
+        of_models = {row["model"]: row for row in part.filter(values=most).iter_rows(named=True)}
+        trained = [name for name in configuration["models"] if name in of_models]
+        if not trained:
+            continue
+        best = max(trained, key=lambda name: of_models[name]["mean"])
+        gains = [
+            f"{of_models[best]['mean'] - of_models[other]['mean']:+.1f}" if other in of_models else "–"
+            for other in _references(best, configuration)
+        ]
+        label = f"average of {most} values" if over == "all" else f"mean {METRICS.get(average, average)} over the tasks"
+        name = label + ("" if mode == BOTH else f" ({mode})")
+        rows.append(_row(benchmark, name, best, _with_deviation(of_models[best]), gains))
+    return rows
+
+
+def _leading_average(kind: str) -> tuple[str, str]:
+    """The average of a kind of benchmark: over all values in SciRepEval's way, else over its first metric."""
+    return OF_ALL if kind in ("scirepeval", "scidocs") else ("metric", BENCHMARKS[kind][0].metrics[0])
+
+
+def _references(model: str, configuration: Configuration) -> Sequence[str]:
+    """What a model is measured against: the encoder that it starts from, and BM25."""
+    return *untrained({"encoders": [configuration["models"][model]["encoder"]]}), BM25
+
+
+def _gain(comparisons: pl.DataFrame, model: str, other: str) -> str:
+    found = difference_of(comparisons, model, other)
+    return "–" if found is None else "{:+.1f} ({:+.1f} to {:+.1f})".format(*found)
+
+
+def _with_deviation(row: Mapping[str, Any]) -> str:
+    return f"{row['mean']:.1f}" if row["deviation"] is None else f"{row['mean']:.1f} ± {row['deviation']:.1f}"
+
+
+def _row(benchmark: str, name: str, best: str, score: str, gains: Sequence[str]) -> dict[str, str]:
+    above_encoder, above_bm25 = (gain.replace("-", "−") for gain in gains)
+    return {
+        "benchmark": benchmark,
+        "measure": name,
+        "best model": best,
+        "score": score,
+        "above its encoder": above_encoder,
+        "above BM25": above_bm25,
+    }

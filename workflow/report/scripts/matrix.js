@@ -1,0 +1,104 @@
+// The matrix of differences: one measure at a time, or how often a model is better over all measures of a benchmark.
+"use strict";
+(() => {
+  const { models, questions } = JSON.parse(document.getElementById("differences-data").textContent);
+  const table = document.getElementById("matrix");
+  const select = document.getElementById("matrix-measure");
+  if (!table || !questions.length) return;
+  const NONE = -32768;
+  const HUNDREDTHS = 100;
+
+  function unpack(packed) {
+    const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+    const view = new DataView(bytes.buffer);
+    return Array.from({ length: bytes.length / 2 }, (_, place) => view.getInt16(2 * place, true));
+  }
+
+  function unpacked(question) {
+    question.values ??= unpack(question.packed);
+    return question.values;
+  }
+
+  // Pairs come row by row above the diagonal; below it, signs change and the ends of the interval change places.
+  function pair(question, row, column) {
+    const [first, second] = row < column ? [row, column] : [column, row];
+    const place = 3 * (first * models.length - (first * (first + 1)) / 2 + second - first - 1);
+    const [value, low, high] = unpacked(question).slice(place, place + 3);
+    if (value === NONE) return null;
+    return row < column ? { value, low, high } : { value: -value, low: -high, high: -low };
+  }
+
+  const points = (value, digits = 1) => {
+    const text = (Math.abs(value) / HUNDREDTHS).toFixed(digits);
+    return Number(text) === 0 ? text : (value < 0 ? "−" : "+") + text;
+  };
+
+  function element(name, text, attributes = {}) {
+    const made = document.createElement(name);
+    made.textContent = text;
+    Object.entries(attributes).forEach(([key, value]) => made.setAttribute(key, value));
+    return made;
+  }
+
+  const surely = ({ low, high }) => (low > 0 ? "up" : high < 0 ? "down" : "");
+
+  function differenceCell(question, row, column) {
+    const found = pair(question, row, column);
+    if (!found) return element("td", "–");
+    const cell = element("td", points(found.value), { class: surely(found) });
+    cell.append(element("small", `${points(found.low)} to ${points(found.high)}`));
+    return cell;
+  }
+
+  function countCell(asked, row, column) {
+    const found = asked.map((question) => pair(question, row, column)).filter(Boolean);
+    if (!found.length) return element("td", "–");
+    const better = found.filter((each) => surely(each) === "up").length;
+    const worse = found.filter((each) => surely(each) === "down").length;
+    const cell = element("td", `${better} : ${worse}`, { class: better > worse ? "up" : better < worse ? "down" : "" });
+    cell.append(element("small", `of ${found.length}`));
+    return cell;
+  }
+
+  function show(cellOf, remark) {
+    const head = element("tr", "");
+    head.append(element("th", "row − column", { scope: "col" }), ...models.map((name) => element("th", name, { scope: "col" })));
+    const rows = models.map((name, row) => {
+      const line = element("tr", "");
+      const cells = models.map((_, column) => (row === column ? element("td", "·", { class: "self" }) : cellOf(row, column)));
+      line.append(element("th", name, { scope: "row" }), ...cells);
+      return line;
+    });
+    const [thead, tbody] = [element("thead", ""), element("tbody", "")];
+    thead.append(head);
+    tbody.append(...rows);
+    table.replaceChildren(thead, tbody);
+    document.getElementById("matrix-items").textContent = remark;
+    table.dispatchEvent(new Event("shown", { bubbles: true }));
+  }
+
+  function showChosen() {
+    const [kind, which] = [select.value.slice(0, 1), select.value.slice(1)];
+    if (kind === "q") {
+      const question = questions[+which];
+      show((row, column) => differenceCell(question, row, column), `over ${question.items.toLocaleString("en")} queries or documents`);
+    } else {
+      const asked = questions.filter(({ benchmark }) => benchmark === which);
+      show(
+        (row, column) => countCell(asked, row, column),
+        `on how many of ${asked.length} values the row is better, and on how many the column is, with an interval without zero`,
+      );
+    }
+  }
+
+  for (const benchmark of new Set(questions.map((question) => question.benchmark))) {
+    const group = element("optgroup", "", { label: benchmark });
+    questions.forEach((question, place) => {
+      if (question.benchmark === benchmark) group.append(element("option", `${benchmark}: ${question.measure}`, { value: `q${place}` }));
+    });
+    group.append(element("option", `${benchmark}: all values, counted`, { value: `c${benchmark}` }));
+    select.append(group);
+  }
+  select.addEventListener("change", showChosen);
+  showChosen();
+})();
