@@ -8,7 +8,7 @@ BENCH ?= ingest merge importing learning leakage counting triplets searching tra
 VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/python -m cocite.locked $(BIN)/snakemake --cores $(CORES) --resources mem_mb=$(MEMORY_MB) \
-    --nolock --rerun-incomplete --keep-going --show-failed-logs --configfile $(CONFIG) --replace-workflow-config
+    --nolock --rerun-incomplete --keep-going --show-failed-logs --configfile "$(CONFIG)" --replace-workflow-config
 
 .PHONY: help run test test-slurm test-rest test-long bench lint format docs lock clean
 .DEFAULT_GOAL := help
@@ -17,8 +17,9 @@ help: ## List what can be made
 > @grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 run: $(VENV)/run.stamp ## Install, then run CONFIG (the demo unless told otherwise) to its report
+> @$(BIN)/cocite config --configfile "$(CONFIG)" > /dev/null
 > $(SNAKEMAKE) all
-> $(BIN)/cocite report archive --configfile $(CONFIG)
+> $(BIN)/cocite report archive --configfile "$(CONFIG)"
 
 test: $(VENV)/dev.stamp ## Install, then run the tests that CI runs
 > $(MAKE) --jobs test-slurm test-rest

@@ -1,10 +1,18 @@
-from cocite.configuration import resolve
+from pathlib import Path
+
+from cocite.configuration import resolve, written_configuration
 from cocite.errors import InputError
 from cocite.recorded import check_folder
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import min_version
 
 min_version("9.27")
+
+try:
+    for file in workflow.configfiles or ["config.yaml"]:
+        written_configuration(Path(file))  # says what Snakemake's own reader leaves unsaid
+except InputError as error:
+    raise WorkflowError(error) from None
 
 if not workflow.configfiles:
 
@@ -85,3 +93,6 @@ rule report:
     input:
         "<results>/report/index.html",
         "<results>/cocite.duckdb",
+
+
+include: "rules/common/targets.smk"

@@ -7,12 +7,14 @@ import sys
 from pathlib import Path
 
 from cocite.benchmarks import SMALL, TASKS, is_generated, suites_of, splits_to_fetch, tasks_of
-from cocite.consistent_corpus import DATASETS
+from cocite.folders import make_folders
 from cocite.origins import settings_of_origin
 from cocite.recorded import record
+from cocite.release_folder import DATASETS, find_shards
 from cocite.runs import mapped_runs, runs_of, scored_runs, untrained
 from cocite.status.described import report_failures
 from cocite.status.started import write_start
+from cocite.targets import check_spelling, check_targets, targets_of
 
 # Jobs call `cocite`; a run started as .venv/bin/snakemake finds it beside its own Python.
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
@@ -104,6 +106,10 @@ def surplus_files():
 
 
 onstart:
+    try:
+        make_folders(config)
+    except InputError as error:
+        raise WorkflowError(error) from None
     for file in surplus_files():
         file.unlink()
     record(config, Path(RESULTS))

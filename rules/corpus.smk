@@ -1,7 +1,7 @@
 rule list_shards:
     input:
         served=served_release,
-        given=[shard for dataset in DATASETS for shard in given_shards(dataset)],
+        given=[shard for shards in GIVEN.values() for shard in shards],
     output:
         "<results>/corpus/manifest.json",
     log:
@@ -95,7 +95,7 @@ rule ingest:
         mem_mb=megabytes(1500),
         runtime=minutes(10, shards=0.02),
     params:
-        version=3,
+        version=4,
         shards=folder_of_shards,
         parts=parts,
         buckets=len(BUCKETS),
@@ -211,7 +211,8 @@ rule merge_papers:
         mem_mb=megabytes(1500),
         runtime=minutes(10, papers=0.1 / len(BUCKETS), abstracts=0.1 / len(BUCKETS)),
     params:
-        version=3,
+        version=4,
+        buckets=len(BUCKETS),  # a bucket of another cut has the same name, and other papers
         papers=folder_of("papers"),
         abstracts=folder_of("abstracts"),
     shell:
@@ -248,6 +249,7 @@ rule merge_citations:
         runtime=minutes(10, citations=0.05 / len(BUCKETS)),
     params:
         version=2,
+        buckets=len(BUCKETS),
         citations=folder_of("citations"),
     shell:
         """

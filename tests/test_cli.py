@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+from cocite.errors import surroundings
+
 HEAVY = ["torch", "transformers", "sentence_transformers", "polars", "pyarrow", "duckdb", "faiss", "sklearn", "numpy"]
 
 
@@ -53,3 +55,20 @@ def test_settings_that_are_not_json_are_told_where(tmp_path):
     result = cocite(*arguments)
     assert result.returncode == 1
     assert result.stderr.startswith("Error: --settings: not JSON")
+
+
+def test_what_a_place_does_not_allow_is_one_message_too(tmp_path):
+    loop = tmp_path / "loop"
+    loop.symlink_to("loop")
+    result = cocite("corpus", "plan", "--configfile", str(loop / "my.yaml"))
+    assert result.returncode == 1
+    told = f"Error: {loop}/my.yaml: Too many levels of symbolic links; mend the link, which leads to itself.\n"
+    assert result.stderr == told
+
+
+def test_only_errors_that_surroundings_cause_are_told_without_a_traceback():
+    assert surroundings(PermissionError(13, "Permission denied", "a")) == (
+        "a: Permission denied; grant this user the right to it."
+    )
+    assert surroundings(FileNotFoundError(2, "No such file or directory", "a")) is None
+    assert surroundings(OSError("without a file")) is None

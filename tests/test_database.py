@@ -6,6 +6,7 @@ import os
 import pytest
 
 from cocite.database import connect
+from cocite.errors import InputError
 
 
 @pytest.fixture
@@ -39,3 +40,11 @@ def test_a_folder_in_use_is_locked(tmp_path):
         os.utime(folder, (0, 0))
         with connect(memory_mb=100, threads=1, spill_to=tmp_path):
             assert folder.exists()
+
+
+def test_memory_that_is_too_small_is_told_with_the_way_to_give_more(tmp_path):
+    with (
+        pytest.raises(InputError, match=r"The 20 MB of memory that DuckDB was given are too few .*--set-resources"),
+        connect(memory_mb=20, threads=1, spill_to=tmp_path) as connection,
+    ):
+        connection.sql("SELECT list(number) FROM range(10_000_000) AS numbers(number)").to_arrow_table()

@@ -5,14 +5,17 @@ def given_shards(dataset):
     """The shards of a dataset in the folder that the configuration names, by name; other sources are downloaded."""
     if config["corpus"]["source"] != "directory":
         return []
-    return sorted(map(str, Path(config["corpus"]["path"], dataset).glob("[!.]*.gz")))
+    return list(map(str, find_shards(Path(config["corpus"]["path"], dataset))))
+
+
+GIVEN = {dataset: given_shards(dataset) for dataset in DATASETS}
 
 
 def shards_of(dataset):
     """How many shards a dataset has, where that is known before the release is listed, or is told to have."""
     if config["corpus"]["source"] == "demo":
         return config["corpus"]["demo"]["shards"]
-    return len(given_shards(dataset)) or config["corpus"]["shards"][dataset]
+    return len(GIVEN[dataset]) or config["corpus"]["shards"][dataset]
 
 
 # A job for each shard; a release that has more of them than it is told to gives some jobs several.
@@ -133,7 +136,7 @@ def tables_of_papers():
 def raw_shards(wildcards):
     """What a job ingests: the folder of what it downloaded, or one of the shards that were given."""
     if config["corpus"]["source"] == "directory":
-        return given_shards(wildcards.dataset)[int(wildcards.part)]
+        return GIVEN[wildcards.dataset][int(wildcards.part)]
     return f"<results>/corpus/raw/{wildcards.dataset}/{wildcards.part}"
 
 

@@ -127,7 +127,7 @@ def fetched_splits(wildcards):
 
 def described_release():
     """The release that a generated benchmark is about: the demo's, or the shards of a given one."""
-    return [shard for dataset in DATASETS for shard in given_shards(dataset)] or "<results>/demo/release"
+    return [shard for shards in GIVEN.values() for shard in shards] or "<results>/demo/release"
 
 
 def folder_of_release(wildcards, input):

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from cocite.consistent_corpus import DATASETS
 from cocite.corpus import commands
 from cocite.corpus.release.diffs import list_diffs
 from cocite.corpus.release.manifest import Dataset, Manifest, read_manifest, write_manifest
@@ -15,6 +14,7 @@ from cocite.demo.release import generate_release
 from cocite.demo.server import serve
 from cocite.demo.successor import generate_successor
 from cocite.errors import InputError
+from cocite.release_folder import DATASETS
 
 RELEASES = ("2026-01-06", "2026-01-13", "2026-01-20")
 

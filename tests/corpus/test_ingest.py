@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cocite import files
-from cocite.corpus.ingest import citations
+from cocite.corpus.ingest import citations, unpacking
 from cocite.corpus.ingest.account import account
 from cocite.corpus.ingest.shards import IngestSettings, ingest
 from cocite.corpus.release.manifest import Shard
@@ -176,8 +176,13 @@ GOOD = {"corpusid": 1, "abstract": "text"}
     [
         (b"{broken", "is not JSON"),
         (b'{"corpusid": 2, "abstract": "cut', "is not JSON"),
-        (b"[1, 2]", "not an object"),
-        (b"17", "not an object"),
+        (b"[1, 2]", "is a list, not an object; a line has one record"),
+        (b"17", "is a single value, not an object"),
+        (b"\0\0\0\0", "is not JSON"),
+        (b'{"corpusid": 2, "abstract": ["text"]}', 'abstract is \\["text"\\], not text'),
+        (b'{"corpusid": 2, "abstract": {"p": "text"}}', 'abstract is {"p": "text"}, not text'),
+        (b'{"corpusid": ' + b"9" * 43 + b', "abstract": "text"}', "corpusid is 9{43}, not a whole number from 0"),
+        (b'{"corpusid": "' + b"9" * 5000 + b'", "abstract": "text"}', 'corpusid is "9{59}…, not a whole number'),
         (b'{"abstract": "text"}', "has no corpusid"),
         (b'{"corpusid": null, "abstract": "text"}', "corpusid is null"),
         (b'{"corpusid": "x7", "abstract": "text"}', 'corpusid is "x7", not a whole number'),
@@ -274,6 +279,49 @@ def test_a_shard_of_several_gzip_members_is_read_whole(run, tmp_path, threads):
     members = [json.dumps(citation(n, 100)).encode() + b"\n" for n in range(3)]
     path.write_bytes(b"".join(map(gzip.compress, members)))
     assert [row["citing"] for row in run("citations", path, threads=threads).rows] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("dataset", ["citations", "papers"])
+def test_plain_shards_give_the_rows_of_gzipped_ones(run, tmp_path, write_shard, dataset):
+    lines = [citation(n, n + 1) | {"corpusid": n, "title": f"Paper {n}"} for n in range(20)]
+    packed = write_shard(tmp_path / "packed" / SHARD, *lines)
+    capital = write_shard(tmp_path / "capital" / "0.GZ", *lines)
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "plain" / "0.jsonl").write_bytes(gzip.decompress(packed.read_bytes()))
+    expected = run(dataset, packed).rows
+    assert len(expected) == 20
+    assert run(dataset, capital).rows == run(dataset, tmp_path / "plain" / "0.jsonl").rows == expected
+
+
+def test_a_text_may_begin_like_a_list_or_an_object(run, shard):
+    titles = ["[Review] On shards", "{braces}", "[1]", '["a"]']
+    rows = run("papers", shard(*({"corpusid": n, "title": title} for n, title in enumerate(titles)))).rows
+    assert [row["title"] for row in rows] == titles
+
+
+def test_a_title_that_is_a_list_is_no_text(run, shard):
+    with pytest.raises(InputError, match=r'line 2: title is \["On shards"\], not text'):
+        run("papers", shard({"corpusid": 1, "title": "x"}, {"corpusid": 2, "title": ["On shards"]}))
+
+
+@pytest.mark.parametrize("dataset", ["citations", "abstracts"])
+def test_a_line_that_no_record_fills_is_named_before_it_fills_the_memory(run, tmp_path, monkeypatch, dataset):
+    monkeypatch.setattr(unpacking, "LONGEST_LINE", 5_000_000)
+    record = citation(1, 2) | {"corpusid": 1, "abstract": "text"}
+    longest = json.dumps(record | {"x": "y" * 4_500_000})
+    path = tmp_path / SHARD
+    path.write_text("\n".join([longest, json.dumps(record), json.dumps(record | {"x": "y" * 9_000_000})]))
+    path = path.rename(tmp_path / "0.jsonl")
+    with pytest.raises(InputError, match=r"0\.jsonl, line 3: is longer than 5 MB; a shard has one record a line"):
+        run(dataset, path)
+
+
+def test_long_lines_are_read_a_few_at_a_time_within_the_memory(run, tmp_path):
+    path = tmp_path / "0.jsonl"
+    with path.open("w") as file:
+        for number in range(6):
+            file.write(json.dumps({"corpusid": number, "title": "t", "x": "y" * 30_000_000}) + "\n")
+    assert len(run("papers", path, memory_mb=1500, threads=2).rows) == 6
 
 
 def test_a_truncated_shard_is_named(run, shard):

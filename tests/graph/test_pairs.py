@@ -150,6 +150,12 @@ def test_a_graph_without_a_pair_is_refused(tmp_path):
         count(tmp_path, PairSettings(signal="cocitation"), 1)
 
 
+def test_a_graph_that_a_limit_leaves_without_a_pair_is_refused_with_the_limit(tmp_path):
+    shard(tmp_path, {(9, 1), (9, 2), (9, 3)}, {1: "train"}, 1)
+    with pytest.raises(InputError, match=r"together with another paper, among groups of at most 2 papers\.$"):
+        count(tmp_path, PairSettings(signal="cocitation", max_references=2), 1)
+
+
 def test_a_query_that_is_listed_twice_counts_once(corpus):
     pq.write_table(pa.table({"corpusid": [1, 1, 5], "split": ["train"] * 3}), corpus / "queries.parquet")
     found = count(corpus, PairSettings(signal="cocitation"), 2)

@@ -34,7 +34,7 @@ def resolved(entry, **queries):
             "k_negative (500) must not exceed embeddings.cocitation-dot.neighbours.k",
         ),
         ({**BANDS, "k_positive": "25"}, "triplets.new.k_positive must be of type integer or array, not '25'"),
-        ({**BANDS, "k_positive": 0}, "triplets.new.k_positive: 0"),
+        ({**BANDS, "k_positive": 0}, "triplets.new.k_positive is 0"),
         ({**BANDS, "easy": 5}, "triplets.new has a band of hard negatives, but as many easy negatives as triplets"),
         ({**BANDS, "easy_negatives": "kmeans"}, "'kmeans'; it must be one of random, k-means, sorted-random"),
         ({**BANDS, "clusters": 8, "cluster_ranks": [3, 8]}, "cluster_ranks ([3, 8]) must rise and stay below clusters"),
@@ -54,7 +54,7 @@ def resolved(entry, **queries):
         ({"sampler": "union", "of": ["cocite", "none"]}, "triplets.new.of names 'none', which triplets does not decl"),
         ({"sampler": "union", "of": ["cocite", "new"]}, "triplets.new.of: a set of triplets must not be a part of its"),
         ({"sampler": "subset", "of": "cocite"}, "triplets.new needs exactly one of share and count"),
-        ({"sampler": "subset", "of": "cocite", "share": 0}, "triplets.new.share: 0"),
+        ({"sampler": "subset", "of": "cocite", "share": 0}, "triplets.new.share is 0"),
         ({"sampler": "neighbors"}, "did you mean neighbours?"),
     ],
 )

@@ -203,6 +203,14 @@ def test_buckets_that_a_run_with_more_of_them_left_are_removed(run, given_releas
     assert sorted(file.name for file in papers.iterdir()) == ["0.parquet", "1.parquet"]
 
 
+@pytest.mark.end_to_end
+@pytest.mark.parametrize("buckets", [1, 3])
+def test_another_number_of_buckets_merges_all_papers_and_citations_again(finished, buckets):
+    # A bucket of the old cut has the name of one of the new, and holds other papers.
+    jobs = planned(finished, edited(corpus__buckets=buckets), "corpus")
+    assert [len(jobs[rule]) for rule in ("ingest", "merge_papers", "merge_citations")] == [6, buckets, buckets]
+
+
 def test_the_file_of_queries_is_an_input_of_their_choice(run):
     (run.folder / "ids.txt").write_text("1\n")
     config = run.configure(edited(queries={"from": "file", "path": "ids.txt", "holdout": 10}))

@@ -16,6 +16,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 from cocite.errors import InputError
+from cocite.schema_errors import fault
 
 PACKAGE = Path(__file__).parent
 KEYWORD = "choices"
@@ -53,7 +54,7 @@ class Choice:
         for name, value in given.items():
             check_choice(name, self.keys, what)
             for error in Draft202012Validator(self.keys[name]).iter_errors(value):
-                raise InputError(f"{what}: {name} is {value!r}: {error.message}.")
+                raise InputError(f"{what}: {name} {fault(error)}.")
 
 
 def choices(folder: Path | str) -> dict[str, Choice]:

@@ -17,7 +17,7 @@ from cocite.demo.commands import app as demo
 from cocite.doctor import app as doctor
 from cocite.documentation import app as documentation
 from cocite.encoder.commands import app as encoder
-from cocite.errors import InputError
+from cocite.errors import InputError, surroundings
 from cocite.evaluation.commands import app as evaluation
 from cocite.graph.commands import app as graph
 from cocite.ground.usage import report_usage
@@ -26,6 +26,7 @@ from cocite.integrity import app as integrity
 from cocite.locked import hold_steps_lock
 from cocite.neighbours.commands import app as neighbours
 from cocite.report.commands import app as report
+from cocite.resolved import app as resolved
 from cocite.status.commands import app as status
 from cocite.triplets.commands import app as triplets
 
@@ -54,11 +55,12 @@ app.add_typer(inspection)
 app.add_typer(status)
 app.add_typer(integrity)
 app.add_typer(doctor)
+app.add_typer(resolved)
 app.add_typer(documentation, name="docs", help="Documentation that is generated from declarations.")
 
 
 def main() -> None:
-    """Run the command line; an `InputError` is printed as one message, without a traceback."""
+    """Run the command line; what the user can mend is printed as one message, without a traceback."""
     # Libraries make objects by the hundred thousand that stay; to look for garbage among them takes a third of the
     # time that it takes to import them.
     gc.set_threshold(100_000)
@@ -75,6 +77,11 @@ def _run() -> int:
         app()
     except InputError as error:
         sys.stderr.write(f"Error: {error}\n")
+        return 1
+    except OSError as error:
+        if (told := surroundings(error)) is None:
+            raise
+        sys.stderr.write(f"Error: {told}\n")
         return 1
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)

@@ -4,10 +4,9 @@
 sentence that names the key. The schema says what a key may hold; `consistency.py` checks what a schema cannot say.
 """
 
-import difflib
 import json
-import os
-from collections.abc import Collection, Iterator, Mapping
+import math
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,41 @@ import yaml
 from jsonschema import Draft202012Validator, ValidationError, validators
 
 from cocite.choices import fill_in
-from cocite.consistency import Configuration, check_consistency
+from cocite.consistency import Configuration, inconsistencies
 from cocite.errors import InputError
+from cocite.folders import folders_of
+from cocite.schema_errors import explain, joined, precedence, quoted, shown
+from cocite.variables import fill_in_variables
 
+LARGEST_NUMBER = (1 << 63) - 1
 SCHEMA_FILE = Path(__file__).parents[1] / "schemas" / "config.schema.yaml"
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML whose keys stand once: PyYAML takes the last of several, in silence."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        first: dict[str, int] = {}
+        for key, _ in node.value:
+            line = key.start_mark.line + 1
+            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+                if key.value in first:
+                    raise _UnreadableError(
+                        f"lines {first[key.value]} and {line}: the key {key.value} stands twice; write it once"
+                    )
+                first[key.value] = line
+        return super().construct_mapping(node, deep)
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep)
+        except ValueError as error:  # what looks like a date or a number, and is none
+            line, value = node.start_mark.line + 1, shown(str(node.value))
+            raise _UnreadableError(f"line {line}: {value} cannot be read ({error}); a text stands in quotes") from None
+
+
+class _UnreadableError(yaml.YAMLError):
+    """Where and why a configuration cannot be read."""
 
 
 def load_schema() -> dict[str, Any]:
@@ -29,13 +59,27 @@ def load_schema() -> dict[str, Any]:
 
 def resolve(written: Mapping[str, Any]) -> Configuration:
     """The complete configuration. Raises `InputError`, one sentence that names the key, if it cannot be run."""
-    config: Configuration = json.loads(json.dumps(written, default=str))  # a date without quotes is one in YAML
-    errors = sorted(_validator().iter_errors(config), key=_precedence)
-    if errors:
-        raise InputError(_explain(errors[0]))
-    _fill_in_variables(config)
-    check_consistency(config)
+    config, faults = resolve_or_explain(written)
+    if faults:
+        raise InputError(faults[0])
     return config
+
+
+def resolve_or_explain(written: Mapping[str, Any]) -> tuple[Configuration, list[str]]:
+    """The configuration as far as it is complete, and a sentence on each thing that is wrong with it.
+
+    What fits together is checked only where each key by itself is right.
+    """
+    try:
+        config: Configuration = _as_json(written)
+    except InputError as error:
+        return {}, [str(error)]
+    except RecursionError:
+        return {}, ["The configuration has an entry that is a part of itself (&name and *name); write it out."]
+    errors = sorted(_validator().iter_errors(config), key=precedence)
+    if errors:
+        return config, list(dict.fromkeys(map(explain, errors)))
+    return config, fill_in_variables(config) or inconsistencies(config)
 
 
 def read_configuration(path: Path, keys: Collection[str] | None = None) -> Configuration:
@@ -47,7 +91,7 @@ def read_configuration(path: Path, keys: Collection[str] | None = None) -> Confi
 def written_configuration(path: Path) -> Configuration:
     """The configuration in a YAML file as it stands there. Raises `InputError` if it is no YAML."""
     try:
-        written: Configuration = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        written: Configuration = yaml.load(path.read_text(encoding="utf-8"), _Loader) or {}  # noqa: S506 (a safe loader)
     except FileNotFoundError:
         raise InputError(f"{path} does not exist; --configfile names a configuration of a run.") from None
     except IsADirectoryError:
@@ -56,6 +100,8 @@ def written_configuration(path: Path) -> Configuration:
         raise InputError(f"{path}: not UTF-8 at byte {error.start}; a configuration is text in UTF-8.") from None
     except yaml.reader.ReaderError as error:
         raise InputError(f"{path}: not YAML (character U+{error.character:04X} may not be in it).") from None
+    except _UnreadableError as error:
+        raise InputError(f"{path}, {error}.") from None
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise InputError(f"{path}, line {line}: not YAML ({error.problem}).") from None
@@ -65,12 +111,8 @@ def written_configuration(path: Path) -> Configuration:
 
 
 def results_folder(config: Mapping[str, Any]) -> Path:
-    """The folder of a run with this configuration, resolved or not. Raises `InputError` where it is no path."""
-    pathvars = config.get("pathvars") or {}
-    folder = pathvars.get("results", "results") if isinstance(pathvars, dict) else None
-    if not isinstance(folder, str) or not folder:
-        raise InputError("Configuration key pathvars must hold paths, as in pathvars: {results: results/mine}.")
-    return Path(folder)
+    """Where the results of a run with this configuration, resolved or not, lie."""
+    return folders_of(config)["results"]
 
 
 def _validator() -> Draft202012Validator:
@@ -91,81 +133,18 @@ def _validator() -> Draft202012Validator:
     return validators.extend(Draft202012Validator, {"properties": fill_and_check}, type_checker=types)(load_schema())
 
 
-def _precedence(error: ValidationError) -> tuple[bool, int, str]:
-    """A wrong choice (signal, sampler, kind) comes first: the keys that go with it are judged by it."""
-    return error.validator != "enum", len(error.absolute_path), error.message
-
-
-def _explain(error: ValidationError) -> str:
-    key = ".".join(map(str, error.absolute_path))
-    if error.validator == "additionalProperties" and isinstance(error.instance, dict):
-        known = list(error.schema.get("properties", {}))
-        unknown = next(name for name in error.instance if name not in known)
-        return f"Configuration key {_join(key, unknown)} is not known{_suggest(unknown, known)}"
-    if error.validator == "required":
-        missing = next(name for name in error.validator_value if name not in error.instance)
-        return f"Configuration key {_join(key, missing)} is missing."
-    if error.validator == "type":
-        hint = " (YAML reads numbers such as 2e-5 as text: write 2.0e-5)" if _looks_like_number(error.instance) else ""
-        place = key or "at the top"
-        kinds = error.validator_value
-        kind = kinds if isinstance(kinds, str) else " or ".join(kinds)
-        return f"Configuration key {place} must be of type {kind}, not {error.instance!r}{hint}."
-    if error.validator == "enum":
-        choices = [str(choice) for choice in error.validator_value]
-        return (
-            f"Configuration key {key} is {error.instance!r}; it must be one of "
-            f"{', '.join(choices)}{_suggest(str(error.instance), choices, list_all=False)}"
-        )
-    if "propertyNames" in error.absolute_schema_path:
-        return (
-            f"Configuration key {_join(key, error.instance)}: a name must be of small letters, digits and hyphens, "
-            "and start with a letter or digit."
-        )
-    if error.validator == "pattern" and "description" in error.schema:
-        meaning = error.schema["description"].strip().partition(". ")[0].rstrip(".")
-        return f"Configuration key {key}: {error.instance!r} is not what it has to be: {meaning}."
-    return f"Configuration key {key}: {error.message}."
-
-
-def _join(key: str, name: str) -> str:
-    return f"{key}.{name}" if key else name
-
-
-def _suggest(given: str, known: list[str], *, list_all: bool = True) -> str:
-    """The end of a sentence on a word that is not known."""
-    close = difflib.get_close_matches(given, known, n=1)
-    if close:
-        return f"; did you mean {close[0]}?"
-    return f"; known are {', '.join(known)}." if list_all and known else "."
-
-
-def _looks_like_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return isinstance(value, str)
-
-
-def _fill_in_variables(config: Configuration) -> None:
-    places: list[tuple[dict[str, Any], str, str]] = [
-        (config["corpus"], "path", "corpus.path"),
-        (config["corpus"], "base", "corpus.base"),
-        (config["queries"], "path", "queries.path"),
-        (config["queries"], "dataset", "queries.dataset"),
-        *((entry, "model", f"encoders.{name}.model") for name, entry in config["encoders"].items()),
-        *((entry, "path", f"triplets.{name}.path") for name, entry in config["triplets"].items()),
-        *((entry, "folder", f"benchmarks.{name}.folder") for name, entry in config["benchmarks"].items()),
-    ]
-    for entry, name, key in places:
-        if name in entry:
-            entry[name] = _filled_in(entry[name], key)
-    config["exclude"] = [_filled_in(path, f"exclude[{number}]") for number, path in enumerate(config["exclude"])]
-
-
-def _filled_in(path: str, key: str) -> str:
-    filled = os.path.expandvars(path)
-    if "$" in filled:
-        raise InputError(f"Configuration key {key} is {filled!r}, but that variable is not set.")
-    return str(Path(filled).expanduser()) if filled.startswith("~") else filled
+def _as_json(value: Any, key: str = "") -> Any:
+    """A copy of what YAML holds, in the types of JSON. Raises `InputError` for what has no place there."""
+    match value:
+        case Mapping():
+            return {str(name): _as_json(entry, joined(key, str(name))) for name, entry in value.items()}
+        case list():
+            return [_as_json(entry, f"{key}[{number}]") for number, entry in enumerate(value)]
+        case float() if not math.isfinite(value):
+            raise InputError(f"Configuration key {key} is {value}; it must be a number that is finite.")
+        case int() if abs(value) > LARGEST_NUMBER:
+            raise InputError(f"Configuration key {key} is {quoted(value)}; a whole number must be below 2⁶³.")
+        case None | bool() | int() | float() | str():
+            return value
+        case _:
+            return str(value)  # a date without quotes is one in YAML

@@ -4,14 +4,15 @@ Each check takes the configuration with its defaults and raises `InputError`, on
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from cocite.benchmarks import BENCHMARKS, is_generated
 from cocite.consistent_corpus import check_corpus, largest_index
 from cocite.consistent_triplets import check_triplets, parts_of_triplets
-from cocite.errors import InputError
+from cocite.errors import InputError, surroundings
+from cocite.folders import folders_of, in_the_way
 from cocite.runs import BASELINES
 
 OMISSIONS = "omissions"
@@ -20,10 +21,24 @@ NAMED_FOLDERS = ("graphs", "embeddings", "triplets", "models", "benchmarks")
 Configuration = dict[str, Any]
 
 
-def check_consistency(config: Configuration) -> None:
-    """Raise `InputError` at the first thing that does not fit together."""
-    for check in CHECKS:
-        check(config)
+def inconsistencies(config: Configuration) -> list[str]:
+    """A sentence on what does not fit together: for each check, the first thing that it finds."""
+    return _faults(CHECKS, config) or _faults(CHECKS_OF_REFERENCES, config)
+
+
+def _faults(checks: Iterable[Callable[[Configuration], None]], config: Configuration) -> list[str]:
+    faults = []
+    for check in checks:
+        try:
+            check(config)
+        except InputError as error:
+            faults.append(str(error))
+        except OSError as error:
+            told = surroundings(error)
+            if told is None:
+                raise
+            faults.append(told)
+    return faults
 
 
 def _check_queries(config: Configuration) -> None:
@@ -48,6 +63,8 @@ def _check_exclude(config: Configuration) -> None:
         key = f"Configuration key exclude[{number}]"
         if entry in declared and declared[entry]["kind"] == "holdout":
             raise InputError(f"{key}: the papers of the benchmark {entry} are held out already.")
+        if entry not in declared and entry.lower().endswith(".parquet"):
+            raise InputError(f"{key}: {entry} is a table; the papers to exclude stand in a text file, an id a line.")
         if entry not in declared and not Path(entry).is_file():
             raise InputError(
                 f"{key}: {entry} is neither a file nor a benchmark (declared: {', '.join(declared) or 'none'})."
@@ -135,6 +152,9 @@ def _check_folders(config: Configuration) -> None:
                 f"Configuration key pathvars.{key} is {folder!r}; it is taken as it stands, without ~ or variables "
                 "filled in, and does not end with a slash."
             )
+    for key, path in folders_of(config).items():
+        if reason := in_the_way(path):
+            raise InputError(f"Configuration key pathvars.{key}: no folder can be made at {path} ({reason}).")
     for section in NAMED_FOLDERS:
         if OMISSIONS in config[section]:
             raise InputError(
@@ -217,12 +237,11 @@ CHECKS = (
     _check_queries,
     _check_exclude,
     _check_names,
-    _check_graphs,
-    check_triplets,
     _check_embeddings,
-    _check_neighbours,
     _check_encoders,
     _check_models,
     _check_folders,
     _check_benchmarks,
 )
+CHECKS_OF_REFERENCES = (_check_graphs, check_triplets, _check_neighbours)
+"""Those that look up what names refer to, and the release: they need it to be there."""

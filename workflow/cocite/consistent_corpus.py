@@ -3,15 +3,19 @@
 Each check takes the configuration with its defaults and raises `InputError`, one sentence that names the key.
 """
 
-import json
+import re
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from cocite.errors import InputError
+from cocite.folders import folders_of
+from cocite.release_folder import DATASETS, ENDINGS, find_shards, stated_by
+from cocite.schema_errors import shown
 
-DATASETS = ("papers", "abstracts", "citations")
+LATEST = "latest"
+NAME_OF_RELEASE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 
 Configuration = Mapping[str, Any]
 
@@ -20,6 +24,7 @@ def check_corpus(config: Configuration) -> None:
     """Check the release, where it comes from and what it is reached from."""
     _check_release(config)
     _check_folder(config)
+    _check_apart(config)
     _check_base(config)
 
 
@@ -29,23 +34,37 @@ def largest_index(config: Configuration) -> int | None:
     if corpus["source"] == "demo":
         return int(corpus["demo"]["papers"])
     if corpus["source"] == "directory":
-        stated = _stated(Path(corpus["path"]))
-        papers, citations = stated.get("papers"), stated.get("citations")
-        if isinstance(papers, int) and isinstance(citations, int):
-            return papers + citations
+        stated = stated_by(Path(corpus["path"]))
+        counts: list[Any] = [stated.get(dataset) for dataset in ("papers", "citations")]
+        if all(type(count) is int and count >= 0 for count in counts):
+            return sum(counts)
     return None
 
 
 def _check_release(config: Configuration) -> None:
-    release = config["release"]
-    if release == "latest":
-        if config["corpus"]["source"] != "s2":
-            raise InputError("Configuration key release is latest, which only the source s2 can tell; name a date.")
-        return
+    release, source = config["release"], config["corpus"]["source"]
+    key = f"Configuration key release is {shown(release)}"
+    if release == LATEST:
+        if source != "s2":
+            raise InputError(f"{key}, which only the source s2 can tell; name the release.")
+    elif source == "directory":
+        if not re.fullmatch(NAME_OF_RELEASE, release):
+            raise InputError(
+                f"{key}; the name of a release has letters from a to z (also capitals), digits, dots, hyphens and "
+                "underscores, starts with a letter or a digit, and is at most 100 characters long."
+            )
+    elif not _is_date(release):
+        raise InputError(
+            f"{key}, which is no date of the calendar; releases of the source {source} have dates, such as 2026-01-06."
+        )
+
+
+def _is_date(text: str) -> bool:
+    """Whether a text is a day of the calendar, such as 2026-01-06."""
     try:
-        date.fromisoformat(release)
+        return date.fromisoformat(text).isoformat() == text
     except ValueError:
-        raise InputError(f"Configuration key release is {release}, which is no date of the calendar.") from None
+        return False
 
 
 def _check_folder(config: Configuration) -> None:
@@ -54,18 +73,37 @@ def _check_folder(config: Configuration) -> None:
         return
     if "path" not in corpus:
         raise InputError("Configuration key corpus.path is missing; the source directory needs it.")
-    folder = Path(corpus["path"])
+    key, folder = "Configuration key corpus.path", Path(corpus["path"])
     if not folder.is_dir():
-        raise InputError(f"Configuration key corpus.path: the folder {folder} does not exist.")
+        raise InputError(f"{key}: the folder {folder} does not exist.")
     for dataset in DATASETS:
-        if not any((folder / dataset).glob("[!.]*.gz")):
+        try:
+            shards = find_shards(folder / dataset)
+        except InputError as error:
+            raise InputError(f"{key}: {error}") from None
+        if not shards:
             raise InputError(
-                f"Configuration key corpus.path: the release in {folder} lacks the dataset {dataset} "
-                f"(no {dataset}/*.gz)."
+                f"{key}: the release in {folder} lacks the dataset {dataset} (no file in {folder / dataset} that ends "
+                f"in {ENDINGS})."
             )
-    stated = _stated(folder).get("release_id")
+    stated = stated_by(folder).get("release_id")
     if stated is not None and stated != config["release"]:
         raise InputError(f"Configuration key release is {config['release']}, but {folder} holds the release {stated}.")
+
+
+def _check_apart(config: Configuration) -> None:
+    """Check that a run writes nothing where the release lies, and removes nothing of it."""
+    if config["corpus"]["source"] != "directory":
+        return
+    release = Path(config["corpus"]["path"])
+    for name, folder in folders_of(config).items():
+        key = f"Configuration key pathvars.{name}: the folder {folder}"
+        if folder.resolve().is_relative_to(release.resolve()):
+            raise InputError(f"{key} lies in the release in {release}, which would be mixed up with it; name another.")
+        if name == "results" and release.resolve().is_relative_to(folder.resolve()):
+            raise InputError(
+                f"{key} holds the release in {release}; a run removes files from its results, so name another."
+            )
 
 
 def _check_base(config: Configuration) -> None:
@@ -75,7 +113,7 @@ def _check_base(config: Configuration) -> None:
     key, base = "Configuration key corpus.base", Path(corpus["base"])
     if corpus["source"] != "s2":
         raise InputError(f"{key}: only the source s2 has diffs from one release to the next, not {corpus['source']}.")
-    results = Path(config.get("pathvars", {}).get("results", "results"))
+    results = folders_of(config)["results"]
     if base.resolve() == results.resolve():
         raise InputError(f"{key}: {base} is this run's own results folder; name another in pathvars.results.")
     if (results / "corpus" / "manifest.json").is_file():
@@ -91,19 +129,3 @@ def _check_base(config: Configuration) -> None:
     buckets = len(list((base / "corpus" / "citations").glob("*.parquet")))
     if buckets not in (0, corpus["buckets"]):
         raise InputError(f"{key}: {base} has {buckets} buckets, but corpus.buckets is {corpus['buckets']}.")
-
-
-def _stated(folder: Path) -> dict[str, Any]:
-    """What the release says of itself in release.json, if it has one."""
-    file = folder / "release.json"
-    try:
-        stated = json.loads(file.read_bytes())
-    except FileNotFoundError:
-        return {}
-    except json.JSONDecodeError as error:
-        raise InputError(f"{file}, line {error.lineno}: not JSON ({error.msg}).") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{file}: not UTF-8.") from None
-    if not isinstance(stated, dict):
-        raise InputError(f'{file}: must be a JSON object, such as {{"release_id": "2026-01-06"}}.')
-    return stated

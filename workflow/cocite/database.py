@@ -11,6 +11,7 @@ from pathlib import Path
 
 import duckdb
 
+from cocite.errors import InputError
 from cocite.space import explain_full_disk
 
 SHARE_OF_MEMORY = 0.75
@@ -24,7 +25,7 @@ SECONDS_TO_LOCK = 60.0
 def connect(*, memory_mb: int, threads: int, spill_to: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """An in-memory database that keeps below `memory_mb` (MB, of the whole process) and spills beside `spill_to`.
 
-    Raises `InputError` where the disk is full.
+    Raises `InputError` where the disk is full, or the memory too small.
     """
     with explain_full_disk(spill_to), spill_folder(spill_to) as spill:
         connection = duckdb.connect(
@@ -39,6 +40,11 @@ def connect(*, memory_mb: int, threads: int, spill_to: Path) -> Iterator[duckdb.
         )
         try:
             yield connection
+        except duckdb.OutOfMemoryException:
+            raise InputError(
+                f"The {memory_mb} MB of memory that DuckDB was given are too few for this input; give the step more "
+                "(`--set-resources RULE:mem_mb=…` of Snakemake, or --memory-mb by hand)."
+            ) from None
         finally:
             connection.close()
 

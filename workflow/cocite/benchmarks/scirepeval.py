@@ -30,7 +30,8 @@ SCHEMA = {
                         "revision": {
                             "description": "Its commit, 40 hexadecimal digits; one that holds Parquet files.",
                             "type": "string",
-                            "pattern": "^[0-9a-f]{40}$",
+                            "pattern": "^[0-9a-f]{40}\\Z",
+                            "means": "a commit of 40 hexadecimal digits, in small letters",
                             "default": "781d35d1bf87253b3dcd0fadcb82bfbee9c244f1",
                         },
                     },
@@ -53,7 +54,8 @@ SCHEMA = {
                                 "default is of March 2024, from its branch refs/convert/parquet."
                             ),
                             "type": "string",
-                            "pattern": "^[0-9a-f]{40}$",
+                            "pattern": "^[0-9a-f]{40}\\Z",
+                            "means": "a commit of 40 hexadecimal digits, in small letters",
                             "default": "2c008130f2333368c26a80001d37bbe7aec5715f",
                         },
                     },

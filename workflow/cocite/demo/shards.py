@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import date
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO, cast
 
 from cocite.errors import InputError
+from cocite.release_folder import find_shards, unpacked
 
 Record = dict[str, Any]
 
@@ -39,11 +40,11 @@ def read_rows(folder: Path) -> Iterator[Record]:
 
     Raises `InputError` where the folder holds no shard.
     """
-    shards = sorted(folder.glob("[!.]*.gz"))
+    shards = find_shards(folder)
     if not shards:
-        raise InputError(f"{folder}: holds no shard (*.gz) of a release.")
+        raise InputError(f"{folder}: holds no shard of a release.")
     with ExitStack() as stack:
-        left = [stack.enter_context(gzip.open(shard, "rt", encoding="utf-8")) for shard in shards]
+        left = [stack.enter_context(_as_text(shard)) for shard in shards]
         while left:
             for file in list(left):
                 line = file.readline()
@@ -51,6 +52,10 @@ def read_rows(folder: Path) -> Iterator[Record]:
                     left.remove(file)
                 elif not line.isspace():
                     yield json.loads(line)
+
+
+def _as_text(shard: Path) -> TextIO:
+    return io.TextIOWrapper(cast("BinaryIO", unpacked(shard)), encoding="utf-8-sig")
 
 
 @contextmanager

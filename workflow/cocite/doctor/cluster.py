@@ -9,7 +9,9 @@ from typing import Any
 
 import yaml
 
+from cocite.doctor.asked import asked
 from cocite.doctor.finding import Finding
+from cocite.doctor.limits import FORMAT, as_mapping, compare, read_limits
 
 PATIENCE = 20
 """Seconds that Slurm is waited for."""
@@ -19,12 +21,24 @@ LONGEST_LOOK_AWAY = 180
 """Seconds that Snakemake may let pass from one look at its jobs to the next."""
 
 
-def examine_cluster(profile: Path) -> Iterator[Finding]:
-    """The findings on Slurm, and on the profile for it."""
+def examine_cluster(profile: Path, config: Mapping[str, Any] | None = None) -> Iterator[Finding]:
+    """The findings on Slurm, and on the profile for it; with a configuration, on what its jobs ask for as well."""
     partitions = yield from slurm()
     if partitions:
         yield from memory_of_jobs()
-    yield from site(profile, partitions)
+    written = yield from site(profile, partitions)
+    if partitions and written and config:
+        yield from grants(written, config)
+
+
+def grants(profile: Mapping[str, Any], config: Mapping[str, Any]) -> Iterator[Finding]:
+    """Whether partitions grant what the rules ask for."""
+    try:
+        answered = _ask("sinfo", "--noheader", "--Node", f"--format={FORMAT}")
+    except (subprocess.SubprocessError, OSError):
+        yield Finding("warning", "sinfo does not tell what partitions grant", "ask those who run the cluster")
+        return
+    yield from compare(read_limits(answered), asked(config), profile)
 
 
 def slurm() -> Generator[Finding, None, list[str]]:
@@ -61,17 +75,18 @@ def memory_of_jobs() -> Iterator[Finding]:
         yield Finding("failed", what, "ask those who run the cluster for a MinJobAge of 300")
 
 
-def site(profile: Path, partitions: list[str]) -> Iterator[Finding]:
-    """Whether the profile names an account, and partitions that there are."""
+def site(profile: Path, partitions: list[str]) -> Generator[Finding, None, Mapping[str, Any]]:
+    """Whether the profile names an account, and partitions that there are; returns what is written in it."""
     file = profile / "config.yaml"
     if not file.is_file():
         yield Finding("failed", f"{file} does not exist", "--profile names a folder, such as slurm")
-        return
+        return {}
     try:
-        settings = list(_resources(yaml.safe_load(file.read_text(encoding="utf-8")) or {}))
+        written = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+        settings = list(_resources(written))
     except (yaml.YAMLError, UnicodeDecodeError, AttributeError, TypeError, ValueError):
         yield Finding("failed", f"{file} is no profile", "compare it with profiles/slurm/config.yaml")
-        return
+        return {}
     if not any("slurm_partition" in resources for resources in settings):
         yield Finding("warning", f"{file} names no partition", "Slurm takes its default, or refuses all jobs")
     for entry in ("slurm_partition", "slurm_account"):
@@ -82,12 +97,12 @@ def site(profile: Path, partitions: list[str]) -> Iterator[Finding]:
                 yield Finding("failed", f"{file}: no partition {name}", f"take one of {', '.join(partitions)}")
             else:
                 yield Finding("ok", f"{file}: {entry} {name}")
+    return dict(written)
 
 
 def _resources(written: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """What jobs ask for: all of them, then those of each rule; either as a mapping or as a list of `name=value`."""
-    for resources in (written.get("default-resources"), *(written.get("set-resources") or {}).values()):
-        yield dict(item.split("=", 1) for item in resources) if isinstance(resources, list) else resources or {}
+    """What jobs ask for: all of them, then those of each rule."""
+    yield from map(as_mapping, (written.get("default-resources"), *(written.get("set-resources") or {}).values()))
 
 
 def _ask(*command: str) -> str:

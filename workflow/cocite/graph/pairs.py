@@ -130,7 +130,8 @@ def _count(source: Source, settings: PairSettings, met: Met, capacity: int, fold
         runs.append(folder / f"{len(runs)}.arrow")
         lay_by(runs[-1], blocks)
     if not runs:
-        raise InputError(f"{source.files[0].parent}: holds no pair for the graph; {source.signal.empty}.")
+        among = "" if settings.largest is None else f", among groups of at most {settings.largest} papers"
+        raise InputError(f"{source.files[0].parent}: holds no pair for the graph; {source.signal.empty}{among}.")
     yield from merge(runs)
 
 

@@ -5,21 +5,21 @@ Rows gather in memory and leave sorted by bucket, so that what a bucket needs la
 
 import json
 from collections.abc import Iterable, Iterator
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
-from cocite.corpus.ingest.malformed import MalformedError, parse_record
+from cocite.corpus.ingest.malformed import MalformedError, parse_record, quoted
 from cocite.corpus.ingest.records import Records
 from cocite.corpus.ingest.tally import BLANK, KEPT, MALFORMED, Tally
-from cocite.corpus.ingest.unpacking import Block
+from cocite.corpus.ingest.unpacking import BYTES_IN_BLOCK, Block
 from cocite.database import connect
 
-BLOCKS_AT_ONCE = 8
-"""Blocks that one query reads: DuckDB's threads share them."""
+BYTES_AT_ONCE = 8 * BYTES_IN_BLOCK
+"""Text that one query reads: DuckDB's threads share it. A block with a long line can be as much by itself."""
 SHARE_IN_MEMORY = 0.1
 """Share of the memory that rows fill before they are cut by bucket; sorting them takes as much again, twice."""
 
@@ -30,14 +30,25 @@ def read_documents(
     """The table of the records, a batch a bucket, some at a time; every line is counted."""
     gathered: list[pa.Table] = []
     with connect(memory_mb=memory_mb // 2, threads=threads, spill_to=spill) as connection:
-        lines = map(_lines, blocks)
-        while some := list(islice(lines, BLOCKS_AT_ONCE)):
+        for some in _together(map(_lines, blocks)):
             gathered.append(_read_lines(connection, pa.chunked_array(some), records, tally))
             if sum(table.nbytes for table in gathered) > SHARE_IN_MEMORY * memory_mb * 1e6:
                 yield _cut_by_bucket(pa.concat_tables(gathered), records, buckets)
                 gathered = []
     if gathered:
         yield _cut_by_bucket(pa.concat_tables(gathered), records, buckets)
+
+
+def _together(blocks: Iterable[pa.StringArray]) -> Iterator[list[pa.StringArray]]:
+    """The lines of as many blocks as one query reads."""
+    some: list[pa.StringArray] = []
+    for lines in blocks:
+        some.append(lines)
+        if sum(part.nbytes for part in some) >= BYTES_AT_ONCE:
+            yield some
+            some = []
+    if some:
+        yield some
 
 
 def _lines(block: Block) -> pa.StringArray:
@@ -67,12 +78,11 @@ def _read_lines(
     connection.register("lines", pa.table({"line": lines, "place": np.arange(len(lines))}))
     rows = connection.sql(_query(records)).to_arrow_table()
     outcomes = [KEPT, BLANK, MALFORMED, *records.omissions]
-    (key, *_) = records.columns
     outcome = rows.column("outcome").to_numpy()
     malformed = np.sort(rows.column("place").to_numpy()[outcome == outcomes.index(MALFORMED)])
     lines_before = tally.lines
     for place in malformed.tolist():
-        tally.note_malformed(lines_before + place + 1, _fault(lines[place].as_py(), key))
+        tally.note_malformed(lines_before + place + 1, _fault(lines[place].as_py(), records))
     counts = np.bincount(outcome, minlength=len(outcomes)).tolist()
     tally.outcomes.update({name: n for name, n in zip(outcomes, counts, strict=True) if name != MALFORMED})
     return rows.filter(pa.array(outcome == outcomes.index(KEPT))).select(list(records.columns))
@@ -82,7 +92,8 @@ def _query(records: Records) -> str:
     """Query for the columns of the records in `lines`, and the outcome of each line as a number."""
     columns = ", ".join(f"{expression} AS {name}" for name, expression in records.columns.items())
     (key, *_) = records.columns
-    conditions = [r"NOT valid AND regexp_full_match(line, '\s*')", f"{key} IS NULL", *records.omissions.values()]
+    malformed = " OR ".join([f"{key} IS NULL", *map(_is_no_text, records.texts)])
+    conditions = [r"NOT valid AND regexp_full_match(line, '\s*')", malformed, *records.omissions.values()]
     outcomes = " ".join(f"WHEN {condition} THEN {number}" for number, condition in enumerate(conditions, start=1))
     return f"""
         SELECT {", ".join(records.columns)}, place, (CASE {outcomes} ELSE 0 END)::UTINYINT AS outcome
@@ -95,11 +106,20 @@ def _query(records: Records) -> str:
     """
 
 
-def _fault(line: str | None, key: str) -> str:
+def _is_no_text(name: str) -> str:
+    """SQL expression: whether a text is a list or an object, of which DuckDB gives the JSON; few need to be parsed."""
+    return f"CASE WHEN {name}[1] IN ('[', '{{') THEN json_type(line, '$.{name}') IN ('ARRAY', 'OBJECT') ELSE false END"
+
+
+def _fault(line: str | None, records: Records) -> str:
     if line is None:
         return "is not UTF-8"
+    (key, *_) = records.columns
     try:
         record = parse_record(line.encode(), (key,), null_ids=False)
+        for name in records.texts:
+            if isinstance(record.get(name), list | dict):
+                return f"{name} is {quoted(record[name])}, not text"
         json.dumps(record, ensure_ascii=False).encode()
     except MalformedError as error:
         return str(error)

@@ -6,6 +6,8 @@ from typing import Any
 
 from cocite.errors import InputError
 
+LONGEST_VALUE = 60
+
 
 class MalformedError(InputError):
     """Why a line is no record; without the place, which the reader adds."""
@@ -25,23 +27,30 @@ def parse_record(line: bytes, ids: Sequence[str], *, null_ids: bool) -> dict[str
         if record[key] is None:
             raise MalformedError(f"{key} is null")
         if not is_id(record[key]):
-            raise MalformedError(f"{key} is {json.dumps(record[key])}, not a whole number from 0 to 2⁶³ − 1")
+            raise MalformedError(f"{key} is {quoted(record[key])}, not a whole number from 0 to 2⁶³ − 1")
         record[key] = int(record[key])
     return record
 
 
 def _parse(line: bytes) -> dict[str, Any]:
     try:
-        record = json.loads(line)
+        record = json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise MalformedError("is not UTF-8") from None
     except json.JSONDecodeError as error:
-        raise MalformedError(f"is not JSON ({error.msg} at character {error.pos + 1})") from None
+        raise MalformedError(f"is not JSON ({error.msg} at character {error.pos + 1}); a line has one record") from None
     except (RecursionError, ValueError):
         raise MalformedError("is not JSON that can be read") from None
     if not isinstance(record, dict):
-        raise MalformedError("is JSON, but not an object")
+        kind = "a list" if isinstance(record, list) else "a single value"
+        raise MalformedError(f"is {kind}, not an object; a line has one record")
     return record
+
+
+def quoted(value: Any) -> str:
+    """A value as JSON, cut where it is long."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
 def is_id(value: Any) -> bool:

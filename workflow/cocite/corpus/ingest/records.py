@@ -20,6 +20,8 @@ class Records:
     """The keys that are read and their types, as DuckDB's json_transform takes them."""
     columns: dict[str, str]
     """Column → expression over `record`, the structure filled from one line. The first is what buckets are cut by."""
+    texts: tuple[str, ...] = ()
+    """Columns of text, named as the keys that they are taken from: a list or an object there is a fault."""
     omissions: dict[str, str]
     """Reason → condition over the columns, of rows that are left out; a row counts for the first that holds."""
 
@@ -64,6 +66,7 @@ PAPERS = Records(
         "citation_count": "record.citationcount",
         "reference_count": "record.referencecount",
     },
+    texts=("title", "venue"),
     omissions={},
 )
 
@@ -71,6 +74,7 @@ ABSTRACTS = Records(
     table="ingested_abstracts",
     structure=json.dumps({"corpusid": "VARCHAR", "abstract": "VARCHAR"}),
     columns={"corpusid": _id("corpusid"), "abstract": _not_blank("record.abstract")},
+    texts=("abstract",),
     omissions={"empty abstracts": "abstract IS NULL"},
 )
 

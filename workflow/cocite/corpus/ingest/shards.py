@@ -1,4 +1,4 @@
-"""Turn shards into Parquet in one stream, straight from the `.gz`: unpacked, read, cut by bucket, written.
+"""Turn shards into Parquet in one stream, straight from the file: unpacked, read, cut by bucket, written.
 
 Nothing is united here: copies of a record stay, for `merge` to settle over all shards. What a shard holds is accounted
 for line by line in the table `ingest_report`.
@@ -57,9 +57,11 @@ def find_shard(folder: Path, shard: Shard) -> Path:
         raise InputError(f"{path} does not exist, but the manifest lists it; download it, or list the release again.")
     size = path.stat().st_size
     if size != shard.bytes:
-        raise InputError(f"{path} has {size} bytes, but {shard.bytes} in the manifest; download it again.")
+        raise InputError(
+            f"{path} has {size} bytes, but {shard.bytes} in the manifest; delete the manifest and run again."
+        )
     if size == 0:
-        raise InputError(f"{path} is empty; a shard is a gzip file with at least one record.")
+        raise InputError(f"{path} is empty; a shard holds at least one record.")
     return path
 
 
@@ -70,7 +72,7 @@ def _read_shards(
     for path, tally in named:
         yield from read_shard(settings, path, tally, spill)
         if tally.lines == tally.outcomes[BLANK]:
-            raise InputError(f"{path} is empty; a shard is a gzip file with at least one record.")
+            raise InputError(f"{path} is empty; a shard holds at least one record.")
 
 
 def read_shard(settings: IngestSettings, path: Path, tally: Tally, spill: Path) -> Iterator[list[pa.RecordBatch]]:

@@ -9,7 +9,7 @@ from cocite.tables import TABLES, empty_schema
 
 KEPT = "kept"
 BLANK = "blank lines"
-MALFORMED = "malformed lines (not JSON, or without an id)"
+MALFORMED = "malformed lines (not JSON, without an id, or with a list in place of a text)"
 
 
 @dataclass(kw_only=True)

@@ -1,13 +1,16 @@
 """Unpack a shard in blocks of whole lines, ahead of who reads them, and never to disk.
 
 Unpacking is what takes time, and gzip cannot be unpacked in parallel: so it is done by ISA-L's igzip, several times as
-fast as zlib, and, where there is a processor for it, in a thread of its own that never waits for the reader.
+fast as zlib, and, where there is a processor for it, in a thread of its own that never waits for the reader. A shard
+that is not packed goes the same way.
 """
 
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedIOBase
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +18,14 @@ from isal import igzip, igzip_lib
 from numpy.typing import NDArray
 
 from cocite.errors import InputError
+from cocite.release_folder import unpacked
 
 BYTES_IN_BLOCK = 1 << 21
 """Small enough to stay in the processor's cache between who unpacks it and who reads it."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 """What some editors put before the first line; it is no part of it."""
+LONGEST_LINE = 32_000_000
+"""Bytes of a line: a record is far shorter, and DuckDB needs several times as many for one in the memory of a job."""
 PADDING = 64
 """Bytes after a block's text that may be read, for those who read whole words."""
 
@@ -37,9 +43,10 @@ class Block:
 
 
 def unpack(path: Path, *, ahead: int = 0) -> Iterator[Block]:
-    """The lines of a gzipped file, in blocks, of which up to `ahead` are unpacked before they are asked for.
+    """The lines of a shard, in blocks, of which up to `ahead` are unpacked before they are asked for.
 
-    Raises `InputError`, with the first block or a later one, where the file is cut short or no gzip file.
+    Raises `InputError`, with the first block or a later one, where the file is cut short or no gzip file, or a line is
+    longer than `LONGEST_LINE`.
     """
     spare: list[Text] = []
     blocks = _unpack(path, spare)
@@ -68,33 +75,59 @@ def _run_ahead(blocks: Iterator[Block], ahead: int) -> Iterator[Block]:
 
 def _unpack(path: Path, spare: list[Text]) -> Iterator[Block]:
     """The blocks, in buffers that are spare: the last one first, which is still in the processor's cache."""
-    rest, started = np.empty(0, dtype=np.uint8), False
-    try:
-        with igzip.open(path, "rb") as file:
-            while True:
-                buffer = spare.pop() if spare else np.empty(BYTES_IN_BLOCK + PADDING, dtype=np.uint8)
-                if len(rest) > len(buffer) // 2:  # a line that hardly fits: let the buffer grow with it
-                    buffer = np.empty(4 * len(rest) + PADDING, dtype=np.uint8)
-                buffer[: len(rest)] = rest
-                filled = len(rest) + _fill(file, buffer[len(rest) : -PADDING])
-                if filled == len(rest):
-                    break
-                if not started and bytes(buffer[: len(BYTE_ORDER_MARK)]) == BYTE_ORDER_MARK:
-                    buffer[: len(BYTE_ORDER_MARK)] = ord(" ")
-                started = True
-                length = _end_of_lines(buffer, filled)
-                rest = buffer[length:filled].copy()
-                if length:
-                    yield Block(text=buffer, length=length)
-    except (EOFError, igzip.BadGzipFile, igzip_lib.IsalError) as error:  # type: ignore[misc]
-        raise InputError(f"{path} is cut short or no gzip file ({error}); download it again.") from None
+    rest, before = np.empty(0, dtype=np.uint8), 0
+    with _explained(path), unpacked(path) as file:
+        while True:
+            buffer = _room_after(rest, spare)
+            filled = len(rest) + _fill(file, buffer[len(rest) : -PADDING])
+            if filled == len(rest):
+                break
+            if not before and not len(rest) and bytes(buffer[: len(BYTE_ORDER_MARK)]) == BYTE_ORDER_MARK:
+                buffer[: len(BYTE_ORDER_MARK)] = ord(" ")
+            length = _end_of_lines(buffer, filled)
+            rest = buffer[length:filled].copy()
+            before += length
+            if len(rest) > LONGEST_LINE:
+                raise _too_long(path, before)
+            if length:
+                yield Block(text=buffer, length=length)
     if len(rest):
         # A last line that no newline ends.
         buffer = np.concatenate([rest, np.frombuffer(b"\n" + bytes(PADDING), dtype=np.uint8)])
         yield Block(text=buffer, length=len(rest) + 1)
 
 
-def _fill(file: igzip.IGzipFile, room: Text) -> int:
+def _room_after(rest: Text, spare: list[Text]) -> Text:
+    """A buffer that begins with the rest of a line and has room for more; it grows with a line that hardly fits."""
+    buffer = spare.pop() if spare else np.empty(BYTES_IN_BLOCK + PADDING, dtype=np.uint8)
+    if len(rest) > len(buffer) // 2:
+        buffer = np.empty(min(4 * len(rest), LONGEST_LINE + BYTES_IN_BLOCK) + PADDING, dtype=np.uint8)
+    buffer[: len(rest)] = rest
+    return buffer
+
+
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, igzip.BadGzipFile, igzip_lib.IsalError) as error:  # type: ignore[misc]
+        raise InputError(f"{path} is cut short or no gzip file ({error}); fetch or pack it again.") from None
+
+
+def _too_long(path: Path, before: int) -> InputError:
+    """What is said of the line that begins after so many bytes. Only here are lines counted, as this takes time."""
+    line = 1
+    with unpacked(path) as file:
+        while before:
+            text = file.read(min(before, BYTES_IN_BLOCK))
+            line, before = line + text.count(b"\n"), before - len(text)
+    return InputError(
+        f"{path}, line {line}: is longer than {LONGEST_LINE / 1e6:.0f} MB; a shard has one record a line, and none is "
+        "that long."
+    )
+
+
+def _fill(file: BufferedIOBase, room: Text) -> int:
     """Read until there is no more room, or no more to read; return the number of bytes."""
     view, filled = room.data, 0
     while filled < len(room) and (read := file.readinto(view[filled:])):

@@ -54,7 +54,8 @@ def select(
         _check_ids(connection)
         connection.register("excluded", pa.table({"corpusid": excluded}))
         find_candidates(connection, settings)
-        asked = _usable(connection, _asked_for(settings), excluded, counts)
+        named = _asked_for(settings)
+        asked = _usable(connection, named, excluded, counts)
         given = asked if settings.from_ == "file" else asked[:0]
         usable = _without(candidates(connection, settings.holdout_references), given)
         holdout = _draw(usable, settings.holdout, seed, "holdout")
@@ -64,8 +65,8 @@ def select(
             pool = candidates(connection, 0) if settings.from_ == "rule" else iter([asked])
             queries = _draw(_without(pool, holdout), settings.count, seed, "queries")
             counts[SHORT_OF_QUERIES] = settings.count - len(queries)
-    if len(queries) == 0:
-        raise InputError(_no_queries(settings, len(holdout)))
+        if len(queries) == 0:
+            raise InputError(_no_queries(connection, settings, len(named), len(holdout)))
     validating = _validating(queries, settings.validation, seed)
     splits = {"train": np.setdiff1d(queries, validating), "validation": validating, HELD_OUT: holdout}
     write_table(output, "queries", _as_table(splits | {EXCLUDED: excluded}))
@@ -130,17 +131,24 @@ def _as_table(splits: dict[str, Ids]) -> pa.Table:
     return pa.concat_tables(tables).sort_by("corpusid")
 
 
-def _no_queries(settings: QuerySettings, held_out: int) -> str:
+def _no_queries(connection: DuckDBPyConnection, settings: QuerySettings, named: int, held_out: int) -> str:
     beside = f" beside the {held_out} held-out ones" if held_out else ""
     if settings.from_ == "file":
-        return f"{settings.path}: none of its ids is a paper of the release with title and abstract, and not excluded."
+        return (
+            f"{settings.path}: none of its {named:,} ids is a paper of the release with title and abstract, and not "
+            "excluded."
+        )
     if settings.from_ == "triplets":
         return (
-            f"No published query can be one here{beside}: none is a paper of the release with title and abstract, and "
-            "not excluded."
+            f"None of the {named:,} published queries can be one here{beside}: none is a paper of the release with "
+            "title and abstract, and not excluded."
         )
+    papers, texts, citations = (
+        connection.sql(f"SELECT count(*) FROM {table}").fetchall()[0][0] for table in ("papers", "texts", "citations")
+    )
     return (
-        f"No paper can be a query{beside}: none has title and abstract, year and field as asked for, is cited by "
-        f"{settings.min_citations} papers (queries.min_citations) and cites {settings.min_references} with text "
-        "(queries.min_references), or all such are excluded; ask for less."
+        f"No paper can be a query{beside}: the corpus has {papers:,} papers, {texts:,} with title and abstract, and "
+        f"{citations:,} citations, but no such paper has the year and field asked for, is cited "
+        f"{settings.min_citations} times (queries.min_citations), cites {settings.min_references} papers with text "
+        "(queries.min_references), and is not excluded; ask for less, or see what was left out (omissions/)."
     )

@@ -3,8 +3,8 @@
 They err on the side of too much: a disk that turns out too small is worse than one that turns out too large.
 """
 
-from cocite.consistent_corpus import DATASETS
 from cocite.corpus.release.manifest import Dataset, Manifest, Shard
+from cocite.release_folder import DATASETS, is_packed
 
 PARQUET_OF_PACKED = {
     # A generated release of 20,000 papers, whose records have all the fields of real ones: 0.27, 0.76 and 0.20.
@@ -15,6 +15,8 @@ PARQUET_OF_PACKED = {
 }
 """Bytes of Parquet for each byte of a shard, by the source of a corpus. In the three releases, the tables that are
 merged from it took 0.74 to 0.99 of that; they take less where a release has more copies."""
+TEXT_OF_PACKED = 3
+"""Bytes of text for each byte of a packed shard, at least: 3.3 to 14 in the releases hci and synergy."""
 IDS_OF_PACKED = 0.1
 """Bytes that the ids of citations take on top, where they are kept: 0.05 to 0.10 in these releases. A real one has 50
 packed bytes for each of five billion citations, whose ids need five at most."""
@@ -27,6 +29,11 @@ PACKED_OF_PAPER = {"papers": 80, "abstracts": 80, "citations": 320}
 """Bytes of each dataset for each paper of a generated release: 79, 79 and 315 for 20,000 papers."""
 
 
+def packed_bytes(shard: Shard) -> int:
+    """Bytes of a shard, as if it were packed."""
+    return shard.bytes if is_packed(shard.name) else shard.bytes // TEXT_OF_PACKED
+
+
 def parquet_of(source: str, dataset: str, packed: int) -> int:
     """Bytes of Parquet that so many bytes of shards become."""
     return round(PARQUET_OF_PACKED[source][dataset] * packed)
@@ -37,7 +44,7 @@ def imagined_release(release: str, papers: int, shards: int) -> Manifest:
     datasets = {
         name: Dataset(
             shards=tuple(
-                Shard(name=str(number), bytes=papers * PACKED_OF_PAPER[name] // shards) for number in range(shards)
+                Shard(name=f"{number}.gz", bytes=papers * PACKED_OF_PAPER[name] // shards) for number in range(shards)
             ),
             readme="",
         )

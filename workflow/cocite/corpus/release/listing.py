@@ -5,17 +5,13 @@ Out comes a manifest with every dataset that the pipeline needs; `latest` is res
 
 from pathlib import Path
 
-from cocite.consistent_corpus import DATASETS
+from cocite.consistent_corpus import LATEST
 from cocite.corpus.release.client import DatasetsApi, Storage
 from cocite.corpus.release.manifest import Dataset, Manifest, Shard
 from cocite.corpus.release.remote import RemoteDataset
 from cocite.errors import InputError
-from cocite.files import read_json
 from cocite.progress import progress
-
-LATEST = "latest"
-SHARDS = "[!.]*.gz"
-"""What a folder's shards are called; hidden files are what systems and copying programs leave beside them."""
+from cocite.release_folder import DATASETS, ENDINGS, find_shards, readme_of, stated_by
 
 
 def list_release(origin: str, release: str, *, turns: Path) -> Manifest:
@@ -55,27 +51,23 @@ def _list_folder(folder: Path, release: str) -> Manifest:
     check_datasets(pinned, {child.name for child in folder.iterdir() if child.is_dir()})
     datasets = {}
     for name in DATASETS:
-        files = sorted((folder / name).glob(SHARDS))
+        files = find_shards(folder / name)
         _check_shards(pinned, name, len(files))
         shards = tuple(Shard(name=file.name, bytes=file.stat().st_size) for file in files)
-        datasets[name] = Dataset(shards=shards, readme=_readme(folder / name))
+        datasets[name] = Dataset(shards=shards, readme=readme_of(folder / name))
     return Manifest(release=pinned, datasets=datasets)
 
 
 def _pin(folder: Path, release: str) -> str:
     """The id of the release in a folder, which its release.json states, if it has one."""
-    file = folder / "release.json"
-    stated: str | None = read_json(file).get("release_id") if file.is_file() else None
+    stated: str | None = stated_by(folder).get("release_id")
     if stated is None and release == LATEST:
-        raise InputError(f"{file} does not say which release the folder holds; name it instead of `{LATEST}`.")
+        raise InputError(
+            f"{folder / 'release.json'} does not say which release the folder holds; name it instead of `{LATEST}`."
+        )
     if stated is not None and release not in (LATEST, stated):
         raise InputError(f"Release {release} does not exist in {folder}; it holds {stated}.")
     return stated or release
-
-
-def _readme(folder: Path) -> str:
-    files = sorted(folder.glob("README*"))
-    return files[0].read_text(encoding="utf-8") if files else ""
 
 
 def check_datasets(release: str, found: set[str]) -> None:
@@ -87,4 +79,4 @@ def check_datasets(release: str, found: set[str]) -> None:
 
 def _check_shards(release: str, dataset: str, count: int) -> None:
     if count == 0:
-        raise InputError(f"Release {release}: the dataset {dataset} has no shard (*.gz).")
+        raise InputError(f"Release {release}: the dataset {dataset} has no shard (a file that ends in {ENDINGS}).")

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cocite.consistent_corpus import DATASETS
 from cocite.errors import InputError
 from cocite.files import read_json, write_json
+from cocite.release_folder import DATASETS
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -63,16 +63,19 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
 
 def read_manifest(path: Path) -> Manifest:
     """Read a manifest. Raises `InputError` where the file is missing, is no manifest or lacks a dataset."""
-    content: Any = read_json(path)
+    try:
+        content: Any = read_json(path)
+    except InputError as error:
+        raise InputError(f"{str(error).rstrip('.')}; delete it and run again, which lists the release.") from None
     try:
         kind = DiffShard if content.get("since") else Shard
         datasets = {name: _dataset(entry, kind) for name, entry in content["datasets"].items()}
         manifest = Manifest(release=content["release"], datasets=datasets, since=content.get("since"))
     except (KeyError, TypeError, AttributeError):
-        raise InputError(f"{path}: is not a manifest; `cocite corpus list` writes one.") from None
+        raise InputError(f"{path}: is not a manifest; delete it and run again, which lists the release.") from None
     for name in DATASETS:
         if name not in datasets:
-            raise InputError(f"{path}: lacks the dataset {name}; delete it and list the release again.")
+            raise InputError(f"{path}: lacks the dataset {name}; delete it and run again, which lists the release.")
     return manifest
 
 

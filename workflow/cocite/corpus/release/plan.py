@@ -1,7 +1,7 @@
 """Plan a corpus before anything of it is fetched: what is to be downloaded, what is there, what the disk must hold.
 
-The shards are those of the manifest, if the run has one; otherwise the release is listed. Sizes of what is made of
-them are estimates.
+The shards are those of the manifest, if the run has one; otherwise the release is listed. A folder is always listed,
+as it is by each run. Sizes of what is made of them are estimates.
 """
 
 import shutil
@@ -11,17 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from cocite.configuration import results_folder
-from cocite.consistent_corpus import DATASETS
+from cocite.consistent_corpus import LATEST
 from cocite.corpus.release.diffs import list_diffs
 from cocite.corpus.release.estimates import (
     IDS_OF_PACKED,
     imagined_release,
+    packed_bytes,
     parquet_of,
     raw_under_way,
     spilled_while_merged,
 )
-from cocite.corpus.release.listing import LATEST, list_release
+from cocite.corpus.release.listing import list_release
 from cocite.corpus.release.manifest import Manifest, read_manifest, shards_of_part
+from cocite.release_folder import DATASETS
 
 KEYS = ("release", "corpus", "pathvars")
 """What a corpus hangs on in a configuration; a plan does not ask for the papers, encoders and folders of the rest."""
@@ -92,7 +94,7 @@ def plan_corpus(config: Mapping[str, Any]) -> Plan:
 def _listed(config: Mapping[str, Any], results: Path) -> tuple[Manifest, str]:
     corpus, release, turns = config["corpus"], config["release"], results / ".state/api-turns"
     file, generated = results / "corpus/manifest.json", results / "demo/release"
-    if file.is_file():
+    if file.is_file() and corpus["source"] != "directory":
         manifest = read_manifest(file)
         if release in (LATEST, manifest.release):
             return manifest, f"listed in {file}"
@@ -134,7 +136,7 @@ def _need(manifest: Manifest, name: str, corpus: Mapping[str, Any], results: Pat
         downloaded=sum(present.values()),
         ingested=len(ingested),
         to_download=0 if corpus["source"] == "directory" else missing,
-        parquet=parquet_of(corpus["source"], name, packed) + in_base,
+        parquet=parquet_of(corpus["source"], name, sum(map(packed_bytes, shards))) + in_base,
     )
 
 

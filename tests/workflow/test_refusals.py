@@ -1,0 +1,139 @@
+"""What cannot be run is refused before the first job, in one sentence, whatever way it comes in."""
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from tests.workflow.conftest import ROOT, SMALL
+from typer.testing import CliRunner
+
+from cocite.cli import app
+
+RECORDS = {
+    "papers": {"corpusid": 1, "title": "On shards"},
+    "abstracts": {"corpusid": 1, "abstract": "Text."},
+    "citations": {"citingcorpusid": 1, "citedcorpusid": 2},
+}
+
+
+def said(result: subprocess.CompletedProcess[str]) -> str:
+    """What a run that was refused says."""
+    assert result.returncode != 0
+    output = result.stdout + result.stderr
+    assert "Traceback" not in output, output[-3000:]
+    return output
+
+
+@pytest.fixture
+def brought(run):
+    """A release in a folder with one shard of each dataset, and a configuration that reads it."""
+    for dataset, record in RECORDS.items():
+        (run.folder / "mine" / dataset).mkdir(parents=True)
+        (run.folder / "mine" / dataset / "0.gz").write_bytes(gzip.compress(json.dumps(record).encode()))
+    corpus = {"source": "directory", "path": "mine"}
+    run.configure({"release": "mine-v1", "corpus": corpus, "queries": {"count": 1, "min_citations": 0}})
+    return run
+
+
+def test_the_plan_and_the_dag_read_the_same_shards(brought, monkeypatch):
+    papers = brought.folder / "mine" / "papers"
+    (papers / "1.jsonl").write_text(json.dumps(RECORDS["papers"]))
+    (papers / "2.GZ").write_bytes((papers / "0.gz").read_bytes())
+    (papers / "README.txt").write_text("Mine.")
+    monkeypatch.chdir(brought.folder)
+    planned = CliRunner().invoke(app, ["corpus", "plan"]).output
+    assert re.search(r"^papers +3 ", planned, flags=re.MULTILINE)
+    jobs = brought.snakemake("--dry-run", "corpus").stdout
+    inputs = re.findall(
+        r"^rule ingest:\n    input: results/corpus/manifest\.json, (mine/papers/.*)$", jobs, re.MULTILINE
+    )
+    assert sorted(inputs) == ["mine/papers/0.gz", "mine/papers/1.jsonl", "mine/papers/2.GZ"]
+
+
+def test_a_plan_made_after_a_listing_still_counts_what_is_in_the_folder(brought, monkeypatch):
+    assert brought.snakemake("results/corpus/manifest.json").returncode == 0
+    (brought.folder / "mine/papers/1.jsonl").write_text(json.dumps(RECORDS["papers"]))
+    monkeypatch.chdir(brought.folder)
+    assert re.search(r"^papers +2 ", CliRunner().invoke(app, ["corpus", "plan"]).output, flags=re.MULTILINE)
+
+
+def test_a_file_that_nobody_would_read_stops_the_plan_and_the_run(brought, monkeypatch):
+    (brought.folder / "mine/papers/1.jsonl.zst").touch()
+    told = "mine/papers/1.jsonl.zst would not be read: a shard ends in"
+    monkeypatch.chdir(brought.folder)
+    assert told in str(CliRunner().invoke(app, ["corpus", "plan"]).exception)
+    assert told in said(brought.snakemake("--dry-run", "corpus"))
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (
+            b"release: a\nrelease: b\ncorpus: {source: demo}\n",
+            "config.yaml, lines 1 and 2: the key release stands twice",
+        ),
+        (SMALL["release"].encode("utf-16"), "config.yaml: not UTF-8 at byte 0"),
+        (None, "config.yaml does not exist"),
+    ],
+)
+def test_the_configuration_in_the_working_folder_is_refused_in_one_sentence(run, content, told):
+    (run.folder / "config.yaml").unlink()
+    if content is not None:
+        (run.folder / "config.yaml").write_bytes(content)
+    command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "1", "--dry-run"]
+    result = subprocess.run(command, cwd=run.folder, capture_output=True, text=True, check=False)
+    assert told in said(result)
+
+
+def test_a_key_that_stands_twice_is_refused_in_a_file_that_is_named(run):
+    (run.folder / "twice.yaml").write_text("seed: 1\nseed: 2\n")
+    told = said(run.snakemake("--dry-run", "all", config=run.folder / "twice.yaml"))
+    assert "twice.yaml, lines 1 and 2: the key seed stands twice; write it once." in told
+
+
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("results/corpus/papers/9.parquet", "bucket is 9, but corpus.buckets allows 0, 1."),
+        ("results/encoder/cocite/seed-7/model", "seed is 7, but models.cocite.seeds allows 1."),
+    ],
+)
+def test_a_file_that_the_configuration_does_not_have_is_not_made(run, target, told):
+    assert f"{target} is not of this configuration: {told}" in said(run.snakemake("--dry-run", target))
+
+
+@pytest.mark.parametrize(
+    ("target", "meant"),
+    [("trplets", "triplets"), ("results/corpus/paprs/0.parquet", "results/corpus/papers/{bucket}.parquet")],
+)
+def test_a_misspelt_target_is_answered_with_the_one_that_was_meant(run, target, meant):
+    assert f"No rule makes {target}; did you mean {meant}?" in said(run.snakemake(target, "--dry-run"))
+
+
+def test_a_file_where_the_results_shall_lie_is_named(run):
+    (run.folder / "results").touch()
+    assert "pathvars.results: no folder can be made at results" in said(run.snakemake("corpus"))
+
+
+def test_a_folder_that_cannot_be_made_is_named_before_the_first_job(run):
+    run.configure({**SMALL, "pathvars": {"results": "/proc/cocite"}})
+    told = said(run.snakemake("corpus"))
+    assert "Configuration key pathvars.results: nothing can be written to the folder /proc/cocite (" in told
+    assert "rule generate_release" not in told
+
+
+def test_make_checks_the_configuration_before_it_starts_snakemake():
+    planned = subprocess.run(
+        ["make", "--dry-run", "--always-make", "run", "CONFIG=my own.yaml"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    checked, started = (
+        planned.stdout.index(text) for text in ('cocite config --configfile "my own.yaml"', "cocite.locked")
+    )
+    assert checked < started
