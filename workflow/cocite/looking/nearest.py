@@ -10,8 +10,10 @@ from typing import Any
 import duckdb
 
 from cocite.errors import InputError
+from cocite.ground.written_ids import is_id
 from cocite.looking.answers import Answer
 from cocite.looking.models import Model
+from cocite.tables import LARGEST_ID
 
 _NEAREST = """
     WITH nearest AS (
@@ -26,9 +28,12 @@ _NEAREST = """
 def nearest_papers(db: duckdb.DuckDBPyConnection, model: Model, query: str, limit: int) -> Answer:
     """The nearest papers to a text; to a paper where the query is a corpus id, itself left out.
 
-    Raises `InputError` where a paper has no vector.
+    Raises `InputError` where a paper has no vector, and for a number that is too large for an id.
     """
-    paper = int(query) if query.strip().isdecimal() else None
+    text = query.strip()
+    if text.isdecimal() and not is_id(text):
+        raise InputError(f"{text} is not a corpus id; it must be a whole number from 0 to {LARGEST_ID:,}.")
+    paper = int(text) if is_id(text) else None
     vector = _embed(model, query) if paper is None else _vector_of(db, model, paper)
     asked = f"“{query}”" if paper is None else f"paper {paper}, “{_title(db, paper)}”"
     files = [str(path) for path in model.vectors]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cocite.errors import InputError
+from cocite.ground.written_ids import is_id
 
 
 class MalformedError(InputError):
@@ -42,11 +43,3 @@ def _parse(line: bytes) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise MalformedError("is JSON, but not an object")
     return record
-
-
-def is_id(value: Any) -> bool:
-    """Whether a value of JSON is a whole number, plain or as a string, that fits an id."""
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        return False
-    text = str(value)
-    return text.isascii() and text.isdigit() and len(text) < 40 and int(text) < 1 << 63

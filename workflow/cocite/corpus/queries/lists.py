@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.corpus.ingest.malformed import is_id
 from cocite.documents import corpus_ids_of
 from cocite.errors import InputError
+from cocite.ground.written_ids import is_id
+from cocite.tables import LARGEST_ID
 
 Ids = NDArray[np.int64]
 
@@ -21,7 +22,10 @@ def read_ids(path: Path) -> Ids:
         for number, line in enumerate(file, start=1):
             text = line.strip()
             if text and not is_id(text):
-                raise InputError(f"{path}, line {number}: {text!r} is not a corpus id; it must be a whole number.")
+                raise InputError(
+                    f"{path}, line {number}: {text!r} is not a corpus id; it must be a whole number from 0 to "
+                    f"{LARGEST_ID:,}."
+                )
             if text:
                 ids.add(int(text))
     return np.array(sorted(ids), dtype=np.int64)
