@@ -137,7 +137,7 @@ def read_pieces(source: Source, capacity: int, tally: Tally) -> Iterator[tuple[G
             sizes, papers, written = [], GrowingIdSet(), 0
         if len(taken) > len(members):
             members = np.empty(len(taken), dtype=np.int32)
-        members[written : written + len(taken)] = papers.number(taken)
+        papers.number(taken, members[written : written + len(taken)])
         sizes.append(taken_sizes)
         written += len(taken)
     if written:

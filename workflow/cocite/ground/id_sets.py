@@ -76,11 +76,11 @@ class GrowingIdSet:
         """Add ids, none of which is negative."""
         self._enter(ids, NO_NUMBERS)
 
-    def number(self, ids: Ids) -> Places:
-        """Add ids and number them; equal ids have equal numbers. Those of `HIGH_WORDS` words can be numbered."""
-        numbers = np.empty(len(ids), dtype=np.int32)
+    def number(self, ids: Ids, numbers: Places) -> None:
+        """Add ids and write their numbers; equal ids have equal ones. Ids of `HIGH_WORDS` words can be numbered."""
         self._enter(ids, numbers)
-        return numbers
+        if self.high_words > HIGH_WORDS:
+            raise OverflowError(f"{self.high_words:,} words of high ids, of which {HIGH_WORDS:,} can be numbered")
 
     def remove(self, ids: Ids) -> None:
         """Remove those of the ids that are members."""
@@ -103,6 +103,12 @@ class GrowingIdSet:
         return _sorted_ids(words, keys, ranks[-1])
 
     def _enter(self, ids: Ids, numbers: Places) -> None:
+        last = int(ids.max(initial=-1)) >> 6
+        if last < LOW_WORDS:
+            _mark(self._low, ids)
+            self._used[0] = max(self._used[0], last + 1)
+            numbers[:] = ids[: len(numbers)]
+            return
         row = 0
         while (row := _enter(ids, row, self._low, self._keys, self._high, self._slots, self._used, numbers)) < len(ids):
             room, used = max(1024, 2 * len(self._keys)), self.high_words
@@ -220,16 +226,24 @@ def _first_id(words, keys, word):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _mark(low, ids):  # type: ignore[no-untyped-def]
+    """Add low ids."""
+    for paper in ids:
+        low[np.uint64(paper) >> np.uint64(6)] |= bit_of(paper)
+
+
+@kernel
 def _enter(ids, row, low, keys, high, slots, used, numbers):  # type: ignore[no-untyped-def]
     """Add ids from a row on, and number them if asked for; return the row at which there is no more room for keys."""
+    last, is_numbered = used[0], len(numbers) > 0
     while row < len(ids):
         word = ids[row] >> 6
         if word < len(low):
             low[word] |= bit_of(ids[row])
-            used[0] = max(used[0], word + 1)
+            last = max(last, word + 1)
         else:
             if used[1] == len(keys):
-                return row
+                break
             slot = slot_of(keys, slots, word)
             if slots[slot] < 0:
                 slots[slot] = used[1]
@@ -237,9 +251,10 @@ def _enter(ids, row, low, keys, high, slots, used, numbers):  # type: ignore[no-
                 used[1] += 1
             high[slots[slot]] |= bit_of(ids[row])
             word = len(low) + slots[slot]
-        if len(numbers):
+        if is_numbered:
             numbers[row] = (word << 6) | (ids[row] & 63)
         row += 1
+    used[0] = last
     return row
 
 

@@ -42,9 +42,10 @@ def ranks_of(words):  # type: ignore[no-untyped-def]
 @kernel
 def rank(words, ranks, word, paper):  # type: ignore[no-untyped-def]
     """How many members lie before an id of a word."""
-    block = word // BLOCK
+    word = _U(word)  # Numba would let a signed one count from the end, which takes time.
+    block = word // _U(BLOCK)
     before = ranks[block] + ones_in(words[word] & (bit_of(paper) - _ONE))
-    for other in range(block * BLOCK, word):
+    for other in range(block * _U(BLOCK), word):
         before += ones_in(words[other])
     return before
 
