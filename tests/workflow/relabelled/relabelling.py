@@ -24,7 +24,8 @@ def around_2_to_the_40(small: np.ndarray) -> np.ndarray:
 
 def spread_over_63_bits(small: np.ndarray) -> np.ndarray:
     part = PARTS // len(small)
-    return SPREAD + np.arange(len(small)) * part + np.random.default_rng(1).integers(0, part, len(small))
+    large = SPREAD + np.arange(len(small)) * part + np.random.default_rng(1).integers(0, part - 1, len(small))
+    return large + ((large ^ small) & 1)  # Papers stay in their bucket of two.
 
 
 def back(number: int, small: np.ndarray) -> int:
