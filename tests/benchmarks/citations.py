@@ -21,26 +21,29 @@ MOST_REFERENCES = 1000
 OWN_FIELD = 0.9
 SCALE = 251
 """Ids are this far apart on average, as those of a release are when few papers of it are at hand."""
+FAR_APART = 2**36 + 1
+"""What ids are multiplied by to lie all over 63 bits; it is odd, so that buckets of two stay as they are."""
 _FIELDS = CITED_PAPERS // PAPERS_OF_A_FIELD
 _PAPERS_AT_ONCE = 20_000
 
 
-def write_citations(folder: Path, *, citations: int, buckets: int) -> list[Path]:
-    """Write at least so many citations into buckets by the citing paper; deterministic."""
+def write_citations(folder: Path, *, citations: int, buckets: int, factor: int = 1) -> list[Path]:
+    """Write at least so many citations into buckets by the citing paper, their ids times the factor; deterministic."""
     papers = int(citations / MEAN_REFERENCES * 1.03)
     paths = [folder / f"{bucket}.parquet" for bucket in range(buckets)]
     for bucket, path in enumerate(paths):
         rng = np.random.default_rng([citations, bucket])
-        write_table(path, "citations", _batches(rng, papers // buckets, bucket, buckets))
+        write_table(path, "citations", _batches(rng, papers // buckets, bucket, buckets, factor))
     return paths
 
 
-def write_queries(path: Path, *, queries: int) -> None:
+def write_queries(path: Path, *, queries: int, factor: int = 1) -> None:
     """Make the most cited papers the queries, the same number in each field."""
-    write_table(path, "queries", pa.table({"corpusid": np.arange(queries) * SCALE, "split": ["train"] * queries}))
+    ids = np.arange(queries) * SCALE * factor
+    write_table(path, "queries", pa.table({"corpusid": ids, "split": ["train"] * queries}))
 
 
-def _batches(rng: np.random.Generator, papers: int, bucket: int, buckets: int) -> Iterator[pa.RecordBatch]:
+def _batches(rng: np.random.Generator, papers: int, bucket: int, buckets: int, factor: int) -> Iterator[pa.RecordBatch]:
     first_id = CITED_PAPERS * SCALE // buckets + 1
     for first in range(0, papers, _PAPERS_AT_ONCE):
         count = min(_PAPERS_AT_ONCE, papers - first)
@@ -54,8 +57,8 @@ def _batches(rng: np.random.Generator, papers: int, bucket: int, buckets: int) -
         citing = (first_id + (pairs >> 32)) * buckets + bucket
         yield pa.record_batch(
             {
-                "citing": citing,
-                "cited": pairs & 0xFFFFFFFF,
+                "citing": citing * factor,
+                "cited": (pairs & 0xFFFFFFFF) * factor,
                 "influential": np.zeros(len(pairs), dtype=bool),
                 "intents": pa.array([[]], pa.list_(pa.string())).take(pa.array(np.zeros(len(pairs), dtype=np.int8))),
             }

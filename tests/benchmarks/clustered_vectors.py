@@ -20,15 +20,15 @@ GAP = 3
 """Ids are this far from one another."""
 
 
-def main(folder: Path, papers: int, dimension: int, queries: int) -> None:
+def main(folder: Path, papers: int, dimension: int, queries: int, gap: int = GAP) -> None:
     """Write `graph_embeddings.parquet` and `queries.parquet` into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_table(folder / "graph_embeddings.parquet", "graph_embeddings", _batches(papers, dimension))
-    ids = np.sort(generator(1, "queries").choice(papers, queries, replace=False)) * GAP
+    write_table(folder / "graph_embeddings.parquet", "graph_embeddings", _batches(papers, dimension, gap))
+    ids = np.sort(generator(1, "queries").choice(papers, queries, replace=False)) * gap
     write_table(folder / "queries.parquet", "queries", pa.table({"corpusid": ids, "split": ["train"] * queries}))
 
 
-def _batches(papers: int, dimension: int) -> Iterator[pa.RecordBatch]:
+def _batches(papers: int, dimension: int, gap: int) -> Iterator[pa.RecordBatch]:
     drawn = generator(1, "topics")
     fields = drawn.normal(size=(FIELDS, dimension))
     topics = fields[drawn.integers(0, FIELDS, TOPICS)] + 0.8 * drawn.normal(size=(TOPICS, dimension))
@@ -39,7 +39,7 @@ def _batches(papers: int, dimension: int) -> Iterator[pa.RecordBatch]:
         vectors = topics[drawn.choice(TOPICS, rows, p=sizes / sizes.sum())].astype(np.float32)
         vectors += np.float32(0.6) * drawn.standard_normal((rows, dimension), dtype=np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        ids = np.arange(first, first + rows, dtype=np.int64) * GAP
+        ids = np.arange(first, first + rows, dtype=np.int64) * gap
         yield pa.record_batch({"corpusid": ids, "vector": vector_column(vectors)})
 
 

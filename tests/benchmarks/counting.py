@@ -1,11 +1,11 @@
-"""Counting co-citations beside one Python dictionary and beside a product of SciPy, and at four times the size."""
+"""Counting co-citations beside a dictionary, a sparse product, and the same with large ids; and four times the size."""
 
 import json
 import sys
 from pathlib import Path
 
 import duckdb
-from tests.benchmarks.citations import write_citations, write_queries
+from tests.benchmarks.citations import FAR_APART, write_citations, write_queries
 from tests.benchmarks.measuring import Command, Cost, compare, run, run_together, say
 
 CITATIONS = 25_500_000
@@ -34,6 +34,7 @@ def main(folder: Path) -> None:
         rounds=1,
     )
     cost = _tell(folder, count, CITATIONS, QUERIES)
+    _compare_ids(folder, count)
 
     fourfold = _corpus(folder / "citations" / "fourfold", 4 * CITATIONS)
     larger = _tell(folder, _count(folder, fourfold, QUERIES), 4 * CITATIONS, QUERIES)
@@ -41,18 +42,27 @@ def main(folder: Path) -> None:
     _tell(folder, _count(folder, fourfold, 3 * QUERIES), 4 * CITATIONS, 3 * QUERIES)
 
 
-def _corpus(folder: Path, citations: int) -> list[Path]:
+def _compare_ids(folder: Path, count: list[list[Command]]) -> None:
+    """The same citations with ids all over 63 bits, beside those with ids as dense as Semantic Scholar's."""
+    spread = _count(folder, _corpus(folder / "citations" / "spread", CITATIONS, FAR_APART), QUERIES, FAR_APART)
+    title = "Counting with ids all over 63 bits to counting with small ones"
+    for of in ("wall", "cpu"):
+        compare(title, lambda: run_together(spread), lambda: run_together(count), of, rounds=3)
+    _tell(folder, spread, CITATIONS, QUERIES)
+
+
+def _corpus(folder: Path, citations: int, factor: int = 1) -> list[Path]:
     """The buckets of citations, made where they are not there yet."""
     paths = [folder / f"{bucket}.parquet" for bucket in range(BUCKETS)]
-    return (
-        paths if all(path.exists() for path in paths) else write_citations(folder, citations=citations, buckets=BUCKETS)
-    )
+    if not all(path.exists() for path in paths):
+        write_citations(folder, citations=citations, buckets=BUCKETS, factor=factor)
+    return paths
 
 
-def _count(folder: Path, citations: list[Path], queries: int) -> list[list[Command]]:
+def _count(folder: Path, citations: list[Path], queries: int, factor: int = 1) -> list[list[Command]]:
     """Two jobs to run side by side, one a bucket."""
-    asked = folder / f"queries-{queries}.parquet"
-    write_queries(asked, queries=queries)
+    asked = folder / f"queries-{queries}-{factor}.parquet"
+    write_queries(asked, queries=queries, factor=factor)
     settings = json.dumps({"signal": "cocitation", "pairs": "query"})
     limits = ["--settings", settings, "--buckets", str(BUCKETS), "--memory-mb", str(MEMORY_MB)]
     program = [Path(sys.executable).with_name("cocite"), "graph", "count", *citations, "--queries", asked]
@@ -65,7 +75,7 @@ def _counted(folder: Path) -> list[Path]:
 
 
 def _rival(name: str, folder: Path, citations: list[Path]) -> Command:
-    queries = folder / f"queries-{QUERIES}.parquet"
+    queries = folder / f"queries-{QUERIES}-1.parquet"
     program = [sys.executable, "-m", "tests.benchmarks.counters", name]
     return [*program, citations[0].parent, queries, "query", folder / "rival.parquet"]
 

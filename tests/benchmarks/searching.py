@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from tests.benchmarks.clustered_vectors import GAP
 from tests.benchmarks.measuring import Command, Cost, compare, run, say
 
 from cocite.files import read_table
@@ -40,6 +41,7 @@ def main(folder: Path) -> None:
     alone = median(_rival_search(folder) for _ in range(ROUNDS))
     say(f"IndexFlatL2's search alone took {alone:.2f} s; peak memory {exact.peak_mb:.0f} MB to {rival.peak_mb:.0f} MB.")
     compare_lists(folder)
+    compare_ids(folder)
     shutil.rmtree(folder)
     search_many(folder / "many", exact)
     shutil.rmtree(folder)
@@ -61,6 +63,20 @@ def compare_lists(folder: Path) -> None:
     title = f"IVF of {probes} probes to the exact search, whole commands"
     lists, flat = _search(folder, chosen, "--index", folder / "index"), _search(folder, {"index": "flat"})
     compare(title, lambda: run(lists), lambda: run(flat), "wall", rounds=ROUNDS)
+
+
+def compare_ids(folder: Path) -> None:
+    """The same vectors with ids all over 63 bits."""
+    spread = folder / "spread"
+    _write_vectors(spread, PAPERS, gap=2**63 // PAPERS)
+    cost, _ = compare(
+        "Exact search with ids all over 63 bits to that with small ones",
+        lambda: run(_search(spread, {"index": "flat"})),
+        lambda: run(_search(folder, {"index": "flat"})),
+        "wall",
+        rounds=ROUNDS,
+    )
+    say(f"With ids all over 63 bits it takes {cost.peak_mb:.0f} MB.")
 
 
 def _measure(folder: Path, chosen: dict[str, object]) -> dict[str, Any]:
@@ -86,8 +102,8 @@ def search_many(folder: Path, few: Cost) -> None:
     )
 
 
-def _write_vectors(folder: Path, papers: int) -> None:
-    sizes = map(str, (papers, DIMENSION, QUERIES))
+def _write_vectors(folder: Path, papers: int, gap: int = GAP) -> None:
+    sizes = map(str, (papers, DIMENSION, QUERIES, gap))
     run([sys.executable, "-m", "tests.benchmarks.clustered_vectors", folder, *sizes])
 
 

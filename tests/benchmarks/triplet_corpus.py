@@ -10,6 +10,8 @@ import pyarrow as pa
 from cocite.files import write_table
 
 LARGEST_ID = 280_000_000
+FAR_APART = 2**34 + 1
+"""What ids are multiplied by to lie all over 63 bits; it is odd, so that buckets of two stay as they are."""
 BUCKETS = 2
 VOCABULARY = 20_000
 PAPERS_AT_ONCE = 20_000
@@ -18,10 +20,10 @@ TITLE, ABSTRACT = (40, 120), (700, 1500)
 """Characters of a title and of an abstract, from and to; Semantic Scholar's have 80 and 1,100 on average."""
 
 
-def main(folder: Path, papers: int, queries: int, k: int) -> None:
-    """Write so many papers in buckets, the table of queries, and one file of their k neighbours."""
+def main(folder: Path, papers: int, queries: int, k: int, factor: int = 1) -> None:
+    """Write so many papers in buckets, their ids times the factor, queries, and one file of their k neighbours."""
     drawn = np.random.default_rng(1)
-    ids = np.sort(drawn.choice(LARGEST_ID, papers, replace=False)) + 1
+    ids = (np.sort(drawn.choice(LARGEST_ID, papers, replace=False)) + 1) * factor
     asked = np.sort(drawn.choice(ids, queries, replace=False))
     for bucket in range(BUCKETS):
         write_table(folder / f"papers/{bucket}.parquet", "papers", _papers(ids[ids % BUCKETS == bucket], drawn))

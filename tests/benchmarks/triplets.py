@@ -1,11 +1,13 @@
-"""Sampling triplets and joining them with texts beside a loop over Python dictionaries, and its memory."""
+"""Sampling triplets and joining them with texts beside a loop over dictionaries, and with large ids."""
 
 import json
 import statistics
 import sys
+from functools import partial
 from pathlib import Path
 
-from tests.benchmarks.measuring import Command, Cost, run, say
+from tests.benchmarks.measuring import Command, Cost, compare, run, say
+from tests.benchmarks.triplet_corpus import FAR_APART
 
 PAPERS, QUERIES, K = 5_000_000, 143_000, 5_000
 SETTINGS = {"k_positive": 25, "k_negative": 5000, "per_query": 7, "easy": 0}
@@ -22,8 +24,7 @@ def main(folder: Path) -> None:
     """Print what the steps take, and the ratio to the loop."""
     whole, part = folder / "triplets" / "whole", folder / "triplets" / "part"
     for corpus, papers, queries in ((whole, PAPERS, QUERIES), (part, PAPERS // PART, QUERIES // PART)):
-        if not (corpus / "neighbours/0.parquet").exists():
-            run([sys.executable, "-m", "tests.benchmarks.triplet_corpus", corpus, str(papers), str(queries), str(K)])
+        _write_corpus(corpus, papers, queries)
     _round(whole, part)  # all start with warm caches
     rounds = [_round(whole, part) for _ in range(ROUNDS)]
     for name in rounds[0]:
@@ -36,6 +37,24 @@ def main(folder: Path) -> None:
         f"against {PART} times the loop: {statistics.median(ratios):.1f} × as fast, median of {ROUNDS}; "
         f"round by round {ratios[0]:.1f} to {ratios[-1]:.1f}"
     )
+    _compare_ids(folder / "triplets" / "spread", whole)
+
+
+def _write_corpus(corpus: Path, papers: int, queries: int, factor: int = 1) -> None:
+    """Write the tables of a corpus where they are not there yet."""
+    if not (corpus / "neighbours/0.parquet").exists():
+        sizes = map(str, (papers, queries, K, factor))
+        run([sys.executable, "-m", "tests.benchmarks.triplet_corpus", corpus, *sizes])
+
+
+def _compare_ids(spread: Path, whole: Path) -> None:
+    """The same papers with ids all over 63 bits, beside those with ids as dense as Semantic Scholar's."""
+    _write_corpus(spread, PAPERS, QUERIES, FAR_APART)
+    for step in STEPS:
+        large, small = (_steps(corpus)[step] for corpus in (spread, whole))
+        title = f"{step} with ids all over 63 bits to that with small ones"
+        cost, _ = compare(title, partial(run, large), partial(run, small), "wall", rounds=ROUNDS)
+        say(f"With ids all over 63 bits it takes {cost.peak_mb:.0f} MB.")
 
 
 def _round(whole: Path, part: Path) -> dict[str, Cost]:

@@ -23,7 +23,7 @@ from cocite.biggraph.importing import import_edges
 from cocite.biggraph.tsv import import_tsv, split_edges
 from cocite.errors import InputError
 
-BEYOND_INT32 = 2**31 + 11
+BEYOND_DOUBLES = 2**57 + 11
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ BEYOND_INT32 = 2**31 + 11
 def test_both_ways_in_lead_to_the_same_edges_between_the_same_papers(
     tmp_path: Path, graphs: SimpleNamespace, directed: bool, of: str, partitions: int
 ) -> None:
-    edges = [graphs.write(tmp_path / "0.parquet", [(a * BEYOND_INT32, b) for a, b in graphs.random(60, 500)])]
+    edges = [graphs.write(tmp_path / "0.parquet", [(a * BEYOND_DOUBLES, b) for a, b in graphs.random(60, 500)])]
     chosen = graphs.settings(holdout_of=of, partitions=partitions)
     import_edges(edges, chosen, directed=directed, seed=1, output=tmp_path / "arrow")
     files = {"training": tmp_path / "training.tsv", "holdout": tmp_path / "holdout.tsv"}

@@ -191,6 +191,9 @@ GOOD = {"corpusid": 1, "abstract": "text"}
         (b'{"corpusid": 2, "abstract": "\\ud800"}', "holds half of a surrogate pair"),
         (b'{"corpusid": 99999999999999999999, "abstract": "text"}', "not a whole number from 0 to 2⁶³ − 1"),
         (b'{"corpusid": 9223372036854775808, "abstract": "text"}', "not a whole number from 0"),
+        (b'{"corpusid": "9223372036854775808", "abstract": "text"}', "not a whole number from 0"),
+        (b'{"corpusid": ' + b"7" * 43 + b', "abstract": "text"}', "corpusid is 7{43}, not a whole number from 0"),
+        (b'{"corpusid": "' + b"0" * 43 + b'7", "abstract": "text"}', 'corpusid is "0{43}7", not a whole number'),
         (b'{"corpusid": -3, "abstract": "text"}', "corpusid is -3, not a whole number from 0"),
         (b'{"corpusid": 12.7, "abstract": "text"}', "corpusid is 12.7, not a whole number"),
         (b'{"corpusid": "1e3", "abstract": "text"}', 'corpusid is "1e3", not a whole number'),
@@ -226,6 +229,10 @@ def test_a_citation_that_lacks_the_key_of_an_id_is_unusable_unlike_one_where_it_
         (b'{"citingcorpusid": 1, "citedcorpusid": -2}', "citedcorpusid is -2, not a whole number"),
         (b'{"citingcorpusid": 1, "citedcorpusid": "2x"}', 'citedcorpusid is "2x", not a whole number'),
         (b'{"citingcorpusid": 1, "citedcorpusid": 99999999999999999999}', "not a whole number from 0 to"),
+        (b'{"citingcorpusid": 1, "citedcorpusid": 9223372036854775808}', "not a whole number from 0 to"),
+        (b'{"citingcorpusid": 1, "citedcorpusid": "18446744073709551617"}', "not a whole number from 0 to"),
+        (b'{"citingcorpusid": ' + b"7" * 43 + b', "citedcorpusid": 2}', "citingcorpusid is 7{43}, not a whole number"),
+        (b'{"citingcorpusid": "' + b"0" * 43 + b'7", "citedcorpusid": 2}', 'is "0{43}7", not a whole number'),
         (b'{"citingcorpusid": 01, "citedcorpusid": 2}', "is not JSON"),
         (b'{"citingcorpusid": 1, "citedcorpusid": true}', "citedcorpusid is true, not a whole number"),
     ],
@@ -248,6 +255,24 @@ def test_an_unusable_citation_is_named_by_file_number_and_fault(run, shard, line
 )
 def test_a_citation_that_is_written_in_an_unusual_way_is_the_same_citation(run, shard, line, expected):
     assert run("citations", shard(line)).rows == [expected]
+
+
+LARGEST = 2**63 - 1
+
+
+@pytest.mark.parametrize("paper", [2**31, 2**53 + 1, 10**18, LARGEST])
+def test_ids_of_63_bits_are_read_exactly_and_cut_by_bucket(run, shard, paper):
+    ingested = run("citations", shard(citation(paper, 1), citation(2, str(paper))), buckets=3)
+    found = sorted(zip(ingested.buckets, ingested.rows, strict=True), key=lambda kept: kept[1]["citing"])
+    assert found == [(2, row(2, paper)), (paper % 3, row(paper, 1))]
+    ingested = run("abstracts", shard({"corpusid": str(paper), "abstract": "text"}), buckets=3)
+    assert (ingested.buckets, ingested.rows) == ([paper % 3], [{"corpusid": paper, "abstract": "text"}])
+
+
+def test_ids_of_19_digits_are_not_left_to_the_slow_parser(run, shard, monkeypatch):
+    monkeypatch.setattr("cocite.corpus.ingest.citations.parse_record", None)
+    ingested = run("citations", shard(citation(LARGEST, str(LARGEST - 1), citationid=10**18)), keep_ids=True)
+    assert ingested.rows == [row(LARGEST, LARGEST - 1, citationid=10**18)]
 
 
 @pytest.mark.parametrize("dataset", ["citations", "abstracts"])

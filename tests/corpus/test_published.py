@@ -46,10 +46,10 @@ def test_each_query_of_the_training_triplets_comes_once(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["corpus_id", "doc_id"])
 def test_ids_may_be_strings_of_digits_and_what_is_no_number_is_counted(tmp_path, name):
-    ids = ["12", None, "0a1b", "12", "", "-4", "7", "99999999999999999999"]
+    ids = ["12", None, "0a1b", "12", "", "-4", "9223372036854775807", "9223372036854775808", "99999999999999999999"]
     write_triplets(tmp_path / "cite_prediction_new/train-00000-of-00001.parquet", ids, name)
     write_triplets(tmp_path / "cite_prediction_new/validation-00000-of-00001.parquet", ["11"], name)
-    assert read(tmp_path) == ([7, 12], {"triplets": 5, "training": 0})
+    assert read(tmp_path) == ([12, 2**63 - 1], {"triplets": 6, "training": 0})
 
 
 def test_ids_may_be_integers_with_nulls_and_a_query_may_be_missing(tmp_path):

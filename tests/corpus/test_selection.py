@@ -140,10 +140,31 @@ def test_queries_and_held_out_papers_have_a_year_and_a_field_as_asked_for(run, p
     assert splits["train"] | splits["validation"] == expected
 
 
-def test_ids_beyond_31_bits_are_told_before_a_graph_is_made(run, pairs, tmp_path):
-    folder = write_corpus(tmp_path / "large", [*pairs, (2**31, 3)], buckets=1)
-    with pytest.raises(InputError, match=r"a paper with the id 2147483648; .* room for ids up to 2,147,483,647"):
-        run(folder)
+def test_papers_with_the_largest_ids_can_be_queries_and_be_excluded(tmp_path):
+    ids = [2**63 - 1 - number for number in range(9, -1, -1)]
+    texts = dict.fromkeys(ids, ("a title", "an abstract"))
+    write_table(tmp_path / "papers/0.parquet", "papers", papers_table(texts))
+    columns = {"citing": ids[:-1], "cited": ids[1:], "influential": [False] * 9}
+    intents = pa.array([[]] * 9, pa.list_(pa.string()))
+    write_table(tmp_path / "citations/0.parquet", "citations", pa.table({**columns, "intents": intents}))
+    (tmp_path / "excluded.txt").write_text(f"{ids[3]}\n{2**62}\n")
+    rule = RULE | {"min_citations": 1, "min_references": 1, "count": 9, "holdout": 2, "holdout_references": 1}
+    select(
+        tmp_path / "papers",
+        tmp_path / "citations",
+        QuerySettings(**rule),
+        1,
+        exclude=[tmp_path / "excluded.txt"],
+        output=tmp_path / "queries",
+        omissions=tmp_path / "omissions",
+        memory_mb=500,
+        threads=1,
+    )
+    splits = read_table(tmp_path / "queries", "queries").to_pylist()
+    assert {row["corpusid"] for row in splits if row["split"] == "excluded"} == {ids[3], 2**62}
+    # All but the first are cited and all but the last cite; one of them is excluded.
+    assert {row["corpusid"] for row in splits if row["split"] != "excluded"} == set(ids[1:-1]) - {ids[3]}
+    assert sum(row["split"] == "holdout" for row in splits) == 2
 
 
 def test_a_field_that_no_paper_has_is_refused_with_those_that_they_have(run):

@@ -210,6 +210,22 @@ def test_what_the_records_of_a_release_do_not_tell_is_not_asked(
     assert asked == {*SUPERVISED, *RANKING} - {"biomimicry", "fos", "same_author"}
 
 
+def test_records_whose_ids_are_none_are_passed_over_as_ingest_does(
+    release: Path, benchmark: Path, tmp_path: Path
+) -> None:
+    odd = shutil.copytree(release, tmp_path / "odd")
+    for paper in (2**63, 10**43, "x", None, 1.5):
+        record = {"corpusid": paper, "title": "A title", "abstract": "An abstract.", "authors": [{"authorId": "x"}]}
+        for dataset in ("papers", "abstracts"):
+            with gzip.open(odd / dataset / "more.gz", "at") as file:
+                file.write(json.dumps(record) + "\n")
+        with gzip.open(odd / "citations" / "more.gz", "at") as file:
+            file.write(json.dumps({"citingcorpusid": paper, "citedcorpusid": 1}) + "\n")
+    generate_benchmark(odd, tmp_path / "benchmark", seed=3)
+    for path in benchmark.rglob("*.jsonl"):
+        assert (tmp_path / "benchmark" / path.relative_to(benchmark)).read_bytes() == path.read_bytes()
+
+
 def test_a_folder_without_shards_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no shard"):
         generate_benchmark(tmp_path, tmp_path / "benchmark", seed=1)

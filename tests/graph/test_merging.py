@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.large_ids import RELABELLINGS
 
 from cocite.graph.merging import RUNS_SIDE_BY_SIDE, lay_by, merge
 
@@ -19,16 +20,20 @@ def _lay_by(path: Path, counts: Counts, pairs_of_a_block: int) -> Path:
 
 
 def _block(pairs: list[tuple[int, int]], counts: Counts):  # type: ignore[no-untyped-def]
-    papers, others = np.array(pairs, dtype=np.int32).reshape(-1, 2).T.copy()
+    papers, others = np.array(pairs, dtype=np.int64).reshape(-1, 2).T.copy()
     numbers = np.array([counts[pair] for pair in pairs])
     return papers, others, numbers.astype(np.int32), numbers * 2**40
 
 
 @pytest.mark.parametrize("number", [1, 2, RUNS_SIDE_BY_SIDE, RUNS_SIDE_BY_SIDE + 1, 5 * RUNS_SIDE_BY_SIDE + 3])
-def test_the_counts_of_a_pair_in_many_runs_are_added(tmp_path, number):
+@pytest.mark.parametrize("relabel", RELABELLINGS)
+def test_the_counts_of_a_pair_in_many_runs_are_added(tmp_path, number, relabel):
     rng = np.random.default_rng(number)
     runs: list[Counts] = [
-        {(paper, paper + other): count for paper, other, count in rng.integers(1, 9, (20, 3)).tolist()}
+        {
+            (relabel(paper), relabel(paper + other)): count
+            for paper, other, count in rng.integers(1, 9, (20, 3)).tolist()
+        }
         for _ in range(number)
     ]
     expected = sum((Counter(run) for run in runs), Counter())

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.large_ids import RELABELLINGS, as_they_are, spread_over_63_bits
 
 from cocite.errors import InputError
 from cocite.files import read_table
@@ -21,6 +22,7 @@ from .conftest import count, left_out, shard, write_citations, write_queries
 PAPERS = st.integers(1, 14)
 CITATIONS = st.sets(st.tuples(PAPERS, PAPERS).filter(lambda ends: ends[0] != ends[1]), min_size=1, max_size=80)
 SPLITS = st.dictionaries(PAPERS, st.sampled_from(["train", "validation", "holdout", "excluded"]), max_size=6)
+IDS = st.sampled_from(RELABELLINGS)
 SIGNALS = st.sampled_from(["cocitation", "coupling"])
 LIMITS = {"cocitation": "max_references", "coupling": "max_citations"}
 
@@ -30,7 +32,9 @@ def asked_for(signal, pairs, strength, largest):
     return PairSettings(signal=signal, pairs=pairs, strength=strength, **limit)
 
 
-def equal_brute_force(folder, citations, splits, signal, pairs, strength, largest, buckets):
+def equal_brute_force(folder, citations, splits, relabel, signal, pairs, strength, largest, buckets):
+    citations = {(relabel(citing), relabel(cited)) for citing, cited in citations}
+    splits = {relabel(paper): split for paper, split in splits.items()}
     expected = pairs_of(citations, splits, signal=signal, pairs=pairs, strength=strength, largest=largest)
     shard(folder, citations, splits, buckets)
     if not expected:
@@ -45,18 +49,35 @@ def equal_brute_force(folder, citations, splits, signal, pairs, strength, larges
 
 @pytest.mark.parametrize("strength", get_args(Strength))
 @settings(max_examples=8, deadline=None)
-@example({(1, 2), (3, 2), (4, 2)}, {1: "holdout", 3: "train"}, "coupling", "query", 2, 1)
-@example({(2, 1), (2, 3), (2, 4)}, {1: "holdout", 3: "train"}, "cocitation", "query", 2, 1)
-@given(CITATIONS, SPLITS, SIGNALS, st.sampled_from(["query", "all"]), st.none() | st.integers(2, 5), st.integers(1, 3))
-def test_pairs_equal_brute_force(tmp_path_factory, strength, citations, splits, signal, pairs, largest, buckets):
+@example({(1, 2), (3, 2), (4, 2)}, {1: "holdout", 3: "train"}, as_they_are, "coupling", "query", 2, 1)
+@example({(2, 1), (2, 3), (2, 4)}, {1: "holdout", 3: "train"}, as_they_are, "cocitation", "query", 2, 1)
+@given(
+    CITATIONS, SPLITS, IDS, SIGNALS, st.sampled_from(["query", "all"]), st.none() | st.integers(2, 5), st.integers(1, 3)
+)
+def test_pairs_equal_brute_force(
+    tmp_path_factory, strength, citations, splits, relabel, signal, pairs, largest, buckets
+):
     folder = tmp_path_factory.mktemp("graph")
-    equal_brute_force(folder, citations, splits, signal, pairs, strength, largest, buckets)
+    equal_brute_force(folder, citations, splits, relabel, signal, pairs, strength, largest, buckets)
+
+
+PIECES = {(9, 1), (9, 2), (9, 3), (8, 1), (8, 2), (7, 1), (7, 2)}, {1: "train"}
 
 
 @settings(max_examples=15, deadline=None)
-@given(CITATIONS, SPLITS, SIGNALS, st.sampled_from(["query", "all"]), st.sampled_from(["count", "fractional", "pmi"]))
-@example({(9, 1), (9, 2), (9, 3), (8, 1), (8, 2), (7, 1), (7, 2)}, {1: "train"}, "cocitation", "all", "fractional")
-def test_pairs_of_many_small_pieces_equal_brute_force(tmp_path_factory, citations, splits, signal, pairs, strength):
+@given(
+    CITATIONS,
+    SPLITS,
+    IDS,
+    SIGNALS,
+    st.sampled_from(["query", "all"]),
+    st.sampled_from(["count", "fractional", "pmi"]),
+)
+@example(*PIECES, as_they_are, "cocitation", "all", "fractional")
+@example(*PIECES, spread_over_63_bits, "cocitation", "all", "fractional")
+def test_pairs_of_many_small_pieces_equal_brute_force(
+    tmp_path_factory, citations, splits, relabel, signal, pairs, strength
+):
     folder = tmp_path_factory.mktemp("graph")
     with (
         mock.patch.object(groups, "ROWS_READ", 3),
@@ -64,7 +85,7 @@ def test_pairs_of_many_small_pieces_equal_brute_force(tmp_path_factory, citation
         mock.patch.object(counting, "RUNS_AT_ONCE", 2),
         mock.patch.object(counting, "PAIRS_AT_ONCE", 1),
     ):
-        equal_brute_force(folder, citations, splits, signal, pairs, strength, None, 2)
+        equal_brute_force(folder, citations, splits, relabel, signal, pairs, strength, None, 2)
 
 
 @pytest.fixture
@@ -126,7 +147,7 @@ def test_a_paper_that_is_kept_out_neither_joins_nor_makes_a_pair(tmp_path, split
 
 
 def test_a_number_that_is_no_paper_may_be_excluded_whatever_its_size(tmp_path):
-    shard(tmp_path, {(9, 1), (9, 2)}, {1: "train", 2**40: "excluded"}, 1)
+    shard(tmp_path, {(9, 1), (9, 2)}, {1: "train", 2**63 - 1: "excluded"}, 1)
     assert count(tmp_path, PairSettings(signal="cocitation"), 1) == {(1, 2): (1, 1)}
 
 
@@ -185,17 +206,19 @@ def test_too_few_buckets_are_refused(corpus):
         )
 
 
-@pytest.mark.parametrize("wrong", [2**31, -1])
 @pytest.mark.parametrize("place", ["citing", "cited", "query"])
-def test_ids_that_do_not_fit_are_refused(tmp_path, wrong, place):
-    ids = {"citing": 9, "cited": 1, "query": 1, place: wrong}
+def test_a_negative_id_is_refused_and_its_file_is_named(tmp_path, place):
+    ids = {"citing": 9, "cited": 1, "query": 1, place: -1}
     write_citations(tmp_path / "citations/0.parquet", {(ids["citing"], ids["cited"]), (ids["citing"], 2)})
     write_queries(tmp_path / "queries.parquet", {ids["query"]: "train"})
-    with pytest.raises(InputError, match=rf"holds the corpus id {wrong}; ids must lie between 0 and 2,147,483,647"):
+    file = "queries" if place == "query" else "citations/0"
+    with pytest.raises(
+        InputError, match=rf"{file}\.parquet: holds the corpus id -1; ids must lie between 0 and 9,223,"
+    ):
         count(tmp_path, PairSettings(signal="cocitation"), 1)
 
 
-def test_the_largest_ids_are_counted(tmp_path):
-    largest = 2**31 - 1
+@pytest.mark.parametrize("largest", [2**29, 2**31, 2**32, 2**53 + 1, 2**63 - 1])
+def test_the_largest_ids_are_counted(tmp_path, largest):
     shard(tmp_path, {(largest, largest - 1), (largest, 0)}, {largest - 1: "train"}, 1)
     assert count(tmp_path, PairSettings(signal="cocitation"), 1) == {(0, largest - 1): (1, 1)}

@@ -82,6 +82,24 @@ def test_a_paper_without_a_vector_is_named(search):
         search("5")
 
 
+@pytest.mark.usefixtures("embedded")
+@pytest.mark.parametrize("number", [str(2**63), "7" * 43, "7" * 5000])
+def test_a_number_that_is_too_large_for_an_id_is_told_so(search, number):
+    with pytest.raises(InputError, match=f"^{number} is not a corpus id; it must be a whole number from 0 to 9,223,"):
+        search(number)
+
+
+def test_a_paper_of_63_bits_is_found(results, search, write_vectors):
+    write_model(results)
+    write_vectors(results / "encoder/model/seed-1/papers/0.parquet", {2**53: [0.0, 1.0], 2**63 - 1: [0.0, 0.0]})
+    (results / "encoder/model/seed-1/papers/1.parquet").write_bytes(
+        (results / "encoder/model/seed-1/papers/0.parquet").read_bytes()
+    )
+    texts = {2**53: ("Near", "An abstract."), 2**63 - 1: ("Largest", "An abstract.")}
+    write_table(results / "corpus/papers/0.parquet", "papers", papers_table(texts))
+    assert search(str(2**63 - 1), "--limit", "1")[0]["corpusid"] == 2**53
+
+
 def test_without_a_name_the_first_model_with_vectors_is_taken_and_names_are_told_where_one_is_wrong(embedded, search):
     write_model(embedded, "earlier-in-the-alphabet")
     write_model(embedded, "untrained_small", seed=0)

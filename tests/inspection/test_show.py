@@ -114,6 +114,9 @@ def test_a_paper_is_shown_with_all_that_is_known(show):
     ("arguments", "message"),
     [
         (["papers", "--paper", "9"], "no paper 9 in the corpus"),
+        (["papers", "--paper", str(2**63 - 1)], "no paper 9223372036854775807 in the corpus"),
+        (["papers", "--paper", "7" * 43], "--paper is 7{43}, but corpus ids are whole numbers from 0 to 9,223,"),
+        (["citations", "--paper", "-1"], "--paper is -1, but corpus ids are whole numbers from 0"),
         (["neighbours", "--paper", "3"], "Flowers.* is not in neighbours of embedding dot, which holds queries alone"),
         (["nosuch"], "holds no table nosuch; there are papers, citations, cocitations"),
         (["--paper", "3"], "Name a table"),

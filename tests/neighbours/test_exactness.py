@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.large_ids import RELABELLINGS, Relabel
 from tests.neighbours.small_searches import Row, by_definition, search
 
 from cocite.neighbours import exact, pools, searching, vectors
@@ -27,6 +28,7 @@ def in_blocks_of(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     metric=st.sampled_from(METRICS),
     block=st.integers(1, 30),
     row_group=st.integers(1, 100),
+    relabel=st.sampled_from(RELABELLINGS),
     data=st.data(),
 )
 def test_the_result_is_that_of_the_definition(
@@ -36,11 +38,12 @@ def test_the_result_is_that_of_the_definition(
     metric: str,
     block: int,
     row_group: int,
+    relabel: Relabel,
     data: st.DataObject,
 ) -> None:
     in_blocks_of(block, monkeypatch)
     k = data.draw(st.integers(1, len(drawn) - 2))
-    placed = {10 * at: [float(value) for value in vector] for at, vector in enumerate(drawn)}
+    placed = {relabel(10 * at): [float(value) for value in vector] for at, vector in enumerate(drawn)}
     found = search(tmp_path, placed, dict.fromkeys(placed, "train"), metric=metric, k=k, row_group=row_group)
     assert found == [row for query in placed for row in by_definition(placed, query, metric, k)]
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.large_ids import LARGE, Relabel
 from tests.neighbours.small_searches import (
     LINE,
     Row,
@@ -20,6 +21,7 @@ from cocite.errors import InputError
 from cocite.files import read_table
 from cocite.neighbours.building import build_index
 from cocite.neighbours.choices import IndexSettings, SearchSettings
+from cocite.neighbours.clusters import SAMPLE_OF_LIST
 from cocite.neighbours.quality import measure_search
 from cocite.neighbours.searching import NOT_REACHED, search_neighbours
 
@@ -158,6 +160,30 @@ def test_recall_is_the_share_of_the_true_neighbours_that_were_found(
         assert row["recall"] == len(pairs & true) / len(true)
     assert rows[0]["recall"] == 1.0
     assert name == "hnsw" or rows[2]["recall"] < 1.0
+
+
+@pytest.mark.parametrize("relabel", LARGE)
+@pytest.mark.parametrize("name", ["ivf", "hnsw"])
+def test_an_index_finds_the_same_papers_whatever_their_ids(
+    tmp_path: Path, crowds: dict[int, list[float]], name: str, relabel: Relabel
+) -> None:
+    settings = asked(name, "l2")
+    lists = PAPERS // SAMPLE_OF_LIST + 1  # so many that all papers are in the sample, which is drawn by id
+    found, _ = search_index(tmp_path, build(tmp_path, name, "l2", lists=lists), settings)
+    write_vectors(tmp_path, {relabel(paper): vector for paper, vector in crowds.items()}, row_group=200)
+    write_queries(tmp_path, dict.fromkeys(map(relabel, range(0, 3 * PAPERS, 30)), "train"))
+    relabelled, _ = search_index(tmp_path, build(tmp_path, name, "l2", lists=lists, seed=1, threads=2), settings)
+    assert relabelled == [(relabel(query), rank, relabel(paper), far) for query, rank, paper, far in found]
+
+
+def test_lists_of_papers_that_the_table_does_not_hold_are_refused(tmp_path: Path) -> None:
+    line = {2**40 + paper: vector for paper, vector in LINE.items()}
+    write_vectors(tmp_path, line)
+    write_queries(tmp_path, {2**40 + 1: "train"})
+    index = build(tmp_path, "ivf", "l2", lists=1)
+    write_vectors(tmp_path, {paper: vector for paper, vector in line.items() if paper != 2**40 + 3})
+    with pytest.raises(InputError, match=rf"ivf-1-1: holds the paper {2**40 + 3}, which has no vector in the table"):
+        search_index(tmp_path, index, asked("ivf", "l2", k=2))
 
 
 def test_more_lists_than_papers_are_refused(tmp_path: Path) -> None:

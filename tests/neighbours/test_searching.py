@@ -48,7 +48,7 @@ def test_among_papers_with_a_text_only_those_have_a_rank(tmp_path: Path) -> None
     assert [row[:3] for row in found] == [(1, 1, 4), (1, 2, 3)]  # paper 2, as near as 4, has no abstract
 
 
-def test_papers_whose_ids_are_too_large_for_a_vector_do_no_harm(tmp_path: Path) -> None:
+def test_papers_without_a_vector_do_no_harm_whatever_their_ids(tmp_path: Path) -> None:
     papers = write_papers(tmp_path, dict.fromkeys([*LINE, 2**31, 2**31 + 8, 2**40, 2**62], "an abstract"))
     assert search(tmp_path, LINE, {1: "train"}, papers=[papers]) == search(tmp_path, LINE, {1: "train"})
 
@@ -101,9 +101,25 @@ def test_a_vector_that_is_not_finite_or_too_long_is_refused(tmp_path: Path, metr
         search(tmp_path, {**LINE, 6: [1.0, wrong]}, {1: "train"}, metric=metric)
 
 
-def test_an_id_that_does_not_fit_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds the corpus id 2147483648; ids must lie between 0 and"):
-        search(tmp_path, {**LINE, 2**31: [1.0, 1.0]}, {1: "train"})
+def test_a_negative_id_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"graph_embeddings\.parquet: holds the corpus id -1; ids must lie between 0"):
+        search(tmp_path, {**LINE, -1: [1.0, 1.0]}, {1: "train"})
+
+
+@pytest.mark.parametrize("largest", [2**31, 2**32 - 1, 2**32, 2**53 + 1, 2**63 - 1])
+def test_the_largest_ids_are_found(tmp_path: Path, largest: int) -> None:
+    vectors = {**LINE, largest: [1.0, 0.0], largest - 1: [2.0, 0.0]}
+    assert search(tmp_path, vectors, {largest: "train"}, k=2) == [
+        (largest, 1, 1, 1.0),
+        (largest, 2, largest - 1, 1.0),
+    ]
+
+
+def test_among_papers_with_a_text_large_ids_are_found_too(tmp_path: Path) -> None:
+    vectors = {2**40 + paper: vector for paper, vector in LINE.items()}
+    papers = write_papers(tmp_path, {**dict.fromkeys(vectors, "an abstract"), 2**40 + 2: None})
+    found = search(tmp_path, vectors, {2**40 + 1: "train"}, k=2, papers=[papers])
+    assert found == [(2**40 + 1, 1, 2**40 + 4, 9.0), (2**40 + 1, 2, 2**40 + 3, 25.0)]
 
 
 def test_more_memory_takes_more_queries_at_once_and_too_little_still_one() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from cocite.files import write_table
-from cocite.triplets.ids import set_of
+from cocite.ground.id_sets import set_of
 from cocite.triplets.sampled import Block
 from cocite.triplets.sampling import sampler_named
 

@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.large_ids import RELABELLINGS
 from tests.papers import papers_table
 from tests.triplets.small_tables import write_neighbours, write_queries
 
@@ -34,8 +35,9 @@ def test_two_queries_that_are_each_others_positive_and_negative_collide():
     assert count_collisions(triplet_table([(1, 2, 3), (2, 5, 1), (3, 6, 4), (4, 7, 3)])) == (1, 4)
 
 
-@given(st.lists(st.tuples(PAPERS, PAPERS, PAPERS), min_size=1, max_size=40))
-def test_a_pair_collides_if_it_is_positive_and_negative_in_any_direction(rows):
+@given(st.lists(st.tuples(PAPERS, PAPERS, PAPERS), min_size=1, max_size=40), st.sampled_from(RELABELLINGS))
+def test_a_pair_collides_if_it_is_positive_and_negative_in_any_direction(rows, relabel):
+    rows = [tuple(map(relabel, row)) for row in rows]
     positive = {frozenset((query, paper)) for query, paper, _ in rows}
     negative = {frozenset((query, paper)) for query, _, paper in rows}
     assert count_collisions(triplet_table(rows)) == (len(positive & negative), len(positive))
@@ -47,11 +49,12 @@ def test_a_pair_collides_if_it_is_positive_and_negative_in_any_direction(rows):
     count=st.integers(2, 12),
     k_positive=st.integers(1, 4),
     width=st.integers(1, 3),
+    relabel=st.sampled_from(RELABELLINGS),
 )
 def test_the_curve_counts_the_queries_among_the_negatives_of_their_positives(
-    tmp_path_factory, orders, count, k_positive, width
+    tmp_path_factory, orders, count, k_positive, width, relabel
 ):
-    ranked = {query: [p for p in orders[query - 1] if p != query] for query in range(1, count + 1)}
+    ranked = {relabel(query): [relabel(p) for p in orders[query - 1] if p != query] for query in range(1, count + 1)}
     positives = {(query, found[i]) for query, found in ranked.items() for i in range(k_positive)}
     own = range(11 - width, 11)
     triplets = triplet_table(

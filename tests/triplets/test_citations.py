@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.large_ids import RELABELLINGS
 
 from cocite.errors import InputError
 from cocite.triplets.drawing import draw
@@ -30,8 +31,13 @@ CHOSEN = {
         )
     ),
     st.booleans(),
+    st.sampled_from(RELABELLINGS),
 )
-def test_every_triplet_of_citations_is_as_defined(tmp_path_factory, citations, queries, texts, chosen, directed):
+def test_every_triplet_of_citations_is_as_defined(
+    tmp_path_factory, citations, queries, texts, chosen, directed, relabel
+):
+    citations = {(relabel(citing), relabel(cited)) for citing, cited in citations}
+    queries, texts = set(map(relabel, queries)), set(map(relabel, texts))
     path = write_edges(tmp_path_factory.mktemp("edges") / "0.parquet", citations)
     given_block = block(queries, texts, [path])
     sampled = sample("citations", given_block, **chosen, directed=directed)
@@ -50,8 +56,11 @@ def test_every_triplet_of_citations_is_as_defined(tmp_path_factory, citations, q
     st.sets(PAPERS, min_size=1),
     st.sets(PAPERS),
     st.fixed_dictionaries({**CHOSEN, "per_query": st.integers(1, 5), "min_count": st.integers(1, 4)}),
+    st.sampled_from(RELABELLINGS),
 )
-def test_every_triplet_of_cocitations_is_as_defined(tmp_path_factory, counts, queries, texts, chosen):
+def test_every_triplet_of_cocitations_is_as_defined(tmp_path_factory, counts, queries, texts, chosen, relabel):
+    counts = {(relabel(one), relabel(other)): count for (one, other), count in counts.items()}
+    queries, texts = set(map(relabel, queries)), set(map(relabel, texts))
     path = write_cocitations(tmp_path_factory.mktemp("pairs") / "0.parquet", counts)
     given_block = block(queries, texts, [path])
     sampled = sample("cocited", given_block, **chosen)

@@ -5,30 +5,15 @@ from collections import Counter
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.large_ids import RELABELLINGS
 
 from cocite.randomness import priorities
 from cocite.triplets.drawing import draw, half_bits, permuted
-from cocite.triplets.ids import are_in, contains, id_set, member_at, place_of, set_of, size
 from cocite.triplets.picking import NONE, offer, picks
 
 from .blocks import block, rows_of, sample
 
 IDS = st.sets(st.integers(0, 400))
-
-
-@settings(max_examples=100, deadline=None)
-@given(IDS, st.lists(st.integers(0, 700)))
-def test_a_set_of_ids_tells_its_members_and_their_places(ids, asked):
-    members, rising = set_of(np.array(sorted(ids), dtype=np.int64)), sorted(ids)
-    assert size(members) == len(ids)
-    assert [contains(members, paper) for paper in asked] == [paper in ids for paper in asked]
-    assert are_in(members, np.array(asked, dtype=np.int64)).tolist() == [paper in ids for paper in asked]
-    assert [place_of(members, paper) for paper in rising] == list(range(len(ids)))
-    assert [member_at(members, place) for place in range(len(ids))] == rising
-
-
-def test_an_id_in_two_batches_counts_once():
-    assert size(id_set([np.array([3, 5]), np.array([5, 64])], 64)) == 3
 
 
 @settings(max_examples=60, deadline=None)
@@ -48,8 +33,9 @@ def test_first_draws_are_spread_evenly_and_pairs_of_them_too():
 
 
 @settings(max_examples=60, deadline=None)
-@given(IDS, st.sets(st.integers(0, 400), min_size=1, max_size=4), st.integers(1, 5))
-def test_draws_are_distinct_papers_with_text_but_not_the_query(ids, queries, count):
+@given(IDS, st.sets(st.integers(0, 400), min_size=1, max_size=4), st.integers(1, 5), st.sampled_from(RELABELLINGS))
+def test_draws_are_distinct_papers_with_text_but_not_the_query(ids, queries, count, relabel):
+    ids, queries = set(map(relabel, ids)), set(map(relabel, queries))
     papers = draw(block(queries, ids), count, "test").papers
     for query, row in zip(sorted(queries), papers.tolist(), strict=True):
         found = [paper for paper in row if paper != NONE]
@@ -58,16 +44,18 @@ def test_draws_are_distinct_papers_with_text_but_not_the_query(ids, queries, cou
 
 
 @settings(max_examples=100, deadline=None)
-@given(st.lists(st.integers(1, 60)), st.sets(st.integers(1, 60)), st.integers(0, 6))
-def test_the_picks_are_the_papers_of_smallest_hash_whatever_their_order(offered, refused, count):
+@given(st.lists(st.integers(1, 60)), st.sets(st.integers(1, 60)), st.integers(0, 6), st.sampled_from(RELABELLINGS))
+def test_the_picks_are_the_papers_of_smallest_hash_whatever_their_order(offered, refused, count, relabel):
+    query, ranks = relabel(5), {relabel(paper): 2 * paper for paper in offered}
+    offered, refused = list(map(relabel, offered)), set(map(relabel, refused))
     picked = picks(1, count, 7, "test")
     for paper in offered:
-        offer(picked, 0, 5, paper, 2 * paper, np.array(sorted(refused), dtype=np.int64))
+        offer(picked, 0, query, paper, ranks[paper], np.array(sorted(refused), dtype=np.int64))
     allowed = sorted(set(offered) - refused)
-    hashes = priorities(7, "test", np.full(len(allowed), 5), np.array(allowed, dtype=np.int64)).tolist()
+    hashes = priorities(7, "test", np.full(len(allowed), query), np.array(allowed, dtype=np.int64)).tolist()
     expected = [paper for _, paper in sorted(zip(hashes, allowed, strict=True))][:count]
     assert picked.papers[0].tolist() == expected + [NONE] * (count - len(expected))
-    assert picked.ranks[0].tolist()[: len(expected)] == [2 * paper for paper in expected]
+    assert picked.ranks[0].tolist()[: len(expected)] == [ranks[paper] for paper in expected]
 
 
 def test_random_triplets_hold_distinct_papers_with_text():

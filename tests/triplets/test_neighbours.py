@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.large_ids import RELABELLINGS
 
 from cocite.errors import InputError
 from cocite.triplets.drawing import draw
@@ -39,11 +40,13 @@ def worlds(draw_from):
 
 
 @settings(max_examples=150, deadline=None)
-@given(worlds())
-def test_every_triplet_is_as_defined(tmp_path_factory, world):
+@given(worlds(), st.sampled_from(RELABELLINGS))
+def test_every_triplet_is_as_defined(tmp_path_factory, world, relabel):
     neighbours, texts, chosen = world
+    neighbours = {relabel(query): [(relabel(p), far) for p, far in found] for query, found in neighbours.items()}
+    texts = set(map(relabel, texts))
     path = write_neighbours(tmp_path_factory.mktemp("world") / "0.parquet", neighbours)
-    queries = {*neighbours, 41}
+    queries = {*neighbours, relabel(41)}
     given_block = block(queries, texts, [path])
     sampled = sample("neighbours", given_block, **chosen)
     needed = chosen["per_query"] if chosen["fill"] else chosen["easy"]

@@ -14,7 +14,7 @@ from tests.papers import papers_table
 from cocite.choices import choices
 from cocite.errors import InputError
 from cocite.files import read_table, write_table
-from cocite.triplets.ids import are_in, size
+from cocite.ground.id_sets import are_in, size
 from cocite.triplets.papers import read_papers
 from cocite.triplets.sampling import sample_triplets, sampler_named
 

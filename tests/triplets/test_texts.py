@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.large_ids import LARGE
 from tests.papers import papers_table
 
 from cocite.errors import InputError
@@ -63,6 +64,22 @@ def training(folder, name):
 def written(folder, rows):
     write_texts(folder / "texts", "training_texts", rows, folder / "papers", threads=2)
     return read_table(folder / "texts", "training_texts").to_pylist()
+
+
+@pytest.mark.parametrize("relabel", LARGE)
+def test_texts_go_with_large_ids_too(tmp_path, relabel):
+    papers = {relabel(paper): (f"title {paper}", f"abstract {paper}") for paper in PAPERS}
+    write_table(tmp_path / "papers/0.parquet", "papers", papers_table(papers))
+    rows = [(relabel(query), relabel(60), relabel(query + 1)) for query in range(1, 50)]
+    found = [(row["query"], row["query_title"], row["negative_abstract"]) for row in written(tmp_path, np.array(rows))]
+    assert found == [(relabel(query), f"title {query}", f"abstract {query + 1}") for query in range(1, 50)]
+
+
+def test_the_largest_id_that_there_is_has_its_text(tmp_path):
+    papers = {1: ("one", "first"), 2: ("two", "second"), 2**63 - 1: ("largest", "last")}
+    write_table(tmp_path / "papers/0.parquet", "papers", papers_table(papers))
+    (row,) = written(tmp_path, np.array([(2**63 - 1, 1, 2)]))
+    assert (row["query"], row["query_title"], row["negative_title"]) == (2**63 - 1, "largest", "two")
 
 
 def test_all_sets_are_cut_to_the_size_of_the_smallest(folder):

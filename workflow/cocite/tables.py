@@ -13,8 +13,8 @@ from cocite.declarations.corpus import PRIMARY_KEYS
 
 __all__ = ["COUNT", "ID", "LARGEST_ID", "PRIMARY_KEYS", "TABLES", "TEXT", "VECTOR", "Column", "Table", "empty_schema"]
 
-LARGEST_ID = 2**31 - 1
-"""The largest corpus id that graphs, indexes and triplets have room for."""
+LARGEST_ID = 2**63 - 1
+"""The largest corpus id; ids are whole numbers from 0 on."""
 _STAGES = (corpus, graph, biggraph, neighbours, triplets, encoder, evaluation, report)
 
 TABLES = {table.name: table for stage in _STAGES for table in stage.TABLES}

@@ -1,7 +1,7 @@
 """A release read back: its papers that have a text, and who cites whom."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cocite.demo.shards import Record, read_rows
+from cocite.ground.written_ids import is_id
 from cocite.randomness import priorities
 
 
@@ -43,18 +44,17 @@ class Publications:
     def __init__(self, folder: Path) -> None:
         """Read a release. Raises `InputError` where the folder holds no shards."""
         abstracts: dict[int, str] = {}
-        for row in read_rows(folder / "abstracts"):
+        for row in _with_ids(folder / "abstracts", "corpusid"):
             corpusid = int(row["corpusid"])
             abstracts[corpusid] = max(abstracts.get(corpusid, ""), row.get("abstract") or "", key=len)
-        papers = (_paper(row, abstracts.get(int(row["corpusid"]), "")) for row in read_rows(folder / "papers"))
+        rows = _with_ids(folder / "papers", "corpusid")
+        papers = (_paper(row, abstracts.get(int(row["corpusid"]), "")) for row in rows)
         self.papers = {
             paper.corpusid: paper for paper in sorted(filter(None, papers), key=lambda paper: paper.corpusid)
         }
         self.cited: dict[int, set[int]] = defaultdict(set)
         self._citing: dict[int, set[int]] = defaultdict(set)
-        for row in read_rows(folder / "citations"):
-            if row["citingcorpusid"] is None or row["citedcorpusid"] is None:
-                continue
+        for row in _with_ids(folder / "citations", "citingcorpusid", "citedcorpusid"):
             citing, cited = int(row["citingcorpusid"]), int(row["citedcorpusid"])
             if cited in self.papers:
                 self.cited[citing].add(cited)
@@ -78,6 +78,11 @@ def draw(ids: Iterable[int], count: int, seed: int, *names: str | int) -> list[i
     return [int(corpusid) for corpusid in candidates[order[:count]]]
 
 
+def _with_ids(folder: Path, *keys: str) -> Iterator[Record]:
+    """The rows of a dataset that have all of these ids; ingest leaves out the others as well, and counts them."""
+    return (row for row in read_rows(folder) if all(is_id(row.get(key)) for key in keys))
+
+
 def _paper(row: Record, abstract: str) -> Paper | None:
     """The paper, or None if it lacks title or abstract; of all else, what a record does not tell is unknown."""
     if not row.get("title") or not abstract:
@@ -90,5 +95,5 @@ def _paper(row: Record, abstract: str) -> Paper | None:
         venue=row.get("venue") or "",
         year=row.get("year"),
         citations=row.get("citationcount") or 0,
-        authors=frozenset(author["authorId"] for author in row.get("authors") or [] if author.get("authorId")),
+        authors=frozenset(author["authorId"] for author in row.get("authors") or [] if is_id(author.get("authorId"))),
     )

@@ -9,6 +9,7 @@ counter are in use is kept in a bitmap of three levels, whose set bits come in o
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -16,7 +17,7 @@ from numba.cpython.unsafe.numbers import trailing_zeros
 from numpy.typing import NDArray
 
 from cocite.graph.groups import Groups
-from cocite.graph.ids import IdSet, are_in, mark, put_places, ranks_of, sorted_ids
+from cocite.ground.id_sets import Ids, IdSet, are_in
 
 PAIRS_AT_ONCE = 1 << 18
 RUNS_AT_ONCE = 1 << 23
@@ -28,36 +29,26 @@ UNIT = 1 << 36
 _U = np.uint64
 _ONE = _U(1)
 
-Counted = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]
+Counted = tuple[Ids, Ids, NDArray[np.int32], NDArray[np.int64]]
 """Smaller ids, larger ids, counts, and sums of shares in `UNIT` (empty unless asked for), one a pair."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """Groups whose members are told by their places among the sorted ids at hand."""
+    """Groups, and which of their members pair with which."""
 
-    ids: NDArray[np.int32]
-    """Corpus ids of the papers at hand, rising."""
-    places: NDArray[np.int32]
-    """Members of the groups, one group after the other, rising in each."""
-    sizes: NDArray[np.int64]
-    """Members of each group."""
+    groups: Groups
     queries: NDArray[np.int32]
     """Those members that are queries, in the same order; empty where all pairs are asked for."""
     is_full: NDArray[np.bool_]
     """Whether a paper pairs with all members, not only with queries."""
 
 
-def place(groups: Groups, queries: IdSet, *, all_pairs: bool) -> Piece:
-    """Put the places of the members into the place of their ids."""
-    words = np.zeros(int(groups.members.max()) // 64 + 1, dtype=np.uint64)
-    mark(words, groups.members)
-    ranks = ranks_of(words)
-    put_places(words, ranks, groups.members)
-    ids = sorted_ids(words, ranks)
-    is_full = np.ones(len(ids), dtype=bool) if all_pairs else are_in(queries, ids)
+def pair_up(groups: Groups, queries: IdSet, *, all_pairs: bool) -> Piece:
+    """Find out which members pair with which."""
+    is_full = np.ones(len(groups.ids), dtype=bool) if all_pairs else are_in(queries, groups.ids)
     asked = groups.members[:0] if all_pairs else _chosen(groups.members, is_full)
-    return Piece(ids=ids, places=groups.members, sizes=groups.sizes, queries=asked, is_full=is_full)
+    return Piece(groups=groups, queries=asked, is_full=is_full)
 
 
 def count_pairs_of(piece: Piece, mine: tuple[int, int], *, fractional: bool) -> Iterator[Counted]:
@@ -65,7 +56,7 @@ def count_pairs_of(piece: Piece, mine: tuple[int, int], *, fractional: bool) -> 
 
     `mine` is the bucket, and how many there are.
     """
-    papers = len(piece.ids)
+    ids, papers = piece.groups.ids, len(piece.groups.ids)
     counter = np.zeros(papers, dtype=np.int32)
     sums = np.zeros(papers if fractional else 0, dtype=np.int64)
     used = tuple(np.zeros((papers >> shift) + 1, dtype=np.uint64) for shift in (6, 12, 18))
@@ -81,24 +72,24 @@ def count_pairs_of(piece: Piece, mine: tuple[int, int], *, fractional: bool) -> 
                 rows,
                 row,
                 (starts, runs, shares),
-                (piece.places, piece.queries, piece.is_full),
+                (piece.groups.members, piece.queries, piece.is_full),
                 counter,
                 sums,
                 used,
                 out,
                 out_shares,
             )
-            yield piece.ids[out[0][:pairs]], piece.ids[out[1][:pairs]], out[2][:pairs].copy(), out_shares[:pairs].copy()
+            yield ids[out[0][:pairs]], ids[out[1][:pairs]], out[2][:pairs].copy(), out_shares[:pairs].copy()
 
 
 def _ranges(piece: Piece, bucket: int, buckets: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Rows with runs in the bucket, so many at once as make `RUNS_AT_ONCE`, and where the runs of each start."""
-    papers = len(piece.ids)
+    ids, papers = piece.groups.ids, len(piece.groups.ids)
     slots = np.arange(papers, dtype=np.int32)
-    slots[piece.ids % buckets != bucket] = -1
+    slots[ids % buckets != bucket] = -1
     lengths = np.zeros(papers, dtype=np.int32)
     nothing = np.empty((0, 2), dtype=np.int32), np.empty(0, dtype=np.int64)
-    find_runs(piece.places, piece.sizes, piece.queries, piece.is_full, slots, lengths, *nothing, 0)
+    _find_runs(piece, slots, lengths, *nothing, 0)
     rows = np.flatnonzero(lengths)
     ends = np.cumsum(lengths[rows], dtype=np.int64)
     del slots, lengths  # Rows are counted while this waits, and there may be a hundred million papers.
@@ -114,13 +105,24 @@ def _lay_out(
     piece: Piece, rows: NDArray[np.int64], starts: NDArray[np.int64], fractional: bool
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """The runs of these rows, two numbers each: the place of its first partner and the end; and what each shares."""
-    slots = np.full(len(piece.ids), -1, dtype=np.int32)
+    slots = np.full(len(piece.groups.ids), -1, dtype=np.int32)
     slots[rows] = np.arange(len(rows), dtype=np.int32)
     runs = np.empty((starts[-1], 2), dtype=np.int32)
     shares = np.empty(starts[-1] if fractional else 0, dtype=np.int64)
-    unit = UNIT if fractional else 0
-    find_runs(piece.places, piece.sizes, piece.queries, piece.is_full, slots, starts[:-1].copy(), runs, shares, unit)
+    _find_runs(piece, slots, starts[:-1].copy(), runs, shares, UNIT if fractional else 0)
     return runs, shares
+
+
+def _find_runs(
+    piece: Piece,
+    slots: NDArray[np.int32],
+    free: NDArray[Any],
+    runs: NDArray[np.int32],
+    shares: NDArray[np.int64],
+    unit: int,
+) -> None:
+    members, sizes = piece.groups.members, piece.groups.sizes
+    find_runs(members, sizes, piece.queries, piece.is_full, slots, free, runs, shares, unit)
 
 
 @njit(nogil=True, cache=True)

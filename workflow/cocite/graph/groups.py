@@ -15,11 +15,13 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cocite.files import open_table
-from cocite.graph.ids import Ids, IdSet, check_ids, contains, id_set
+from cocite.ground.id_sets import BYTES_A_WORD, HIGH_WORDS, GrowingIdSet, Ids, IdSet, check_ids, contains, set_of
 from cocite.splits import read_kept_out, read_queries
-from cocite.tables import LARGEST_ID
 
 ROWS_READ = 1_000_000
+BYTES_A_MEMBER = 16
+"""Memory for each member of a piece: 4 for its place, and up to 29 for each paper at hand, of which there are fewer.
+With 24.5 million members of half a million papers, a job took 550 to 670 MB in all."""
 
 OF_KEPT_OUT, LARGE_GROUPS, OF_LARGE_GROUPS, GROUPS, ANCHORED_GROUPS = range(5)
 """Places in the numbers of a tally."""
@@ -83,10 +85,14 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True)
 class Groups:
-    """Some groups: their members one after the other, each group's sorted by id, and their sizes."""
+    """Some groups, whose members are given by their places among the papers at hand."""
 
+    ids: Ids
+    """The papers at hand, rising."""
     members: NDArray[np.int32]
+    """Members of the groups, one group after the other, rising in each."""
     sizes: NDArray[np.int64]
+    """Members of each group."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,46 +110,55 @@ class Tally:
 
 
 def open_citations(signal: str, files: Sequence[Path], queries: Path, largest: int | None) -> Source:
-    """Citations to make groups of. Raises `InputError` if a file is missing or an id of a query does not fit."""
+    """Citations to make groups of. Raises `InputError` if a file is missing or a query has a negative id."""
     for file in files:
         open_table(file, SIGNALS[signal].citations).close()
     query_ids, kept_out = (read(queries)["corpusid"].to_numpy() for read in (read_queries, read_kept_out))
+    for ids in (query_ids, kept_out):
+        check_ids(ids, queries)
     return Source(
-        signal=SIGNALS[signal],
-        files=files,
-        queries=id_set(query_ids, queries),
-        # Lists of papers to exclude may name any number; one that is no paper's is cited by none.
-        kept_out=id_set(kept_out[kept_out <= LARGEST_ID], queries),
-        largest=largest or 0,
+        signal=SIGNALS[signal], files=files, queries=set_of(query_ids), kept_out=set_of(kept_out), largest=largest or 0
     )
 
 
 def read_pieces(source: Source, capacity: int, tally: Tally) -> Iterator[tuple[Groups, bool]]:
     """The groups of two or more members with a query among them, and whether these are the last.
 
-    They come in pieces of `capacity` members or a bit more; a piece is overwritten by the next one.
+    They come in pieces of `capacity` members or a bit more, in fewer where ids are high; a piece is overwritten by the
+    next one.
     """
     members = np.empty(capacity + ROWS_READ, dtype=np.int32)
     sizes: list[NDArray[np.int64]] = []
-    written = 0
+    papers, written = GrowingIdSet(), 0
     for rows in _whole_groups(source):
-        if written and written + len(rows[0]) > len(members):
-            yield Groups(members=members[:written], sizes=np.concatenate(sizes)), False
-            sizes, written = [], 0
-        if len(rows[0]) > len(members):
-            members = np.empty(len(rows[0]), dtype=np.int32)
-        taken = _take(source, rows, members[written:], tally, least=2, anchored=True)
-        sizes.append(taken.sizes.copy())
-        written += len(taken.members)
+        taken, taken_sizes = _take(source, rows, tally, least=2, anchored=True)
+        if written and (written + len(taken) > len(members) or _is_full(papers, capacity)):
+            yield _placed(papers, members[:written], sizes), False
+            sizes, papers, written = [], GrowingIdSet(), 0
+        if len(taken) > len(members):
+            members = np.empty(len(taken), dtype=np.int32)
+        papers.number(taken, members[written : written + len(taken)])
+        sizes.append(taken_sizes)
+        written += len(taken)
     if written:
-        yield Groups(members=members[:written], sizes=np.concatenate(sizes)), True
+        yield _placed(papers, members[:written], sizes), True
 
 
-def read_members(source: Source, tally: Tally, *, anchored: bool) -> Iterator[NDArray[np.int32]]:
-    """The members of all groups, or of those that hold a query, bit by bit."""
+def read_members(source: Source, tally: Tally, *, anchored: bool) -> Iterator[Ids]:
+    """The ids of the members of all groups, or of those that hold a query, bit by bit."""
     for rows in _whole_groups(source):
-        taken = np.empty(len(rows[0]), dtype=np.int32)
-        yield _take(source, rows, taken, tally, least=1, anchored=anchored).members
+        yield _take(source, rows, tally, least=1, anchored=anchored)[0]
+
+
+def _is_full(papers: GrowingIdSet, capacity: int) -> bool:
+    """Whether the papers at hand take what a piece of this capacity has for them, or more could have no numbers."""
+    room = capacity * (BYTES_A_MEMBER - 4) // BYTES_A_WORD
+    return papers.high_words > min(room, HIGH_WORDS - ROWS_READ)
+
+
+def _placed(papers: GrowingIdSet, members: NDArray[np.int32], sizes: list[NDArray[np.int64]]) -> Groups:
+    """Groups of these sizes, whose members `papers` has numbered."""
+    return Groups(ids=papers.place(members), members=members, sizes=np.concatenate(sizes))
 
 
 def _whole_groups(source: Source) -> Iterator[tuple[Ids, Ids]]:
@@ -170,14 +185,14 @@ def _whole_groups(source: Source) -> Iterator[tuple[Ids, Ids]]:
 
 
 def _take(
-    source: Source, rows: tuple[Ids, Ids], taken: NDArray[np.int32], tally: Tally, *, least: int, anchored: bool
-) -> Groups:
-    """Whole groups of `least` members or more, with a query among them if `anchored`, which are written to `taken`."""
-    sizes = np.empty(len(rows[0]) // least, dtype=np.int64)
+    source: Source, rows: tuple[Ids, Ids], tally: Tally, *, least: int, anchored: bool
+) -> tuple[Ids, NDArray[np.int64]]:
+    """Members and sizes of whole groups of `least` members or more, with a query among them if `anchored`."""
+    taken, sizes = np.empty(len(rows[0]), dtype=np.int64), np.empty(len(rows[0]) // least, dtype=np.int64)
     sets = (source.queries, source.kept_out)
     limits, mine = (least, source.largest), (tally.bucket, tally.buckets)
     members, groups = take_groups(*rows, sets, limits, anchored, taken, sizes, tally.numbers, mine)
-    return Groups(members=taken[:members], sizes=sizes[:groups])
+    return taken[:members], sizes[:groups].copy()
 
 
 @njit(nogil=True, cache=True)

@@ -13,22 +13,23 @@ import numpy as np
 import pyarrow as pa
 from numba import njit
 
-from cocite.graph.counting import PAIRS_AT_ONCE, Counted
+from cocite.graph.counting import Counted
 
 RUNS_SIDE_BY_SIDE = 16
 """Runs that are read at once: a block of each takes 5 MB, and merging makes up to two copies of what is at hand."""
+PAIRS_IN_BLOCK = 3 << 16
 
 Pair = tuple[int, int]
 
 
 def lay_by(path: Path, blocks: Iterable[Counted]) -> None:
     """Write a run to a file that lives no longer than the step."""
-    schema = pa.schema([("paper", "int32"), ("other", "int32"), ("count", "int32"), ("shares", "int64")])
+    schema = pa.schema([("paper", "int64"), ("other", "int64"), ("count", "int32"), ("shares", "int64")])
     with pa.ipc.new_file(path, schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as file:
         for paper, other, count, shares in blocks:
             filled = shares if len(shares) else np.zeros(len(paper), dtype=np.int64)
             table = pa.table([paper, other, count, filled], schema=schema)
-            file.write_table(table, max_chunksize=PAIRS_AT_ONCE)
+            file.write_table(table, max_chunksize=PAIRS_IN_BLOCK)
 
 
 def merge(runs: Sequence[Path]) -> Iterator[Counted]:
@@ -98,7 +99,7 @@ def _merge_all(blocks: list[Counted]) -> Counted:
 
 def _merge_two(one: Counted, other: Counted) -> Counted:
     size = len(one[0]) + len(other[0])
-    ids = np.empty(size, np.int32), np.empty(size, np.int32)
+    ids = np.empty(size, np.int64), np.empty(size, np.int64)
     out = (*ids, np.empty(size, np.int32), np.empty(size, np.int64))
     return _slice(out, 0, add_pairs(one, other, out))
 

@@ -22,8 +22,9 @@ from pydantic import Field
 from cocite.database import spill_folder
 from cocite.errors import InputError
 from cocite.files import write_omissions, write_table
-from cocite.graph.counting import Counted, count_pairs_of, place
+from cocite.graph.counting import Counted, count_pairs_of, pair_up
 from cocite.graph.groups import (
+    BYTES_A_MEMBER,
     LARGE_GROUPS,
     OF_KEPT_OUT,
     OF_LARGE_GROUPS,
@@ -33,18 +34,15 @@ from cocite.graph.groups import (
     open_citations,
     read_pieces,
 )
-from cocite.graph.ids import Ids
 from cocite.graph.merging import lay_by, merge
 from cocite.graph.strengths import MEASURES, Occurrences, count_occurrences, strengths_of
+from cocite.ground.id_sets import NO_IDS, Ids
 from cocite.splits import read_queries
 
 Strength = Literal["count", "cosine", "jaccard", "association", "pmi", "fractional"]
 Largest = Annotated[int, Field(ge=2)]
 FIXED_MB = 500
 """Memory, MB, beside what grows with a piece: Python with its libraries 290 (measured), bitmaps of ids and blocks."""
-BYTES_A_MEMBER = 16
-"""Memory for each member of a piece: 4 for its place, and up to 25 for each paper at hand, of which there are fewer.
-With 24.5 million members of half a million papers, a job took 550 to 670 MB in all."""
 LARGEST_PIECE = 2**31 - 2 * ROWS_READ
 """Members of a piece whose places fit into 32 bits."""
 KEPT_OUT = "citations by or of papers that are kept out"
@@ -96,7 +94,7 @@ def count_pairs(
     """Write one bucket of `cocitations` or `couplings`, and what was left out; return the number of pairs.
 
     `citations` are all buckets of the table `citations` or, for coupling, `citations_by_cited`. Raises `InputError` if
-    one is missing, an id does not fit into 32 bits, or there is no pair at all.
+    one is missing, an id is negative, or there is no pair at all.
     """
     if len(citations) != buckets:
         raise InputError(f"{citations[0].parent}: there are {buckets} buckets, but {len(citations)} are given.")
@@ -120,8 +118,8 @@ def _count(source: Source, settings: PairSettings, met: Met, capacity: int, fold
     """The pairs of one bucket; those of several pieces are laid by in the folder, and merged."""
     runs: list[Path] = []
     for groups, is_last in read_pieces(source, capacity, met.tally):
-        piece = place(groups, source.queries, all_pairs=settings.pairs == "all")
-        met.paired |= piece.ids[np.searchsorted(piece.ids[:-1], met.queries)] == met.queries
+        piece = pair_up(groups, source.queries, all_pairs=settings.pairs == "all")
+        met.paired |= groups.ids[np.searchsorted(groups.ids[:-1], met.queries)] == met.queries
         mine = (met.tally.bucket, met.tally.buckets)
         blocks = count_pairs_of(piece, mine, fractional=settings.strength == "fractional")
         if is_last and not runs:
@@ -138,7 +136,7 @@ def _count(source: Source, settings: PairSettings, met: Met, capacity: int, fold
 def _as_batches(
     blocks: Iterable[Counted], strength: str, occurrences: Occurrences | None, output: Path
 ) -> Iterator[pa.RecordBatch]:
-    empty = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32), np.empty(0, np.int64)
+    empty = NO_IDS, NO_IDS, np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
     for counted in chain([empty], blocks):
         columns = {"paper": counted[0], "other": counted[1], "count": counted[2]}
         if strength == "count":

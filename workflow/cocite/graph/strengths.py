@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cocite.graph.counting import UNIT, Counted
 from cocite.graph.groups import ANCHORED_GROUPS, GROUPS, Source, Tally, read_members
-from cocite.graph.ids import IdSet, contains, mark, place_of, ranks_of
+from cocite.ground.id_sets import GrowingIdSet, Ids, IdSet, place_of, places_of, size
 
 Numbers = NDArray[np.float64]
 
@@ -30,16 +30,14 @@ class Occurrences:
 
     papers: IdSet
     """The papers that a pair can have."""
-    ranks: NDArray[np.int32]
-    """How many of them lie before each word."""
     counts: NDArray[np.int32]
     """Groups that each is in, by its place."""
     groups: int
     """How many groups there are."""
 
-    def of(self, papers: NDArray[np.int32]) -> Numbers:
+    def of(self, papers: Ids) -> Numbers:
         """The number of groups that each of some papers is in."""
-        return _look_up(self.papers.words, self.ranks, self.counts, papers).astype(np.float64)
+        return self.counts[places_of(self.papers, papers)].astype(np.float64)
 
 
 def cosine(count: Numbers, one: Numbers, other: Numbers, groups: int) -> Numbers:
@@ -74,21 +72,16 @@ member of a group gives 1 in all, however large the group (Perianes-Rodriguez, W
 
 def count_occurrences(source: Source, *, all_pairs: bool) -> Occurrences:
     """Count in two passes: which papers are in a group with a query, and how many groups each of them is in."""
-    words = np.zeros(0, dtype=np.uint64)
+    growing = GrowingIdSet()
     for members in read_members(source, Tally(), anchored=True):
-        size = int(members.max()) // 64 + 1 if len(members) else 0
-        if size > len(words):
-            words = np.concatenate([words, np.zeros(size - len(words), dtype=np.uint64)])
-        mark(words, members)
-    filled = np.zeros(len(words) // 64 + 1, dtype=np.uint64)
-    mark(filled, np.flatnonzero(words))
-    papers, ranks = IdSet(words, filled), ranks_of(words)
-    counts = np.zeros(ranks[-1], dtype=np.int32)
+        growing.add(members)
+    papers = growing.finish()
+    counts = np.zeros(size(papers), dtype=np.int32)
     tally = Tally()
     for members in read_members(source, tally, anchored=all_pairs):
-        _count(papers, ranks, counts, members)
+        _count(papers, counts, members)
     groups = tally.numbers[ANCHORED_GROUPS if all_pairs else GROUPS]
-    return Occurrences(papers=papers, ranks=ranks, counts=counts, groups=int(groups))
+    return Occurrences(papers=papers, counts=counts, groups=int(groups))
 
 
 def strengths_of(measure: str, counted: Counted, occurrences: Occurrences | None) -> Numbers:
@@ -101,15 +94,8 @@ def strengths_of(measure: str, counted: Counted, occurrences: Occurrences | None
 
 
 @njit(nogil=True, cache=True)
-def _count(papers, ranks, counts, members):  # type: ignore[no-untyped-def]
+def _count(papers, counts, members):  # type: ignore[no-untyped-def]
     for member in members:
-        if contains(papers, member):
-            counts[place_of(papers.words, ranks, member)] += 1
-
-
-@njit(nogil=True, cache=True)
-def _look_up(words, ranks, counts, papers):  # type: ignore[no-untyped-def]
-    found = np.empty(len(papers), dtype=np.int32)
-    for row in range(len(papers)):
-        found[row] = counts[place_of(words, ranks, papers[row])]
-    return found
+        place = place_of(papers, member)
+        if place >= 0:
+            counts[place] += 1

@@ -3,20 +3,18 @@
 import duckdb
 
 from cocite.errors import InputError
+from cocite.ground.written_ids import is_id
+from cocite.tables import LARGEST_ID
 
 NO_RECORD = "of which the corpus has no record"
-LARGEST = 2**63 - 1
-"""The largest corpus id that the tables have room for."""
 
 
 def corpus_id(text: str) -> int:
     """The corpus id that a text is. Raises `InputError` where it is none, or too large for one."""
-    if not text.strip().isdecimal():
-        raise InputError(f"{text!r} is no corpus id, which is a whole number such as 100000047.")
-    paper = int(text)
-    if paper > LARGEST:
-        raise InputError(f"{text.strip()} is too large for a corpus id: none has more than 19 digits.")
-    return paper
+    written = text.strip()
+    if not is_id(written):
+        raise InputError(f"{written} is not a corpus id; it must be a whole number from 0 to {LARGEST_ID:,}.")
+    return int(written)
 
 
 def known_as(db: duckdb.DuckDBPyConnection, paper: int) -> str | None:

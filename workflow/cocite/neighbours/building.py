@@ -14,10 +14,10 @@ def build_index(
     vectors: Path, settings: IndexSettings, *, papers: Sequence[Path] = (), seed: int, threads: int, output: Path
 ) -> None:
     """Write the folder of an index of the papers in the table `graph_embeddings`, or of those that have a text."""
+    if settings.index not in ("ivf", "hnsw"):
+        raise InputError(f"index {settings.index!r} cannot be built; it must be ivf or hnsw.")
     table, metric = open_vectors(vectors, papers), metric_of(settings)
     if settings.index == "ivf":
         build_lists(table, output, metric=metric, lists=settings.lists, seed=seed, threads=threads)
-    elif settings.index == "hnsw":
-        build_links(table, output, metric=metric, links=settings.links, breadth=settings.ef_construction)
     else:
-        raise InputError(f"index {settings.index!r} cannot be built; it must be ivf or hnsw.")
+        build_links(table, output, metric=metric, links=settings.links, breadth=settings.ef_construction)

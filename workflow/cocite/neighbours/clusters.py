@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from cocite.errors import InputError
 from cocite.files import atomic_path
-from cocite.neighbours.distances import Block, Ids, Metric, Vectors, joined, normalised
+from cocite.ground.id_sets import Ids
+from cocite.neighbours.distances import Block, Metric, Vectors, joined, normalised
 from cocite.neighbours.pools import Workers, start_workers
 from cocite.neighbours.vectors import VectorTable
 from cocite.progress import progress_bar
@@ -46,9 +47,9 @@ def build_lists(table: VectorTable, output: Path, *, metric: Metric, lists: int,
 def train_centroids(table: VectorTable, metric: Metric, lists: int, seed: int, workers: Workers) -> Vectors:
     """The centroids of a seeded sample, by one thread of FAISS, so that they do not depend on how many there are."""
     sample = table.find(_sample(table, lists * SAMPLE_OF_LIST, seed), workers)
-    if len(sample.ids) < lists:
+    if len(sample.numbers) < lists:
         raise InputError(
-            f"embeddings.<name>.neighbours.lists is {lists}, but {table.path} holds {len(sample.ids)} papers to be "
+            f"embeddings.<name>.neighbours.lists is {lists}, but {table.path} holds {len(sample.numbers)} papers to be "
             "searched; there must be at least as many papers as lists."
         )
     means = faiss.Kmeans(
@@ -115,13 +116,14 @@ def _sort_into_lists(table: VectorTable, chosen: Path, starts: NDArray[np.int64]
     ):
         for blocks in _gathered(table.blocks()):
             block = joined(blocks)
-            own = np.fromfile(numbers, np.int32, len(block.ids))
+            papers = table.numbering.ids_of(block.numbers)
+            own = np.fromfile(numbers, np.int32, len(papers))
             order = np.argsort(own, kind="stable")
             for places in np.split(order, np.flatnonzero(np.diff(own[order])) + 1):
                 start = int(free[own[places[0]]])
                 ids.seek(start * 8)
                 vectors.seek(start * block.vectors.shape[1] * 4)
-                ids.write(block.ids[places].tobytes())
+                ids.write(papers[places].tobytes())
                 vectors.write(block.vectors[places].tobytes())
                 free[own[places[0]]] += len(places)
 
@@ -131,7 +133,7 @@ def _gathered(blocks: Iterator[Block]) -> Iterator[list[Block]]:
     gathered: list[Block] = []
     for block in blocks:
         gathered.append(block)
-        if sum(len(one.ids) for one in gathered) >= PAPERS_AT_ONCE:
+        if sum(len(one.numbers) for one in gathered) >= PAPERS_AT_ONCE:
             yield gathered
             gathered = []
     if gathered:

@@ -3,7 +3,8 @@
 A product of matrices in float32 is quick, but its rounding depends on its shape and on the threads: near ties would be
 ordered by chance. So it only says who may be near enough, with a margin for its error; the distance itself is computed
 in float64, each by the same operations in the same order, and rounded to the float32 that is stored. Distance and
-corpus id together make one whole number, the key: neighbours are the smallest keys, and ties are broken by id.
+number of a paper together make one whole number, the key: neighbours are the smallest keys, and ties are broken by
+number, and so by id (`numbers.py`).
 """
 
 from collections.abc import Sequence
@@ -21,7 +22,8 @@ SHORTEST = 1e-30
 FARTHEST = np.uint64(2**64 - 1)
 """A key that is larger than that of any neighbour."""
 
-Ids = NDArray[np.int64]
+Numbers = NDArray[np.int64]
+"""Numbers of papers, from 0 to 2³² − 1."""
 Vectors = NDArray[np.float32]
 Keys = NDArray[np.uint64]
 
@@ -40,8 +42,8 @@ class Metric(IntEnum):
 class Block(NamedTuple):
     """Some papers with their vectors."""
 
-    ids: Ids
-    """Corpus ids, rising."""
+    numbers: Numbers
+    """Their numbers, rising."""
     vectors: Vectors
     """One row a paper."""
     norms: NDArray[np.float64]
@@ -49,18 +51,18 @@ class Block(NamedTuple):
 
     def choose(self, places: slice | NDArray[np.bool_] | NDArray[np.int64]) -> "Block":
         """The papers at these places."""
-        return Block(self.ids[places], self.vectors[places], self.norms[places])
+        return Block(self.numbers[places], self.vectors[places], self.norms[places])
 
 
-def block_of(ids: Ids, vectors: Vectors) -> Block:
+def block_of(numbers: Numbers, vectors: Vectors) -> Block:
     """Papers with their vectors and the norms of these."""
-    return Block(ids, vectors, squared_norms(vectors))
+    return Block(numbers, vectors, squared_norms(vectors))
 
 
 def joined(blocks: Sequence[Block]) -> Block:
     """The papers of several blocks."""
-    ids, vectors, norms = zip(*blocks, strict=True)
-    return Block(np.concatenate(ids), np.concatenate(vectors), np.concatenate(norms))
+    numbers, vectors, norms = zip(*blocks, strict=True)
+    return Block(np.concatenate(numbers), np.concatenate(vectors), np.concatenate(norms))
 
 
 def normalised(block: Block) -> Vectors:
@@ -113,8 +115,8 @@ def distances_in(keys: Keys) -> NDArray[np.float64]:
     return np.where(keys == FARTHEST, np.inf, distances)
 
 
-def ids_in(keys: Keys) -> Ids:
-    """The corpus id that each key holds."""
+def numbers_in(keys: Keys) -> Numbers:
+    """The number of a paper that each key holds."""
     return (keys & np.uint64(0xFFFFFFFF)).astype(np.int64)
 
 
@@ -128,11 +130,11 @@ def squared_norms(vectors):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def key_of(paper, distance):  # type: ignore[no-untyped-def]
-    """The key of a paper at a distance: the bits of its float32, made to rise with it, then the corpus id."""
+def key_of(number, distance):  # type: ignore[no-untyped-def]
+    """The key of a paper at a distance: the bits of its float32, made to rise with it, then the paper's number."""
     bits = np.float32(distance + 0.0).view(np.uint32)
     bits ^= np.uint32(0xFFFFFFFF) if bits >> np.uint32(31) else np.uint32(0x80000000)
-    return (np.uint64(bits) << np.uint64(32)) | np.uint64(paper)
+    return (np.uint64(bits) << np.uint64(32)) | np.uint64(number)
 
 
 @njit(nogil=True, cache=True)

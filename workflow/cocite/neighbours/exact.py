@@ -9,8 +9,9 @@ from math import ceil, sqrt
 
 import numpy as np
 
+from cocite.ground.id_sets import Ids
 from cocite.neighbours.checkpoints import Checkpoint
-from cocite.neighbours.distances import FARTHEST, Block, Ids, Keys, Metric
+from cocite.neighbours.distances import FARTHEST, Block, Keys, Metric
 from cocite.neighbours.pools import BLOCK, Pools, Workers
 from cocite.neighbours.vectors import VectorTable, read_ahead
 from cocite.progress import progress_bar
@@ -56,7 +57,7 @@ class ExactSearch:
                     checkpoint.save(pools, row_group)
                     met = row_group
                 pools.offer(block, workers)
-                bar.update(len(block.ids))
+                bar.update(len(block.numbers))
         return pools.nearest(workers)
 
     def _guess(self, queries: Block, k: int, workers: Workers) -> Keys:
@@ -71,7 +72,7 @@ class ExactSearch:
         expected = k * papers / sum(sizes)
         rank = ceil(expected + 5 * sqrt(expected) + 10)
         if 2 * rank > papers:
-            return np.full(len(queries.ids), FARTHEST, dtype=np.uint64)
+            return np.full(len(queries.numbers), FARTHEST, dtype=np.uint64)
         pools = Pools(queries, self.metric, rank)
         for row_group in sampled:
             for block in self.table.blocks([row_group]):

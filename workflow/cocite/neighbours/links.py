@@ -14,11 +14,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cocite.files import atomic_path
+from cocite.ground.id_sets import Ids
 from cocite.neighbours.checkpoints import Checkpoint
 from cocite.neighbours.distances import (
     FARTHEST,
     Block,
-    Ids,
     Keys,
     Metric,
     Vectors,
@@ -44,8 +44,8 @@ def build_links(table: VectorTable, output: Path, *, metric: Metric, links: int,
     faiss.omp_set_num_threads(1)
     with progress_bar(of="link", unit="papers", total=sum(table.sizes)) as bar:
         for block in read_ahead(table.blocks()):
-            index.add_with_ids(_linked(block, metric), block.ids)
-            bar.update(len(block.ids))
+            index.add_with_ids(_linked(block, metric), table.numbering.ids_of(block.numbers))
+            bar.update(len(block.numbers))
     with atomic_path(output) as folder:
         folder.mkdir()
         faiss.write_index(index, str(folder / FILE))
@@ -69,7 +69,8 @@ class LinkSearch:
         `FARTHEST` is where they led to fewer.
         """
         del checkpoint
-        proposed = np.sort(self._propose(queries, k + SPARE, workers), axis=1)
+        proposed = self.table.numbering.numbers_of(self._propose(queries, k + SPARE, workers))
+        proposed.sort(axis=1)
         keys = np.full(proposed.shape, FARTHEST, dtype=np.uint64)
         met = np.zeros(len(proposed), dtype=np.int64)
         for block in read_ahead(self.table.blocks()):
@@ -102,14 +103,14 @@ def look_up(block, queries, proposed, met, metric, keys):  # type: ignore[no-unt
 
     Both the papers of the block and those proposed to a query rise.
     """
-    ids, vectors, norms = block
+    numbers, vectors, norms = block
     for row in range(len(proposed)):
         at, place = met[row], 0
-        while at < proposed.shape[1] and proposed[row, at] <= ids[-1]:
-            place += np.searchsorted(ids[place:], proposed[row, at])
-            if ids[place] == proposed[row, at] and ids[place] != queries.ids[row]:
+        while at < proposed.shape[1] and proposed[row, at] <= numbers[-1]:
+            place += np.searchsorted(numbers[place:], proposed[row, at])
+            if numbers[place] == proposed[row, at] and numbers[place] != queries.numbers[row]:
                 one, one_norm = queries.vectors[row].astype(np.float64), queries.norms[row]
                 distance = exact_distance(one, one_norm, vectors[place], norms[place], metric)
-                keys[row, at] = key_of(ids[place], distance)
+                keys[row, at] = key_of(numbers[place], distance)
             at += 1
         met[row] = at

@@ -17,8 +17,11 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.errors import InputError
+from cocite.ground.id_sets import Ids
 from cocite.neighbours.checkpoints import Checkpoint
-from cocite.neighbours.distances import FARTHEST, Block, Ids, Keys, Metric, Vectors, block_of, ids_in
+from cocite.neighbours.distances import FARTHEST, Block, Keys, Metric, Numbers, Vectors, block_of, numbers_in
+from cocite.neighbours.numbers import Numbering
 from cocite.neighbours.pools import BLOCK, Pools, Workers
 from cocite.neighbours.vectors import read_ahead
 from cocite.progress import progress_bar
@@ -35,8 +38,8 @@ NO_PAPER = -1
 class ListSearch:
     """Search in the lists of the centroids that are nearest to a query."""
 
-    def __init__(self, folder: Path, metric: Metric, probes: int) -> None:
-        self.folder, self.metric, self.probes = folder, metric, probes
+    def __init__(self, folder: Path, numbering: Numbering, metric: Metric, probes: int) -> None:
+        self.folder, self.numbering, self.metric, self.probes = folder, numbering, metric, probes
         self.centroids: Vectors = np.load(folder / "centroids.npy")
         self.starts: NDArray[np.int64] = np.load(folder / "starts.npy")
         self.held_mb = GROUPS_HELD * 4 * PAPERS_AT_ONCE * self.centroids.shape[1] / 1e6
@@ -56,7 +59,7 @@ class ListSearch:
         with (self.folder / "vectors").open("rb") as file:
             rows = [self._read(file, place, place + 1) for place in places.tolist()]
         nothing = np.empty((0, self.centroids.shape[1]), dtype=np.float32)
-        return block_of(papers, np.concatenate([nothing, *rows]))
+        return block_of(self._numbers_of(papers), np.concatenate([nothing, *rows]))
 
     def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
         """The keys of the k nearest papers of each query in the lists that are read, in rising order, queries × k.
@@ -64,8 +67,8 @@ class ListSearch:
         Where the lists hold too few, a query is asked again with twice as many. It takes no checkpoint.
         """
         del checkpoint
-        keys = np.full((len(queries.ids), k), FARTHEST, dtype=np.uint64)
-        short, probes = np.arange(len(queries.ids)), min(self.probes, len(self.centroids))
+        keys = np.full((len(queries.numbers), k), FARTHEST, dtype=np.uint64)
+        short, probes = np.arange(len(queries.numbers)), min(self.probes, len(self.centroids))
         while len(short):
             asked = queries.choose(short)
             keys[short] = self._probe(asked, k, probes, workers)
@@ -80,20 +83,20 @@ class ListSearch:
         pools = Pools(queries, self.metric, k)
         asked = [number for number, places in enumerate(by_list) if len(places)]
         total = int(np.diff(self.starts)[asked].sum())
-        with progress_bar(of=f"{len(queries.ids):,} queries", unit="vectors", total=total) as bar:
+        with progress_bar(of=f"{len(queries.numbers):,} queries", unit="vectors", total=total) as bar:
             for blocks in read_ahead(self._blocks(asked)):
                 pools.offer_each([(block, by_list[number]) for number, block in blocks], workers)
-                bar.update(sum(len(block.ids) for _, block in blocks))
+                bar.update(sum(len(block.numbers) for _, block in blocks))
         return pools.nearest(workers)
 
     def _nearest_lists(self, queries: Block, probes: int, workers: Workers) -> NDArray[np.int64]:
         """The lists of each query's nearest centroids, queries × probes."""
-        nameless = queries._replace(ids=np.full(len(queries.ids), NO_PAPER))
+        nameless = queries._replace(numbers=np.full(len(queries.numbers), NO_PAPER))
         pools = Pools(nameless, self.metric, probes)
         for start in range(0, len(self.centroids), BLOCK):
             part = self.centroids[start : start + BLOCK]
             pools.offer(block_of(np.arange(start, start + len(part)), part), workers)
-        return ids_in(pools.nearest(workers))
+        return numbers_in(pools.nearest(workers))
 
     def _blocks(self, lists: list[int]) -> Iterator[list[tuple[int, Block]]]:
         """The papers of these lists, in blocks, with the number of the list, and many blocks at once."""
@@ -104,13 +107,22 @@ class ListSearch:
                 for start in range(self.starts[number], self.starts[number + 1], BLOCK):
                     end = min(start + BLOCK, int(self.starts[number + 1]))
                     ids.seek(start * 8)
-                    found = block_of(np.fromfile(ids, np.int64, end - start), self._read(vectors, start, end))
-                    blocks.append((number, found))
+                    numbers = self._numbers_of(np.fromfile(ids, np.int64, end - start))
+                    blocks.append((number, block_of(numbers, self._read(vectors, start, end))))
                     papers += end - start
                     if papers >= PAPERS_AT_ONCE:
                         yield blocks
                         blocks, papers = [], 0
         yield blocks
+
+    def _numbers_of(self, ids: Ids) -> Numbers:
+        numbers = self.numbering.numbers_of(ids)
+        if (numbers < 0).any():
+            raise InputError(
+                f"{self.folder}: holds the paper {ids[numbers < 0][0]}, which has no vector in the table; "
+                "`cocite neighbours index` builds the index again."
+            )
+        return numbers
 
     def _read(self, file: BinaryIO, start: int, end: int) -> Vectors:
         dimension = self.centroids.shape[1]

@@ -53,9 +53,9 @@ class Pools:
     def __init__(self, queries: Block, metric: Metric, k: int) -> None:
         self.queries, self.metric, self.k = queries, metric, k
         self.multiplied = normalised(queries) if metric is Metric.COSINE else queries.vectors
-        self.keys = np.full((len(queries.ids), capacity(k)), FARTHEST, dtype=np.uint64)
-        self.counts = np.zeros(len(queries.ids), dtype=np.int64)
-        self.worst = np.full(len(queries.ids), FARTHEST, dtype=np.uint64)
+        self.keys = np.full((len(queries.numbers), capacity(k)), FARTHEST, dtype=np.uint64)
+        self.counts = np.zeros(len(queries.numbers), dtype=np.int64)
+        self.worst = np.full(len(queries.numbers), FARTHEST, dtype=np.uint64)
 
     def offer(self, block: Block, workers: Workers) -> None:
         """Let a block of at most `BLOCK` papers go past all queries."""
@@ -95,7 +95,7 @@ class Pools:
     def _offer(
         self, block: Block, factor: NDArray[np.float32], offset: NDArray[np.float32], tile: NDArray[np.int64]
     ) -> None:
-        for row in tile[self.counts[tile] > self.keys.shape[1] - len(block.ids)]:
+        for row in tile[self.counts[tile] > self.keys.shape[1] - len(block.numbers)]:
             self._shrink(row)
         products = self.multiplied[tile] @ block.vectors.T
         cut = cuts(self.worst[tile], self.queries.norms[tile], block, self.metric)
@@ -124,17 +124,17 @@ def take_in(  # type: ignore[no-untyped-def]
     products, factor, offset, cut, block, queries, tile, metric, worst, keys, counts
 ):
     """Put into the pools of a tile the keys of the papers whose affinity reaches the cut."""
-    near = np.empty(len(block.ids), dtype=np.int32)
-    ids, vectors, norms = block
+    near = np.empty(len(block.numbers), dtype=np.int32)
+    numbers, vectors, norms = block
     for at in range(len(tile)):
         found = _reach(products[at], factor, offset, cut[at], near)
         row = tile[at]
-        query, norm, least = queries.ids[row], queries.norms[row], worst[row]
+        query, norm, least = queries.numbers[row], queries.norms[row], worst[row]
         vector = queries.vectors[row].astype(np.float64)
         pool, count = keys[row], counts[row]
         for place in near[:found]:
-            key = key_of(ids[place], exact_distance(vector, norm, vectors[place], norms[place], metric))
-            if key < least and ids[place] != query:
+            key = key_of(numbers[place], exact_distance(vector, norm, vectors[place], norms[place], metric))
+            if key < least and numbers[place] != query:
                 pool[count] = key
                 count += 1
         counts[row] = count

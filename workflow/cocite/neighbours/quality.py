@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from cocite.files import write_table
 from cocite.neighbours.choices import SearchSettings
-from cocite.neighbours.distances import FARTHEST, Block, Keys, ids_in
+from cocite.neighbours.distances import FARTHEST, Block, Keys, numbers_in
 from cocite.neighbours.pools import Workers, start_workers
 from cocite.neighbours.searching import Search, anchors, check_papers, choose_search
 from cocite.neighbours.vectors import open_vectors
@@ -43,7 +43,8 @@ def measure_search(
     exact = choose_search(replace(settings, index="flat"), table, None)
     with start_workers(threads) as workers:
         found = approximate.find(anchors(queries), workers)
-        order = np.argsort(priorities(seed, "sample of search_quality", found.ids), kind="stable")
+        ids = table.numbering.ids_of(found.numbers)
+        order = np.argsort(priorities(seed, "sample of search_quality", ids), kind="stable")
         chosen = found.choose(np.sort(order[:sample]))
         reached, seconds = _timed(approximate, chosen, settings.k, workers)
         true, exact_seconds = _timed(exact, chosen, settings.k, workers)
@@ -51,7 +52,7 @@ def measure_search(
     same = {
         "metric": settings.metric,
         "index": settings.index,
-        "queries": len(chosen.ids),
+        "queries": len(chosen.numbers),
         "seconds": seconds,
         "exact_seconds": exact_seconds,
     }
@@ -61,8 +62,8 @@ def measure_search(
 
 def recall(reached: Keys, true: Keys) -> float:
     """The share of the true neighbours that were reached; 1 where there is no query."""
-    ids = [ids_in(keys[keys != FARTHEST]) for keys in reached]
-    shared = sum(np.isin(ids_in(expected), own).sum() for own, expected in zip(ids, true, strict=True))
+    numbers = [numbers_in(keys[keys != FARTHEST]) for keys in reached]
+    shared = sum(np.isin(numbers_in(expected), own).sum() for own, expected in zip(numbers, true, strict=True))
     return float(shared / true.size) if true.size else 1.0
 
 

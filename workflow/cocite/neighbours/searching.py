@@ -16,10 +16,12 @@ import pyarrow as pa
 
 from cocite.errors import InputError
 from cocite.files import write_table
+from cocite.ground.id_sets import Ids
 from cocite.neighbours.checkpoints import Checkpoint, open_state, remove_state, search_groups, state_of
 from cocite.neighbours.choices import SearchSettings, metric_of
-from cocite.neighbours.distances import FARTHEST, Block, Ids, Keys, distances_in, ids_in
+from cocite.neighbours.distances import FARTHEST, Block, Keys, Numbers, distances_in, numbers_in
 from cocite.neighbours.exact import ExactSearch
+from cocite.neighbours.numbers import Numbering
 from cocite.neighbours.pools import BLOCK, TILE, Workers, capacity, start_workers
 from cocite.neighbours.vectors import VectorTable, open_vectors
 from cocite.splits import read_kept_out, read_queries
@@ -77,20 +79,21 @@ def search_neighbours(
     search = choose_search(settings, table, index)
     with start_workers(threads) as workers:
         found = search.find(asked, workers)
-        room = queries_at_once(settings.k, table.dimension, memory_mb - search.held_mb, threads)
+        held_mb = search.held_mb + table.numbering.held_mb
+        room = queries_at_once(settings.k, table.dimension, memory_mb - held_mb, threads)
         indexed = sorted(index.glob("[!.]*")) if index else []
         read = [state_of(path) for path in (vectors, queries, *papers, *indexed)]
         size = open_state(state, {**asdict(settings), "shard": list(shard), "read": read}, room)
         files = search_groups(
             state,
-            range(0, len(found.ids), size),
+            range(0, len(found.numbers), size),
             lambda start, checkpoint: search.nearest(
                 found.choose(slice(start, start + size)), settings.k, workers, checkpoint
             ),
         )
-    rows = write_table(output, "neighbours", _rows(found.ids, files, size))
+    rows = write_table(output, "neighbours", _rows(found.numbers, files, size, table.numbering))
     remove_state(state)
-    return {NOT_SEARCHED: len(asked) - len(found.ids), NOT_REACHED: len(found.ids) * settings.k - rows}
+    return {NOT_SEARCHED: len(asked) - len(found.numbers), NOT_REACHED: len(found.numbers) * settings.k - rows}
 
 
 def choose_search(settings: SearchSettings, table: VectorTable, index: Path | None) -> Search:
@@ -107,7 +110,7 @@ def choose_search(settings: SearchSettings, table: VectorTable, index: Path | No
     from cocite.neighbours.lists import ListSearch
 
     if settings.index == "ivf":
-        return ListSearch(index, metric, settings.probes)
+        return ListSearch(index, table.numbering, metric, settings.probes)
     return LinkSearch(index, table, metric, settings.ef_search)
 
 
@@ -143,24 +146,24 @@ def queries_at_once(k: int, dimension: int, memory_mb: float, threads: int) -> i
     return max(1, int((memory_mb - RESERVED_MB) * 1e6 - threads * bytes_of_thread) // bytes_of_query)
 
 
-def _rows(queries: Ids, files: Sequence[Path], size: int) -> Iterator[pa.RecordBatch]:
+def _rows(queries: Numbers, files: Sequence[Path], size: int, numbering: Numbering) -> Iterator[pa.RecordBatch]:
     """The rows of the table, from the keys of each group of queries."""
     for start, file in zip(range(0, len(queries), size), files, strict=True):
         keys = np.load(file, mmap_mode="r")
         step = max(1, ROWS_WRITTEN // keys.shape[1])
         for first in range(0, len(keys), step):
             part = np.array(keys[first : first + step])
-            yield _as_rows(queries[start + first : start + first + len(part)], part)
+            yield _as_rows(queries[start + first : start + first + len(part)], part, numbering)
 
 
-def _as_rows(queries: Ids, keys: Keys) -> pa.RecordBatch:
+def _as_rows(queries: Numbers, keys: Keys, numbering: Numbering) -> pa.RecordBatch:
     met = keys != FARTHEST
     ranks = np.broadcast_to(np.arange(1, keys.shape[1] + 1, dtype=np.int32), keys.shape)
     return pa.record_batch(
         {
-            "query": np.repeat(queries, met.sum(axis=1)),
+            "query": np.repeat(numbering.ids_of(queries), met.sum(axis=1)),
             "rank": ranks[met],
-            "neighbour": ids_in(keys[met]),
+            "neighbour": numbering.ids_of(numbers_in(keys[met])),
             "distance": distances_in(keys[met]).astype(np.float32),
         }
     )

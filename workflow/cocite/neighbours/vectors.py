@@ -14,14 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from numba import njit
 from numpy.typing import NDArray
 
 from cocite.errors import InputError
 from cocite.files import checked_files, scan_table, vectors_of
-from cocite.neighbours.distances import Block, Ids, block_of, joined
+from cocite.ground.id_sets import Ids, IdSet, are_in, check_ids, id_set
+from cocite.neighbours.distances import Block, block_of, joined
+from cocite.neighbours.numbers import Numbering, number_papers
 from cocite.neighbours.pools import BLOCK, Workers
-from cocite.tables import LARGEST_ID
 
 LARGEST_NORM = 1e30
 """Squared norm from which products in float32 may overflow."""
@@ -36,8 +36,9 @@ class VectorTable:
     """The papers of a table `graph_embeddings` that are searched."""
 
     path: Path
-    texts: NDArray[np.uint8] | None = None
-    """A bit for each corpus id that is searched; None if all are."""
+    numbering: Numbering
+    texts: IdSet | None = None
+    """The papers that are searched, beside others that have no vector; None if all are."""
 
     @property
     def dimension(self) -> int:
@@ -58,7 +59,7 @@ class VectorTable:
             return [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
 
     def ids(self) -> Iterator[Ids]:
-        """The papers that are searched, in batches of rising ids. Raises `InputError` where an id does not fit."""
+        """The papers that are searched, in batches of rising ids. Raises `InputError` where an id is negative."""
         for batch in scan_table(self.path, "graph_embeddings").to_batches(columns=["corpusid"]):
             yield self._searched(batch.column("corpusid").to_numpy())[0]
 
@@ -70,13 +71,15 @@ class VectorTable:
                 ids, chosen = self._searched(batch.column("corpusid").to_numpy())
                 if len(ids):
                     vectors = vectors_of(pa.table(batch))
-                    yield self._checked(block_of(ids, vectors if len(ids) == len(vectors) else vectors[chosen]))
+                    numbers = self.numbering.numbers_of(ids)
+                    yield self._checked(block_of(numbers, vectors if len(ids) == len(vectors) else vectors[chosen]))
 
     def find(self, wanted: Ids, workers: Workers) -> Block:
         """Those of the papers wanted, rising, that are searched, with their vectors."""
+        numbers = self.numbering.numbers_of(wanted)
 
         def found_in(row_group: int) -> list[Block]:
-            return [block.choose(np.isin(block.ids, wanted)) for block in self.blocks([row_group])]
+            return [block.choose(np.isin(block.numbers, numbers)) for block in self.blocks([row_group])]
 
         found = [block for blocks in workers.map(found_in, self.row_groups) for block in blocks]
         nothing = block_of(np.empty(0, dtype=np.int64), np.empty((0, self.dimension), dtype=np.float32))
@@ -88,17 +91,16 @@ class VectorTable:
         return pq.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
 
     def _searched(self, ids: Ids) -> tuple[Ids, NDArray[np.bool_]]:
-        if len(ids) and (ids[0] < 0 or ids[-1] > LARGEST_ID):
-            wrong = ids[0] if ids[0] < 0 else ids[-1]
-            raise InputError(f"{self.path}: holds the corpus id {wrong}; ids must lie between 0 and {LARGEST_ID:,}.")
-        chosen = np.ones(len(ids), dtype=bool) if self.texts is None else _are_in(self.texts, ids)
+        check_ids(ids, self.path)
+        chosen = np.ones(len(ids), dtype=bool) if self.texts is None else are_in(self.texts, ids)
         return ids[chosen], chosen
 
     def _checked(self, block: Block) -> Block:
-        wrong = block.ids[~(block.norms < LARGEST_NORM)]
+        wrong = block.numbers[~(block.norms < LARGEST_NORM)]
         if len(wrong):
+            (paper,) = self.numbering.ids_of(wrong[:1])
             raise InputError(
-                f"{self.path}: the vector of paper {wrong[0]} is not finite or is too long (its squared norm must be "
+                f"{self.path}: the vector of paper {paper} is not finite or is too long (its squared norm must be "
                 f"below {LARGEST_NORM:g}); the graph embedding must be trained again, with a smaller lr."
             )
         return block
@@ -106,19 +108,16 @@ class VectorTable:
 
 def open_vectors(path: Path, papers: Sequence[Path] = ()) -> VectorTable:
     """The table of vectors; with the buckets of the table papers, only those with title and abstract are searched."""
-    return VectorTable(path=path, texts=papers_with_text(papers) if papers else None)
+    texts = id_set(_ids_with_text(papers)) if papers else None
+    return VectorTable(path=path, numbering=number_papers(path), texts=texts)
 
 
-def papers_with_text(papers: Sequence[Path]) -> NDArray[np.uint8]:
-    """A bit for each corpus id with title and abstract; memory is taken only as far as ids reach.
-
-    Papers whose ids are too large to have a vector are left out.
-    """
-    bits = np.zeros(LARGEST_ID // 8 + 1, dtype=np.uint8)
-    for batch in scan_table(papers, "papers").to_batches(columns=["corpusid"], filter=pc.field("has_text")):
-        ids = batch.column("corpusid").to_numpy()
-        _mark(bits, ids[(ids >= 0) & (ids <= LARGEST_ID)])
-    return bits
+def _ids_with_text(papers: Sequence[Path]) -> Iterator[Ids]:
+    for path in papers:
+        for batch in scan_table(path, "papers").to_batches(columns=["corpusid"], filter=pc.field("has_text")):
+            ids = batch.column("corpusid").to_numpy()
+            check_ids(ids, path)
+            yield ids
 
 
 def read_ahead(items: Iterable[Item]) -> Iterator[Item]:
@@ -129,17 +128,3 @@ def read_ahead(items: Iterable[Item]) -> Iterator[Item]:
         while (item := upcoming.result()) is not None:
             upcoming = reader.submit(next, source, None)
             yield item
-
-
-@njit(nogil=True, cache=True)
-def _mark(bits, ids):  # type: ignore[no-untyped-def]
-    for paper in ids:
-        bits[paper >> 3] |= np.uint8(1 << (paper & 7))
-
-
-@njit(nogil=True, cache=True)
-def _are_in(bits, ids):  # type: ignore[no-untyped-def]
-    found = np.empty(len(ids), dtype=np.bool_)
-    for place in range(len(ids)):
-        found[place] = bits[ids[place] >> 3] >> (ids[place] & 7) & 1
-    return found

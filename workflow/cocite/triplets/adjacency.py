@@ -4,13 +4,14 @@ The papers one citation away are held. Those two away are many times more: they 
 that it picks (`picking`).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
+from cocite.ground.id_sets import GrowingIdSet, Ids, IdSet, contains, members_at, place_of, places_of, set_of
 from cocite.triplets.drawing import Draws, strike, strike_all
-from cocite.triplets.ids import Ids, IdSet, contains, place_of, set_of
 from cocite.triplets.picking import Picks, offer
 from cocite.triplets.sampled import Block
 
@@ -21,59 +22,62 @@ class Adjacent(NamedTuple):
     """The papers one citation away from each query, distinct and rising."""
 
     papers: Ids
-    starts: Ids
+    starts: NDArray[np.int64]
     """Where the papers of each query start, and at the end how many there are."""
+    between: IdSet
+    """The papers one citation away from any of the queries."""
 
 
 def adjacent(block: Block, *, directed: bool) -> Adjacent:
     """The papers that queries cite and, undirected, those that cite them."""
-    queries = set_of(block.queries)
-    found = [np.empty(0, dtype=np.int64)]
+    queries, growing = set_of(block.queries), GrowingIdSet()
+    found = [(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))]
     for batch in block.read("edges", COLUMNS):
         ends = tuple(batch.column(name).to_numpy() for name in COLUMNS)
-        found.append(_of_members(queries, *ends))
-        if not directed:
-            found.append(_of_members(queries, *reversed(ends)))
-    packed = np.sort(np.concatenate(found))
+        for one, other in [ends] if directed else [ends, ends[::-1]]:
+            found.append(_of_members(queries, one, other))
+            growing.add(found[-1][1])
+    between = growing.finish()
+    packed = np.concatenate([_packed(places, places_of(between, papers)) for places, papers in found])
+    packed.sort()
     places, papers = _unpacked(packed[np.diff(packed, prepend=-1) > 0])
-    return Adjacent(papers=papers, starts=np.searchsorted(places, np.arange(len(block.queries) + 1)))
+    starts = np.searchsorted(places, np.arange(len(block.queries) + 1))
+    return Adjacent(papers=members_at(between, papers), starts=starts, between=between)
 
 
 def look_two_away(block: Block, own: Adjacent, hard: Picks, easy: Draws, *, required: bool, directed: bool) -> None:
     """Let queries pick hard negatives among the papers two citations away; strike both kinds out of the easy ones."""
     places = np.repeat(np.arange(len(block.queries)), np.diff(own.starts))
-    between = set_of(own.papers)
     # Of each paper in between, in rising order: the places of the queries that it is one citation away from.
-    of_papers, queries = _unpacked(np.sort(_packed(own.papers, places)))
+    of_papers, queries = _unpacked(np.sort(_packed(places_of(own.between, own.papers), places)))
     starts = np.append(np.flatnonzero(np.diff(of_papers, prepend=-1)), len(of_papers))
     _strike_adjacent(block.queries, own, easy)
     for batch in block.read("edges", COLUMNS):
         ends = tuple(batch.column(name).to_numpy() for name in COLUMNS)
         for source, target in [ends] if directed else [ends, ends[::-1]]:
-            _pass_on(
-                (source, target), (between, starts, queries), block.queries, own, block.papers, required, hard, easy
-            )
+            _pass_on((source, target), (starts, queries), block.queries, own, block.papers, required, hard, easy)
 
 
-def _packed(high: Ids, low: Ids) -> Ids:
-    """Two numbers below 2³¹ in one, in whose order the first comes first."""
-    return (high << 32) | low
+def _packed(high: NDArray[Any], low: NDArray[Any]) -> NDArray[np.int64]:
+    """Two places, below 2³¹, in one number, in whose order the first comes first."""
+    return (high.astype(np.int64) << 32) | low
 
 
-def _unpacked(packed: Ids) -> tuple[Ids, Ids]:
+def _unpacked(packed: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return packed >> 32, packed & 0xFFFFFFFF
 
 
 @njit(nogil=True, cache=True)
 def _of_members(members: IdSet, one, other):  # type: ignore[no-untyped-def]
-    """The edges whose one end is a member, as its place and the other end, packed."""
-    found = np.empty(len(one), dtype=np.int64)
+    """The edges whose one end is a member: the places of these ends, and the other ends."""
+    places, others = np.empty(len(one), dtype=np.int64), np.empty(len(one), dtype=np.int64)
     count = 0
     for edge in range(len(one)):
-        if contains(members, one[edge]):
-            found[count] = (place_of(members, one[edge]) << 32) | other[edge]
+        place = place_of(members, one[edge])
+        if place >= 0:
+            places[count], others[count] = place, other[edge]
             count += 1
-    return found[:count].copy()
+    return places[:count].copy(), others[:count].copy()
 
 
 @njit(nogil=True, cache=True)
@@ -83,17 +87,17 @@ def _strike_adjacent(queries, own, easy):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _pass_on(edges, between, queries, own, listed, required, hard, easy):  # type: ignore[no-untyped-def]
+def _pass_on(edges, of_papers, queries, own, listed, required, hard, easy):  # type: ignore[no-untyped-def]
     """Pass the ends of each run of edges on to the queries that their common start is one citation away from."""
     sources, ends = edges
-    members, starts, places = between
+    starts, places = of_papers
     first = 0
     while first < len(sources):
         last = first + 1
         while last < len(sources) and sources[last] == sources[first]:
             last += 1
-        if contains(members, sources[first]):
-            at = place_of(members, sources[first])
+        at = place_of(own.between, sources[first])
+        if at >= 0:
             for place in places[starts[at] : starts[at + 1]]:
                 near = own.papers[own.starts[place] : own.starts[place + 1]]
                 for paper in ends[first:last]:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from pydantic import PositiveInt
 
 from cocite.errors import InputError
+from cocite.ground.id_sets import contains
 from cocite.triplets.drawing import Draws, strike_all
-from cocite.triplets.ids import contains
 from cocite.triplets.picking import Picks, is_among, offer
 from cocite.triplets.sampled import Block
 

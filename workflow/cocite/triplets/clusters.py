@@ -12,9 +12,9 @@ from numba import njit
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from cocite.ground.id_sets import Ids
 from cocite.randomness import derive_seed
 from cocite.triplets.drawing import half_bits, permuted
-from cocite.triplets.ids import Ids
 from cocite.triplets.picking import NONE, mixed
 from cocite.triplets.vectors import Keys, Known, Vectors
 

@@ -12,8 +12,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from cocite.ground.id_sets import member_at, size
 from cocite.randomness import priorities
-from cocite.triplets.ids import member_at
 from cocite.triplets.picking import NONE, mixed
 from cocite.triplets.sampled import Block
 
@@ -33,7 +33,8 @@ def draw(block: Block, count: int, name: str, *, spare: int = SPARE) -> Draws:
     """Draw `count` papers, and some to spare, for each query of a block; never the query itself."""
     papers = np.full((len(block.queries), count + spare if count else 0), NONE, dtype=np.int64)
     if count:
-        _draw(block.queries, priorities(block.seed, name, block.queries), block.papers, papers)
+        keys = priorities(block.seed, name, block.queries)
+        _draw(block.queries, keys, block.papers, size(block.papers), papers)
     return drawn(papers)
 
 
@@ -91,8 +92,7 @@ def strike_all(draws, place, papers, needed):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True, cache=True)
-def _draw(queries, keys, listed, papers):  # type: ignore[no-untyped-def]
-    total = listed.ranks[-1]
+def _draw(queries, keys, listed, total, papers):  # type: ignore[no-untyped-def]
     bits = half_bits(total)
     for place in range(len(queries)):
         number = step = 0

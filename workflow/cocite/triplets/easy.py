@@ -12,11 +12,11 @@ import numpy as np
 from pydantic import Field, PositiveInt
 
 from cocite.errors import InputError
+from cocite.ground.id_sets import Ids
 from cocite.randomness import priorities
 from cocite.triplets.clusters import draw_from_clusters, find_clusters
 from cocite.triplets.drawing import SPARE, Draws, draw, drawn
 from cocite.triplets.farthest import draw_farthest
-from cocite.triplets.ids import Ids
 from cocite.triplets.pairing import Mixing
 from cocite.triplets.picking import NONE
 from cocite.triplets.sampled import Block

@@ -3,8 +3,8 @@
 import numpy as np
 from numba import njit
 
+from cocite.ground.id_sets import Ids
 from cocite.triplets.drawing import half_bits, permuted
-from cocite.triplets.ids import Ids
 from cocite.triplets.picking import NONE
 from cocite.triplets.vectors import Keys, Known, Vectors
 

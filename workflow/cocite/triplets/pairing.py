@@ -13,9 +13,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import NonNegativeInt, PositiveInt
 
+from cocite.ground.id_sets import Ids, are_in
 from cocite.randomness import priorities
 from cocite.triplets.drawing import Draws
-from cocite.triplets.ids import Ids, are_in
 from cocite.triplets.picking import NONE, Picks, picks, without
 from cocite.triplets.sampled import Block, Sampled, as_triplets
 

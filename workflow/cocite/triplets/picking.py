@@ -12,8 +12,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from cocite.ground.id_sets import Ids, contains
 from cocite.randomness import derive_seed
-from cocite.triplets.ids import Ids, contains
 
 NONE = -1
 """Stands for no paper."""

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from cocite.errors import InputError
 from cocite.files import open_table, read_table
-from cocite.triplets.ids import Ids, IdSet
+from cocite.ground.id_sets import Ids, IdSet
 from cocite.triplets.row_groups import row_groups
 
 ROWS_AT_ONCE = 1 << 18

@@ -45,11 +45,12 @@ class Wanted:
     @classmethod
     def of(cls, shards: Sequence[Rows]) -> "Wanted":
         """The papers of these shards."""
-        shard = np.repeat(np.arange(len(shards)), [rows.size for rows in shards])
-        # Numbers of id and shard are sorted some times as quickly as ids with their shards.
-        keys = np.sort(np.concatenate([rows.ravel() for rows in shards]) * len(shards) + shard)
-        ids, shard = np.divmod(keys[np.append(True, keys[1:] != keys[:-1])], len(shards))
-        return cls(ids=ids, shard=shard, found=np.zeros(len(ids), dtype=bool))
+        of_shards = [np.unique(rows) for rows in shards]
+        papers = np.unique(np.concatenate(of_shards))
+        # Numbers of place and shard are sorted some times as quickly as ids with their shards.
+        keys = [np.searchsorted(papers, ids) * len(shards) + shard for shard, ids in enumerate(of_shards)]
+        places, shard = np.divmod(np.sort(np.concatenate(keys)), len(shards))
+        return cls(ids=papers[places], shard=shard, found=np.zeros(len(places), dtype=bool))
 
 
 def write_texts(output: Path, table: str, rows: Rows, papers: Path, *, threads: int) -> int:
@@ -107,7 +108,7 @@ def _texts_of(batch: pa.RecordBatch, rows: Ids) -> pa.RecordBatch:
 def _look_up(batch: pa.RecordBatch, wanted: Wanted) -> tuple[Ids, Ids]:
     """Rows of the papers of a batch that are wanted and have a text, and the shards that want them, in rising order."""
     ids = batch.column("corpusid").to_numpy()
-    low, high = np.searchsorted(wanted.ids, [ids[0], ids[-1] + 1])
+    low, high = np.searchsorted(wanted.ids, ids[0]), np.searchsorted(wanted.ids, ids[-1], "right")
     rows = np.searchsorted(ids, wanted.ids[low:high])
     texts = [batch.column(name).is_valid().to_numpy(zero_copy_only=False)[rows] for name in ("title", "abstract")]
     found = (ids[rows] == wanted.ids[low:high]) & texts[0] & texts[1]

@@ -12,8 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cocite.files import count_rows, vectors_of
+from cocite.ground.id_sets import Ids, are_in
 from cocite.randomness import priorities
-from cocite.triplets.ids import Ids, are_in
 from cocite.triplets.sampled import Block
 
 TABLE = "graph_embeddings"

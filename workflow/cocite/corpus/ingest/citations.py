@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cocite.corpus.ingest.malformed import MalformedError, is_id, parse_record
+from cocite.corpus.ingest.malformed import MalformedError, parse_record
 from cocite.corpus.ingest.scanning import (
     NO_CITED,
     NO_CITING,
@@ -26,6 +26,7 @@ from cocite.corpus.ingest.scanning import (
 from cocite.corpus.ingest.tally import BLANK, KEPT, Tally
 from cocite.corpus.ingest.traits import INFLUENTIAL, INTENTS
 from cocite.corpus.ingest.unpacking import Block
+from cocite.ground.written_ids import is_id
 from cocite.tables import ID
 
 IDS = ("citingcorpusid", "citedcorpusid")

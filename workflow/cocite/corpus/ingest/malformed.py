@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cocite.errors import InputError
+from cocite.ground.written_ids import is_id
 
 LONGEST_VALUE = 60
 
@@ -51,11 +52,3 @@ def quoted(value: Any) -> str:
     """A value as JSON, cut where it is long."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
-
-
-def is_id(value: Any) -> bool:
-    """Whether a value of JSON is a whole number, plain or as a string, that fits an id."""
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        return False
-    text = str(value)
-    return text.isascii() and text.isdigit() and len(text) < 40 and int(text) < 1 << 63

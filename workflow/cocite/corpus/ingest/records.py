@@ -7,6 +7,7 @@ Text of white space alone becomes null, and so does a number that its column can
 import json
 from dataclasses import dataclass
 
+from cocite.ground.written_ids import DIGITS
 from cocite.tables import PRIMARY_KEYS
 
 
@@ -28,7 +29,7 @@ class Records:
 
 def _id(key: str) -> str:
     # A plain cast would round 12.7, and take true for 1; a remainder of negative ids is no bucket.
-    return f"CASE WHEN regexp_full_match(record.{key}, '[0-9]+') THEN TRY_CAST(record.{key} AS BIGINT) END"
+    return f"CASE WHEN regexp_full_match(record.{key}, '{DIGITS}') THEN TRY_CAST(record.{key} AS BIGINT) END"
 
 
 def _not_blank(expression: str) -> str:

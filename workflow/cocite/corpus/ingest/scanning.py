@@ -17,6 +17,7 @@ from numba import njit, types
 from numpy.typing import NDArray
 
 from cocite.corpus.ingest.traits import INFLUENTIAL as INFLUENTIAL_TRAIT
+from cocite.tables import LARGEST_ID
 
 U = np.uint64
 NONE, MISSING, ODD = -1, -2, -3
@@ -28,8 +29,9 @@ _ONES, _HIGHS = U(0x0101010101010101), U(0x8080808080808080)
 _BYTE, _TWO, _FOUR, _FIVE = U(0xFF), U(0xFFFF), U(0xFFFFFFFF), U(0xFFFFFFFFFF)
 _ONE, _EIGHT = U(1), U(8)
 _memchr: Any = types.ExternalFunction("memchr", types.uintp(types.uintp, types.int32, types.uintp))
-_MOST_DIGITS = U(18)
-"""Digits of an id that surely fits 63 bits."""
+_MOST_DIGITS = U(19)
+"""Digits of the largest id; any number of so many fits 64 bits."""
+_LARGEST_ID = U(LARGEST_ID)
 
 
 def _word(text: str) -> np.uint64:
@@ -165,18 +167,18 @@ def _read_id(words, position):  # type: ignore[no-untyped-def]
     quoted = words[position] & _BYTE == _QUOTE
     first = position + U(quoted)
     position = first
-    value = np.int64(0)
+    value = U(0)
     digit = (words[position] & _BYTE) - _ZERO
     while digit < U(10):
-        value = value * 10 + np.int64(digit)
+        value = value * U(10) + digit
         position += _ONE
         digit = (words[position] & _BYTE) - _ZERO
     digits = position - first
-    if digits == U(0) or digits > _MOST_DIGITS:
+    if digits == U(0) or digits > _MOST_DIGITS or value > _LARGEST_ID:
         return ODD, position
     if quoted:
-        return (value if words[position] & _BYTE == _QUOTE else ODD), position + _ONE
-    return (ODD if words[first] & _BYTE == _ZERO and digits > _ONE else value), position
+        return (np.int64(value) if words[position] & _BYTE == _QUOTE else ODD), position + _ONE
+    return (ODD if words[first] & _BYTE == _ZERO and digits > _ONE else np.int64(value)), position
 
 
 @njit(nogil=True)

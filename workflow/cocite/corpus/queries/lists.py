@@ -6,9 +6,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.corpus.ingest.malformed import is_id, quoted
+from cocite.corpus.ingest.malformed import quoted
 from cocite.documents import corpus_ids_of
 from cocite.errors import InputError
+from cocite.ground.written_ids import is_id
+from cocite.tables import LARGEST_ID
 
 Ids = NDArray[np.int64]
 
@@ -23,7 +25,7 @@ def read_ids(path: Path) -> Ids:
             if text and not is_id(text):
                 raise InputError(
                     f"{path}, line {number}: {quoted(text)} is not a corpus id; a line has one whole number from 0 to "
-                    "2⁶³ − 1."
+                    f"{LARGEST_ID:,}."
                 )
             if text:
                 ids.add(int(text))

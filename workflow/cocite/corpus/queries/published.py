@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from cocite.corpus.queries.lists import Ids
-from cocite.documents import A_NUMBER
 from cocite.errors import InputError
 from cocite.files import atomic_path, write_omissions, write_table
+from cocite.ground.written_ids import ids_in
 from cocite.hub import fetch_files
 from cocite.progress import progress
 
@@ -102,6 +102,5 @@ def _query_ids(path: Path) -> Iterator[pa.Array]:
 
 def _as_numbers(ids: pa.Array) -> Ids:
     """The ids that are whole numbers from 0, given as such or as digits."""
-    text = ids.cast(pa.string())
-    numbers: Ids = text.filter(pc.match_substring_regex(text, A_NUMBER)).cast(pa.int64()).to_numpy()
+    numbers: Ids = ids_in(ids.cast(pa.string())).drop_null().to_numpy()
     return numbers

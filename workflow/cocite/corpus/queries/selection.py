@@ -20,7 +20,6 @@ from cocite.errors import InputError
 from cocite.files import read_table, scan_table, write_omissions, write_table
 from cocite.randomness import priorities
 from cocite.splits import EXCLUDED, HELD_OUT
-from cocite.tables import LARGEST_ID
 
 ASKED_AND_EXCLUDED = "queries asked for that are excluded"
 UNKNOWN = "queries asked for that are no paper with title and abstract"
@@ -51,7 +50,6 @@ def select(
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         for name, folder in (("papers", papers), ("citations", citations)):
             connection.read_parquet(scan_table(folder, name).files).create_view(name)
-        _check_ids(connection)
         connection.register("excluded", pa.table({"corpusid": excluded}))
         find_candidates(connection, settings)
         named = _asked_for(settings)
@@ -71,17 +69,6 @@ def select(
     splits = {"train": np.setdiff1d(queries, validating), "validation": validating, HELD_OUT: holdout}
     write_table(output, "queries", _as_table(splits | {EXCLUDED: excluded}))
     write_omissions(omissions, counts)
-
-
-def _check_ids(connection: DuckDBPyConnection) -> None:
-    """Raise `InputError` where an id is larger than the stages to come have room for."""
-    ends = "SELECT max(corpusid) AS id FROM papers UNION ALL SELECT max(greatest(citing, cited)) FROM citations"
-    [(largest,)] = connection.execute(f"SELECT max(id) FROM ({ends})").fetchall()
-    if largest is not None and largest > LARGEST_ID:
-        raise InputError(
-            f"The corpus has a paper with the id {largest}; graphs, indexes and triplets have room for ids up to "
-            f"{LARGEST_ID:,} only, so number the papers anew."
-        )
 
 
 def _asked_for(settings: QuerySettings) -> Ids:

@@ -10,18 +10,23 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from cocite.files import open_table
-from cocite.triplets.ids import Ids, are_in, set_of
+from cocite.ground.id_sets import Ids, IdSet, are_in, id_set, places_of, set_of
+from cocite.triplets.cutting import ROLES
 
 POINTS = 40
 """Ranks at which the curve is measured, evenly spaced in their logarithm."""
 ROWS_AT_ONCE = 1 << 20
 
+Numbers = NDArray[np.int64]
+
 
 def count_collisions(triplets: pa.Table) -> tuple[int, int]:
     """How many unordered pairs are positive and negative at once, and how many are positive."""
-    positive, negative = (_distinct_pairs(triplets, role) for role in ("positive", "negative"))
+    papers = _papers_of(triplets)
+    positive, negative = (_distinct_pairs(triplets, papers, role) for role in ("positive", "negative"))
     return len(np.intersect1d(positive, negative, assume_unique=True)), len(positive)
 
 
@@ -34,7 +39,8 @@ def collision_curve(triplets: pa.Table, neighbours: Sequence[Path]) -> pa.Table:
     hard = triplets.filter(pc.equal(triplets["negative_kind"], "hard"))
     pairs = np.unique([hard["query"].to_numpy(), hard["negative"].to_numpy()], axis=1)
     width = int(np.unique(pairs[0], return_counts=True)[1].max(initial=1))
-    ranks = _ranks_of_queries(triplets, neighbours)
+    papers = _papers_of(triplets)
+    ranks = _ranks_of_queries(triplets, papers, neighbours)
     # Collisions at ranks up to k, at k + width; so the difference over `width` is a band, also of the first ranks.
     up_to = np.concatenate([np.zeros(width, dtype=np.int64), np.cumsum(ranks)])
     nearest = (pc.max(triplets["positive_rank"]).as_py() or 0) + width
@@ -45,26 +51,32 @@ def collision_curve(triplets: pa.Table, neighbours: Sequence[Path]) -> pa.Table:
         {
             "k_negative": pa.array(points, pa.int32()),
             "collisions": up_to[points + width] - up_to[points],
-            "pairs": np.full(len(points), len(_distinct_pairs(triplets, "positive"))),
+            "pairs": np.full(len(points), len(_distinct_pairs(triplets, papers, "positive"))),
         }
     )
 
 
-def _distinct_pairs(triplets: pa.Table, role: str) -> Ids:
+def _papers_of(triplets: pa.Table) -> IdSet:
+    """All papers of some triplets."""
+    return id_set(triplets[role].to_numpy() for role in ROLES)
+
+
+def _distinct_pairs(triplets: pa.Table, papers: IdSet, role: str) -> Numbers:
     """The unordered pairs of a query and another paper, each as one number."""
     pair = np.sort(np.stack([triplets["query"].to_numpy(), triplets[role].to_numpy()]), axis=0)
-    return np.unique(_as_number(*pair))
+    return np.unique(_as_numbers(papers, *pair))
 
 
-def _as_number(first: Ids, second: Ids) -> Ids:
-    return first << 32 | second
+def _as_numbers(papers: IdSet, first: Ids, second: Ids) -> Numbers:
+    """Pairs by the places of their papers; below 0 where the first is none of the papers."""
+    return places_of(papers, first).astype(np.int64) << 32 | places_of(papers, second)
 
 
-def _ranks_of_queries(triplets: pa.Table, neighbours: Sequence[Path]) -> Ids:
+def _ranks_of_queries(triplets: pa.Table, papers: IdSet, neighbours: Sequence[Path]) -> Numbers:
     """How many queries stand at each rank among the neighbours of their own positives, from rank 0, where none does."""
     query, positive = triplets["query"].to_numpy(), triplets["positive"].to_numpy()
     queries = set_of(query)
-    wanted = np.unique(_as_number(positive, query))
+    wanted = np.unique(_as_numbers(papers, positive, query))
     counts = np.zeros(1, dtype=np.int64)
     for path in neighbours:
         file = open_table(path, "neighbours")
@@ -72,7 +84,7 @@ def _ranks_of_queries(triplets: pa.Table, neighbours: Sequence[Path]) -> Ids:
             of, found, rank = (batch.column(name).to_numpy() for name in ("query", "neighbour", "rank"))
             counts = np.pad(counts, (0, max(0, int(rank.max()) + 1 - len(counts))))
             is_query = are_in(queries, found)
-            pair = _as_number(of[is_query], found[is_query])
+            pair = _as_numbers(papers, of[is_query], found[is_query])
             place = np.minimum(np.searchsorted(wanted, pair), len(wanted) - 1)
             counts += np.bincount(rank[is_query][wanted[place] == pair], minlength=len(counts))
     return counts

@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from cocite.documents import corpus_ids_of
 from cocite.files import open_table, write_table
+from cocite.ground.id_sets import IdSet, are_in
 from cocite.splits import read_queries
 from cocite.tables import TABLES, empty_schema
 from cocite.triplets.checks.collisions import collision_curve, count_collisions
 from cocite.triplets.cutting import ROLES
-from cocite.triplets.ids import IdSet, are_in
 from cocite.triplets.papers import read_papers
 
 COLLISION, NO_TEXT, IN_BENCHMARK = "collision", "no text", "in benchmark"

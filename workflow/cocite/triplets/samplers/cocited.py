@@ -11,8 +11,8 @@ import numpy as np
 from numba import njit
 from pydantic import PositiveInt
 
+from cocite.ground.id_sets import contains, place_of, set_of
 from cocite.triplets.drawing import draw, strike
-from cocite.triplets.ids import contains, place_of, set_of
 from cocite.triplets.pairing import Pairing, only_easy, pair
 from cocite.triplets.picking import offer, picks
 from cocite.triplets.sampled import Block, Sampled
@@ -68,8 +68,8 @@ def _pass_on(pairs, queries, listed, min_count, required, positives, easy, is_kn
     papers, others, counts = pairs
     for row in range(len(papers)):
         for query, paper in ((papers[row], others[row]), (others[row], papers[row])):
-            if contains(queries, query):
-                place = place_of(queries, query)
+            place = place_of(queries, query)
+            if place >= 0:
                 is_known[place] = True
                 strike(easy, place, paper)
                 if counts[row] >= min_count and (not required or contains(listed, paper)):

@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import PositiveInt
 
-from cocite.documents import A_NUMBER
 from cocite.errors import InputError
+from cocite.ground.id_sets import Ids, are_in
+from cocite.ground.written_ids import ids_in
 from cocite.randomness import priorities
-from cocite.triplets.ids import Ids, are_in
 from cocite.triplets.pairing import UNSERVED
 from cocite.triplets.sampled import ROLES, Block, Sampled, as_triplets
 
@@ -119,9 +119,7 @@ def _column(file: pq.ParquetFile, path: Path, names: tuple[str, ...]) -> str:
 def _ids(batch: pa.RecordBatch, column: str) -> pa.Array:
     """Ids as numbers; null where one is neither a whole number from 0 nor its digits."""
     name, _, field = column.partition(".")
-    text = (pc.struct_field(batch[name], field) if field else batch[name]).cast(pa.string())
-    is_number = pc.match_substring_regex(text, A_NUMBER)
-    return pc.if_else(is_number, text, pa.scalar(None, pa.string())).cast(pa.int64())
+    return ids_in((pc.struct_field(batch[name], field) if field else batch[name]).cast(pa.string()))
 
 
 def _first(triplets: pa.Table, count: int, seed: int) -> pa.Table:

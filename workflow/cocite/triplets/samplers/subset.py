@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from pydantic import Field, PositiveInt
 
 from cocite.errors import InputError
+from cocite.ground.id_sets import Ids
 from cocite.randomness import priorities
-from cocite.triplets.ids import Ids
 from cocite.triplets.pairing import UNSERVED
 from cocite.triplets.sampled import ROLES, Block, Sampled, sampled_before
 

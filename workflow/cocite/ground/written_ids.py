@@ -1,0 +1,29 @@
+"""Corpus ids as they are written in JSON, in text files, and in the names of documents: whole numbers below 2⁶³."""
+
+import re
+from typing import Any, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cocite.tables import LARGEST_ID
+
+DIGITS = "0{0,21}[0-9]{1,19}"
+"""A regular expression of all corpus ids, with up to 40 digits, and of larger numbers that still fit into 64 bits."""
+
+Texts = TypeVar("Texts", pa.Array, pa.ChunkedArray)
+
+
+def is_id(value: Any) -> bool:
+    """Whether a value of JSON is a corpus id: a whole number, plain or as a string of digits."""
+    if isinstance(value, str):
+        return re.fullmatch(DIGITS, value) is not None and int(value) <= LARGEST_ID
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST_ID
+
+
+def ids_in(texts: Texts) -> Texts:
+    """The corpus ids in a column of texts; null where a text is none."""
+    is_number = pc.match_substring_regex(texts, f"^(?:{DIGITS})$")
+    numbers = pc.cast(pc.if_else(is_number, texts, pa.scalar(None, pa.string())), pa.uint64())
+    is_small_enough = pc.less_equal(numbers, pa.scalar(LARGEST_ID, pa.uint64()))
+    return pc.cast(pc.if_else(is_small_enough, numbers, None), pa.int64())
