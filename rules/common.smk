@@ -13,7 +13,7 @@ from cocite.recorded import record
 from cocite.release_folder import DATASETS, find_shards
 from cocite.runs import mapped_runs, runs_of, scored_runs, untrained
 from cocite.status.described import report_failures
-from cocite.status.started import write_start
+from cocite.started import write_start
 from cocite.targets import check_spelling, check_targets, targets_of
 
 # Jobs call `cocite`; a run started as .venv/bin/snakemake finds it beside its own Python.

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.files import write_table
-from cocite.status.started import FILE, Job, Start
+from cocite.started import FILE, Job, Start
 
 EDGES = "graph/cited/edges/{bucket}.parquet"
 

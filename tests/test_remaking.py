@@ -10,7 +10,7 @@ import pytest
 
 from cocite.errors import InputError
 from cocite.remaking import program, remaking_command
-from cocite.status.started import FILE, Start
+from cocite.started import FILE, Start
 
 SNAKEMAKE = f"{Path(sys.executable).parent}/snakemake"
 TARGET = "corpus/papers/{0..1}.parquet"

@@ -21,7 +21,7 @@ from cocite.encoder.settings import EncoderSettings
 from cocite.errors import InputError
 from cocite.files import read_table, vectors_of, write_table
 from cocite.report.views import write_views
-from cocite.status.started import FILE
+from cocite.started import FILE
 
 EMBEDDED = {1: [0.0, 0.0], 2: [3.0, 4.0], 3: [0.0, 2.0], 4: [6.0, 8.0]}
 
@@ -159,7 +159,7 @@ def test_a_paper_with_a_vector_and_without_a_record_is_searched_for(search, embe
 
 @pytest.mark.usefixtures("embedded")
 def test_an_id_that_is_too_long_is_told_so(search):
-    with pytest.raises(InputError, match="too large for a corpus id"):
+    with pytest.raises(InputError, match=r"^1{43} is not a corpus id; it must be a whole number from 0 to 9,223,"):
         search("1" * 43)
 
 

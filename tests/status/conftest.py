@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cocite.status.started import FILE, Job, Start
+from cocite.started import FILE, Job, Start
 
 STARTED = 1_800_000_000.0
 """Later than the files that a test writes, unless it says when they were written."""

@@ -5,8 +5,8 @@ import os
 import pytest
 from tests.status.conftest import STARTED, begun, event
 
+from cocite.started import read_start
 from cocite.status.progress import last_lines, read_progress
-from cocite.status.started import read_start
 
 
 def rules(jobs):

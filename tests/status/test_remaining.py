@@ -6,9 +6,9 @@ import time
 import pytest
 from tests.status.conftest import STARTED, begun, event
 
+from cocite.started import Job
 from cocite.status.progress import read_progress
 from cocite.status.remaining import estimate
-from cocite.status.started import Job
 
 INGESTED = begun(0, 3, "ingest") + event(5, "Finished jobid: 3 (Rule: ingest)")
 

@@ -28,7 +28,7 @@ def check(
 ) -> None:
     """Read all tables to their ends and name the files that are broken or gone; the status is then 1."""
     from cocite.configuration import results_folder, written_configuration
-    from cocite.status.started import is_copy
+    from cocite.started import is_copy
 
     folder = results_folder(written_configuration(configfile)) if configfile else results
     files, broken = 0, list[Path]()
@@ -56,8 +56,8 @@ def check(
 
 def missing(results: Path) -> Iterator[Path]:
     """What the steps of the last run had made and is not there."""
+    from cocite.started import read_start
     from cocite.status.progress import read_progress
-    from cocite.status.started import read_start
 
     start = read_start(results)
     if start is not None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cocite.errors import InputError
-from cocite.status.started import is_copy, read_start
+from cocite.started import is_copy, read_start
 
 DEFAULT_CONFIGURATION = "config.yaml"
 

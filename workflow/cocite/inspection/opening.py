@@ -21,7 +21,7 @@ from cocite.files import checked_files
 from cocite.places import Place, files_by_place
 from cocite.progress import report
 from cocite.remaking import program
-from cocite.report.views import as_text, rows_of
+from cocite.table_sql import as_text, rows_of
 from cocite.tables import TABLES, Table
 
 MEMORY = "2GB"

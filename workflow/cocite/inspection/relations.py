@@ -9,11 +9,10 @@ from pathlib import Path
 import duckdb
 
 from cocite.errors import InputError
-from cocite.ground.written_ids import is_id
 from cocite.inspection.answers import Answer
 from cocite.inspection.choosing import condition, described, one_place
 from cocite.inspection.papers import NO_RECORD, known_as
-from cocite.tables import LARGEST_ID, Table
+from cocite.tables import Table
 
 _PAIRS = """
     SELECT if(paper = $paper, other, paper) AS corpusid, count, strength,
@@ -52,11 +51,8 @@ def rows_about(
 ) -> Answer:
     """What the table holds of a paper.
 
-    Raises `InputError` where the table has no corpus ids, where several could be meant, or the paper is not in it or
-    cannot be.
+    Raises `InputError` where the table has no corpus ids, where several could be meant, or the paper is not in it.
     """
-    if not is_id(paper):
-        raise InputError(f"--paper is {paper}, but corpus ids are whole numbers from 0 to {LARGEST_ID:,}.")
     if not _ids(table):
         raise InputError(f"Table {table.name} holds no corpus ids; leave --paper out to see its first rows.")
     place = one_place(results, table, of)

@@ -11,7 +11,7 @@ import psutil
 
 from cocite.files import write_table
 from cocite.ground.usage import last_usage
-from cocite.status.started import Start, is_alive
+from cocite.started import Start, is_alive
 
 SNAKEMAKE = "snakemake"
 """The row of the table `costs` for the process that starts the jobs; no rule is called so."""

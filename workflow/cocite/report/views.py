@@ -6,16 +6,16 @@ folder when they are read, so that results can be copied, moved and renamed: a c
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 import duckdb
-import pyarrow.parquet as pq
 
 from cocite.configured import configuration_of
-from cocite.files import atomic_path, checked_files
-from cocite.places import Place, files_by_place
-from cocite.tables import TABLES, VECTOR, Table
+from cocite.files import atomic_path
+from cocite.places import files_by_place
+from cocite.table_sql import as_text, rows_of
+from cocite.tables import TABLES
 
 FORMAT = "v1.0.0"
 """The oldest DuckDB format, which every later version reads: a reader's DuckDB may be older than the pipeline's."""
@@ -79,33 +79,3 @@ def write_views(results: Path, output: Path) -> list[str]:
                 database.execute(f"COMMENT ON VIEW {table.name} IS {as_text(table.description)}")
                 made.append(table.name)
     return made
-
-
-def rows_of(table: Table, groups: Mapping[Place, list[Path]], named: Callable[[list[Path]], str]) -> str:
-    """A query for all rows of a table; `named` gives the list of some files as SQL.
-
-    Raises `InputError` where a file that tells the columns of its group is missing, broken or another table.
-    """
-    selections = []
-    for told, paths in groups.items():
-        literals = "".join(f"{_literal(value)} AS {name}, " for name, value in told)
-        present = pq.read_schema(checked_files(paths[0], table.name)[0]).names
-        columns = ", ".join(_column(table, name, present) for name in table.columns)
-        selections.append(f"SELECT {literals}{columns} FROM read_parquet({named(paths)})")
-    return " UNION ALL ".join(selections)
-
-
-def as_text(value: str) -> str:
-    """A text as SQL."""
-    return "'" + value.replace("'", "''") + "'"
-
-
-def _column(table: Table, name: str, present: list[str]) -> str:
-    """A column as the view has it: vectors of any dimension, null where an optional one is not there."""
-    if name not in present:
-        return f'NULL AS "{name}"'
-    return f"{name}::FLOAT[] AS {name}" if table.columns[name].type == VECTOR else f'"{name}"'
-
-
-def _literal(value: str) -> str:
-    return value if value.isdigit() else as_text(value)

@@ -19,7 +19,7 @@ from cocite.report.page import write_page
 from cocite.report.run_tables import costs_of_rules, size_of_corpus
 from cocite.report.summary import facts
 from cocite.report.tabulating import tabulate, write_tables
-from cocite.status.started import read_start
+from cocite.started import read_start
 
 
 @dataclass(frozen=True, kw_only=True)

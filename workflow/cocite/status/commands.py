@@ -16,9 +16,9 @@ def status(
     """Tell how far a run is: what is done, running and failed, and how long it will still take."""
     from cocite.configuration import results_folder, written_configuration
     from cocite.errors import InputError
+    from cocite.started import read_start
     from cocite.status.described import described
     from cocite.status.progress import read_progress
-    from cocite.status.started import read_start
 
     folder = results_folder(written_configuration(configfile)) if configfile else results
     start = read_start(folder)

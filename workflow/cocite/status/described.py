@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cocite.progress import report
+from cocite.started import Job, read_start
 from cocite.status.progress import Progress, last_lines, read_progress
 from cocite.status.remaining import Remaining, estimate
-from cocite.status.started import Job, read_start
 
 WIDTH = 100
 """Characters of a line of progress that are shown."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from cocite.started import Job, Start, is_alive
 from cocite.status.events import Event, read_events
-from cocite.status.started import Job, Start, is_alive
 
 LINES = 5
 """Lines of the log of a failed job that are shown."""

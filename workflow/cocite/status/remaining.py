@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 
+from cocite.started import Job, Start
 from cocite.status.progress import Progress
-from cocite.status.started import Job, Start
 
 
 @dataclass(frozen=True, kw_only=True)
