@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/python -m cocite.locked $(BIN)/snakemake --cores $(CORES) --resources mem_mb=$(MEMORY_MB) \
     --nolock --rerun-incomplete --keep-going --show-failed-logs --configfile "$(CONFIG)" --replace-workflow-config
 
-.PHONY: help run test test-slurm test-rest test-long bench lint format docs lock clean
+.PHONY: help run archive test test-slurm test-rest test-long bench lint format docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## List what can be made
@@ -19,6 +19,8 @@ help: ## List what can be made
 run: $(VENV)/run.stamp ## Install, then run CONFIG (the demo unless told otherwise) to its report
 > @$(BIN)/cocite config --configfile "$(CONFIG)" > /dev/null
 > $(SNAKEMAKE) all
+
+archive: $(VENV)/run.stamp ## Snakemake's own report of a finished run of CONFIG, with every rule and command: report.zip
 > $(BIN)/cocite report archive --configfile "$(CONFIG)"
 
 test: $(VENV)/dev.stamp ## Install, then run the tests that CI runs

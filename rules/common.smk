@@ -15,6 +15,7 @@ from cocite.runs import mapped_runs, runs_of, scored_runs, untrained
 from cocite.status.described import report_failures
 from cocite.started import write_start
 from cocite.targets import check_spelling, check_targets, targets_of
+from snakemake.logging import logger
 
 # Jobs call `cocite`; a run started as .venv/bin/snakemake finds it beside its own Python.
 os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
@@ -114,6 +115,11 @@ onstart:
         file.unlink()
     record(config, Path(RESULTS))
     write_start(workflow, log, Path(RESULTS))
+
+
+onsuccess:
+    if any(job.rule.name == "write_page" for job in workflow.dag.jobs):
+        logger.info(f"The report: {RESULTS}/report/index.html")
 
 
 onerror:

@@ -84,6 +84,7 @@ rule train_encoder:
         "<benchmarks>/encoder/{model}/seed-{seed}/train.jsonl"
     wildcard_constraints:
         model=named("models"),
+    priority: 1  # nothing takes longer
     conda:
         "../envs/pipeline.yaml"
     threads: lookup(within=config, dpath="models/{model}/threads")

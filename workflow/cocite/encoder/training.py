@@ -259,7 +259,7 @@ def _packs(encoder: Encoder) -> bool:
 def _set_up(threads: int) -> None:
     torch.set_num_threads(threads)
     # A GPU has no deterministic kernel for a few operations; those warn instead of ending the training.
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.set_deterministic_debug_mode("warn")
     # Every tensor is written before it is read; filling all of them first takes a third of the kernels of a step.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     processes.connect()
