@@ -202,6 +202,8 @@ def test_the_default_configuration_is_complete_with_defaults(written):
         ("pathvars", {"results": "~/mine"}, "key pathvars.results is '~/mine'; it is taken as it stands"),
         ("pathvars", {"results": "$HOME/mine"}, "key pathvars.results is '$HOME/mine'"),
         ("pathvars", {"logs": "logs/"}, "key pathvars.logs is 'logs/'"),
+        ("pathvars", {"results": "./results/mine"}, "has no ./ in front and no slash too many"),
+        ("pathvars", {"results": "results//mine"}, "key pathvars.results is 'results//mine'"),
         ("pathvars", {"results": "out{1}"}, "key pathvars.results is 'out{1}'; a path must not have the character '{'"),
         ("pathvars", {"results": "a\0b"}, "a path must not have the character '\\x00'"),
         ("pathvars", {"benchmarks": "/dev/null/b"}, "no folder can be made at /dev/null/b (/dev/null is a file)"),

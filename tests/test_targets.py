@@ -120,5 +120,8 @@ def test_values_of_options_are_no_targets():
         "--replace-workflow-config",
         "all",
         "--nolock",
+        "--set-threads",
+        "ingest=4",
+        "merge_citations=4",
     ]
     assert targets_of(line) == ["corpus", "all"]

@@ -45,7 +45,7 @@ def download_minutes(wildcards, input, attempt):
 
 
 def update_minutes(wildcards, attempt):
-    """Time to update a bucket, as to merge one: by its share of the base's rows, which are written anew."""
+    """Time to update a bucket, as to merge one: by its share of the base's rows, which are written again."""
     ingested_before = sorted(map(str, Path(BASE, "corpus/ingested", wildcards.dataset).glob("*.parquet")))
     return ceil(20 + 0.1 * size_mb(ingested_before) / len(BUCKETS)) * attempt
 

@@ -48,7 +48,7 @@ def test_models_are_counted_with_their_seeds(seeds, said):
 def test_time_memory_and_machine_are_told():
     told = facts(provenance(), STATISTICS, COSTS, 61.0)
     assert told["Time (h:mm:ss)"] == "0:01:01 from start to end, without pauses"
-    assert told["Processor time"] == "0:01:40 of all jobs and of Snakemake"
+    assert told["Processor time"] == "0:01:40 of all steps together"
     assert told["Largest memory"] == "700 MB, a job of the rule train_encoder"
     assert told["Machine"] == "P, 2 cores, 8 GB of memory, H200"
     assert told["Base encoders"].startswith("e: a BERT with random weights (2 layers of width 64, 2 heads)")

@@ -79,7 +79,7 @@ def test_a_training_that_takes_too_much_memory_has_twice_as_much_from_the_second
 def test_a_training_whose_time_is_up_is_saved_and_goes_on_in_the_next_job(rough):
     _, ended, last = rough.attempts("train_encoder")
     assert [ended["JobState"], last["JobState"]] == ["TIMEOUT", "COMPLETED"]
-    assert "Going on from checkpoint-" in (rough.folder / "logs" / TRAINED / "train.log").read_text()
+    assert "Going on after step " in (rough.folder / "logs" / TRAINED / "train.log").read_text()
 
 
 def test_a_training_is_submitted_with_a_gpu_and_is_shown_that_one_alone(rough):

@@ -12,9 +12,9 @@ from tests.status.conftest import begun, event
 from tests.test_cli import HEAVY
 from typer.testing import CliRunner
 
+from cocite import started
 from cocite.cli import app
 from cocite.errors import InputError
-from cocite.status import started
 
 FINISHED = "".join(
     event(number, f"Finished jobid: {job} (Rule: {rule})")

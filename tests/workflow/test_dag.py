@@ -171,7 +171,6 @@ def test_another_configuration_runs_alone(run):
     result = run.snakemake("--dry-run", "all", config=run.configure(config, "alone.yaml"))
     assert "encoder/cocite/" in result.stdout
     assert "encoder/specter/" not in result.stdout
-    assert "cocite-infonce" not in result.stdout
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from cocite.files import read_table
 from cocite.places import files_by_place
 from cocite.tables import TABLES, Table
 
-pytestmark = [pytest.mark.end_to_end, pytest.mark.timeout(3600)]
+pytestmark = [pytest.mark.end_to_end, pytest.mark.long, pytest.mark.timeout(3600)]
 
 SET = {"per_query": 3, "easy": 1}
 CONFIG = {

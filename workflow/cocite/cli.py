@@ -47,7 +47,7 @@ STAGES = {
     "report": (report, "Tables, figures, the DuckDB file and the page."),
     "demo": (demo, "A small generated release and a server for it."),
 }
-"""The commands whose steps say at their end what they took; the others answer people."""
+"""The commands whose steps say at the end of their log what they took; the others answer people."""
 
 for name, (stage, purpose) in STAGES.items():
     app.add_typer(stage, name=name, help=purpose)
@@ -66,7 +66,7 @@ def main() -> None:
     gc.set_threshold(100_000)
     hold_steps_lock()
     code = _run()
-    if code == 0 and sys.argv[1:2] and sys.argv[1] in STAGES and "--help" not in sys.argv:
+    if code == 0 and sys.argv[1:2] and sys.argv[1] in STAGES and "--help" not in sys.argv and not sys.stderr.isatty():
         report_usage()
     _leave(code)
 

@@ -83,7 +83,7 @@ def resolve_or_explain(written: Mapping[str, Any]) -> tuple[Configuration, list[
 
 
 def read_configuration(path: Path, keys: Collection[str] | None = None) -> Configuration:
-    """The configuration in a YAML file, resolved; with `keys`, what hangs on these alone. Raises `InputError`."""
+    """The configuration in a YAML file, resolved; with `keys`, what depends on these alone. Raises `InputError`."""
     written = written_configuration(path)
     return resolve({key: entry for key, entry in written.items() if keys is None or key in keys})
 

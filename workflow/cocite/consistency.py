@@ -4,6 +4,7 @@ Each check takes the configuration with its defaults and raises `InputError`, on
 """
 
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -147,10 +148,10 @@ def _check_neighbours(config: Configuration) -> None:
 
 def _check_folders(config: Configuration) -> None:
     for key, folder in config.get("pathvars", {}).items():
-        if folder.startswith("~") or "$" in folder or folder != folder.rstrip("/"):
+        if folder.startswith("~") or "$" in folder or folder != os.path.normpath(folder):
             raise InputError(
                 f"Configuration key pathvars.{key} is {folder!r}; it is taken as it stands, without ~ or variables "
-                "filled in, and does not end with a slash."
+                "filled in, and has no ./ in front and no slash too many."
             )
     for key, path in folders_of(config).items():
         if reason := in_the_way(path):

@@ -61,11 +61,14 @@ def check_targets(
 
 
 def targets_of(arguments: Sequence[str]) -> list[str]:
-    """What of a command line of Snakemake can be a target: words that are no option and no first value of one."""
+    """What of a command line of Snakemake can be a target: words that are no option, no first value of one, no pair."""
     return [
         word
         for before, word in pairwise(["", *arguments])
-        if word and not word.startswith("-") and (before in FLAGS or not before.startswith("-"))
+        if word
+        and not word.startswith("-")
+        and not set("=:") & set(word)
+        and (before in FLAGS or not before.startswith("-"))
     ]
 
 

@@ -1,6 +1,6 @@
 """What a killed training goes on from: a folder that tells what it belongs to, and checkpoints that commit whole.
 
-settings.json    what the training hangs on: settings, seed, and a hash of the imported edges
+settings.json    what the training depends on: settings, seed, and a hash of the imported edges
 checkpoint/      PyTorch-BigGraph's files, one version an iteration (a chunk of an epoch)
 scores/          link prediction after each epoch, a file each
 """

@@ -5,7 +5,7 @@ papers are one sorted array, the rows of edges are looked up in it block by bloc
 same edges between the same papers, whose rows are drawn at random. Beyond that, edges are put into a random order:
 PyTorch-BigGraph shuffles within a chunk of an epoch only, so that chunks of sorted edges would each hold some papers.
 
-Memory hangs on the number of papers (about 30 bytes each) and on the size of a block, not on the number of edges.
+Memory depends on the number of papers (about 30 bytes each) and on the size of a block, not on the number of edges.
 """
 
 import shutil

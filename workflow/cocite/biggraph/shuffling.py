@@ -1,7 +1,7 @@
 """Any number of edges, put into an order drawn by hash, in bounded memory.
 
 Each edge has a random 64-bit key; the order is that of the keys. Edges are dealt out to piles on disk by the first bits
-of their keys, and each pile is then sorted in memory. So the order hangs on the keys alone, not on the order that the
+of their keys, and each pile is then sorted in memory. So the order depends on the keys alone, not on the order that the
 edges came in, nor on the number of piles.
 """
 

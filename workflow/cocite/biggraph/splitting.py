@@ -6,8 +6,8 @@ pairs   unordered pairs of papers, in both directions. Nothing leaks. Two papers
 edges   single edges, after they are mirrored, as CoCite and SciNCL published it. The mirror of nearly every held-out
         edge is trained on, which alone lifts a graph without any structure from an AUC of .5 to one of .97.
 
-Whether an edge is held out hangs on a hash of the seed and its papers alone, so all embeddings of a graph are measured
-on the same edges, however the graph is cut into buckets.
+Whether an edge is held out depends on a hash of the seed and its papers alone, so all embeddings of a graph are
+measured on the same edges, however the graph is cut into buckets.
 """
 
 from dataclasses import dataclass

@@ -22,7 +22,7 @@ from cocite.randomness import derive_seed
 
 
 class SeededTrainer(Trainer):
-    """PyTorch-BigGraph's trainer, whose negatives hang on the seed, the iteration and the edges it is given."""
+    """PyTorch-BigGraph's trainer, whose negatives depend on the seed, the iteration and the edges it is given."""
 
     def __init__(self, config: ConfigSchema, seed: int) -> None:
         # Only the vectors are trained, and they have optimisers of their own: there is no operator, no common vector.

@@ -3,7 +3,7 @@
 PyTorch-BigGraph commits a checkpoint (vectors and the state of the optimiser) after each iteration, that is each
 chunk of each epoch, and goes on from it. What it does not keep is randomness: it shuffles edges and the order of
 partitions in the main process and draws negatives in its workers, which it seeds with their process id. Here all are
-seeded anew for each iteration from the run's seed and the iteration's number. An iteration then hangs on nothing but
+seeded again for each iteration from the run's seed and the iteration's number. An iteration then depends on nothing but
 its checkpoint and its number, and with one worker a training that was killed ends with the same bits as one that was
 not.
 """

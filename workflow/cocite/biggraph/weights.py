@@ -1,8 +1,8 @@
 """Edge strength as repetition: PyTorch-BigGraph 1.0.0 trains all edges alike, so a heavier edge is there more often.
 
 An edge of weight w is expected w / u times, where u is the weight of one repetition, at least once and at most
-`max_repetitions` times: the whole part for sure, and once more with the probability of the fraction. The draw hangs on
-a hash of the seed and the pair, so both directions of a pair are repeated alike. As a batch is a draw among all copies,
+`max_repetitions` times: the whole part for sure, and once more with the probability of the fraction. The draw depends
+on a hash of the seed and the pair, so both directions of a pair are repeated alike. As a batch is a draw among all copies,
 the expected gradient is that of a loss in which each edge counts by its repetitions.
 """
 

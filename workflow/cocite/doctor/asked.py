@@ -28,7 +28,6 @@ UNUSED: Mapping[str, Callable[[Configuration], bool]] = {
     "download_shards": lambda config: config["corpus"]["source"] == "directory",
     "train_encoder": lambda config: not config["models"],
     "embed_documents": lambda config: not config["encoders"],
-    "embed_papers": lambda config: not config["encoders"],
 }
 """When a rule that asks for much has no job."""
 

@@ -29,7 +29,7 @@ def write(context: typer.Context) -> None:
 
 @app.command()
 def cookbook(results: Annotated[Path, typer.Option(help="Folder of the demo's results.")] = Path("results")) -> None:
-    """Run the queries of docs/cookbook.md anew, and write what they give below them."""
+    """Run the queries of docs/cookbook.md again, and write what they give below them."""
     from cocite.files import write_text
     from cocite.inspection.cookbook import with_output
     from cocite.inspection.opening import open_results

@@ -1,5 +1,5 @@
 """The stage encoder: text encoders, built or fetched, fine-tuned on triplets, and the embeddings of documents.
 
-It imports torch, transformers and sentence-transformers but neither Polars, DuckDB nor FAISS, so that it can be
+It imports torch, transformers and tokenizers but neither Polars, DuckDB nor FAISS, so that it can be
 carried alone to a machine with a GPU.
 """

@@ -44,7 +44,7 @@ def batches_of_like_length(lengths: NDArray[np.int64], tokens: int) -> Iterator[
     order = np.argsort(-lengths, kind="stable")
     start = 0
     while start < len(order):
-        end = start + max(1, tokens // int(lengths[order[start]]))
+        end = start + max(1, tokens // max(1, int(lengths[order[start]])))
         yield order[start:end]
         start = end
 

@@ -23,7 +23,7 @@ INSIDE = "##"
 """Marks a token that goes on within a word."""
 
 Texts = Callable[[], Iterator[list[str]]]
-"""Opens the texts anew, some at a time; they are read twice and never held whole."""
+"""Opens the texts again, some at a time; they are read twice and never held whole."""
 
 
 def corpus_texts(papers: Sequence[Path], queries: Path) -> Texts:

@@ -1,5 +1,5 @@
 """What results hold: `cocite show`, `cocite search`, and the page of questions, docs/cookbook.md.
 
 It makes nothing that a rule knows. What it reads are the tables that a folder of results holds, and the folders of
-trained models, which sentence-transformers opens by itself.
+trained models.
 """

@@ -8,7 +8,7 @@ import duckdb
 from cocite.configured import configuration_of
 from cocite.errors import InputError
 from cocite.places import Place, files_by_place
-from cocite.report.views import as_text
+from cocite.table_sql import as_text
 from cocite.tables import TABLES, Table
 
 

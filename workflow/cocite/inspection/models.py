@@ -21,7 +21,7 @@ class Model:
     name: str
     seed: int
     folder: Path
-    """The encoder, as sentence-transformers opens it."""
+    """Folder of the encoder."""
     vectors: list[Path]
     """The buckets of the table paper_embeddings; empty where they are not all there."""
 

@@ -1,6 +1,6 @@
 """What a killed search goes on from, in a folder that Snakemake does not know.
 
-settings.json    what the search hangs on: its settings, the state of what it reads; and the size of a group of queries
+settings.json    what the search depends on: its settings, the state of what it reads; and the queries of a group
 groups/          the keys of the neighbours of each finished group of queries
 going.npz        the pools of the group that is searched, and the row groups that have gone past them
 """

@@ -3,6 +3,7 @@
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def _jobs(logs: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """What each finished job took."""
     rules: dict[str, list[str]] = {}
     for rule, path in logs.items():
-        rules.setdefault(re.sub(r"\{[^}]*\}", "*", path), []).append(rule)
+        rules.setdefault("*".join(map(escape, re.split(r"\{[^}]*\}", path))), []).append(rule)
     counted: set[Path] = set()
     # A log that two patterns match is of the rule that says more of it.
     for pattern, names in sorted(rules.items(), key=lambda item: -len(item[0].replace("*", ""))):

@@ -7,6 +7,7 @@ import polars as pl
 
 from cocite.benchmarks import BENCHMARKS, tasks_of
 from cocite.origins import corpus_in_words, encoder_in_words
+from cocite.report.costs import SNAKEMAKE
 from cocite.report.differences import difference_of
 from cocite.report.labels import METRICS, measure, over_seeds
 from cocite.report.run_tables import duration
@@ -54,7 +55,7 @@ def facts(
             f"{name}: {_benchmark_in_words(name, provenance)}" for name in configuration["benchmarks"]
         ),
         "Time (h:mm:ss)": f"{duration(seconds_at_work)} from start to end, without pauses",
-        "Processor time": f"{duration(sum(costs['cpu_seconds']))} of all jobs and of Snakemake",
+        "Processor time": f"{duration(sum(costs['cpu_seconds']))} of all steps together",
         "Largest memory": _memory_in_words(costs),
         "Machine": machine_in_words(provenance.get("machine", {})),
     }
@@ -112,9 +113,10 @@ def _benchmark_in_words(name: str, provenance: Mapping[str, Any]) -> str:
 
 
 def _memory_in_words(costs: pl.DataFrame) -> str:
-    if costs.is_empty():
+    of_rules = costs.filter(pl.col("rule") != SNAKEMAKE)
+    if of_rules.is_empty():
         return ""
-    largest = costs.sort("peak_mb", "rule").row(-1, named=True)
+    largest = of_rules.sort("peak_mb", "rule").row(-1, named=True)
     return f"{largest['peak_mb']:,.0f} MB, a job of the rule {largest['rule']}"
 
 

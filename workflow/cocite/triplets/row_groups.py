@@ -16,7 +16,7 @@ class RowGroup:
 
     path: Path
     footer: pq.FileMetaData
-    """What the file says of itself: with hundreds of row groups, too long to be read anew for each."""
+    """What the file says of itself: with hundreds of row groups, too long to be read again for each."""
     number: int
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:

@@ -120,7 +120,7 @@ def _check_gzip(path: Path, name: str) -> None:
     except (EOFError, igzip.BadGzipFile, igzip_lib.IsalError) as error:  # type: ignore[misc]
         path.unlink()
         raise InputError(
-            f"Shard {name} is not a whole gzip file ({error}); it is deleted: run again to download it anew."
+            f"Shard {name} is not a whole gzip file ({error}); it is deleted: run again to download it again."
         ) from None
 
 

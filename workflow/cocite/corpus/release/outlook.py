@@ -2,14 +2,13 @@
 
 import json
 import shlex
-import shutil
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from cocite.corpus.release.client import KEY_VARIABLE, has_key
 from cocite.corpus.release.plan import Need, Plan
+from cocite.remaking import program
 
 HEADINGS = ("", "shards", "packed", "downloaded", "ingested", "to download", "as Parquet")
 WIDTHS = (10, 8, 12, 12, 10, 13, 12)
@@ -75,10 +74,8 @@ def _jobs(plan: Plan, corpus: Mapping[str, Any]) -> str:
 
 
 def _next_step(corpus: Mapping[str, Any], configfile: Path) -> str:
-    program = "snakemake" if shutil.which("snakemake") else str(Path(sys.argv[0]).with_name("snakemake"))
-    command = shlex.join(
-        [program, "--cores", "all", "--configfile", str(configfile), "--replace-workflow-config", "corpus"]
-    )
+    arguments = ["--cores", "all", "--configfile", str(configfile), "--replace-workflow-config", "corpus"]
+    command = f"{program('snakemake', Path.cwd())} {shlex.join(arguments)}"
     steps = [f"export {KEY_VARIABLE}=…", command] if corpus["source"] == "s2" and not has_key() else [command]
     return "\n    ".join(
         ["Go on with (--profile slurm in place of --cores all on a cluster; what breaks off resumes)", *steps]

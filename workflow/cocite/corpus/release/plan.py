@@ -26,7 +26,7 @@ from cocite.corpus.release.manifest import Manifest, read_manifest, shards_of_pa
 from cocite.release_folder import DATASETS
 
 KEYS = ("release", "corpus", "pathvars")
-"""What a corpus hangs on in a configuration; a plan does not ask for the papers, encoders and folders of the rest."""
+"""What a corpus depends on in a configuration; a plan does not ask for the papers, encoders and folders of the rest."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 `compat` is the published protocol: no intercept, no scaling. `correct` adds what a linear model on vectors of any
 origin needs: an intercept and standardised inputs, and for regression a standardised target. C is chosen by 3-fold
 cross-validation on the training documents, by accuracy or R², the smallest of equally good ones; folds are not
-shuffled. Inputs are standardised with what a machine is trained on, in each fold anew.
+shuffled. Inputs are standardised with what a machine is trained on, in each fold again.
 
 Published were lightning's solvers, which no longer install. The machines here are those that scikit-learn's LinearSVC
 and LinearSVR look for, found by solvers that prove how near they came (`newton.py`; `descent.py` for few documents).
