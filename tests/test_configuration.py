@@ -57,9 +57,9 @@ def test_a_benchmark_on_the_hub_is_pinned_without_being_told(written):
 
 def test_the_default_configuration_is_complete_with_defaults(written):
     config = resolve(written)
-    assert config["models"]["cocite"]["seeds"] == [1]
+    assert config["models"]["cocite"]["epochs"] == 1
     assert config["embeddings"]["citation-dot"]["neighbours"]["metric"] == "cosine"
-    assert written["models"]["cocite"].get("seeds") is None
+    assert written["models"]["cocite"].get("epochs") is None
 
 
 @pytest.mark.parametrize(

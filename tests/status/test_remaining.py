@@ -63,9 +63,9 @@ def test_rules_of_which_nothing_is_known_are_named(left, took):
     assert left(INGESTED).seconds == 30
 
 
-def test_a_log_without_an_end_says_nothing_of_how_long_a_step_takes(left, folder):
-    (folder / "logs").mkdir(exist_ok=True)
-    (folder / "logs/count.log").write_text("Took 3")
+def test_a_benchmark_that_is_half_written_is_as_one_that_is_not_there(left, folder, took):
+    took("count", 30)
+    (folder / "benchmarks/count.jsonl").write_text('{"s": 3')
     assert "count" in left(INGESTED).unknown
 
 

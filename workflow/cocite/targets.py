@@ -62,14 +62,8 @@ def check_targets(
 
 def targets_of(arguments: Sequence[str]) -> list[str]:
     """What of a command line of Snakemake can be a target: words that are no option, no first value of one, no pair."""
-    return [
-        word
-        for before, word in pairwise(["", *arguments])
-        if word
-        and not word.startswith("-")
-        and not set("=:") & set(word)
-        and (before in FLAGS or not before.startswith("-"))
-    ]
+    words = (word for before, word in pairwise(["", *arguments]) if before in FLAGS or not before.startswith("-"))
+    return [word for word in words if word and not word.startswith("-") and not set("=:") & set(word)]
 
 
 def check_spelling(targets: Iterable[str], rules: Iterable[str], patterns: Iterable[str], results: Path) -> None:

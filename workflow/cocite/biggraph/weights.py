@@ -2,8 +2,8 @@
 
 An edge of weight w is expected w / u times, where u is the weight of one repetition, at least once and at most
 `max_repetitions` times: the whole part for sure, and once more with the probability of the fraction. The draw depends
-on a hash of the seed and the pair, so both directions of a pair are repeated alike. As a batch is a draw among all copies,
-the expected gradient is that of a loss in which each edge counts by its repetitions.
+on a hash of the seed and the pair, so both directions of a pair are repeated alike. As a batch is a draw among all
+copies, the expected gradient is that of a loss in which each edge counts by its repetitions.
 """
 
 from collections.abc import Iterator, Sequence

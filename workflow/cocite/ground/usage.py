@@ -1,4 +1,4 @@
-"""What a command took: the last line of its log, which people read, and which the report and `cocite status` sum up.
+"""What a command took: the last line of its log, which people read, and which the report sums up.
 
 The operating system counts the time of the processors to the end of a process. Whoever looks at a running job from
 outside, as Snakemake's benchmarks do, misses what lies between the last two looks: half of a short job.

@@ -4,13 +4,12 @@ The estimate is the larger of two bounds: the work that is left, shared out over
 jobs that wait for each other. Time in a cluster's queue is not in it.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from statistics import median
 
-from cocite.ground.usage import last_usage
 from cocite.started import Job, Start
 from cocite.status.progress import Progress
 
@@ -43,12 +42,15 @@ def estimate(progress: Progress) -> Remaining:
 
 
 def _seconds_of_jobs(start: Start) -> dict[int, float]:
-    """What jobs took when they were done last, by what they say at the end of their logs."""
+    """What jobs took when they were done last, by their benchmark files."""
     took = {}
     for job in start.jobs:
-        with suppress(OSError):  # no log yet
-            if job.log is not None and (last := last_usage(start.path(job.log))) is not None:
-                took[job.number] = last.seconds
+        if job.benchmark is not None:
+            try:
+                last = start.path(job.benchmark).read_text(encoding="utf-8").splitlines()[-1]
+                took[job.number] = float(json.loads(last)["s"])
+            except (OSError, IndexError, KeyError, TypeError, ValueError):
+                continue  # not there yet, or half written
     return took
 
 
