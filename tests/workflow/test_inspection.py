@@ -48,7 +48,7 @@ def test_each_question_of_the_cookbook_is_answered_in_the_columns_on_the_page(da
     assert answer.fetchall()
 
 
-def test_the_cookbook_is_written_anew_with_the_same_questions(database):
+def test_the_cookbook_is_written_again_with_the_same_questions(database):
     written = with_output(COOKBOOK, database)
     assert list(recipes(written)) == list(RECIPES.values())
     assert with_output(written, database) == written
@@ -63,9 +63,10 @@ def test_the_tables_that_are_listed_are_those_of_the_database(cocite, database):
 
 
 def test_the_first_walk_of_the_readme_leads_to_neighbours_and_to_a_search(finished, cocite, database):
-    made, listed, neighbours, embedded, searched = (shlex.split(command) for command in first_walk())
+    made, asked, listed, neighbours, embedded, searched = (shlex.split(command) for command in first_walk())
     assert made == ["make", "run"]
     assert (finished.folder / "results/report/index.html").is_file()
+    assert "finished" in cocite(*asked[1:])
     assert "neighbours" in cocite(*listed[1:])
     ((query, nearest),) = database.sql(
         "SELECT query, neighbour FROM neighbours WHERE embedding = 'cocitation-dot' AND rank = 1 ORDER BY query LIMIT 1"
@@ -77,7 +78,7 @@ def test_the_first_walk_of_the_readme_leads_to_neighbours_and_to_a_search(finish
 
 
 def test_the_lines_of_python_in_the_readme_run(finished):
-    lines = python_of("Using a model") + "\nprint(vectors.shape)"
+    lines = python_of("A first walk") + "\nprint(vectors.shape)"
     command = [sys.executable, "-c", lines]
     result = subprocess.run(command, cwd=finished.folder, capture_output=True, text=True, check=False)
     assert result.stdout == "(100, 32)\n", result.stderr

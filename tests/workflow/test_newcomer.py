@@ -23,8 +23,8 @@ def test_the_first_walk_of_the_readme_works_in_a_fresh_clone(tmp_path):
     asked, found = searched.split("rank", 1)
     assert "bounding boxes" in asked
     assert "bounding boxes" in " ".join(found.split())
-    subprocess.run([".venv/bin/python", "-c", python_of("Using a model")], cwd=clone, check=True)
-    # The other answers hang on sums of floats, whose last digits differ between machines.
+    subprocess.run([".venv/bin/python", "-c", python_of("A first walk")], cwd=clone, check=True)
+    # The other answers depend on sums of floats, whose last digits differ between machines.
     page = (clone / "docs/cookbook.md").read_text()
     subprocess.run([".venv/bin/cocite", "docs", "cookbook"], cwd=clone, check=True)
     written = (clone / "docs/cookbook.md").read_text()
