@@ -342,3 +342,12 @@ def test_every_rule_has_a_log_a_benchmark_an_environment_and_costs():
             for directive in ("output", "log", "benchmark", "conda", "resources", "params", "shell"):
                 assert f"    {directive}:" in rule, (path.name, rule.split(":")[0], directive)
             assert "version=" in rule
+
+
+def test_the_published_setting_has_at_most_1200_jobs(run, monkeypatch):
+    (run.folder / "scibert").mkdir()
+    (run.folder / "scibert/config.json").write_text("{}")
+    monkeypatch.setenv("COCITE_SCIBERT", str(run.folder / "scibert"))
+    planned = run.snakemake("--dry-run", "all", config=ROOT / "experiments/cocite.yaml")
+    assert planned.returncode == 0, planned.stderr[-2000:]
+    assert int(re.search(r"^total +(\d+)$", planned.stdout, re.MULTILINE)[1]) <= 1200
