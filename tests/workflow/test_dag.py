@@ -344,6 +344,7 @@ def test_every_rule_has_a_log_a_benchmark_an_environment_and_costs():
             assert "version=" in rule
 
 
+@pytest.mark.long
 def test_the_published_setting_has_at_most_1200_jobs(run, monkeypatch):
     (run.folder / "scibert").mkdir()
     (run.folder / "scibert/config.json").write_text("{}")

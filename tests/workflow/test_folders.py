@@ -145,6 +145,7 @@ def test_without_records_edits_are_named_and_are_noticed_again_once_the_records_
 
 
 @pytest.mark.end_to_end
+@pytest.mark.long
 def test_two_configurations_run_side_by_side_in_one_working_folder(finished, run):
     """Started as `make run` starts them; both end with the tables of a run that was alone."""
     runs = []
