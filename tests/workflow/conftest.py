@@ -25,11 +25,11 @@ SMALL = {
         "specter": {"sampler": "citations", "graph": "citation"},
     },
     "encoders": {
-        "tiny": {"build": {"layers": 1, "hidden": 32, "heads": 2, "vocabulary": 1000}, "max_length": 48},
+        "small": {"build": {"layers": 1, "hidden": 32, "heads": 2, "vocabulary": 1000}, "max_length": 48},
     },
     "models": {
-        "cocite": {"triplets": "cocite", "encoder": "tiny", "loss": "triplet", "lr": 1.0e-3},
-        "specter": {"triplets": "specter", "encoder": "tiny", "loss": "infonce", "lr": 1.0e-3},
+        "cocite": {"triplets": "cocite", "encoder": "small", "loss": "triplet", "lr": 1.0e-3},
+        "specter": {"triplets": "specter", "encoder": "small", "loss": "infonce", "lr": 1.0e-3},
     },
     "benchmarks": {
         "holdout": {"kind": "holdout"},

@@ -36,7 +36,7 @@ def test_nothing_is_wider_than_the_window_but_tables_that_scroll(page):
 
 
 def test_the_matrix_has_every_model_and_baseline(page):
-    names = ["cocite", "specter", "untrained_tiny", "bm25", "random"]
+    names = ["cocite", "specter", "untrained_small", "bm25", "random"]
     assert page.texts("#matrix tbody th") == names
     assert page.texts("#matrix thead th")[1:] == names
 

@@ -222,8 +222,8 @@ def test_the_files_of_an_encoder_that_is_brought_are_inputs_of_it(run):
     for name in ("bert/config.json", "bert/sub/weights", "bert/.git/objects/pack"):
         (run.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (run.folder / name).touch()
-    config = run.configure(edited(encoders__tiny={"model": "./bert"}))
-    planned = run.snakemake("-n", "results/encoder/untrained_tiny/seed-0/model", config=config)
+    config = run.configure(edited(encoders__small={"model": "./bert"}))
+    planned = run.snakemake("-n", "results/encoder/untrained_small/seed-0/model", config=config)
     assert re.search(r"rule fetch_encoder:\n    input: bert/config\.json, bert/sub/weights\n", planned.stdout), (
         planned.stdout + planned.stderr
     )

@@ -53,7 +53,7 @@ def test_no_query_trains_and_validates(finished):
 
 def test_every_model_and_baseline_is_scored_on_every_format(finished):
     formats = query(finished, "SELECT model, count(DISTINCT format) FROM scores GROUP BY ALL ORDER BY ALL")
-    assert formats == [("bm25", 3), ("cocite", 5), ("random", 5), ("specter", 5), ("untrained_tiny", 5)]
+    assert formats == [("bm25", 3), ("cocite", 5), ("random", 5), ("specter", 5), ("untrained_small", 5)]
 
 
 def test_scores_are_those_of_documents_that_are_all_there(finished):
@@ -80,7 +80,7 @@ def test_a_model_opens_without_cocite(finished):
 
 def test_the_report_and_the_provenance_are_there(finished):
     page = (finished.folder / "results/report/index.html").read_text()
-    assert "untrained_tiny" in page
+    assert "untrained_small" in page
     assert "<svg" in page
     provenance = read_json(finished.folder / "results/provenance.json")
     assert provenance["release"] == "2026-01-06"

@@ -34,7 +34,7 @@ def test_a_model_that_lost_embeddings_is_named_in_the_report_and_the_others_are_
     page = (results / "report/index.html").read_text()
     assert page.index("Not scored.") < page.index("All models on all benchmarks.")
     values = {row["model"]: row["value"] for row in scores(results, "pub_year")}
-    assert set(values) == {"specter", "untrained_tiny", "random"}
+    assert set(values) == {"specter", "untrained_small", "random"}
 
 
 def test_what_was_broken_is_made_anew_with_all_that_hangs_on_it(finished, tmp_path, monkeypatch):
