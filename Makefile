@@ -7,7 +7,7 @@ CONFIG ?= config.yaml
 BENCH ?= ingest merge importing learning leakage counting triplets searching training embedding bert_base scoring
 VENV := .venv
 BIN := $(VENV)/bin
-SNAKEMAKE := $(BIN)/python -m cocite.locked $(BIN)/snakemake --cores $(CORES) --resources mem_mb=$(MEMORY_MB) \
+SNAKEMAKE := $(BIN)/python -m cocite.people.locked $(BIN)/snakemake --cores $(CORES) --resources mem_mb=$(MEMORY_MB) \
     --nolock --rerun-incomplete --keep-going --show-failed-logs --configfile "$(CONFIG)" --replace-workflow-config
 
 .PHONY: help run archive test test-slurm test-rest test-long bench lint format docs lock clean

@@ -1,8 +1,8 @@
 from pathlib import Path
 
-from cocite.configuration import resolve, written_configuration
-from cocite.errors import InputError
-from cocite.recorded import check_folder
+from cocite.config.configuration import resolve, written_configuration
+from cocite.ground.errors import InputError
+from cocite.config.recorded import check_folder
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import min_version
 
@@ -31,7 +31,7 @@ include: "rules/common.smk"
 include: "rules/demo.smk"
 include: "rules/corpus.smk"
 include: "rules/graph.smk"
-include: "rules/biggraph.smk"
+include: "rules/embeddings.smk"
 include: "rules/neighbours.smk"
 include: "rules/triplets.smk"
 include: "rules/encoder.smk"
@@ -58,10 +58,15 @@ rule graph:
         buckets("<results>/graph/{graph}/edges/{bucket}.parquet", graph=config["graphs"]),
 
 
-rule biggraph:
+rule embeddings:
     input:
-        expand("<results>/biggraph/{embedding}/graph_embeddings.parquet", embedding=config["embeddings"]),
-        expand("<results>/biggraph/{embedding}/graph_scores.parquet", embedding=config["embeddings"]),
+        expand("<results>/embeddings/{embedding}/graph_embeddings.parquet", embedding=config["embeddings"]),
+        expand("<results>/embeddings/{embedding}/graph_scores.parquet", embedding=config["embeddings"]),
+
+
+rule biggraph: # the name of their one engine until now
+    input:
+        rules.embeddings.input,
 
 
 rule neighbours:

@@ -6,15 +6,15 @@ import shlex
 import sys
 from pathlib import Path
 
-from cocite.benchmarks import SMALL, TASKS, is_generated, suites_of, splits_to_fetch, tasks_of
-from cocite.folders import make_folders
-from cocite.origins import settings_of_origin
-from cocite.recorded import record
-from cocite.release_folder import DATASETS, find_shards
-from cocite.runs import mapped_runs, runs_of, scored_runs, untrained
-from cocite.status.described import report_failures
-from cocite.started import write_start
-from cocite.targets import check_spelling, check_targets, targets_of
+from cocite.config.benchmarks import SMALL, TASKS, is_generated, suites_of, splits_to_fetch, tasks_of
+from cocite.config.folders import make_folders
+from cocite.config.origins import settings_of_origin
+from cocite.config.recorded import record
+from cocite.config.release_folder import DATASETS, find_shards
+from cocite.config.runs import mapped_runs, runs_of, scored_runs, untrained
+from cocite.people.status.described import report_failures
+from cocite.config.started import write_start
+from cocite.config.targets import check_spelling, check_targets, targets_of
 from snakemake.logging import logger
 
 # Jobs call `cocite`; a run started as .venv/bin/snakemake finds it beside its own Python.
@@ -164,7 +164,7 @@ def folders_of_buckets(inputs):
 include: "common/resources.smk"
 include: "common/corpus.smk"
 include: "common/graph.smk"
-include: "common/biggraph.smk"
+include: "common/embeddings.smk"
 include: "common/neighbours.smk"
 include: "common/triplets.smk"
 include: "common/encoder.smk"

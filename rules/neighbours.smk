@@ -1,6 +1,6 @@
 rule build_index:
     input:
-        vectors="<results>/biggraph/{embedding}/graph_embeddings.parquet",
+        vectors="<results>/embeddings/{embedding}/graph_embeddings.parquet",
         papers=searched_papers,
     output:
         directory("<results>/neighbours/{embedding}/index"),
@@ -37,7 +37,7 @@ rule build_index:
 
 rule search_neighbours:
     input:
-        vectors="<results>/biggraph/{embedding}/graph_embeddings.parquet",
+        vectors="<results>/embeddings/{embedding}/graph_embeddings.parquet",
         queries="<results>/corpus/queries.parquet",
         papers=searched_papers,
         index=index_of,
@@ -82,7 +82,7 @@ rule search_neighbours:
 
 rule measure_search:
     input:
-        vectors="<results>/biggraph/{embedding}/graph_embeddings.parquet",
+        vectors="<results>/embeddings/{embedding}/graph_embeddings.parquet",
         queries="<results>/corpus/queries.parquet",
         papers=searched_papers,
         index="<results>/neighbours/{embedding}/index",

@@ -67,7 +67,7 @@ rule describe_corpus:
 rule draw_figures:
     input:
         curves=trained("<results>/encoder/{model}/seed-{seed}/training_curves.parquet"),
-        graphs=expand("<results>/biggraph/{embedding}/graph_scores.parquet", embedding=config["embeddings"]),
+        graphs=expand("<results>/embeddings/{embedding}/graph_scores.parquet", embedding=config["embeddings"]),
         bands=expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=config["embeddings"]),
         triplets=expand(
             "<results>/triplets/{triplets}/{table}.parquet",
@@ -182,7 +182,7 @@ rule write_page:
         summaries=summaries(),
         curves=trained("<results>/encoder/{model}/seed-{seed}/training_curves.parquet"),
         models=trained("<results>/encoder/{model}/seed-{seed}/model"),
-        graphs=expand("<results>/biggraph/{embedding}/graph_scores.parquet", embedding=config["embeddings"]),
+        graphs=expand("<results>/embeddings/{embedding}/graph_scores.parquet", embedding=config["embeddings"]),
         searches=measured_searches(),
         bands=expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=config["embeddings"]),
         triplets=expand(

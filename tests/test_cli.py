@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from cocite.errors import surroundings
+from cocite.ground.errors import surroundings
 
 HEAVY = ["torch", "transformers", "sentence_transformers", "polars", "pyarrow", "duckdb", "faiss", "sklearn", "numpy"]
 
@@ -24,7 +24,7 @@ def test_help_loads_nothing_heavy():
 
 def test_help_names_every_stage_in_the_order_of_the_corridor():
     text = cocite("--help").stdout
-    stages = ["corpus", "graph", "biggraph", "neighbours", "triplets", "encoder", "evaluation", "report"]
+    stages = ["corpus", "graph", "embeddings", "neighbours", "triplets", "encoder", "evaluation", "report"]
     places = [text.index(f" {stage} ") for stage in stages]
     assert places == sorted(places)
 

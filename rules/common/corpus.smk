@@ -125,7 +125,7 @@ def tables_of_papers():
     return [
         *tables_of_pairs(),
         *buckets("<results>/graph/{graph}/edges/{bucket}.parquet", graph=config["graphs"]),
-        *expand("<results>/biggraph/{embedding}/graph_embeddings.parquet", embedding=config["embeddings"]),
+        *expand("<results>/embeddings/{embedding}/graph_embeddings.parquet", embedding=config["embeddings"]),
         *(file for embedding in config["embeddings"] for file in neighbours_of(embedding)),
         *expand("<results>/triplets/{triplets}/triplets.parquet", triplets=config["triplets"]),
         *expand("<results>/triplets/{triplets}/training_texts", triplets=config["triplets"]),

@@ -19,7 +19,7 @@ def sampled_sources(wildcards):
     if "embedding" in entry:
         sources += neighbours_of(entry["embedding"])
         if entry.get("easy_negatives", "random") != "random":
-            sources += expand("<results>/biggraph/{embedding}/graph_embeddings.parquet", embedding=entry["embedding"])
+            sources += expand("<results>/embeddings/{embedding}/graph_embeddings.parquet", embedding=entry["embedding"])
     if "graph" in entry:
         table = PAIRS_OF.get(entry["graph"], "edges")
         sources += buckets("<results>/graph/{graph}/{table}/{bucket}.parquet", graph=entry["graph"], table=table)

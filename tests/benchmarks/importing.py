@@ -75,14 +75,14 @@ def _write_graph(folder: Path, edges: int) -> Path:
 def _our_command(edges: Path, output: Path, partitions: int) -> Command:
     settings = json.dumps({**SETTINGS, "partitions": partitions})
     return [
-        *(COCITE, "biggraph", "import", edges, "--directed"),
+        *(COCITE, "embeddings", "import", edges, "--directed"),
         *("--settings", settings, "--seed", "1", "--output", output),
     ]
 
 
 def _split_command(edges: Path, lines: dict[str, Path]) -> Command:
     return [
-        *(COCITE, "biggraph", "split", edges, "--directed", "--settings", json.dumps(SETTINGS), "--seed", "1"),
+        *(COCITE, "embeddings", "split", edges, "--directed", "--settings", json.dumps(SETTINGS), "--seed", "1"),
         *("--memory-mb", "2000", "--threads", "1"),
         *("--training", lines["training"], "--holdout-edges", lines["holdout"]),
     ]

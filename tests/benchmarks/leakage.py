@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 from tests.benchmarks.measuring import say
 
-from cocite.biggraph.configuration import GraphEmbeddingSettings
-from cocite.biggraph.importing import import_edges
-from cocite.biggraph.splitting import EdgeSettings
-from cocite.biggraph.training import train_graph_embedding
-from cocite.files import write_table
+from cocite.embeddings.configuration import GraphEmbeddingSettings
+from cocite.embeddings.importing import import_edges
+from cocite.embeddings.splitting import EdgeSettings
+from cocite.embeddings.training import train_graph_embedding
+from cocite.tables.files import write_table
 
 PAPERS, PAIRS = 10_000, 100_000
 SETTINGS = GraphEmbeddingSettings(

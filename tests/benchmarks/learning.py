@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from tests.benchmarks.measuring import Command, run, say
 
-from cocite.files import read_table, write_table
+from cocite.tables.files import read_table, write_table
 
 SEEDS = (1, 2, 3, 4, 5)
 CHUNKS = (1, 10)
@@ -65,7 +65,7 @@ def learn(folder: Path, edges: Path, way: str, chunks: int, seed: int) -> dict[t
     """The metrics after the last epoch, by name and whether they are filtered."""
     imported, scores = folder / "imported", folder / "scores.parquet"
     for command in _commands(folder, edges, way, chunks, imported, scores):
-        run([COCITE, "biggraph", *command, "--seed", str(seed)])
+        run([COCITE, "embeddings", *command, "--seed", str(seed)])
     rows = read_table(scores, "graph_scores").to_pylist()
     return {(row["metric"], row["filtered"]): row["value"] for row in rows if row["epoch"] == SETTINGS["epochs"]}
 

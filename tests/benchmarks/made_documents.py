@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from tests.benchmarks.made_triplets import paper_text, write_encoder
 
-from cocite.files import write_table
+from cocite.tables.files import write_table
 
 AT_ONCE = 5000
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from cocite.encoder.model import save_encoder
-from cocite.files import write_table
+from cocite.tables.files import write_table
 
 SHARES = (0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1)
 LENGTHS = (37, 109, 129, 155, 178, 194, 212, 232, 254, 279, 314, 348, 555)

@@ -13,12 +13,12 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import LinearSVC, LinearSVR
 from threadpoolctl import threadpool_limits
 
-from cocite.benchmarks import TASKS
+from cocite.config.benchmarks import TASKS
+from cocite.config.tasks import Task
 from cocite.evaluation.few_shot import feasible_stages, few_shot_samples
 from cocite.evaluation.supervised import Classes, Examples, encode_classes
 from cocite.evaluation.vectors import read_vectors
-from cocite.files import read_table, write_table
-from cocite.tasks import Task
+from cocite.tables.files import read_table, write_table
 
 SEED = 1
 

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from cocite.benchmarks import TASKS
-from cocite.benchmarks.scirepeval import TASKS as SCIREPEVAL
-from cocite.files import vector_column, write_table
-from cocite.tasks import Task
+from cocite.config.benchmarks import TASKS
+from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
+from cocite.config.tasks import Task
+from cocite.tables.files import vector_column, write_table
 
 DIMENSION = 768
 NORM = 15.0

@@ -5,8 +5,8 @@ import pytest
 
 from cocite.corpus.ingest.account import account
 from cocite.corpus.ingest.tally import KEPT, MALFORMED, Tally, tallies_as_table
-from cocite.errors import InputError
-from cocite.files import write_table
+from cocite.ground.errors import InputError
+from cocite.tables.files import write_table
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from cocite.corpus.ingest.account import account
 from cocite.corpus.ingest.changes import ingest_changes
 from cocite.corpus.ingest.shards import IngestSettings
 from cocite.corpus.release.manifest import DiffShard
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from cocite.config.release_folder import DATASETS
 from cocite.corpus import commands
 from cocite.corpus.release.diffs import list_diffs
 from cocite.corpus.release.manifest import Dataset, Manifest, read_manifest, write_manifest
@@ -13,8 +14,7 @@ from cocite.demo.faults import Faults
 from cocite.demo.release import generate_release
 from cocite.demo.server import serve
 from cocite.demo.successor import generate_successor
-from cocite.errors import InputError
-from cocite.release_folder import DATASETS
+from cocite.ground.errors import InputError
 
 RELEASES = ("2026-01-06", "2026-01-13", "2026-01-20")
 

@@ -19,7 +19,7 @@ from cocite.corpus.release.remote import RemoteDataset
 from cocite.demo.arrivals import Arrival
 from cocite.demo.faults import Faults
 from cocite.demo.server import serve
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 RELEASE = "2026-01-06"
 ALWAYS = 10**6

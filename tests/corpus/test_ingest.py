@@ -7,12 +7,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from cocite import files
 from cocite.corpus.ingest import citations, unpacking
 from cocite.corpus.ingest.account import account
 from cocite.corpus.ingest.shards import IngestSettings, ingest
 from cocite.corpus.release.manifest import Shard
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
+from cocite.tables import files
 
 SHARD = "20260101_000000_00000_x.gz"
 

@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 from cocite.corpus.commands import app
 from cocite.corpus.queries.leaks import check_leaks
-from cocite.errors import InputError
-from cocite.files import read_table, write_table
+from cocite.ground.errors import InputError
 from cocite.tables import TABLES, VECTOR
+from cocite.tables.files import read_table, write_table
 
 SPLITS = {1: "train", 2: "validation", 90: "holdout", 91: "excluded", 92: "excluded"}
 KNOWN = (1, 2, 3)
@@ -19,7 +19,7 @@ FILES = {
     "couplings": "graph/g/couplings/1.parquet",
     "cocitations": "graph/g/cocitations/1.parquet",
     "edges": "graph/g/edges/1.parquet",
-    "graph_embeddings": "biggraph/e/graph_embeddings.parquet",
+    "graph_embeddings": "embeddings/e/graph_embeddings.parquet",
     "neighbours": "neighbours/e/neighbours/0.parquet",
     "triplets": "triplets/t/triplets.parquet",
     "training_texts": "triplets/t/training_texts/0.parquet",

@@ -15,7 +15,7 @@ from cocite.corpus.release.manifest import Manifest, read_manifest, shards_of_pa
 from cocite.demo.arrivals import Arrival
 from cocite.demo.faults import Faults
 from cocite.demo.server import serve
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 RELEASE = "2026-01-06"
 

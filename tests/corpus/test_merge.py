@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cocite.corpus.ingest.merge import merge
-from cocite.files import read_table, write_table
 from cocite.tables import TABLES, empty_schema
+from cocite.tables.files import read_table, write_table
 
 LIMITS = {"memory_mb": 500, "threads": 1}
 

@@ -11,7 +11,7 @@ from cocite.corpus.release.client import DatasetsApi
 from cocite.demo.arrivals import Arrival
 from cocite.demo.faults import Faults
 from cocite.demo.server import serve
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 
 @pytest.fixture

@@ -8,14 +8,14 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from cocite.configuration import resolve
+from cocite.config.configuration import resolve
 from cocite.corpus.commands import app
 from cocite.corpus.release.estimates import raw_under_way, spilled_while_merged
 from cocite.corpus.release.manifest import Dataset, Manifest, Shard, write_manifest
 from cocite.corpus.release.plan import plan_corpus
 from cocite.demo.arrivals import Arrival
 from cocite.demo.server import serve
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 RELEASE = "2026-01-06"
 SIZES = {"papers": [1000, 2000], "abstracts": [500], "citations": [10_000, 20_000, 30_000]}

@@ -12,8 +12,8 @@ from tests.hub import COMMIT, serve_hub
 
 from cocite.corpus.queries import published
 from cocite.corpus.queries.published import read_triplets
-from cocite.errors import InputError
-from cocite.files import read_table
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_table
 
 
 def write_triplets(path: Path, queries: list, name: str = "corpus_id", rows_in_group: int = 2) -> None:

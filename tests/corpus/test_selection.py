@@ -20,8 +20,8 @@ from cocite.corpus.queries.selection import (
     UNKNOWN,
     select,
 )
-from cocite.errors import InputError
-from cocite.files import read_table, write_table
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_table, write_table
 
 PAPERS = 300
 WITHOUT_TEXT = 5

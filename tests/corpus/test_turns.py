@@ -16,7 +16,7 @@ from cocite.corpus.release.client import DatasetsApi, Storage
 from cocite.demo.arrivals import Arrival
 from cocite.demo.faults import Faults
 from cocite.demo.server import serve
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 LIST = "import sys; from pathlib import Path; from cocite.corpus.release.client import DatasetsApi; "
 LIST += "DatasetsApi(sys.argv[1], Path(sys.argv[2])).releases()"

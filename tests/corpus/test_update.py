@@ -14,9 +14,9 @@ from cocite.corpus.release.manifest import read_manifest
 from cocite.demo.release import generate_release
 from cocite.demo.server import serve
 from cocite.demo.successor import generate_successor
-from cocite.errors import InputError
-from cocite.files import read_table, write_table
+from cocite.ground.errors import InputError
 from cocite.tables import TABLES, empty_schema
+from cocite.tables.files import read_table, write_table
 
 DATASETS = ("papers", "abstracts", "citations")
 RELEASES = ("2026-01-06", "2026-01-13", "2026-01-20")

@@ -13,7 +13,7 @@ import pytest
 
 from cocite.demo.benchmark import generate_benchmark
 from cocite.demo.release import generate_release
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 Rows = list[dict[str, Any]]
 ReadRows = Callable[[Path], Rows]

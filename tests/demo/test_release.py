@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from cocite.demo.release import generate_release
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 ReadRows = Callable[[Path], list[dict[str, Any]]]
 DATASETS = ["papers", "abstracts", "citations"]
@@ -179,8 +179,6 @@ def test_no_placeholder_is_left_in_a_text(release: Path, read_rows: ReadRows) ->
     texts += [row["abstract"] for row in read_rows(release / "abstracts")]
     assert not [text for text in texts if re.search(r"[{}]|  ", text)]
     assert all(5 <= row["abstract"].count(".") <= 7 for row in read_rows(release / "abstracts"))
-
-
 
 
 def test_time_grows_with_the_papers_and_not_faster(tmp_path: Path) -> None:

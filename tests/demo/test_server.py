@@ -19,7 +19,7 @@ from cocite.demo.catalogue import Catalogue
 from cocite.demo.faults import Faults
 from cocite.demo.links import LinkSigner
 from cocite.demo.server import serve
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 KEY = {"x-api-key": "right"}
 CONTENT = bytes(range(256)) * 400

@@ -13,7 +13,7 @@ import pytest
 import requests
 
 from cocite.demo.serving import run_served
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 LIST = "import os, sys, requests; key = {'x-api-key': os.environ['S2_API_KEY']}; "
 

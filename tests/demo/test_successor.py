@@ -12,7 +12,7 @@ import pytest
 
 from cocite.demo.release import generate_release
 from cocite.demo.successor import generate_successor
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 Rows = list[dict[str, Any]]
 ReadRows = Callable[[Path], Rows]

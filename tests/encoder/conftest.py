@@ -10,7 +10,7 @@ from tests.papers import papers_table
 from cocite.encoder.build import build_encoder
 from cocite.encoder.results import Outputs
 from cocite.encoder.settings import EncoderSettings
-from cocite.files import write_table
+from cocite.tables.files import write_table
 
 TOPICS = {0: "bees collect nectar from flowers in the meadow", 1: "compilers allocate registers for loops in programs"}
 KEPT_OUT_WORD = "zyzzyva"

@@ -7,7 +7,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from cocite.encoder.build import build_encoder
 from cocite.encoder.settings import ArchitectureSettings, EncoderSettings
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 
 def test_both_libraries_open_a_built_encoder(encoder):

@@ -5,9 +5,9 @@ import json
 from typer.testing import CliRunner
 
 from cocite.cli import app
+from cocite.config.origins import settings_of_origin
 from cocite.encoder.card import card_of
-from cocite.files import write_json
-from cocite.origins import settings_of_origin
+from cocite.tables.files import write_json
 
 CONFIGURATION = {
     "corpus": {"source": "s2"},

@@ -12,8 +12,8 @@ from cocite.encoder import tokens, vector_file, windows
 from cocite.encoder.documents import embed_tables
 from cocite.encoder.embedding import TOKENS_AT_ONCE, embed_batch
 from cocite.encoder.model import open_encoder
-from cocite.errors import InputError
-from cocite.files import read_table, vectors_of
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_table, vectors_of
 
 TEXTS = {
     "a": ("bees collect", "nectar from flowers in the meadow bees bees bees collect flowers nectar meadow in the"),

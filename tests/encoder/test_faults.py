@@ -15,7 +15,7 @@ from cocite.encoder.settings import TrainingSettings
 from cocite.encoder.stopping import Stopping
 from cocite.encoder.tokens import Documents
 from cocite.encoder.training import Inputs, train_encoder
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 
 @pytest.fixture

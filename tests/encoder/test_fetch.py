@@ -13,7 +13,7 @@ from tests.hub import COMMIT, serve_hub
 
 from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.settings import EncoderSettings
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 
 def test_a_real_encoder_from_a_package_finds_the_nearest_sentence(tmp_path):

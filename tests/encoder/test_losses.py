@@ -18,7 +18,7 @@ from cocite.encoder.losses.supcon import loss as supcon
 from cocite.encoder.losses.triplet import loss as triplet
 from cocite.encoder.objective import loss_of
 from cocite.encoder.settings import TrainingSettings, training_settings
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 QUERY = torch.tensor([[1, 0, 2, 1], [0, 1, 1, -1]], dtype=torch.float64)
 POSITIVE = torch.tensor([[1, 1, 1, 0], [1, 1, 0, -1]], dtype=torch.float64)

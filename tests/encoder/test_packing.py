@@ -19,7 +19,7 @@ from cocite.encoder.settings import TrainingSettings
 from cocite.encoder.stopping import Stopping, Unfinished
 from cocite.encoder.tokens import Documents
 from cocite.encoder.training import Inputs, train_encoder
-from cocite.files import read_json
+from cocite.tables.files import read_json
 
 
 def documents_of(*texts: list[int]) -> Documents:

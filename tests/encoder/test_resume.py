@@ -13,7 +13,7 @@ from cocite.encoder import training
 from cocite.encoder.checkpoints import open_state
 from cocite.encoder.settings import TrainingSettings
 from cocite.encoder.training import Inputs, train_encoder
-from cocite.files import read_json, read_table
+from cocite.tables.files import read_json, read_table
 
 PROGRAM = Path(__file__).with_name("killed_training.py")
 

@@ -18,7 +18,7 @@ from cocite.encoder.settings import EncoderSettings, TrainingSettings
 from cocite.encoder.stopping import Stopping, Unfinished
 from cocite.encoder.training import Inputs, train_encoder
 from cocite.encoder.validation import rank_correlation
-from cocite.files import read_table
+from cocite.tables.files import read_table
 
 
 @pytest.fixture

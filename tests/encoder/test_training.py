@@ -15,8 +15,8 @@ from cocite.encoder.settings import LOSSES, TrainingSettings
 from cocite.encoder.tokens import open_tokenizer
 from cocite.encoder.training import Inputs, train_encoder
 from cocite.encoder.validation import measure
-from cocite.errors import InputError
-from cocite.files import read_json, read_table, write_table
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_json, read_table, write_table
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from typing import Any
 from tests.evaluation.prepared import prepared_files, read_benchmark
 
 from cocite.evaluation.benchmark import Benchmark
-from cocite.files import read_table
+from cocite.tables.files import read_table
 
 
 class BenchmarkFolder:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from cocite.benchmarks import TASKS
+from cocite.config.benchmarks import TASKS
 from cocite.evaluation.benchmark import Benchmark, Prepared, read_task
 
 

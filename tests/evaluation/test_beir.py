@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.evaluation.folders import BenchmarkFolder
 
-from cocite.benchmarks import TASKS
-from cocite.errors import InputError
+from cocite.config.benchmarks import TASKS
 from cocite.evaluation import vectors as vectors_module
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.bm25 import score_words
@@ -18,7 +17,8 @@ from cocite.evaluation.failures import UnscorableError
 from cocite.evaluation.preparation.beir import prepare_beir
 from cocite.evaluation.retrieval import best_hits
 from cocite.evaluation.scored import Run
-from cocite.files import vector_column, write_table
+from cocite.ground.errors import InputError
+from cocite.tables.files import vector_column, write_table
 
 RUN = Run(model="m", training_seed=1, benchmark="b", modes=["compat"], evaluation_seeds=[1])
 TASK = TASKS["beir_scifact"]

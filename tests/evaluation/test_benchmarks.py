@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from cocite.benchmarks import BENCHMARKS, TASKS, declared, names, suites_of, tasks_of
-from cocite.benchmarks.scidocs import TASKS as SCIDOCS
-from cocite.benchmarks.scirepeval import TASKS as SCIREPEVAL
-from cocite.errors import InputError
-from cocite.runs import scored_runs
+from cocite.config.benchmarks import BENCHMARKS, TASKS, declared, names, suites_of, tasks_of
+from cocite.config.benchmarks.scidocs import TASKS as SCIDOCS
+from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
+from cocite.config.runs import scored_runs
+from cocite.ground.errors import InputError
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs/evaluation.md"
 

@@ -8,7 +8,7 @@ from sklearn.metrics import f1_score
 
 from cocite.evaluation.summaries.bootstrap import difference, draws, f1_statistic, mean_statistic, tau_statistic
 from cocite.evaluation.summaries.comparing import compare_models
-from cocite.files import read_table, write_table
+from cocite.tables.files import read_table, write_table
 
 ITEMS = 120
 

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from cocite.benchmarks import TASKS
-from cocite.errors import InputError
+from cocite.config.benchmarks import TASKS
 from cocite.evaluation.benchmark import Benchmark, write_tables
 from cocite.evaluation.results import ResultFiles, write_results
 from cocite.evaluation.scored import Run
 from cocite.evaluation.scoring import score_task
 from cocite.evaluation.vectors import Vectors
-from cocite.files import read_table
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_table
 
 RUN = Run(model="m", training_seed=2, benchmark="b", modes=["compat"], evaluation_seeds=[5])
 

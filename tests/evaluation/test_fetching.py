@@ -10,10 +10,10 @@ import pytest
 from tests.evaluation.prepared import prepared_files, read_benchmark
 from tests.hub import COMMIT, serve_hub
 
-from cocite.benchmarks import TASKS, splits_to_fetch
-from cocite.benchmarks.scirepeval import TASKS as SCIREPEVAL
+from cocite.config.benchmarks import TASKS, splits_to_fetch
+from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.evaluation.preparation.scirepeval import prepare_scirepeval
-from cocite.files import read_table
+from cocite.tables.files import read_table
 
 DATASETS = {"metadata": "lab/texts", "test": "lab/labels"}
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cocite.errors import InputError
 from cocite.evaluation.preparation import foreign
 from cocite.evaluation.preparation.foreign import read_delimited, read_members
+from cocite.ground.errors import InputError
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tests.evaluation.prepared import prepared_files, read_benchmark
 from tests.papers import papers_table
 
-from cocite.errors import InputError
 from cocite.evaluation.preparation import holdout
 from cocite.evaluation.preparation.holdout import Budget, Choice, HoldoutSettings, Release, prepare_holdout
-from cocite.files import read_table, write_table
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_table, write_table
 
 SETTINGS = HoldoutSettings(positives=2, negatives=3, min_cocitations=2)
 PAPERS = st.integers(0, 14)

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC, LinearSVR
 
-from cocite.benchmarks import TASKS
+from cocite.config.benchmarks import TASKS
 from cocite.evaluation.machines.descent import path_of_few
 from cocite.evaluation.machines.fitting import Protocol, fit_classes, fit_labels, fit_regression
 from cocite.evaluation.machines.losses import absolute_errors, hinge, squared_hinge

@@ -5,10 +5,10 @@ import json
 import pytest
 from tests.evaluation.folders import BenchmarkFolder
 
-from cocite.benchmarks.mdcr import TASKS as MDCR
-from cocite.errors import InputError
+from cocite.config.benchmarks.mdcr import TASKS as MDCR
 from cocite.evaluation.preparation.mdcr import prepare_mdcr
 from cocite.evaluation.summaries.aggregating import averages
+from cocite.ground.errors import InputError
 
 NEGATIVE = ("bm25", "graph", "most_cited", "random", "scincl", "specter")
 

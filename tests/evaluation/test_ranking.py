@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-from cocite.errors import InputError
 from cocite.evaluation.ranking import Vectors, by_cosine, by_distance, measure, rank_candidates, rank_reviewers
+from cocite.ground.errors import InputError
 
 
 def vectors(**rows: list[float]) -> Vectors:

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.evaluation.folders import BenchmarkFolder
 
-from cocite.benchmarks import TASKS
-from cocite.errors import InputError
+from cocite.config.benchmarks import TASKS
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.disambiguation import clusters_up_to, cosine_distances
 from cocite.evaluation.failures import UnscorableError
@@ -19,6 +18,7 @@ from cocite.evaluation.scored import Run
 from cocite.evaluation.scoring import score_task
 from cocite.evaluation.summaries.bootstrap import b3_statistic
 from cocite.evaluation.vectors import Vectors
+from cocite.ground.errors import InputError
 
 TASK = TASKS["s2and_qian"]
 RUN = Run(model="m", training_seed=1, benchmark="b", modes=["compat", "correct"], evaluation_seeds=[3, 4])

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from tests.evaluation.folders import BenchmarkFolder
 
-from cocite.benchmarks import TASKS
-from cocite.errors import InputError
+from cocite.config.benchmarks import TASKS
 from cocite.evaluation.preparation.scidocs import prepare_scidocs
 from cocite.evaluation.scored import Run
 from cocite.evaluation.scoring import score_task
 from cocite.evaluation.vectors import Vectors
+from cocite.ground.errors import InputError
 
 RUN = Run(model="m", training_seed=1, benchmark="b", modes=["compat"], evaluation_seeds=[1])
 

@@ -7,9 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 from tests.evaluation.folders import BenchmarkFolder
 
-from cocite.errors import InputError
 from cocite.evaluation.preparation.scirepeval import prepare_scirepeval
-from cocite.files import read_json, read_table
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_json, read_table
 
 
 def document(name, **more):

@@ -8,18 +8,18 @@ import pytest
 from sklearn.metrics import f1_score
 from typer.testing import CliRunner
 
-from cocite.benchmarks import TASKS
-from cocite.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.cli import app
-from cocite.errors import InputError
+from cocite.config.benchmarks import TASKS
+from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
+from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark, write_documents, write_tables
 from cocite.evaluation.bm25 import Words, read_document_texts, score_words
 from cocite.evaluation.results import ResultFiles, write_results
 from cocite.evaluation.scored import Run
 from cocite.evaluation.scoring import score_task
 from cocite.evaluation.vectors import Vectors, random_vectors, read_vectors
-from cocite.files import read_table, vector_column, write_table
-from cocite.tasks import Task
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_table, vector_column, write_table
 
 RUN = Run(model="m", training_seed=2, benchmark="b", modes=["compat"], evaluation_seeds=[5, 6])
 

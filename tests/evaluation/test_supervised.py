@@ -9,13 +9,13 @@ from sklearn.metrics import f1_score, r2_score
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.svm import LinearSVC, LinearSVR
 
-from cocite.benchmarks import TASKS
-from cocite.errors import InputError
+from cocite.config.benchmarks import TASKS
+from cocite.config.tasks import FewShot
 from cocite.evaluation.few_shot import feasible_stages, few_shot_samples
 from cocite.evaluation.machines.fitting import Protocol, fit_regression
 from cocite.evaluation.summaries.bootstrap import f1_statistic
 from cocite.evaluation.supervised import Examples, score_supervised
-from cocite.tasks import FewShot
+from cocite.ground.errors import InputError
 
 SEED = 3
 

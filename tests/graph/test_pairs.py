@@ -10,11 +10,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS, as_they_are, spread_over_63_bits
 
-from cocite.errors import InputError
-from cocite.files import read_table
 from cocite.graph import counting, groups
 from cocite.graph import pairs as pairs_module
 from cocite.graph.pairs import PairSettings, Strength, count_pairs
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_table
 
 from .brute_force import pairs_of
 from .conftest import count, left_out, shard, write_citations, write_queries

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, triu
 
-from cocite.database import connect
 from cocite.graph.pairs import PairSettings
+from cocite.ground.database import connect
 
 from .conftest import count_all, shard
 

@@ -7,10 +7,10 @@ import pytest
 from tests.neighbours.small_searches import LINE, read_rows, write_queries, write_vectors
 from typer.testing import CliRunner
 
-from cocite.errors import InputError
-from cocite.files import read_table
+from cocite.ground.errors import InputError
 from cocite.neighbours.commands import app
 from cocite.neighbours.searching import NOT_REACHED, NOT_SEARCHED
+from cocite.tables.files import read_table
 
 
 def run(folder: Path, command: str, settings: dict[str, object], *options: str) -> None:

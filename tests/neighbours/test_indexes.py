@@ -17,13 +17,13 @@ from tests.neighbours.small_searches import (
     write_vectors,
 )
 
-from cocite.errors import InputError
-from cocite.files import read_table
+from cocite.ground.errors import InputError
 from cocite.neighbours.building import build_index
 from cocite.neighbours.choices import IndexSettings, SearchSettings
 from cocite.neighbours.clusters import SAMPLE_OF_LIST
 from cocite.neighbours.quality import measure_search
 from cocite.neighbours.searching import NOT_REACHED, search_neighbours
+from cocite.tables.files import read_table
 
 METRICS = ["cosine", "l2", "inner_product"]
 CROWDS, PAPERS = 12, 900

@@ -6,10 +6,10 @@ import pytest
 from tests.neighbours.small_searches import LINE, read_rows, search, write_queries, write_vectors
 from tests.papers import papers_table
 
-from cocite.errors import InputError
-from cocite.files import write_table
+from cocite.ground.errors import InputError
 from cocite.neighbours.choices import SearchSettings
 from cocite.neighbours.searching import NOT_REACHED, NOT_SEARCHED, queries_at_once, search_neighbours
+from cocite.tables.files import write_table
 
 
 def test_neighbours_come_by_distance_and_ties_by_corpus_id(tmp_path: Path) -> None:

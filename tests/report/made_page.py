@@ -7,7 +7,8 @@ from typing import Any
 import polars as pl
 from tests.report.made_run import comparisons_of, configuration_of, curves_of, provenance_of, scores_of
 
-from cocite.randomness import generator
+from cocite.config.runs import mapped_runs
+from cocite.ground.randomness import generator
 from cocite.report import compared_models, score_tables, tables
 from cocite.report.differences import differences
 from cocite.report.figures import draw_link_prediction, draw_pair_counts, draw_validation_curves
@@ -16,7 +17,6 @@ from cocite.report.page import write_page
 from cocite.report.run_tables import costs_of_rules, trained_models
 from cocite.report.summary import best_scores, facts
 from cocite.report.triplet_figures import draw_band_quality
-from cocite.runs import mapped_runs
 from cocite.tables import TABLES, empty_schema
 
 FIELDS = ["physics"] * 20 + ["biology"] * 10

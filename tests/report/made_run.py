@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cocite.benchmarks import tasks_of
-from cocite.configuration import resolve
-from cocite.randomness import generator
-from cocite.runs import runs_of, scored_runs
+from cocite.config.benchmarks import tasks_of
+from cocite.config.configuration import resolve
+from cocite.config.runs import runs_of, scored_runs
+from cocite.config.tasks import BOTH
+from cocite.ground.randomness import generator
 from cocite.tables import TABLES, empty_schema
-from cocite.tasks import BOTH
 
 SETS = {"near": {"sampler": "neighbours", "embedding": "dot", "k_positive": 10, "k_negative": 80}}
 KINDS = ("holdout", "scirepeval", "scidocs", "mdcr", "beir", "s2and")

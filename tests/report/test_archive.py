@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 from cocite.report.archive import write_archive
 
 

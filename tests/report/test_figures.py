@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cocite.randomness import generator
+from cocite.ground.randomness import generator
 from cocite.report.canvas import styles
 from cocite.report.figures import draw_link_prediction, draw_pair_counts, draw_validation_curves
 from cocite.report.map import draw_map

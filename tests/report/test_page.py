@@ -8,7 +8,7 @@ import pytest
 from tests.report.made_page import TITLES, page_of
 from tests.report.made_run import configuration_of
 
-from cocite.benchmarks import is_generated
+from cocite.config.benchmarks import is_generated
 from cocite.report.best import shown
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from cocite.files import read_json, write_json
 from cocite.report import machine
 from cocite.report.machine import describe_machine
 from cocite.report.provenance import write_provenance
+from cocite.tables.files import read_json, write_json
 
 
 def written(tmp_path, configuration, **manifest):

@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from cocite.benchmarks import TASKS
-from cocite.benchmarks.mdcr import TASKS as MDCR
+from cocite.config.benchmarks import TASKS
+from cocite.config.benchmarks.mdcr import TASKS as MDCR
 from cocite.report.published_tables import COLUMNS, PUBLISHED, beside_published
 
 CONFIGURATION = {

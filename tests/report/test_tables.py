@@ -4,10 +4,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from cocite.files import write_omissions, write_table
 from cocite.report.results import read_scored
 from cocite.report.tables import graph_embeddings, leaks, leaks_in_words, models_by_format, omissions, searches
 from cocite.report.triplet_tables import band_quality, triplet_sets
+from cocite.tables.files import write_omissions, write_table
 
 MODEL = {"triplets": "t", "encoder": "e", "margin": 1.0, "lr": 0.1}
 CONFIGURATION = {

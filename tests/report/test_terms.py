@@ -4,14 +4,14 @@ import pytest
 from typer.testing import CliRunner
 
 from cocite.cli import app
-from cocite.files import read_json
-from cocite.terms import (
+from cocite.config.terms import (
     generated_benchmarks,
     has_generated_corpus,
     terms_of_benchmark,
     terms_of_corpus,
     terms_of_encoder,
 )
+from cocite.tables.files import read_json
 
 ODC_BY = "LICENSE\nThis collection is licensed under ODC-BY."
 

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cocite.errors import InputError
-from cocite.files import vector_column, write_table
+from cocite.ground.errors import InputError
 from cocite.report.views import write_views
+from cocite.tables.files import vector_column, write_table
 
 
 def query(path, sql):
@@ -47,7 +47,7 @@ def test_what_is_left_of_entries_that_are_gone_is_in_no_view(tmp_path):
 def test_vectors_of_different_dimension_stand_in_one_view(tmp_path):
     for name, dimension in (("small", 2), ("large", 3)):
         rows = pa.table({"corpusid": [1], "vector": vector_column(np.ones((1, dimension)))})
-        write_table(tmp_path / f"biggraph/{name}/graph_embeddings.parquet", "graph_embeddings", rows)
+        write_table(tmp_path / f"embeddings/{name}/graph_embeddings.parquet", "graph_embeddings", rows)
     write_views(tmp_path, tmp_path / "cocite.duckdb")
     lengths = "SELECT embedding, len(vector) FROM graph_embeddings ORDER BY ALL"
     assert query(tmp_path / "cocite.duckdb", lengths) == [("large", 3), ("small", 2)]

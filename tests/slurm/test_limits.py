@@ -7,9 +7,9 @@ import subprocess
 import pytest
 from tests.slurm.cluster import CPUS, MEMORY_MB, PARTITION, WITH_GPUS, wait_for
 
-from cocite.doctor.asked import Asked
-from cocite.doctor.cluster import slurm
-from cocite.doctor.limits import FORMAT, Limits, compare, read_limits
+from cocite.people.doctor.asked import Asked
+from cocite.people.doctor.cluster import slurm
+from cocite.people.doctor.limits import FORMAT, Limits, compare, read_limits
 
 pytestmark = pytest.mark.slurm
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pyarrow as pa
 
-from cocite.files import write_table
 from cocite.ground.id_sets import set_of
+from cocite.tables.files import write_table
 from cocite.triplets.sampled import Block
 from cocite.triplets.sampling import sampler_named
 

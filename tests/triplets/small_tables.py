@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from cocite.files import write_table
+from cocite.tables.files import write_table
 
 
 def write_queries(folder, splits):

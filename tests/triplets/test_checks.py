@@ -8,7 +8,7 @@ from tests.large_ids import RELABELLINGS
 from tests.papers import papers_table
 from tests.triplets.small_tables import write_neighbours, write_queries
 
-from cocite.files import read_table, write_table
+from cocite.tables.files import read_table, write_table
 from cocite.triplets.checks.collisions import collision_curve, count_collisions
 from cocite.triplets.checks.counts import Checks, check_triplets
 

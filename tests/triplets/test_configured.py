@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from cocite.configuration import SCHEMA_FILE, resolve
-from cocite.errors import InputError
+from cocite.config.configuration import SCHEMA_FILE, resolve
+from cocite.ground.errors import InputError
 
 ROOT = SCHEMA_FILE.parents[2]
 BANDS = {"sampler": "neighbours", "embedding": "cocitation-dot", "k_positive": 10, "k_negative": 300}

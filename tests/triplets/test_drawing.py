@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS
 
-from cocite.randomness import priorities
+from cocite.ground.randomness import priorities
 from cocite.triplets.drawing import draw, half_bits, permuted
 from cocite.triplets.picking import NONE, offer, picks
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS
 
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 from cocite.triplets.drawing import draw
 
 from .blocks import block, rows_of, sample, unserved, write_neighbours, write_vectors

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.triplets.small_tables import write_neighbours, write_queries
 
-from cocite.files import read_table, write_table
+from cocite.tables.files import read_table, write_table
 from cocite.triplets.checks import bands, relations
 from cocite.triplets.checks.bands import BandSettings, measure_bands
 from cocite.triplets.checks.relations import relate_sample, sample_queries

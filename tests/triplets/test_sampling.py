@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 from tests.papers import papers_table
 
-from cocite.choices import choices
-from cocite.errors import InputError
-from cocite.files import read_table, write_table
+from cocite.config.choices import choices
+from cocite.ground.errors import InputError
 from cocite.ground.id_sets import are_in, size
+from cocite.tables.files import read_table, write_table
 from cocite.triplets.papers import read_papers
 from cocite.triplets.sampling import sample_triplets, sampler_named
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 from .blocks import block, rows_of, sample, unserved, write_triplets
 

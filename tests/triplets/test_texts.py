@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.large_ids import LARGE
 from tests.papers import papers_table
 
-from cocite.errors import InputError
-from cocite.files import read_table, write_table
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_table, write_table
 from cocite.triplets import texts
 from cocite.triplets.cutting import shard_starts, training_rows, validation_rows
 from cocite.triplets.texts import write_texts

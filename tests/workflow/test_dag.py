@@ -11,7 +11,7 @@ import time
 import pytest
 from tests.workflow.conftest import ROOT, SMALL, Run
 
-STAGES = ["corpus", "graph", "biggraph", "neighbours", "triplets", "encoder", "evaluation", "report"]
+STAGES = ["corpus", "graph", "embeddings", "neighbours", "triplets", "encoder", "evaluation", "report"]
 AFTER_A_TRAINING = {
     "embed_own_documents",
     "score_model",
@@ -274,7 +274,7 @@ def test_a_set_of_triplets_is_sampled_from_what_its_entry_names(run):
     planned = run.snakemake("-n", "triplets", config=config).stdout
     found = re.findall(r"rule sample_triplets:\n    input: (.*)\n    output: results/triplets/([\w-]+)/", planned)
     shared = ["corpus/queries", "corpus/papers/0", "corpus/papers/1"]
-    vectors = "biggraph/cocitation-dot/graph_embeddings"
+    vectors = "embeddings/cocitation-dot/graph_embeddings"
     named = {
         "near": ["neighbours/cocitation-dot/neighbours/0"],
         "far": ["neighbours/cocitation-dot/neighbours/0", vectors],

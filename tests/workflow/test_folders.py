@@ -152,7 +152,7 @@ def test_two_configurations_run_side_by_side_in_one_working_folder(finished, run
     for name in ("one", "two"):
         pathvars = {key: f"{name}/{key}" for key in ("results", "logs", "benchmarks")}
         run.configure({**SMALL, "pathvars": pathvars}, f"{name}.yaml")
-        command = [sys.executable, "-m", "cocite.locked", sys.executable, "-m", "snakemake", "--nolock"]
+        command = [sys.executable, "-m", "cocite.people.locked", sys.executable, "-m", "snakemake", "--nolock"]
         command += ["--snakefile", str(ROOT / "Snakefile"), "--cores", "1", "--rerun-incomplete", "triplets"]
         command += ["--configfile", f"{name}.yaml", "--replace-workflow-config"]
         log = (run.folder / f"{name}.log").open("w")

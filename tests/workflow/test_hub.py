@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 from tests.hub import COMMIT, serve_hub
 from tests.workflow.conftest import SMALL
 
-from cocite.files import read_table
+from cocite.tables.files import read_table
 
 
 def write(path, *rows):

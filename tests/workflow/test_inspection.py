@@ -10,7 +10,7 @@ import pytest
 from tests.workflow.conftest import ROOT, SMALL
 from tests.workflow.readme import first_walk, python_of
 
-from cocite.inspection.cookbook import recipes, with_output
+from cocite.people.inspection.cookbook import recipes, with_output
 
 pytestmark = pytest.mark.end_to_end
 

@@ -23,7 +23,7 @@ def start(run: Run, log: Path) -> subprocess.Popen:
     snakemake += ["--configfile", "config.yaml", "--replace-workflow-config", "all"]
     with log.open("a") as output:
         return subprocess.Popen(
-            [sys.executable, "-m", "cocite.locked", *snakemake],
+            [sys.executable, "-m", "cocite.people.locked", *snakemake],
             cwd=run.folder,
             stdout=output,
             stderr=output,

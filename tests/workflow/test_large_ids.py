@@ -19,9 +19,9 @@ from tests.workflow.relabelled import relabelling
 from tests.workflow.relabelled.relabelling import FILE, around_2_to_the_40, back, spread_over_63_bits, text_back
 
 from cocite.demo.release import generate_release
-from cocite.files import read_table
-from cocite.places import files_by_place
 from cocite.tables import TABLES, Table
+from cocite.tables.files import read_table
+from cocite.tables.places import files_by_place
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.long, pytest.mark.timeout(3600)]
 

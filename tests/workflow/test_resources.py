@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.workflow.conftest import ROOT
 
-from cocite.benchmarks import TASKS
+from cocite.config.benchmarks import TASKS
 
 MIB = 2**20 / 1e6
 """Snakemake measures memory in MiB; rules ask for MB."""
@@ -103,14 +103,14 @@ def embedding(**entry: Any) -> dict[str, Any]:
 )
 def test_a_graph_training_asks_for_its_vectors_and_the_edges_of_a_chunk(tmp_path, entry, memory):
     inputs = imported_graph(tmp_path / "graph", [100_000] * 4, [30, 30])
-    asked = functions("biggraph", embedding(**entry))["graph_training_memory"]
+    asked = functions("embeddings", embedding(**entry))["graph_training_memory"]
     assert asked(CORPUS, inputs, 1) == pytest.approx(memory, abs=1)
     assert asked(CORPUS, inputs, 2) == pytest.approx(2 * memory, abs=2)
 
 
 def test_what_an_importer_fills_its_files_up_with_is_not_taken_for_edges(tmp_path):
     inputs = imported_graph(tmp_path / "graph", [1000], [158, 170])
-    asked = functions("biggraph", embedding(**{"import": "tsv"}))["graph_training_memory"]
+    asked = functions("embeddings", embedding(**{"import": "tsv"}))["graph_training_memory"]
     assert asked(CORPUS, inputs, 1) == pytest.approx(1000 + 3 * 2 + 15 * 12, abs=1)
 
 
@@ -118,7 +118,7 @@ def test_a_graph_training_asks_for_time_by_passes_over_its_edges_but_for_a_day_a
     inputs = imported_graph(tmp_path / "graph", [1000], [60])
 
     def asked(attempt, **entry):
-        return functions("biggraph", embedding(**entry))["graph_training_minutes"](CORPUS, inputs, attempt)
+        return functions("embeddings", embedding(**entry))["graph_training_minutes"](CORPUS, inputs, attempt)
 
     assert asked(1) == pytest.approx(30 + 0.002 * 500 * 4 * 60, abs=1)
     assert asked(1, workers=8) == pytest.approx(30 + 0.002 * 500 * 4 * 60 / 8, abs=1)

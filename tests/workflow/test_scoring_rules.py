@@ -6,7 +6,7 @@ import re
 
 from tests.workflow.conftest import SMALL
 
-from cocite.files import read_json
+from cocite.tables.files import read_json
 
 
 def test_a_benchmark_without_a_list_of_tasks_is_prepared_as_it_lies_and_again_when_a_file_changes(run):

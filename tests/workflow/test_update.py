@@ -10,7 +10,7 @@ from tests.workflow.conftest import Run
 from cocite.demo.release import generate_release
 from cocite.demo.server import serve
 from cocite.demo.successor import generate_successor
-from cocite.files import read_table
+from cocite.tables.files import read_table
 
 OLDER, NEWER = "2026-01-06", "2026-01-13"
 DATASETS = ("papers", "abstracts", "citations")

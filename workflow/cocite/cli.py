@@ -11,23 +11,23 @@ from typing import NoReturn
 
 import typer
 
-from cocite.biggraph.commands import app as biggraph
 from cocite.corpus.commands import app as corpus
 from cocite.demo.commands import app as demo
-from cocite.doctor import app as doctor
-from cocite.documentation import app as documentation
+from cocite.embeddings.commands import app as embeddings
 from cocite.encoder.commands import app as encoder
-from cocite.errors import InputError, surroundings
 from cocite.evaluation.commands import app as evaluation
 from cocite.graph.commands import app as graph
+from cocite.ground.errors import InputError, surroundings
 from cocite.ground.usage import report_usage
-from cocite.inspection.commands import app as inspection
-from cocite.integrity import app as integrity
-from cocite.locked import hold_steps_lock
 from cocite.neighbours.commands import app as neighbours
+from cocite.people.doctor import app as doctor
+from cocite.people.documentation import app as documentation
+from cocite.people.inspection.commands import app as inspection
+from cocite.people.integrity import app as integrity
+from cocite.people.locked import hold_steps_lock
+from cocite.people.resolved import app as resolved
+from cocite.people.status.commands import app as status
 from cocite.report.commands import app as report
-from cocite.resolved import app as resolved
-from cocite.status.commands import app as status
 from cocite.triplets.commands import app as triplets
 
 app = typer.Typer(
@@ -39,7 +39,7 @@ app = typer.Typer(
 STAGES = {
     "corpus": (corpus, "Download and ingest a Semantic Scholar release; choose queries."),
     "graph": (graph, "Count co-citations; make the edges of graphs."),
-    "biggraph": (biggraph, "Train and measure graph embeddings with PyTorch-BigGraph."),
+    "embeddings": (embeddings, "Train and measure graph embeddings with PyTorch-BigGraph."),
     "neighbours": (neighbours, "Search nearest neighbours, exactly or with an index."),
     "triplets": (triplets, "Sample triplets and join them with texts."),
     "encoder": (encoder, "Fine-tune encoders; embed documents."),

@@ -39,7 +39,7 @@ def patch_ties(module) -> None:
 
 
 PATCHES = {
-    "cocite.randomness": patch_randomness,
+    "cocite.ground.randomness": patch_randomness,
     "cocite.triplets.picking": patch_picking,
     "cocite.evaluation.ranking": patch_ties,
     "cocite.evaluation.retrieval": patch_ties,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cocite.options import (
+from cocite.ground.options import (
     Buckets,
     Citations,
     MemoryMb,
@@ -37,7 +37,7 @@ def plan(
     configfile: Annotated[Path, typer.Option(help="The configuration of the run.")] = Path("config.yaml"),
 ) -> None:
     """Tell what a corpus needs before any of it is fetched: shards, downloads, disk, and what is there already."""
-    from cocite.configuration import read_configuration
+    from cocite.config.configuration import read_configuration
     from cocite.corpus.release.outlook import describe
     from cocite.corpus.release.plan import KEYS, plan_corpus
 
@@ -252,9 +252,9 @@ def select(
     ] = None,
 ) -> None:
     """Choose the papers that anchor triplets, and those that are kept out of everything."""
+    from cocite.config.settings import parse_settings
     from cocite.corpus.queries.candidates import QuerySettings
     from cocite.corpus.queries.selection import select as select_queries
-    from cocite.settings import parse_settings
 
     select_queries(
         papers,

@@ -18,7 +18,7 @@ from cocite.demo.publications import Publications
 from cocite.demo.ranking import document_rows, judge_rankings, judgement_rows, pair_rows, search_rows
 from cocite.demo.reviewing import choose_reviewers, judge_reviewers
 from cocite.demo.supervised import supervised_tasks
-from cocite.files import atomic_path, write_text
+from cocite.tables.files import atomic_path, write_text
 
 Row = dict[str, Any]
 

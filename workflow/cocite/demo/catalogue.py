@@ -11,7 +11,7 @@ from typing import Any
 
 from cocite.demo.diffs import DELETES, UPDATES, diff_folder
 from cocite.demo.links import LinkSigner
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 LATEST = "latest"
 STORAGE = "/staging"

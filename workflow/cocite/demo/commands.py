@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cocite.options import Output, Seed
+from cocite.ground.options import Output, Seed
 
 app = typer.Typer(no_args_is_help=True)
 

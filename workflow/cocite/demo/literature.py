@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.demo.vocabulary import SUBTOPICS, Topic, choose_topics
-from cocite.randomness import generator
+from cocite.ground.randomness import generator
 
 Ints = NDArray[np.int64]
 Shelf = tuple[str, object]

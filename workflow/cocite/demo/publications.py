@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from cocite.demo.shards import Record, read_rows
+from cocite.ground.randomness import priorities
 from cocite.ground.written_ids import is_id
-from cocite.randomness import priorities
 
 
 @dataclass(frozen=True, kw_only=True)

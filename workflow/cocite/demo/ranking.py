@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cocite.demo.publications import Publications, draw
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 QUERIES, OTHERS = 40, 25
 _RELEVANT = {1: (5,), 2: (3, 2)}

@@ -16,9 +16,9 @@ from cocite.demo.literature import Literature, cite_literature, imagine_literatu
 from cocite.demo.prose import Writer
 from cocite.demo.records import abstract_record, citation_records, paper_record
 from cocite.demo.shards import Record, shard_paths, write_rows
-from cocite.errors import InputError
-from cocite.files import atomic_path, write_json, write_text
-from cocite.randomness import generator
+from cocite.ground.errors import InputError
+from cocite.ground.randomness import generator
+from cocite.tables.files import atomic_path, write_json, write_text
 
 _NO_ABSTRACT_SHARE = 0.06
 _README = """\

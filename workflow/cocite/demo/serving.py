@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cocite.demo.server import serve
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 PLACEHOLDER = "SERVER"
 _FORWARDED = (signal.SIGTERM, signal.SIGINT)

@@ -13,8 +13,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
-from cocite.errors import InputError
-from cocite.release_folder import find_shards, unpacked
+from cocite.config.release_folder import find_shards, unpacked
+from cocite.ground.errors import InputError
 
 Record = dict[str, Any]
 

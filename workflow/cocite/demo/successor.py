@@ -22,9 +22,9 @@ from cocite.demo.paper_changes import choose_abstract_changes, choose_paper_chan
 from cocite.demo.release import parse_date
 from cocite.demo.revision import Ints, Revision, Touched, revise
 from cocite.demo.shards import Record, read_rows, shard_paths, write_rows
-from cocite.errors import InputError
-from cocite.files import atomic_path, write_json
-from cocite.randomness import generator
+from cocite.ground.errors import InputError
+from cocite.ground.randomness import generator
+from cocite.tables.files import atomic_path, write_json
 
 _FEWEST_PAPERS = 3
 _MOST_SHARE = 0.05

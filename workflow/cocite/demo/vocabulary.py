@@ -9,7 +9,7 @@ topics.
 import re
 from dataclasses import dataclass
 
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 SUBTOPICS = 3
 CONCEPTS_PER_SUBTOPIC = 2

@@ -8,7 +8,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from cocite.encoder.model import readable, save_encoder
 from cocite.encoder.settings import EncoderSettings
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 
 def assemble(source: Path, folder: Path, settings: EncoderSettings, card: str) -> None:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from cocite.encoder.embedding import features_of
 from cocite.encoder.examples import Examples
-from cocite.randomness import generator
+from cocite.ground.randomness import generator
 
 Numbers = NDArray[np.int64]
 

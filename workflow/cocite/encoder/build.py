@@ -9,14 +9,14 @@ from pathlib import Path
 
 import torch
 
+from cocite.config.settings import parse_settings
 from cocite.encoder.environment import library_versions
 from cocite.encoder.model import save_encoder
 from cocite.encoder.settings import ArchitectureSettings, EncoderSettings
 from cocite.encoder.vocabulary import corpus_texts, train_tokenizer
-from cocite.errors import InputError
-from cocite.files import atomic_path
-from cocite.randomness import derive_seed
-from cocite.settings import parse_settings
+from cocite.ground.errors import InputError
+from cocite.ground.randomness import derive_seed
+from cocite.tables.files import atomic_path
 
 CARD = """---
 library_name: sentence-transformers

@@ -7,7 +7,7 @@ to a copy of the card.
 from collections.abc import Mapping
 from typing import Any
 
-from cocite.origins import CARD_SCORES
+from cocite.config.origins import CARD_SCORES
 
 CARD = """---
 library_name: sentence-transformers
@@ -49,8 +49,8 @@ def card_of(
 ) -> str:
     """The card, in Markdown.
 
-    `origin` has a table for each thing that the model comes from, as `cocite.origins` has it, and may be empty. `best`
-    is the validation of the state that was kept, by metric, with its step.
+    `origin` has a table for each thing that the model comes from, as `cocite.config.origins` has it, and may be empty.
+    `best` is the validation of the state that was kept, by metric, with its step.
     """
     validated = {name: f"{value:.4f}" for name, value in best.items() if name.startswith("validation_")}
     tables = {

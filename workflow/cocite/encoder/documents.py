@@ -27,11 +27,11 @@ from cocite.encoder.environment import library_versions
 from cocite.encoder.model import Encoder, open_encoder
 from cocite.encoder.vector_file import VectorFile, open_vectors
 from cocite.encoder.windows import WINDOW, texts_of, tokenised_windows
-from cocite.errors import InputError
-from cocite.files import checked_files, count_rows, vector_column, write_table
 from cocite.ground.ahead import ahead
-from cocite.progress import progress_bar, report
+from cocite.ground.errors import InputError
+from cocite.ground.progress import progress_bar, report
 from cocite.tables import TABLES
+from cocite.tables.files import checked_files, count_rows, vector_column, write_table
 
 EMBEDDINGS = {"documents": "document_embeddings", "papers": "paper_embeddings"}
 """The tables that can be embedded, and the tables that their vectors make."""

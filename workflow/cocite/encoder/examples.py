@@ -15,8 +15,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cocite.encoder.tokens import Documents, Tokenizer, joined_text, mapped, tokenise_to
-from cocite.errors import InputError
-from cocite.files import atomic_path, checked_files, open_table
+from cocite.ground.errors import InputError
+from cocite.tables.files import atomic_path, checked_files, open_table
 
 ROLES = ("query", "positive", "negative")
 ROWS = 4096

@@ -11,7 +11,7 @@ import torch
 
 from cocite.encoder.batches import Batch
 from cocite.encoder.examples import Examples
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 NAMED = 10
 """Documents that an error names; it counts the others."""

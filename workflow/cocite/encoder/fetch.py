@@ -13,10 +13,10 @@ from pathlib import Path
 from cocite.encoder.assembling import assemble
 from cocite.encoder.environment import library_versions
 from cocite.encoder.settings import EncoderSettings
-from cocite.errors import InputError
-from cocite.files import atomic_path, read_json
-from cocite.hub import fetch_files
-from cocite.progress import report
+from cocite.ground.errors import InputError
+from cocite.ground.hub import fetch_files
+from cocite.ground.progress import report
+from cocite.tables.files import atomic_path, read_json
 
 TAKEN = ("*.safetensors", "*.json", "*.txt", "*.model", "*.vocab")
 KEPT_MODULES = ("Transformer", "Pooling", "Normalize")

@@ -19,8 +19,8 @@ from transformers import AutoModel
 from transformers.utils import logging
 
 from cocite.encoder.tokens import Tokenizer, open_tokenizer
-from cocite.errors import InputError
-from cocite.files import read_json, write_json, write_text
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_json, write_json, write_text
 
 Features = Mapping[str, Any]
 """What the transformer takes of some documents: token ids with an attention mask, or packed as `packing` has it."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 from cocite.encoder.card import card_of
 from cocite.encoder.environment import library_versions
 from cocite.encoder.model import Encoder, save_trained
-from cocite.files import atomic_path, write_json, write_table
+from cocite.tables.files import atomic_path, write_json, write_table
 
 CURVES = {
     "loss": "training_loss",
@@ -34,7 +34,7 @@ class Outputs:
     events: Path
     """Folder of the curves in TensorBoard's format."""
     origin: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What the card says of where the model comes from; see `cocite.origins`."""
+    """What the card says of where the model comes from; see `cocite.config.origins`."""
 
 
 def write_results(

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt
 
-from cocite.choices import check_choice, choices
-from cocite.errors import InputError
-from cocite.settings import parse_settings, settings_as_dict
+from cocite.config.choices import check_choice, choices
+from cocite.config.settings import parse_settings, settings_as_dict
+from cocite.ground.errors import InputError
 
 LOSSES = choices(Path(__file__).parent / "losses")
 TOGETHER = 8

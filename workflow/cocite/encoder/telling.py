@@ -6,7 +6,7 @@ from typing import Any
 
 from cocite.encoder import processes
 from cocite.encoder.checkpoints import History
-from cocite.progress import progress_bar, report
+from cocite.ground.progress import progress_bar, report
 
 
 class Telling:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import InputError
-from cocite.files import read_json
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_json
 
 Rows = NDArray[np.int64]
 

@@ -11,9 +11,9 @@ import torch
 
 from cocite.encoder.model import Encoder
 from cocite.encoder.settings import TrainingSettings
-from cocite.errors import InputError
-from cocite.files import atomic_path
-from cocite.randomness import derive_seed
+from cocite.ground.errors import InputError
+from cocite.ground.randomness import derive_seed
+from cocite.tables.files import atomic_path
 
 
 def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> None:

@@ -38,10 +38,10 @@ from cocite.encoder.stopping import Stopping, Unfinished
 from cocite.encoder.telling import Telling
 from cocite.encoder.trainable import choose_weights, learned_weights, load_learned, merge_lora, save_learned
 from cocite.encoder.validation import measure
-from cocite.errors import InputError
 from cocite.ground.ahead import ahead
-from cocite.progress import report
-from cocite.randomness import derive_seed
+from cocite.ground.errors import InputError
+from cocite.ground.progress import report
+from cocite.ground.randomness import derive_seed
 
 LOGS = 500
 """Times that the training loss is logged in a long training."""

@@ -17,8 +17,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.files import read_json, write_json
-from cocite.space import explain_full_disk
+from cocite.ground.space import explain_full_disk
+from cocite.tables.files import read_json, write_json
 
 SECONDS_BETWEEN_SYNCS = 20.0
 

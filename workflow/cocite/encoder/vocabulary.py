@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow.compute as pc
 
 from cocite.encoder.settings import EncoderSettings
-from cocite.errors import InputError
-from cocite.files import scan_table
-from cocite.splits import read_kept_out
+from cocite.ground.errors import InputError
+from cocite.tables.files import scan_table
+from cocite.tables.splits import read_kept_out
 
 SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
 CHARACTERS = 1000

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.encoder.tokens import Documents, Tokenizer, joined_text, tokenise
-from cocite.files import open_table
 from cocite.tables import TABLES
+from cocite.tables.files import open_table
 
 WINDOW = 16_384
 """Documents that are in memory at once with their texts and tokens, and sorted by length together."""

@@ -12,10 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cocite.benchmarks import TASKS
-from cocite.files import open_table, write_json, write_omissions, write_table
+from cocite.config.benchmarks import TASKS
+from cocite.config.tasks import Task
 from cocite.tables import TABLES, empty_schema
-from cocite.tasks import Task
+from cocite.tables.files import open_table, write_json, write_omissions, write_table
 
 Document = tuple[str | None, str | None, tuple[str, ...], str | None]
 """Title, abstract, what the text holds after them, and field of study."""

@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
+from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.retrieval import best_hits
 from cocite.evaluation.scored import Counts, Run, Scored
 from cocite.evaluation.scoring import score_ranking, score_run
-from cocite.files import open_table
-from cocite.tasks import Task
+from cocite.tables.files import open_table
 
 COLUMNS = ["document", "title", "abstract", "more"]
 ROWS_AT_ONCE = 8192

@@ -20,10 +20,10 @@ from cocite.evaluation.options import (
     TaskNames,
 )
 from cocite.evaluation.preparation.commands import app as preparation
-from cocite.options import Output, Seed, Threads
+from cocite.ground.options import Output, Seed, Threads
 
 if TYPE_CHECKING:
-    from cocite.tasks import Task
+    from cocite.config.tasks import Task
 
 app = typer.Typer(no_args_is_help=True)
 app.add_typer(preparation)
@@ -117,9 +117,9 @@ def average(
     output: Output,
 ) -> None:
     """Average the scores of each model over formats, groups, metrics and all tasks, and over its seeds."""
-    from cocite.benchmarks import declared, names
+    from cocite.config.benchmarks import declared, names
+    from cocite.config.runs import scored_runs
     from cocite.evaluation.summaries.aggregating import write_averages
-    from cocite.runs import scored_runs
 
     asked = {suite: [declared(name) for name in tasks] for suite, tasks in json.loads(suites).items()}
     paths = [scores / suite / f"{run}.parquet" for suite, run in scored_runs(asked, names(runs))]
@@ -137,9 +137,9 @@ def compare(
     output: Output,
 ) -> None:
     """Test whether models differ: a paired bootstrap between any two of them on each task."""
-    from cocite.benchmarks import declared, names
+    from cocite.config.benchmarks import declared, names
+    from cocite.config.runs import scored_runs
     from cocite.evaluation.summaries.comparing import compare_models
-    from cocite.runs import scored_runs
 
     asked = {suite: [declared(name) for name in tasks] for suite, tasks in json.loads(suites).items()}
     paths = [outcomes / suite / f"{run}.parquet" for suite, run in scored_runs(asked, names(runs))]
@@ -147,7 +147,7 @@ def compare(
 
 
 def _tasks(tasks: str) -> list["Task"]:
-    from cocite.benchmarks import declared, names
+    from cocite.config.benchmarks import declared, names
 
     return [declared(name) for name in names(tasks)]
 

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark, table_in
 from cocite.evaluation.scored import Run, Scored
 from cocite.evaluation.scoring import score_task
 from cocite.evaluation.vectors import Vectors, blocks_of, random_vectors, read_vectors, stored_blocks
-from cocite.tasks import Task
 
 
 def score_model(task: Task, benchmark: Benchmark, embeddings: Path, run: Run) -> Scored:

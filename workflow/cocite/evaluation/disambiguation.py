@@ -17,13 +17,13 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from threadpoolctl import threadpool_limits
 
+from cocite.config.tasks import BOTH, Task
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.failures import UnscorableError
 from cocite.evaluation.scored import Counts, Run, Scored, outcome_key, score_row
 from cocite.evaluation.summaries.bootstrap import b3_statistic
 from cocite.evaluation.vectors import Vectors
-from cocite.progress import progress
-from cocite.tasks import BOTH, Task
+from cocite.ground.progress import progress
 
 DISTANCES = 100
 """Distances to merge up to that are tried: quantiles of those that merge something in the blocks to train on."""

@@ -3,7 +3,7 @@
 What the machine makes impossible (memory, disk, a broken file) is none: that stops the job, which is run again.
 """
 
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 
 class UnscorableError(InputError):

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 
-from cocite.randomness import generator
-from cocite.tasks import FewShot
+from cocite.config.tasks import FewShot
+from cocite.ground.randomness import generator
 
 
 def feasible_stages(stages: Sequence[FewShot], classes: NDArray[np.generic]) -> Sequence[FewShot]:

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark, read_task, write_rows
 from cocite.evaluation.failures import UnscorableError
 from cocite.evaluation.scored import Row, Run, Scored
-from cocite.progress import report
-from cocite.tasks import Task
+from cocite.ground.progress import report
 
 
 @dataclass(frozen=True, kw_only=True)

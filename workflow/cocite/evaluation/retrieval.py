@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.scored import Run, Scored
 from cocite.evaluation.scoring import check_missing, score_run
 from cocite.evaluation.vectors import Vectors
-from cocite.progress import progress
-from cocite.tasks import Task
+from cocite.ground.progress import progress
 
 DEPTH = 100
 """Hits of each query that are kept: as deep as the deepest measure looks."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cocite.tasks import LARGEST_MISSING_SHARE, Task
+from cocite.config.tasks import LARGEST_MISSING_SHARE, Task
 
 Row = tuple[object, ...]
 """A row of the table scores or outcomes."""

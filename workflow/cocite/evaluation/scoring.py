@@ -9,6 +9,7 @@ from collections.abc import Collection
 
 import numpy as np
 
+from cocite.config.tasks import BOTH, Task
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.failures import UnscorableError
 from cocite.evaluation.ranking import (
@@ -23,7 +24,6 @@ from cocite.evaluation.ranking import (
 )
 from cocite.evaluation.scored import Counts, Row, Run, Scored, outcome_key, score_row
 from cocite.evaluation.vectors import Vectors
-from cocite.tasks import BOTH, Task
 
 
 def score_task(task: Task, benchmark: Benchmark, vectors: Vectors, run: Run) -> Scored:

@@ -15,11 +15,11 @@ from sklearn.metrics import f1_score
 from sklearn.preprocessing import MultiLabelBinarizer
 from threadpoolctl import threadpool_limits
 
+from cocite.config.tasks import POSITIVE, Task
 from cocite.evaluation.failures import UnscorableError
 from cocite.evaluation.few_shot import feasible_stages, few_shot_samples
 from cocite.evaluation.machines.fitting import FOLDS, Protocol, classes_of, fit_classes, fit_labels, fit_regression
-from cocite.randomness import generator
-from cocite.tasks import POSITIVE, Task
+from cocite.ground.randomness import generator
 
 FEW_SHOT_C = 1.0
 """C of the machines that are trained on small samples, in tasks of one label."""

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cocite.evaluation.failures import UnscorableError
-from cocite.files import open_table, vectors_of
-from cocite.randomness import generator
+from cocite.ground.randomness import generator
+from cocite.tables.files import open_table, vectors_of
 
 RANDOM_DIMENSION = 64
 ROWS_AT_ONCE = 8192

@@ -7,9 +7,9 @@ a paper. Both steps sort within a memory limit, and each citation is written twi
 from collections.abc import Sequence
 from pathlib import Path
 
-from cocite.database import connect
-from cocite.files import atomic_path, scan_table, write_table
-from cocite.splits import read_kept_out
+from cocite.ground.database import connect
+from cocite.tables.files import atomic_path, scan_table, write_table
+from cocite.tables.splits import read_kept_out
 
 BATCH_ROWS = 100_000
 

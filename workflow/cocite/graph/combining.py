@@ -12,9 +12,9 @@ from typing import Literal
 import pyarrow.compute as pc
 from pydantic import PositiveFloat
 
-from cocite.database import connect
-from cocite.errors import InputError
-from cocite.files import scan_table, write_table
+from cocite.ground.database import connect
+from cocite.ground.errors import InputError
+from cocite.tables.files import scan_table, write_table
 
 BATCH_ROWS = 100_000
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cocite.options import Buckets, MemoryMb, Omissions, Output, Queries, Settings, Threads
+from cocite.ground.options import Buckets, MemoryMb, Omissions, Output, Queries, Settings, Threads
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -34,8 +34,8 @@ def count(
     omissions: Omissions,
 ) -> None:
     """Count one bucket of the pairs of papers that are cited together, or that cite together."""
+    from cocite.config.settings import parse_settings
     from cocite.graph.pairs import PairSettings, count_pairs
-    from cocite.settings import parse_settings
 
     count_pairs(
         citations,
@@ -132,8 +132,8 @@ def combine(
     output: Output,
 ) -> None:
     """Add up the edges of several graphs."""
+    from cocite.config.settings import parse_settings
     from cocite.graph.combining import CombinationSettings, combine_graphs
-    from cocite.settings import parse_settings
 
     combine_graphs(
         edges,

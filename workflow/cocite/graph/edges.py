@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cocite.database import connect
-from cocite.errors import InputError
-from cocite.files import scan_table, write_omissions, write_table
-from cocite.splits import read_kept_out
+from cocite.ground.database import connect
+from cocite.ground.errors import InputError
+from cocite.tables.files import scan_table, write_omissions, write_table
+from cocite.tables.splits import read_kept_out
 
 BATCH_ROWS = 100_000
 RARE = "pairs that occur less often than min_count"

@@ -14,9 +14,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cocite.files import open_table
 from cocite.ground.id_sets import BYTES_A_WORD, HIGH_WORDS, GrowingIdSet, Ids, IdSet, check_ids, contains, set_of
-from cocite.splits import read_kept_out, read_queries
+from cocite.tables.files import open_table
+from cocite.tables.splits import read_kept_out, read_queries
 
 ROWS_READ = 1_000_000
 BYTES_A_MEMBER = 16

@@ -19,9 +19,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field
 
-from cocite.database import spill_folder
-from cocite.errors import InputError
-from cocite.files import write_omissions, write_table
 from cocite.graph.counting import Counted, count_pairs_of, pair_up
 from cocite.graph.groups import (
     BYTES_A_MEMBER,
@@ -36,8 +33,11 @@ from cocite.graph.groups import (
 )
 from cocite.graph.merging import lay_by, merge
 from cocite.graph.strengths import MEASURES, Occurrences, count_occurrences, strengths_of
+from cocite.ground.database import spill_folder
+from cocite.ground.errors import InputError
 from cocite.ground.id_sets import NO_IDS, Ids
-from cocite.splits import read_queries
+from cocite.tables.files import write_omissions, write_table
+from cocite.tables.splits import read_queries
 
 Strength = Literal["count", "cosine", "jaccard", "association", "pmi", "fractional"]
 Largest = Annotated[int, Field(ge=2)]

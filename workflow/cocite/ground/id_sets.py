@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 from cocite.ground.id_words import (
     Places,
     Words,
@@ -30,7 +30,7 @@ from cocite.ground.id_words import (
     slot_of,
     slots_for,
 )
-from cocite.tables import LARGEST_ID
+from cocite.ground.written_ids import LARGEST_ID
 
 LOW_WORDS = 2**29 // 64
 """Words of low ids."""

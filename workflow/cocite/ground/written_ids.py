@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cocite.tables import LARGEST_ID
-
+LARGEST_ID = 2**63 - 1
+"""The largest corpus id; ids are whole numbers from 0 on."""
 DIGITS = "0{0,21}[0-9]{1,19}"
 """A regular expression of all corpus ids, with up to 40 digits, and of larger numbers that still fit into 64 bits."""
 

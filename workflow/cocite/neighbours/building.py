@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 from cocite.neighbours.choices import IndexSettings, metric_of
 from cocite.neighbours.clusters import build_lists
 from cocite.neighbours.links import build_links

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from cocite.files import atomic_path, read_json, write_json
+from cocite.ground.progress import report
 from cocite.neighbours.distances import Keys
 from cocite.neighbours.pools import Pools
-from cocite.progress import report
+from cocite.tables.files import atomic_path, read_json, write_json
 
 SECONDS_BETWEEN_SAVES = 60.0
 

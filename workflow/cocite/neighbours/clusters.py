@@ -12,14 +12,14 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import InputError
-from cocite.files import atomic_path
+from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids
+from cocite.ground.progress import progress_bar
+from cocite.ground.randomness import derive_seed, priorities
 from cocite.neighbours.distances import Block, Metric, Vectors, joined, normalised
 from cocite.neighbours.pools import Workers, start_workers
 from cocite.neighbours.vectors import VectorTable
-from cocite.progress import progress_bar
-from cocite.randomness import derive_seed, priorities
+from cocite.tables.files import atomic_path
 
 SAMPLE_OF_LIST = 64
 """Papers that the centroids are computed from, for each list."""

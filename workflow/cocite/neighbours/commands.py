@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cocite.options import MemoryMb, Omissions, Output, Queries, Seed, Settings, State, Threads
+from cocite.ground.options import MemoryMb, Omissions, Output, Queries, Seed, Settings, State, Threads
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -21,9 +21,9 @@ def index(
     vectors: Vectors, settings: Settings, seed: Seed, threads: Threads, output: Output, papers: Papers = None
 ) -> None:
     """Build an approximate index of the papers."""
+    from cocite.config.settings import parse_settings
     from cocite.neighbours.building import build_index
     from cocite.neighbours.choices import IndexSettings
-    from cocite.settings import parse_settings
 
     chosen = parse_settings(IndexSettings, settings)
     build_index(vectors, chosen, papers=papers or (), seed=seed, threads=threads, output=output)
@@ -47,10 +47,10 @@ def search(
     papers: Papers = None,
 ) -> None:
     """Find the k nearest neighbours of each training and validation query of a shard."""
-    from cocite.files import write_omissions
+    from cocite.config.settings import parse_settings
     from cocite.neighbours.choices import SearchSettings
     from cocite.neighbours.searching import search_neighbours
-    from cocite.settings import parse_settings
+    from cocite.tables.files import write_omissions
 
     left_out = search_neighbours(
         vectors,
@@ -80,9 +80,9 @@ def measure(
     papers: Papers = None,
 ) -> None:
     """Measure the recall of an approximate index on a sample of the queries."""
+    from cocite.config.settings import parse_settings
     from cocite.neighbours.choices import SearchSettings
     from cocite.neighbours.quality import measure_search
-    from cocite.settings import parse_settings
 
     measure_search(
         vectors,

@@ -10,11 +10,11 @@ from math import ceil, sqrt
 import numpy as np
 
 from cocite.ground.id_sets import Ids
+from cocite.ground.progress import progress_bar
 from cocite.neighbours.checkpoints import Checkpoint
 from cocite.neighbours.distances import FARTHEST, Block, Keys, Metric
 from cocite.neighbours.pools import BLOCK, Pools, Workers
 from cocite.neighbours.vectors import VectorTable, read_ahead
-from cocite.progress import progress_bar
 
 ROW_GROUPS_SAMPLED = 8
 """Row groups whose first block serves to guess, at most."""

@@ -13,8 +13,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cocite.files import atomic_path
 from cocite.ground.id_sets import Ids
+from cocite.ground.progress import progress_bar
 from cocite.neighbours.checkpoints import Checkpoint
 from cocite.neighbours.distances import (
     FARTHEST,
@@ -28,7 +28,7 @@ from cocite.neighbours.distances import (
 )
 from cocite.neighbours.pools import Workers
 from cocite.neighbours.vectors import VectorTable, read_ahead
-from cocite.progress import progress_bar
+from cocite.tables.files import atomic_path
 
 FILE = "links.faiss"
 SPARE = 32

@@ -17,14 +17,14 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids
+from cocite.ground.progress import progress_bar
 from cocite.neighbours.checkpoints import Checkpoint
 from cocite.neighbours.distances import FARTHEST, Block, Keys, Metric, Numbers, Vectors, block_of, numbers_in
 from cocite.neighbours.numbers import Numbering
 from cocite.neighbours.pools import BLOCK, Pools, Workers
 from cocite.neighbours.vectors import read_ahead
-from cocite.progress import progress_bar
 
 IDS_AT_ONCE = 1 << 16
 """Ids that are looked through at once for those of queries."""

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from cocite.files import open_table, scan_table
 from cocite.ground.id_sets import Ids, IdSet, check_ids, id_set, members_at, places_of
 from cocite.neighbours.distances import Numbers
+from cocite.tables.files import open_table, scan_table
 
 UNKNOWN = -1
 """Stands for the number of an id that the table does not hold."""

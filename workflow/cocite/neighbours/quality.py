@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from cocite.files import write_table
+from cocite.ground.randomness import priorities
 from cocite.neighbours.choices import SearchSettings
 from cocite.neighbours.distances import FARTHEST, Block, Keys, numbers_in
 from cocite.neighbours.pools import Workers, start_workers
 from cocite.neighbours.searching import Search, anchors, check_papers, choose_search
 from cocite.neighbours.vectors import open_vectors
-from cocite.randomness import priorities
+from cocite.tables.files import write_table
 
 RANKS = (10, 100, 1000)
 """Recall is told at these, where k is larger, and at k."""

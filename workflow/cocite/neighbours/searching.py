@@ -14,8 +14,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from cocite.errors import InputError
-from cocite.files import write_table
+from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids
 from cocite.neighbours.checkpoints import Checkpoint, open_state, remove_state, search_groups, state_of
 from cocite.neighbours.choices import SearchSettings, metric_of
@@ -24,7 +23,8 @@ from cocite.neighbours.exact import ExactSearch
 from cocite.neighbours.numbers import Numbering
 from cocite.neighbours.pools import BLOCK, TILE, Workers, capacity, start_workers
 from cocite.neighbours.vectors import VectorTable, open_vectors
-from cocite.splits import read_kept_out, read_queries
+from cocite.tables.files import write_table
+from cocite.tables.splits import read_kept_out, read_queries
 
 RESERVED_MB = 400
 """Memory for the program and what it writes."""

@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from cocite.errors import InputError
-from cocite.files import checked_files, scan_table, vectors_of
+from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids, IdSet, are_in, check_ids, id_set
 from cocite.neighbours.distances import Block, block_of, joined
 from cocite.neighbours.numbers import Numbering, number_papers
 from cocite.neighbours.pools import BLOCK, Workers
+from cocite.tables.files import checked_files, scan_table, vectors_of
 
 LARGEST_NORM = 1e30
 """Squared norm from which products in float32 may overflow."""

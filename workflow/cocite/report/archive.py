@@ -4,8 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cocite.configuration import results_folder, written_configuration
-from cocite.errors import InputError
+from cocite.config.configuration import results_folder, written_configuration
+from cocite.ground.errors import InputError
 
 ARCHIVE = "report/report.zip"
 PAGE = "report/index.html"

@@ -6,10 +6,10 @@ from typing import Any
 
 import polars as pl
 
-from cocite.files import atomic_path
-from cocite.origins import CARD_SCORES
+from cocite.config.origins import CARD_SCORES
+from cocite.config.terms import generated_benchmarks
 from cocite.report.labels import measure, over_seeds
-from cocite.terms import generated_benchmarks
+from cocite.tables.files import atomic_path
 
 
 def write_cards(results: Path, scores: pl.DataFrame, provenance: Mapping[str, Any], output: Path) -> None:

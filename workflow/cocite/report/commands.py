@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cocite.options import MemoryMb, Output, Seed, Threads
+from cocite.ground.options import MemoryMb, Output, Seed, Threads
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -58,8 +58,8 @@ def figures(
     """Draw all figures but the map into a folder."""
     import json
 
-    from cocite.files import read_json
     from cocite.report.drawing import draw_figures
+    from cocite.tables.files import read_json
 
     draw_figures(results, read_json(provenance)["configuration"], json.loads(pairs), counts, output)
 
@@ -73,9 +73,9 @@ def draw(
     output: Output,
 ) -> None:
     """Draw the held-out papers as models place them."""
-    from cocite.files import read_json
     from cocite.report.map import draw_map
     from cocite.report.results import read_heldout_embeddings
+    from cocite.tables.files import read_json
 
     embeddings, papers = read_heldout_embeddings(results, read_json(provenance)["configuration"], benchmark)
     draw_map(embeddings, papers["field"].to_list(), papers["title"].to_list(), seed, output)
@@ -96,8 +96,8 @@ def page(
     """Write the page, with its tables, the models' cards and what the run took."""
     import json
 
-    from cocite.files import read_json
     from cocite.report.writing import Outputs, write_report
+    from cocite.tables.files import read_json
 
     write_report(
         results,

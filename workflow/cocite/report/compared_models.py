@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from cocite.choices import choices
+from cocite.config.choices import choices
 from cocite.report.labels import over_seeds
 from cocite.report.tables import models_by_format
 

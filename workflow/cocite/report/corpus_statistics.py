@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-from cocite.database import connect
-from cocite.files import checked_files, count_rows, write_table
+from cocite.ground.database import connect
+from cocite.tables.files import checked_files, count_rows, write_table
 
 GRAPH = "graph"
 

@@ -10,9 +10,9 @@ from typing import Any
 import polars as pl
 import psutil
 
-from cocite.files import write_table
+from cocite.config.started import Start, is_alive
 from cocite.ground.usage import last_usage
-from cocite.started import Start, is_alive
+from cocite.tables.files import write_table
 
 SNAKEMAKE = "snakemake"
 """The row of the table `costs` for the process that starts the jobs; no rule is called so."""

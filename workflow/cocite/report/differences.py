@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from cocite.config.runs import names_in_order
 from cocite.report.labels import measure
-from cocite.runs import names_in_order
 
 HUNDREDTHS = 100
 NONE = np.iinfo(np.int16).min

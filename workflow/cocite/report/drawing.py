@@ -6,10 +6,10 @@ from typing import Any
 
 import polars as pl
 
-from cocite.files import read_table
 from cocite.report import results as read
 from cocite.report.figures import draw_link_prediction, draw_pair_counts, draw_validation_curves
 from cocite.report.triplet_figures import draw_band_quality, draw_triplets
+from cocite.tables.files import read_table
 
 
 def draw_figures(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from cocite.tasks import BOTH
+from cocite.config.tasks import BOTH
 
 METRICS = {
     "map": "MAP",

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from cocite.randomness import derive_seed, generator
+from cocite.config.runs import MAPPED_PAPERS
+from cocite.ground.randomness import derive_seed, generator
 from cocite.report.canvas import COLOURS, Entry, Titles, canvas
 from cocite.report.results import UNKNOWN_FIELD
 from cocite.report.svg import SERIES
-from cocite.runs import MAPPED_PAPERS
 
 PANEL = (2.2, 2.2)
 """Width and height of a model's part, inches."""

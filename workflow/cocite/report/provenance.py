@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from cocite import __version__
-from cocite.files import read_json, write_text
+from cocite.config.terms import packages_of
 from cocite.report.machine import describe_machine
-from cocite.terms import packages_of
+from cocite.tables.files import read_json, write_text
 
 LIBRARIES = (
     "snakemake",

@@ -5,10 +5,10 @@ from typing import Any
 
 import polars as pl
 
-from cocite.benchmarks.scirepeval import TASKS as SCIREPEVAL
+from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
+from cocite.config.runs import names_in_order
+from cocite.config.tasks import BOTH
 from cocite.report.labels import over_seeds
-from cocite.runs import names_in_order
-from cocite.tasks import BOTH
 
 WITH_FEW_SHOT = "_with_few_shot"
 SCIDOCS: dict[str, tuple[str | None, str]] = {

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from cocite.benchmarks import suites_of
-from cocite.files import read_table, vectors_of
-from cocite.runs import mapped_runs, runs_of, scored_runs
+from cocite.config.benchmarks import suites_of
+from cocite.config.runs import mapped_runs, runs_of, scored_runs
 from cocite.tables import TABLES, empty_schema
+from cocite.tables.files import read_table, vectors_of
 
 UNKNOWN_FIELD = "field unknown"
 UNTITLED = "no title"
@@ -65,7 +65,7 @@ def read_curves(results: Path, configuration: Mapping[str, Any]) -> dict[str, pl
 def read_graph_scores(results: Path, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
     """The link prediction of each graph embedding."""
     return {
-        name: pl.DataFrame(read_table(results / f"biggraph/{name}/graph_scores.parquet", "graph_scores"))
+        name: pl.DataFrame(read_table(results / f"embeddings/{name}/graph_scores.parquet", "graph_scores"))
         for name in configuration["embeddings"]
     }
 

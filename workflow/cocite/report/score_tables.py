@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 
+from cocite.config.runs import names_in_order
+from cocite.config.tasks import BOTH
 from cocite.report.labels import measure, over_seeds
-from cocite.runs import names_in_order
-from cocite.tasks import BOTH
 
 PUBLISHED = Path(__file__).parents[2] / "report" / "published.csv"
 """What was published of CoCite and others on SciRepEval (CoCite, 2024)."""

@@ -5,15 +5,15 @@ from typing import Any
 
 import polars as pl
 
-from cocite.benchmarks import BENCHMARKS, tasks_of
-from cocite.origins import corpus_in_words, encoder_in_words
+from cocite.config.benchmarks import BENCHMARKS, tasks_of
+from cocite.config.origins import corpus_in_words, encoder_in_words
+from cocite.config.runs import BASELINES, untrained
+from cocite.config.tasks import BOTH
+from cocite.config.terms import generated_benchmarks, has_generated_corpus
 from cocite.report.costs import SNAKEMAKE
 from cocite.report.differences import difference_of
 from cocite.report.labels import METRICS, measure, over_seeds
 from cocite.report.run_tables import duration
-from cocite.runs import BASELINES, untrained
-from cocite.tasks import BOTH
-from cocite.terms import generated_benchmarks, has_generated_corpus
 
 Configuration = Mapping[str, Any]
 OF_ALL = ("all", "all")

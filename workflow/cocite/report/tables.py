@@ -11,13 +11,13 @@ from typing import Any
 
 import polars as pl
 
-from cocite.configured import is_configured
-from cocite.files import read_table
+from cocite.config.runs import names_in_order
+from cocite.config.stale import is_configured
+from cocite.config.tasks import BOTH
 from cocite.report.labels import METRICS, over_seeds
 from cocite.report.results import GRAPH_METRICS
-from cocite.runs import names_in_order
 from cocite.tables import TABLES
-from cocite.tasks import BOTH
+from cocite.tables.files import read_table
 
 SHARES = {"corpus": r"-\d+$", "graph": r"-\d+$", "neighbours": r"_\d+$"}
 """How the name of a step ends that several jobs share, by stage; names of configured entries may end in numbers."""

@@ -6,14 +6,14 @@ from typing import Any
 
 import polars as pl
 
-from cocite.files import atomic_path
+from cocite.config.terms import generated_benchmarks
 from cocite.report import compared_models, score_tables, tables
 from cocite.report import results as read
 from cocite.report.published_tables import beside_published
 from cocite.report.run_tables import trained_models
 from cocite.report.summary import best_scores
 from cocite.report.triplet_tables import band_quality, triplet_sets
-from cocite.terms import generated_benchmarks
+from cocite.tables.files import atomic_path
 
 
 def tabulate(

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import duckdb
 
-from cocite.configured import configuration_of
-from cocite.files import atomic_path
-from cocite.places import files_by_place
-from cocite.table_sql import as_text, rows_of
+from cocite.config.stale import configuration_of, configured_in
 from cocite.tables import TABLES
+from cocite.tables.files import atomic_path
+from cocite.tables.places import files_by_place
+from cocite.tables.sql import as_text, rows_of
 
 FORMAT = "v1.0.0"
 """The oldest DuckDB format, which every later version reads: a reader's DuckDB may be older than the pipeline's."""
@@ -72,7 +72,7 @@ def write_views(results: Path, output: Path) -> list[str]:
     ):
         database.execute(_HELPERS)
         for table in TABLES.values():
-            files = files_by_place(results, table, config)
+            files = files_by_place(results, table, configured_in(config))
             if files:
                 rows = f"FROM ({rows_of(table, files, beside)}) WHERE {SCHEMA}.is_own()"
                 database.execute(f"CREATE VIEW {table.name} AS {rows}")

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from cocite.files import read_table
+from cocite.config.started import read_start
 from cocite.report import results as read
 from cocite.report.cards import write_cards
 from cocite.report.costs import read_jobs, time_at_work, write_costs
@@ -19,7 +19,7 @@ from cocite.report.page import write_page
 from cocite.report.run_tables import costs_of_rules, size_of_corpus
 from cocite.report.summary import facts
 from cocite.report.tabulating import tabulate, write_tables
-from cocite.started import read_start
+from cocite.tables.files import read_table
 
 
 @dataclass(frozen=True, kw_only=True)

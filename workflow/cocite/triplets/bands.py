@@ -15,7 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 from pydantic import PositiveInt
 
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 from cocite.ground.id_sets import contains
 from cocite.triplets.drawing import Draws, strike_all
 from cocite.triplets.picking import Picks, is_among, offer

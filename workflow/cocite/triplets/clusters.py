@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from cocite.ground.id_sets import Ids
-from cocite.randomness import derive_seed
+from cocite.ground.randomness import derive_seed
 from cocite.triplets.drawing import half_bits, permuted
 from cocite.triplets.picking import NONE, mixed
 from cocite.triplets.vectors import Keys, Known, Vectors

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cocite.options import MemoryMb, Omissions, Output, Papers, Queries, Seed, Settings, Threads, WrittenSettings
+from cocite.ground.options import MemoryMb, Omissions, Output, Papers, Queries, Seed, Settings, Threads, WrittenSettings
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -95,7 +95,7 @@ def measure_bands(
     output: Output,
 ) -> None:
     """Measure how many neighbours are truly related to the query, by their rank."""
-    from cocite.settings import parse_settings
+    from cocite.config.settings import parse_settings
     from cocite.triplets.checks.bands import BandSettings
     from cocite.triplets.checks.bands import measure_bands as measure
 
@@ -123,7 +123,7 @@ def check(
     benchmarks: Annotated[list[Path] | None, typer.Argument(help="Tables documents of benchmarks.")] = None,
 ) -> None:
     """Count what a set of triplets holds: triplets a query, collisions, papers without text or of benchmarks."""
-    from cocite.files import checked_files
+    from cocite.tables.files import checked_files
     from cocite.triplets.checks.counts import Checks, check_triplets
 
     check_triplets(

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cocite.errors import InputError
-from cocite.files import open_table
-from cocite.randomness import priorities
+from cocite.ground.errors import InputError
+from cocite.ground.randomness import priorities
+from cocite.tables.files import open_table
 
 ROLES = ("query", "positive", "negative")
 

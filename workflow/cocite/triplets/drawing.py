@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cocite.ground.id_sets import member_at, size
-from cocite.randomness import priorities
+from cocite.ground.randomness import priorities
 from cocite.triplets.picking import NONE, mixed
 from cocite.triplets.sampled import Block
 

@@ -11,9 +11,9 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field, PositiveInt
 
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids
-from cocite.randomness import priorities
+from cocite.ground.randomness import priorities
 from cocite.triplets.clusters import draw_from_clusters, find_clusters
 from cocite.triplets.drawing import SPARE, Draws, draw, drawn
 from cocite.triplets.farthest import draw_farthest

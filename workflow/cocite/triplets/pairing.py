@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import NonNegativeInt, PositiveInt
 
 from cocite.ground.id_sets import Ids, are_in
-from cocite.randomness import priorities
+from cocite.ground.randomness import priorities
 from cocite.triplets.drawing import Draws
 from cocite.triplets.picking import NONE, Picks, picks, without
 from cocite.triplets.sampled import Block, Sampled, as_triplets

@@ -6,10 +6,10 @@ In come the buckets of the corpus, of which only the ids and whether there is a 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cocite import splits
-from cocite.errors import InputError
-from cocite.files import checked_files, open_table
+from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids, IdSet, check_ids, id_set, size
+from cocite.tables import splits
+from cocite.tables.files import checked_files, open_table
 
 
 def read_papers(papers: Path, queries: Path) -> IdSet:

@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cocite.ground.id_sets import Ids, contains
-from cocite.randomness import derive_seed
+from cocite.ground.randomness import derive_seed
 
 NONE = -1
 """Stands for no paper."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cocite.files import checked_files
+from cocite.tables.files import checked_files
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from cocite.errors import InputError
-from cocite.files import open_table, read_table
+from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids, IdSet
+from cocite.tables.files import open_table, read_table
 from cocite.triplets.row_groups import row_groups
 
 ROWS_AT_ONCE = 1 << 18

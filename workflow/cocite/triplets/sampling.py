@@ -14,12 +14,12 @@ from typing import Any, Protocol, cast
 
 import pyarrow as pa
 
-from cocite import splits
-from cocite.choices import check_choice
-from cocite.errors import InputError
-from cocite.files import write_json, write_omissions, write_table
-from cocite.progress import report
-from cocite.settings import parse_settings, settings_as_dict
+from cocite.config.choices import check_choice
+from cocite.config.settings import parse_settings, settings_as_dict
+from cocite.ground.errors import InputError
+from cocite.ground.progress import report
+from cocite.tables import splits
+from cocite.tables.files import write_json, write_omissions, write_table
 from cocite.triplets import samplers
 from cocite.triplets.papers import read_papers
 from cocite.triplets.sampled import Block, Sampled

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cocite.database import spill_folder
-from cocite.errors import InputError
-from cocite.files import atomic_path, write_table
+from cocite.ground.database import spill_folder
+from cocite.ground.errors import InputError
+from cocite.tables.files import atomic_path, write_table
 from cocite.triplets.cutting import ROLES, Ids, Rows, shard_starts
 from cocite.triplets.row_groups import RowGroup, row_groups
 

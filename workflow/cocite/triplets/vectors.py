@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cocite.files import count_rows, vectors_of
 from cocite.ground.id_sets import Ids, are_in
-from cocite.randomness import priorities
+from cocite.ground.randomness import priorities
+from cocite.tables.files import count_rows, vectors_of
 from cocite.triplets.sampled import Block
 
 TABLE = "graph_embeddings"

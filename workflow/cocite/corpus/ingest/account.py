@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow.compute as pc
 
 from cocite.corpus.ingest.tally import KEPT, MALFORMED
-from cocite.errors import InputError
-from cocite.files import read_table, write_omissions
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_table, write_omissions
 
 
 def account(reports: Path | Sequence[Path], *, malformed: float, omissions: Path) -> None:

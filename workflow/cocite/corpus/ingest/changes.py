@@ -19,10 +19,10 @@ from cocite.corpus.ingest.shards import IngestSettings, find_shard, read_shard
 from cocite.corpus.ingest.tally import Tally, tallies_as_table
 from cocite.corpus.ingest.unpacking import unpack
 from cocite.corpus.release.manifest import DiffShard, Shard
-from cocite.errors import InputError
-from cocite.files import write_table
-from cocite.progress import progress
+from cocite.ground.errors import InputError
+from cocite.ground.progress import progress
 from cocite.tables import PRIMARY_KEYS, TABLES, empty_schema
+from cocite.tables.files import write_table
 
 
 def ingest_changes(settings: IngestSettings, folder: Path, shards: list[Shard], *, output: Path, report: Path) -> None:

@@ -16,7 +16,7 @@ from cocite.corpus.ingest.malformed import MalformedError, parse_record, quoted
 from cocite.corpus.ingest.records import Records
 from cocite.corpus.ingest.tally import BLANK, KEPT, MALFORMED, Tally
 from cocite.corpus.ingest.unpacking import BYTES_IN_BLOCK, Block
-from cocite.database import connect
+from cocite.ground.database import connect
 
 BYTES_AT_ONCE = 8 * BYTES_IN_BLOCK
 """Text that one query reads: DuckDB's threads share it. A block with a long line can be as much by itself."""

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 from cocite.ground.written_ids import is_id
 
 LONGEST_VALUE = 60

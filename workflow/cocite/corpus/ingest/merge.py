@@ -12,8 +12,8 @@ from pathlib import Path
 import duckdb
 
 from cocite.corpus.ingest.traits import intents_of, is_influential
-from cocite.database import connect
-from cocite.files import scan_table, write_omissions, write_table
+from cocite.ground.database import connect
+from cocite.tables.files import scan_table, write_omissions, write_table
 
 ROWS_IN_BATCH = {"papers": 20_000, "citations": 100_000}
 """Rows that are written at once: abstracts come at about 1.3 kB, and a batch of them must stay small."""

@@ -17,7 +17,7 @@ from numba import njit, types
 from numpy.typing import NDArray
 
 from cocite.corpus.ingest.traits import INFLUENTIAL as INFLUENTIAL_TRAIT
-from cocite.tables import LARGEST_ID
+from cocite.ground.written_ids import LARGEST_ID
 
 U = np.uint64
 NONE, MISSING, ODD = -1, -2, -3

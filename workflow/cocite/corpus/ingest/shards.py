@@ -13,9 +13,9 @@ import pyarrow as pa
 from cocite.corpus.ingest.tally import BLANK, Tally, tallies_as_table
 from cocite.corpus.ingest.unpacking import unpack
 from cocite.corpus.release.manifest import Shard
-from cocite.errors import InputError
-from cocite.files import write_table
-from cocite.progress import progress
+from cocite.ground.errors import InputError
+from cocite.ground.progress import progress
+from cocite.tables.files import write_table
 
 BLOCKS_AHEAD = {"papers": 8, "abstracts": 8, "citations": 128}
 """Of citations so many that unpacking goes on while rows are cut and written; of others, unpacking is the quicker."""

@@ -17,8 +17,8 @@ import numpy as np
 from isal import igzip, igzip_lib
 from numpy.typing import NDArray
 
-from cocite.errors import InputError
-from cocite.release_folder import unpacked
+from cocite.config.release_folder import unpacked
+from cocite.ground.errors import InputError
 
 BYTES_IN_BLOCK = 1 << 21
 """Small enough to stay in the processor's cache between who unpacks it and who reads it."""

@@ -12,10 +12,10 @@ import duckdb
 
 from cocite.corpus.ingest.records import BUCKET_KEYS
 from cocite.corpus.release.manifest import Manifest, read_manifest
-from cocite.database import connect
-from cocite.errors import InputError
-from cocite.files import scan_table, write_omissions, write_table
+from cocite.ground.database import connect
+from cocite.ground.errors import InputError
 from cocite.tables import PRIMARY_KEYS, TABLES
+from cocite.tables.files import scan_table, write_omissions, write_table
 
 ROWS_IN_BATCH = {"papers": 20_000, "abstracts": 20_000, "citations": 100_000}
 """Rows that are written at once, as when they are merged."""

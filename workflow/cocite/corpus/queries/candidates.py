@@ -13,7 +13,7 @@ from duckdb import DuckDBPyConnection
 from numpy.typing import NDArray
 from pydantic import Field, NonNegativeInt, PositiveInt
 
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 IDS_IN_BATCH = 1_000_000
 

@@ -13,14 +13,14 @@ from typing import Any
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
-from cocite.database import connect
-from cocite.errors import InputError
-from cocite.files import scan_table, write_table
-from cocite.progress import report
-from cocite.splits import read_kept_out
+from cocite.ground.database import connect
+from cocite.ground.errors import InputError
+from cocite.ground.progress import report
 from cocite.tables import TABLES, Table, empty_schema
+from cocite.tables.files import scan_table, write_table
+from cocite.tables.splits import read_kept_out
 
-STAGES = ("graph", "biggraph", "neighbours", "triplets")
+STAGES = ("graph", "embeddings", "neighbours", "triplets")
 IDS_NAMED = 5
 
 Row = dict[str, Any]

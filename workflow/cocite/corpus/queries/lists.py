@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.corpus.ingest.malformed import quoted
-from cocite.documents import corpus_ids_of
-from cocite.errors import InputError
-from cocite.ground.written_ids import is_id
-from cocite.tables import LARGEST_ID
+from cocite.ground.errors import InputError
+from cocite.ground.written_ids import LARGEST_ID, is_id
+from cocite.tables.documents import corpus_ids_of
 
 Ids = NDArray[np.int64]
 

@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from cocite.corpus.queries.lists import Ids
-from cocite.errors import InputError
-from cocite.files import atomic_path, write_omissions, write_table
+from cocite.ground.errors import InputError
+from cocite.ground.hub import fetch_files
+from cocite.ground.progress import progress
 from cocite.ground.written_ids import ids_in
-from cocite.hub import fetch_files
-from cocite.progress import progress
+from cocite.tables.files import atomic_path, write_omissions, write_table
 
 TRIPLETS = "cite_prediction_new"
 TAKEN = (f"{TRIPLETS}/*.parquet", f"{TRIPLETS}/*/*.parquet")

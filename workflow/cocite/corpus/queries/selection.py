@@ -15,11 +15,11 @@ from duckdb import DuckDBPyConnection
 
 from cocite.corpus.queries.candidates import Ids, QuerySettings, candidates, find_candidates
 from cocite.corpus.queries.lists import read_excluded, read_ids
-from cocite.database import connect
-from cocite.errors import InputError
-from cocite.files import read_table, scan_table, write_omissions, write_table
-from cocite.randomness import priorities
-from cocite.splits import EXCLUDED, HELD_OUT
+from cocite.ground.database import connect
+from cocite.ground.errors import InputError
+from cocite.ground.randomness import priorities
+from cocite.tables.files import read_table, scan_table, write_omissions, write_table
+from cocite.tables.splits import EXCLUDED, HELD_OUT
 
 ASKED_AND_EXCLUDED = "queries asked for that are excluded"
 UNKNOWN = "queries asked for that are no paper with title and abstract"

@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 from cocite.corpus.release import answers
 from cocite.corpus.release.patience import ask, host_of
 from cocite.corpus.release.turns import TurnAdapter
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 
 KEY_VARIABLE = "S2_API_KEY"
 KEY_HEADER = "x-api-key"

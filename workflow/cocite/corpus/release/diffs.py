@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from cocite.config.release_folder import DATASETS
 from cocite.corpus.release.client import DatasetsApi, Storage, shard_name
 from cocite.corpus.release.listing import check_datasets
 from cocite.corpus.release.manifest import Dataset, DiffShard, Manifest
 from cocite.corpus.release.remote import RemoteDataset
-from cocite.errors import InputError
-from cocite.progress import progress
-from cocite.release_folder import DATASETS
+from cocite.ground.errors import InputError
+from cocite.ground.progress import progress
 
 
 class RemoteDiffs(RemoteDataset):

@@ -16,10 +16,10 @@ from cocite.corpus.release import patience
 from cocite.corpus.release.client import first_of, total_of
 from cocite.corpus.release.manifest import Shard
 from cocite.corpus.release.remote import RemoteDataset, other_length
-from cocite.errors import InputError
-from cocite.files import atomic_path
-from cocite.progress import progress_bar, report
-from cocite.space import explain_full_disk
+from cocite.ground.errors import InputError
+from cocite.ground.progress import progress_bar, report
+from cocite.ground.space import explain_full_disk
+from cocite.tables.files import atomic_path
 
 BLOCK = 1 << 20
 FRUITLESS_ATTEMPTS = 6

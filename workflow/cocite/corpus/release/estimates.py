@@ -3,8 +3,8 @@
 They err on the side of too much: a disk that turns out too small is worse than one that turns out too large.
 """
 
+from cocite.config.release_folder import DATASETS, is_packed
 from cocite.corpus.release.manifest import Dataset, Manifest, Shard
-from cocite.release_folder import DATASETS, is_packed
 
 PARQUET_OF_PACKED = {
     # A generated release of 20,000 papers, whose records have all the fields of real ones: 0.27, 0.76 and 0.20.

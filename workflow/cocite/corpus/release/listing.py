@@ -5,13 +5,13 @@ Out comes a manifest with every dataset that the pipeline needs; `latest` is res
 
 from pathlib import Path
 
-from cocite.consistent_corpus import LATEST
+from cocite.config.consistent_corpus import LATEST
+from cocite.config.release_folder import DATASETS, ENDINGS, find_shards, readme_of, stated_by
 from cocite.corpus.release.client import DatasetsApi, Storage
 from cocite.corpus.release.manifest import Dataset, Manifest, Shard
 from cocite.corpus.release.remote import RemoteDataset
-from cocite.errors import InputError
-from cocite.progress import progress
-from cocite.release_folder import DATASETS, ENDINGS, find_shards, readme_of, stated_by
+from cocite.ground.errors import InputError
+from cocite.ground.progress import progress
 
 
 def list_release(origin: str, release: str, *, turns: Path) -> Manifest:

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cocite.errors import InputError
-from cocite.files import read_json, write_json
-from cocite.release_folder import DATASETS
+from cocite.config.release_folder import DATASETS
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_json, write_json
 
 
 @dataclass(frozen=True, kw_only=True, order=True)

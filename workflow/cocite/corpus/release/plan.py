@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cocite.configuration import results_folder
-from cocite.consistent_corpus import LATEST
+from cocite.config.configuration import results_folder
+from cocite.config.consistent_corpus import LATEST
+from cocite.config.release_folder import DATASETS
 from cocite.corpus.release.diffs import list_diffs
 from cocite.corpus.release.estimates import (
     IDS_OF_PACKED,
@@ -23,7 +24,6 @@ from cocite.corpus.release.estimates import (
 )
 from cocite.corpus.release.listing import list_release
 from cocite.corpus.release.manifest import Manifest, read_manifest, shards_of_part
-from cocite.release_folder import DATASETS
 
 KEYS = ("release", "corpus", "pathvars")
 """What a corpus depends on in a configuration; a plan does not ask for the papers, encoders and folders of the rest."""

@@ -7,8 +7,8 @@ import requests
 
 from cocite.corpus.release import patience
 from cocite.corpus.release.client import DatasetsApi, Storage, shard_name, total_of
-from cocite.errors import InputError
-from cocite.progress import report
+from cocite.ground.errors import InputError
+from cocite.ground.progress import report
 
 LAPSED = (400, 403, 416)
 """Answers to a link that has lapsed: 403, or 416 for a range; 400 where the session that signed it has ended."""

@@ -20,10 +20,10 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
+from cocite.config.tasks import Task
 from cocite.evaluation.machines.descent import path_of_few
 from cocite.evaluation.machines.losses import absolute_errors, hinge, squared_hinge
 from cocite.evaluation.machines.newton import BLOCK, GAP, path
-from cocite.tasks import Task
 
 CLASSIFICATION_GRID = (0.01, 0.1, 1.0, 10.0, 100.0)
 REGRESSION_GRID = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0)

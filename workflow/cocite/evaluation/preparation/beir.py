@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from cocite.benchmarks.beir import TASKS
-from cocite.errors import InputError
+from cocite.config.benchmarks.beir import TASKS
+from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark, Prepared, write_benchmark
 from cocite.evaluation.preparation.foreign import read_delimited, relevance
 from cocite.evaluation.preparation.layout import read_lines
 from cocite.evaluation.preparation.texts import References, Texts, chosen_texts
-from cocite.progress import progress
-from cocite.tasks import Task
+from cocite.ground.errors import InputError
+from cocite.ground.progress import progress
 
 
 def prepare_beir(folder: Path, *, tasks: Sequence[str] = (), files: Prepared, declared: Sequence[Task] = TASKS) -> None:

@@ -6,7 +6,18 @@ from typing import Annotated
 import typer
 
 from cocite.evaluation.options import Tables, Tasks
-from cocite.options import Citations, MemoryMb, Omissions, Output, Papers, Queries, Seed, Settings, State, Threads
+from cocite.ground.options import (
+    Citations,
+    MemoryMb,
+    Omissions,
+    Output,
+    Papers,
+    Queries,
+    Seed,
+    Settings,
+    State,
+    Threads,
+)
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -25,9 +36,9 @@ def prepare_holdout_command(
     omissions: Omissions,
 ) -> None:
     """Make the hold-out benchmark: what held-out papers cite and are cited with, among random papers."""
+    from cocite.config.settings import parse_settings
     from cocite.evaluation.benchmark import Prepared
     from cocite.evaluation.preparation.holdout import Budget, HoldoutSettings, Release, prepare_holdout
-    from cocite.settings import parse_settings
 
     prepare_holdout(
         Release(papers=papers, citations=citations, queries=queries),
@@ -49,7 +60,7 @@ def fetch_command(
     output: Output,
 ) -> None:
     """Fetch a config of a benchmark from the hub."""
-    from cocite.benchmarks import names
+    from cocite.config.benchmarks import names
     from cocite.evaluation.preparation.fetching import fetch_config
 
     fetch_config(dataset, revision, config, names(splits), state=state, output=output)
@@ -59,14 +70,14 @@ def fetch_command(
 def prepare_folder_command(
     folder: Annotated[Path, typer.Argument(help="Folder of the benchmark, in the layout of its kind.")],
     *,
-    kind: Annotated[str, typer.Option(help="Kind of the benchmark: a module of cocite.benchmarks.")],
+    kind: Annotated[str, typer.Option(help="Kind of the benchmark: a module of cocite.config.benchmarks.")],
     tasks: Tasks,
     tables: Tables,
     omissions: Omissions,
 ) -> None:
     """Read a benchmark that others made."""
-    from cocite.benchmarks import BENCHMARKS, LAYOUTS, names
-    from cocite.choices import check_choice
+    from cocite.config.benchmarks import BENCHMARKS, LAYOUTS, names
+    from cocite.config.choices import check_choice
     from cocite.evaluation.benchmark import Prepared
     from cocite.evaluation.preparation.beir import prepare_beir
     from cocite.evaluation.preparation.mdcr import prepare_mdcr

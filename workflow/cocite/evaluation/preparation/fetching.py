@@ -8,10 +8,10 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from cocite.errors import InputError
 from cocite.evaluation.preparation.layout import files_of_split, patterns_of_split
-from cocite.files import atomic_path
-from cocite.hub import fetch_files
+from cocite.ground.errors import InputError
+from cocite.ground.hub import fetch_files
+from cocite.tables.files import atomic_path
 
 
 def fetch_config(dataset: str, revision: str, config: str, splits: Sequence[str], *, state: Path, output: Path) -> None:

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from cocite.errors import InputError
 from cocite.evaluation.preparation.layout import Row, as_row
+from cocite.ground.errors import InputError
 
 CHARACTERS_AT_ONCE = 1 << 20
 SPACE = " \t\n\r"

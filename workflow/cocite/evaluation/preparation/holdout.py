@@ -18,8 +18,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pydantic import PositiveInt
 
-from cocite.database import connect
-from cocite.errors import InputError
 from cocite.evaluation.benchmark import (
     Benchmark,
     Document,
@@ -27,8 +25,10 @@ from cocite.evaluation.benchmark import (
     Prepared,
     write_benchmark,
 )
-from cocite.randomness import generator, priorities
-from cocite.splits import HELD_OUT, read_kept_out
+from cocite.ground.database import connect
+from cocite.ground.errors import InputError
+from cocite.ground.randomness import generator, priorities
+from cocite.tables.splits import HELD_OUT, read_kept_out
 
 LARGEST_POOL = 1_000_000
 ROWS_AT_ONCE = 100_000

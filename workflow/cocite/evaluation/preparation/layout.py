@@ -14,8 +14,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from cocite.errors import InputError
-from cocite.tasks import Task
+from cocite.config.tasks import Task
+from cocite.ground.errors import InputError
 
 ROWS_AT_ONCE = 10_000
 LARGEST_SCORE = 2**31 - 1

@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from cocite.benchmarks.mdcr import TASKS
-from cocite.errors import InputError
+from cocite.config.benchmarks.mdcr import TASKS
+from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark, Prepared, write_benchmark
 from cocite.evaluation.preparation.foreign import read_members
 from cocite.evaluation.preparation.layout import Row, read_lines
 from cocite.evaluation.preparation.texts import References, Texts, chosen_texts
-from cocite.progress import progress
-from cocite.tasks import Task
+from cocite.ground.errors import InputError
+from cocite.ground.progress import progress
 
 JUDGED, TEXTS = "mdcr_test.json", "mdcr_test_data.jsonl"
 CITED = "true"

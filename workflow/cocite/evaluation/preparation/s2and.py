@@ -12,14 +12,14 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from cocite.benchmarks.s2and import TASKS
-from cocite.errors import InputError
+from cocite.config.benchmarks.s2and import TASKS
+from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark, Prepared, Signature, write_benchmark
 from cocite.evaluation.preparation.foreign import read_objects
 from cocite.evaluation.preparation.texts import References, Texts, chosen_texts
-from cocite.progress import progress
-from cocite.randomness import generator
-from cocite.tasks import Task
+from cocite.ground.errors import InputError
+from cocite.ground.progress import progress
+from cocite.ground.randomness import generator
 
 TEST_SHARE = 0.1
 SPLIT_SEED = 1111

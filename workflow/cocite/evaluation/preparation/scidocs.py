@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cocite.benchmarks.scidocs import TASKS
-from cocite.errors import InputError
+from cocite.config.benchmarks.scidocs import TASKS
+from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark, Document, Prepared, write_benchmark
 from cocite.evaluation.preparation.foreign import read_delimited, read_members, read_objects, relevance
 from cocite.evaluation.preparation.texts import References, Texts, chosen_texts
-from cocite.progress import progress
-from cocite.tasks import Task
+from cocite.ground.errors import InputError
+from cocite.ground.progress import progress
 
 RECOMMENDATION = "recomm"
 FOLDERS = {

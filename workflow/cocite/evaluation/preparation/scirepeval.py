@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cocite.benchmarks.scirepeval import TASKS
-from cocite.errors import InputError
+from cocite.config.benchmarks.scirepeval import TASKS
+from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark, Prepared, write_benchmark
 from cocite.evaluation.preparation.layout import Row, has_task, read_judgements, read_labels, read_reviewers, read_texts
 from cocite.evaluation.preparation.texts import References, Texts, chosen_texts
-from cocite.progress import progress
-from cocite.tasks import Task
+from cocite.ground.errors import InputError
+from cocite.ground.progress import progress
 
 
 def prepare_scirepeval(

@@ -8,10 +8,10 @@ name `<namespace>:<id>`. Whether an id clashes is known only when all texts are:
 from collections import Counter
 from collections.abc import Container, Iterable
 
-from cocite.errors import InputError
+from cocite.config.tasks import LARGEST_MISSING_SHARE, Task
 from cocite.evaluation.benchmark import Document
 from cocite.evaluation.preparation.layout import Row
-from cocite.tasks import LARGEST_MISSING_SHARE, Task
+from cocite.ground.errors import InputError
 
 Text = tuple[str | None, str | None, tuple[str, ...]]
 """Title, abstract, and what a task adds to them."""

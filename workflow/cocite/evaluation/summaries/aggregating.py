@@ -15,10 +15,10 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from cocite.benchmarks import TASKS
+from cocite.config.benchmarks import TASKS
+from cocite.config.tasks import BOTH, FORMATS, Task
 from cocite.evaluation.benchmark import write_rows
-from cocite.files import open_table
-from cocite.tasks import BOTH, FORMATS, Task
+from cocite.tables.files import open_table
 
 REVIEWERS = FORMATS["reviewers"]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.randomness import generator
+from cocite.ground.randomness import generator
 
 Counts = NDArray[np.float64]
 """draws × items: how often each item counts."""

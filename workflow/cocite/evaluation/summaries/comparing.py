@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cocite.config.tasks import POSITIVE
 from cocite.evaluation.benchmark import write_rows
 from cocite.evaluation.summaries.bootstrap import (
     Counts,
@@ -29,8 +30,7 @@ from cocite.evaluation.summaries.bootstrap import (
     mean_statistic,
     tau_statistic,
 )
-from cocite.files import scan_table
-from cocite.tasks import POSITIVE
+from cocite.tables.files import scan_table
 
 RUN = ("model", "seed", "evaluation_seed")
 QUESTION = ("benchmark", "task", "metric", "mode")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from pydantic import PositiveInt
 
-from cocite.database import connect
-from cocite.files import checked_files, write_table
+from cocite.ground.database import connect
+from cocite.tables.files import checked_files, write_table
 from cocite.triplets.checks.relations import sample_queries
 
 WIDTH = 5

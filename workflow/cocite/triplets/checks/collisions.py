@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cocite.files import open_table
 from cocite.ground.id_sets import Ids, IdSet, are_in, id_set, places_of, set_of
+from cocite.tables.files import open_table
 from cocite.triplets.cutting import ROLES
 
 POINTS = 40

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from cocite.documents import corpus_ids_of
-from cocite.files import open_table, write_table
 from cocite.ground.id_sets import IdSet, are_in
-from cocite.splits import read_queries
 from cocite.tables import TABLES, empty_schema
+from cocite.tables.documents import corpus_ids_of
+from cocite.tables.files import open_table, write_table
+from cocite.tables.splits import read_queries
 from cocite.triplets.checks.collisions import collision_curve, count_collisions
 from cocite.triplets.cutting import ROLES
 from cocite.triplets.papers import read_papers

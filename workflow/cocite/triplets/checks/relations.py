@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from cocite.database import connect
-from cocite.files import checked_files, write_table
-from cocite.progress import report
-from cocite.randomness import priorities
-from cocite.splits import read_kept_out, read_queries
+from cocite.ground.database import connect
+from cocite.ground.progress import report
+from cocite.ground.randomness import priorities
+from cocite.tables.files import checked_files, write_table
+from cocite.tables.splits import read_kept_out, read_queries
 
 QUERIES_SAMPLED = 500
 _RELATIONS = """

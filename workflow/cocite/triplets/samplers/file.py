@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import PositiveInt
 
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids, are_in
+from cocite.ground.randomness import priorities
 from cocite.ground.written_ids import ids_in
-from cocite.randomness import priorities
 from cocite.triplets.pairing import UNSERVED
 from cocite.triplets.sampled import ROLES, Block, Sampled, as_triplets
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field, PositiveInt
 
-from cocite.errors import InputError
+from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids
-from cocite.randomness import priorities
+from cocite.ground.randomness import priorities
 from cocite.triplets.pairing import UNSERVED
 from cocite.triplets.sampled import ROLES, Block, Sampled, sampled_before
 

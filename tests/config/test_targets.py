@@ -1,0 +1,127 @@
+"""A file that is asked for by name is of the configuration, or the message says which there are."""
+
+from pathlib import Path
+
+import pytest
+
+from cocite.config.targets import check_spelling, check_targets, targets_of
+from cocite.ground.errors import InputError
+
+CONFIG = {
+    "corpus": {"buckets": 2},
+    "graphs": {"cited": {"signal": "cocitation"}, "links": {"signal": "citation"}},
+    "embeddings": {"dot": {"neighbours": {"shards": 3}}},
+    "triplets": {"near": {"group": "all"}},
+    "encoders": {"small": {}},
+    "models": {"good": {"seeds": [1, 5]}},
+    "benchmarks": {"own": {"kind": "holdout"}},
+}
+PATTERNS = [
+    r"out/corpus/papers/{bucket,\d+}.parquet",
+    r"out/corpus/ingested/{dataset,papers|abstracts|citations}/{part,\d+}.parquet",
+    r"out/corpus/ingested/{dataset,(?!)}/{bucket,\d+}.parquet",
+    r"out/corpus/queries.parquet",
+    r"out/graph/{graph,cited|links}/edges/{bucket,\d+}.parquet",
+    r"out/graph/{graph,cited|links}/{pairs,cocitations|couplings}/{bucket,\d+}.parquet",
+    r"out/neighbours/{embedding,dot}/neighbours/{bucket,\d+}.parquet",
+    r"out/triplets/validation_{group}",
+    r"out/encoder/{model,good}/seed-{seed,\d+}/model",
+    r"out/encoder/untrained_{encoder,small}/seed-0/model",
+    r"out/evaluation/{benchmark,own}/scores/{task,cite|fos}/{model,good|untrained_small}-{seed,\d{1,9}}.parquet",
+]
+
+
+def check(*targets):
+    parts = {"papers": 300, "abstracts": 1, "citations": 1}
+    check_targets(targets, PATTERNS, CONFIG, results=Path("out"), parts=parts)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        *("all", "--cores", "out/elsewhere/9.parquet", "out/corpus/queries.parquet", "other/corpus/papers/9.parquet"),
+        *("out/corpus/papers/1.parquet", "out/corpus/ingested/papers/299.parquet", "out/triplets/validation_all"),
+        *("out/graph/cited/cocitations/0.parquet", "out/neighbours/dot/neighbours/2.parquet"),
+        *("out/encoder/good/seed-5/model", "out/encoder/untrained_small/seed-0/model"),
+        "out/evaluation/own/scores/cite/untrained_small-0.parquet",
+    ],
+)
+def test_what_the_configuration_has_may_be_asked_for(target):
+    check(target)
+
+
+@pytest.mark.parametrize(
+    ("target", "fault"),
+    [
+        ("out/corpus/papers/2.parquet", "bucket is 2, but corpus.buckets allows 0, 1."),
+        ("./out/corpus/papers/00.parquet", "bucket is 00, but corpus.buckets allows 0, 1."),
+        (str(Path("out/corpus/papers/9.parquet").absolute()), "bucket is 9, but"),
+        (
+            "out/corpus/ingested/papers/300.parquet",
+            "part is 300, but the number of shards of papers allows 0, 1 and so on to 299.",
+        ),
+        ("out/corpus/ingested/authors/0.parquet", "dataset is authors, but a release allows papers, abstracts, cit"),
+        ("out/graph/old/edges/0.parquet", "graph is old, but graphs allows cited, links."),
+        ("out/graph/cited/couplings/0.parquet", "pairs is couplings, but graphs.cited.signal allows cocitations."),
+        ("out/graph/links/cocitations/0.parquet", "pairs is cocitations, but graphs.links.signal has none."),
+        (
+            "out/neighbours/dot/neighbours/3.parquet",
+            "bucket is 3, but embeddings.dot.neighbours.shards allows 0, 1, 2.",
+        ),
+        ("out/triplets/validation_far", "group is far, but triplets allows all."),
+        ("out/encoder/good/seed-7/model", "seed is 7, but models.good.seeds allows 1, 5."),
+        ("out/encoder/bad/seed-1/model", "model is bad, but models allows good, untrained_small."),
+        ("out/encoder/untrained_small/seed-1/model", "seed is 1, but an untrained model allows 0."),
+        ("out/evaluation/own/scores/fos/good-1.parquet", "task is fos, but benchmarks.own allows cite, cocite."),
+    ],
+)
+def test_what_it_does_not_have_is_named_with_what_it_has(target, fault):
+    with pytest.raises(InputError) as error:
+        check("all", target)
+    assert str(error.value).startswith(f"{target} is not of this configuration: {fault}")
+
+
+@pytest.mark.parametrize(
+    ("target", "meant"),
+    [
+        ("trplets", "triplets"),
+        ("reprot", "report"),
+        ("out/corpus/paprs/0.parquet", "out/corpus/papers/{bucket}.parquet"),
+        ("out/corpus/paprs/17.parquet", "out/corpus/papers/{bucket}.parquet"),
+        ("./out/corpus/querys.parquet", "out/corpus/queries.parquet"),
+    ],
+)
+def test_a_misspelt_target_is_answered_with_the_one_that_was_meant(target, meant):
+    with pytest.raises(InputError) as error:
+        check_spelling(["all", target], ["all", "triplets", "report"], PATTERNS, Path("out"))
+    assert str(error.value) == f"No rule makes {target}; did you mean {meant}?"
+
+
+@pytest.mark.parametrize("target", ["report", "out/corpus/queries.parquet", "4", "zebra", "out/zebra", "x" * 5000])
+def test_what_is_right_or_like_nothing_is_left_to_snakemake(target):
+    check_spelling([target], ["report"], PATTERNS, Path("out"))
+
+
+def test_a_file_that_exists_is_no_misspelling(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "reports").mkdir()
+    check_spelling(["reports"], ["report"], PATTERNS, Path("out"))
+
+
+def test_values_of_options_are_no_targets():
+    line = [
+        "--directory",
+        "reports",
+        "--cores",
+        "2",
+        "",
+        "-n",
+        "corpus",
+        "--replace-workflow-config",
+        "all",
+        "--nolock",
+        "--set-threads",
+        "ingest=4",
+        "merge_citations=4",
+    ]
+    assert targets_of(line) == ["corpus", "all"]

@@ -1,0 +1,141 @@
+"""Link prediction finds what is there, and nothing where nothing is; and it measures what it says."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from cocite.embeddings import held_out
+from cocite.embeddings.configuration import GraphEmbeddingSettings
+from cocite.embeddings.held_out import load_held_out
+from cocite.embeddings.imported import read_papers, read_starts
+from cocite.embeddings.link_prediction import measure
+from cocite.embeddings.training import train_graph_embedding
+from cocite.embeddings.vectors import Vectors
+
+Settings = Callable[..., GraphEmbeddingSettings]
+
+CHANCE_MRR = 8.2 / 2000
+"""A rank drawn from 1 … 2,000 has the mean reciprocal (1 + 1/2 + … + 1/2000) / 2000."""
+
+
+def last_scores(imported: Path, settings: GraphEmbeddingSettings) -> dict[str, dict[str, float]]:
+    return train_graph_embedding(imported, settings, seed=1, state=imported.parent / "state").scores[-1]
+
+
+def test_a_graph_without_structure_is_at_chance(tmp_path: Path, graphs: SimpleNamespace, settings: Settings) -> None:
+    scores = last_scores(graphs.imported(tmp_path, graphs.random(1000, 10_000)), settings(chunks=1))
+    for kind in ("raw", "filtered"):
+        assert abs(scores[kind]["auc"] - 0.5) < 0.02
+        assert abs(scores[kind]["mrr"] - CHANCE_MRR) < 0.003
+    assert scores["edges"] > 2500
+
+
+def test_the_published_split_of_mirrored_edges_is_far_above_chance(
+    tmp_path: Path, graphs: SimpleNamespace, settings: Settings
+) -> None:
+    """The measure that says chance above does see a leak."""
+    imported = graphs.imported(tmp_path, graphs.random(1000, 10_000), holdout=0.05, holdout_of="edges")
+    scores = last_scores(imported, settings(chunks=1, dimension=64))
+    assert scores["raw"]["auc"] > 0.9
+    assert scores["filtered"]["auc"] > 0.95
+    assert scores["filtered"]["mrr"] > 10 * CHANCE_MRR
+
+
+def test_communities_are_found(communities: Path, settings: Settings) -> None:
+    scores = last_scores(communities, settings(chunks=1, workers=2))
+    raw, filtered = scores["raw"], scores["filtered"]
+    assert raw["auc"] > 0.95
+    assert raw["mrr"] > 10 * CHANCE_MRR
+    assert raw["hits_at_1"] <= raw["hits_at_10"] <= raw["hits_at_50"]
+    # Most of what ranks above a held-out edge are other papers of the community, which are all true neighbours.
+    assert filtered["mrr"] > 3 * raw["mrr"]
+
+
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_ranks_losses_and_auc_equal_those_counted_one_by_one(
+    tmp_path: Path,
+    graphs: SimpleNamespace,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    directed: bool,
+    partitions: int,
+) -> None:
+    monkeypatch.setattr(held_out, "NEGATIVES", 20)
+    imported = graphs.imported(tmp_path, graphs.random(40, 250), directed=directed, partitions=partitions)
+    vectors = np.random.default_rng(3).normal(size=(40, 4)).astype(np.float32)
+    batches = load_held_out(imported, seed=1)
+    chosen = settings(margin=0.5, max_norm=1.5)
+    scores = measure(Vectors(np.split(vectors, read_starts(imported)[1:-1])), batches, chosen)
+    papers = read_papers(imported)
+    edges = {edge for side in ("training", "holdout") for edge in graphs.edges(imported, side)}
+    scaled = vectors * np.minimum(1, 1.5 / np.linalg.norm(vectors, axis=1))[:, None]
+    assert len(batches) > 1
+    for kind in ("raw", "filtered"):
+        ranks, losses, wins, ties, pairs = [], 0.0, 0, 0, 0
+        for batch in batches:
+            for left in (True, False):
+                positives, negatives = [], []
+                for number in range(len(batch)):
+                    lhs, rhs = batch.lhs[number], batch.rhs[number]
+                    positive = scaled[lhs] @ scaled[rhs]
+                    of_edge = []
+                    for candidate in batch.lhs_candidates if left else batch.rhs_candidates:
+                        replaced = (candidate, rhs) if left else (lhs, candidate)
+                        known = (papers[replaced[0]], papers[replaced[1]]) in edges
+                        if replaced != (lhs, rhs) and not (kind == "filtered" and known):
+                            of_edge.append(scaled[replaced[0]] @ scaled[replaced[1]])
+                    ranks.append(1 + sum(score >= positive for score in of_edge))
+                    losses += sum(max(0.0, 0.5 + score - positive) for score in of_edge)
+                    positives.append(positive)
+                    negatives.extend(of_edge)
+                margins = np.subtract.outer(positives, negatives)
+                wins, ties = wins + (margins > 1e-6).sum(), ties + (abs(margins) <= 1e-6).sum()
+                pairs += margins.size
+        measured, count = scores[kind], len(ranks) // 2
+        assert measured["mean_rank"] == pytest.approx(np.mean(ranks))
+        assert measured["mrr"] == pytest.approx(np.mean(1 / np.array(ranks)))
+        for most in (1, 10, 50):
+            assert measured[f"hits_at_{most}"] == pytest.approx(np.mean(np.array(ranks) <= most))
+        assert measured["loss"] == pytest.approx(losses / count, rel=1e-4)
+        # The edges of a batch stand among the raw negatives of one another, where rounding decides.
+        assert wins / pairs <= measured["auc"] <= (wins + ties) / pairs
+        assert ties < 0.01 * pairs
+
+
+def test_every_model_of_a_graph_is_measured_on_the_same_edges_and_negatives(
+    tmp_path: Path, graphs: SimpleNamespace
+) -> None:
+    """Whatever the partitions and the weights, and so the rows that papers have."""
+    pairs = graphs.random(60, 400)
+    asked = []
+    for changed in ({}, {"partitions": 3}, {"weights": True}):
+        folder = tmp_path / str(len(asked))
+        folder.mkdir()
+        imported = graphs.imported(folder, pairs, **changed)
+        papers = read_papers(imported)
+        (batch,) = load_held_out(imported, seed=1)
+        rows = (batch.lhs, batch.rhs, batch.lhs_candidates, batch.rhs_candidates)
+        asked.append([papers[part].tolist() for part in rows])
+    assert asked[0] == asked[1] == asked[2]
+
+
+def test_of_many_held_out_edges_a_sample_is_measured(
+    tmp_path: Path, graphs: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    imported = graphs.imported(tmp_path, graphs.random(100, 2000), directed=True)
+    held = graphs.edges(imported, "holdout")
+    monkeypatch.setattr(held_out, "NEGATIVES", 50)
+    monkeypatch.setattr(held_out, "MOST_EDGES", 130)
+    papers = read_papers(imported)
+    chosen = [
+        (int(papers[source]), int(papers[target]))
+        for batch in load_held_out(imported, seed=1)
+        for source, target in zip(batch.lhs, batch.rhs, strict=True)
+    ]
+    assert len(set(chosen)) == len(chosen) == 100
+    assert set(chosen) < set(held)
+    assert f"measured on 100 of {len(held)} held-out edges" in capsys.readouterr().err

@@ -1,0 +1,188 @@
+"""A training can be repeated, and killed, without a trace."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import psutil
+import pytest
+
+from cocite.config.settings import settings_as_dict
+from cocite.embeddings import training
+from cocite.embeddings.checkpoints import TrainingState
+from cocite.embeddings.commands import train
+from cocite.embeddings.configuration import GraphEmbeddingSettings
+from cocite.embeddings.imported import read_starts
+from cocite.embeddings.training import train_graph_embedding
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_table
+
+Settings = Callable[..., GraphEmbeddingSettings]
+
+COMMAND = [sys.executable, "-c", "from cocite.embeddings.commands import app; app()", "train"]
+RESULTS = ("vectors", "scores", "written_settings", "omissions")
+MOMENTS = ("checkpoint/embeddings_paper_0.v3.h5", "scores/2.json")
+"""Files in the state at whose appearance a training is killed: within a checkpoint, and after an epoch."""
+VALUES = 14
+"""Values of an epoch in `graph_scores`: seven metrics, raw and filtered."""
+
+
+def arguments(folder: Path, settings: GraphEmbeddingSettings) -> dict[str, str | int | Path]:
+    results = {name: folder / name for name in RESULTS}
+    return {"settings": json.dumps(settings_as_dict(settings)), "seed": 1, "state": folder / "state", **results}
+
+
+def start(imported: Path, folder: Path, settings: GraphEmbeddingSettings) -> "subprocess.Popen[str]":
+    options = [
+        part
+        for name, value in arguments(folder, settings).items()
+        for part in (f"--{name.replace('_', '-')}", str(value))
+    ]
+    return subprocess.Popen(
+        [*COMMAND, str(imported), *options], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    )
+
+
+def kill_at(moment: Path, process: "subprocess.Popen[str]") -> None:
+    """Kill the process when a file appears, and wait for its workers to follow it."""
+    while not list(moment.parent.glob(moment.name)):
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.001)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert workers
+    assert not psutil.wait_procs(workers, timeout=10)[1]
+
+
+@pytest.fixture(scope="module", params=[1, 3])
+def parted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, graphs: SimpleNamespace) -> Path:
+    """60 communities of 14 papers, in one partition and in several."""
+    folder = tmp_path_factory.mktemp(f"in-{request.param}")
+    return graphs.imported(folder, graphs.communities(60, 14), partitions=request.param)
+
+
+def test_a_killed_training_ends_like_one_that_was_not(
+    parted: Path, tmp_path: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    train(parted, **arguments(whole, settings()))
+    for moment in MOMENTS if len(read_starts(parted)) == 2 else MOMENTS[:1]:
+        kill_at(killed / "state" / moment, start(parted, killed, settings()))
+        assert not any((killed / name).exists() for name in RESULTS)
+    capsys.readouterr()
+    train(parted, **arguments(killed, settings()))
+    told = capsys.readouterr().err
+    assert "going on after iteration" in told
+    assert "epoch 1 of 3" not in told
+    for name in RESULTS:
+        assert (killed / name).read_bytes() == (whole / name).read_bytes()
+    assert not (killed / "state").exists()
+    scores = read_table(whole / "scores", "graph_scores")
+    assert scores.column("epoch").to_pylist() == [1] * VALUES + [2] * VALUES + [3] * VALUES
+
+
+def test_a_killed_training_whose_chunks_change_starts_afresh_and_says_why(
+    communities: Path, tmp_path: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """PyTorch-BigGraph counts iterations: 4 done of 2 chunks would pass for 3 epochs of 1 chunk, and train nothing."""
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    train(communities, **arguments(whole, settings(chunks=1)))
+    kill_at(killed / "state/scores/2.json", start(communities, killed, settings(chunks=2)))
+    capsys.readouterr()
+    train(communities, **arguments(killed, settings(chunks=1)))
+    told = capsys.readouterr().err
+    assert "chunks changed since the training that was killed; starting afresh" in told
+    assert "epoch 1 of 3" in told
+    for name in RESULTS:
+        assert (killed / name).read_bytes() == (whole / name).read_bytes()
+
+
+def test_partitions_learn_what_one_learns(parted: Path, tmp_path: Path, settings: Settings) -> None:
+    scores = train_graph_embedding(parted, settings(chunks=1), seed=1, state=tmp_path / "state").scores
+    assert scores[-1]["raw"]["auc"] > 0.95
+    assert scores[-1]["filtered"]["auc"] > 0.98
+
+
+@pytest.mark.parametrize(
+    "changed", [{"loss": "logistic"}, {"loss": "softmax"}, {"comparator": "cos", "margin": 0.5}, {"max_norm": None}]
+)
+def test_other_losses_comparators_and_bounds_learn_as_well(
+    communities: Path, tmp_path: Path, settings: Settings, changed: dict[str, Any]
+) -> None:
+    trained = train_graph_embedding(communities, settings(chunks=1, **changed), seed=1, state=tmp_path / "state")
+    assert trained.scores[-1]["raw"]["auc"] > 0.8
+
+
+def test_progress_tells_edges_a_second(
+    communities: Path, tmp_path: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train_graph_embedding(communities, settings(epochs=1), seed=1, state=tmp_path / "state")
+    told = capsys.readouterr().err
+    for line in (r"epoch 1, chunk 1: training loss \d+\.\d+, [\d,]+ edges/s", r"train: \d+/\d+ edges, [\d.]+edges/s"):
+        assert re.search(line, told)
+
+
+def test_state_of_other_settings_is_not_gone_on_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    state = TrainingState(tmp_path / "state")
+    assert state.open({"chunks": 1, "seed": 1}) == 0
+    checkpoint = tmp_path / "state" / "checkpoint" / "checkpoint_version.txt"
+    checkpoint.parent.mkdir()
+    checkpoint.write_text("3\n")
+    assert state.open({"chunks": 1, "seed": 1}) == 3
+    assert state.open({"chunks": 2, "seed": 1}) == 0
+    assert not checkpoint.exists()
+    assert "chunks changed" in capsys.readouterr().err
+
+
+def test_state_whose_removal_was_killed_is_not_gone_on_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = TrainingState(tmp_path / "state")
+    state.open({"seed": 1})
+    (tmp_path / "state" / "checkpoint").mkdir()
+    (tmp_path / "state" / "checkpoint" / "checkpoint_version.txt").write_text("3\n")
+    with monkeypatch.context() as killed:
+        killed.setattr("shutil.rmtree", lambda *_, **__: None)
+        state.remove()
+    assert state.open({"seed": 1}) == 0
+
+
+def test_settings_without_negatives_are_refused(settings: Settings) -> None:
+    with pytest.raises(InputError, match="both 0"):
+        settings(batch_negatives=0, uniform_negatives=0)
+
+
+def test_a_batch_that_is_no_multiple_of_its_negatives_is_refused(settings: Settings) -> None:
+    with pytest.raises(InputError, match=r"batch_size \(500\) must be a multiple of batch_negatives \(60\)"):
+        settings(batch_negatives=60)
+
+
+def test_more_chunks_than_edges_are_refused(tmp_path: Path, graphs: SimpleNamespace, settings: Settings) -> None:
+    graphs.imported(tmp_path, graphs.random(20, 40))
+    with pytest.raises(InputError, match=r"chunks is 81, but there are \d\d edges to train on"):
+        train_graph_embedding(tmp_path / "imported", settings(chunks=81), seed=1, state=tmp_path / "state")
+    assert not (tmp_path / "state").exists()
+
+
+def test_more_chunks_than_edges_between_partitions_are_refused(
+    tmp_path: Path, graphs: SimpleNamespace, settings: Settings
+) -> None:
+    imported = graphs.imported(tmp_path, [(1, 2), (3, 4), (5, 6), (7, 8)], partitions=4, holdout=0.4)
+    with pytest.raises(InputError, match="chunks is 1, but there are 0 edges from one of 4 partitions to another"):
+        train_graph_embedding(imported, settings(chunks=1), seed=1, state=tmp_path / "state")
+
+
+def test_a_chunk_of_more_edges_than_int32_can_number_is_refused(
+    communities: Path, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert training.MOST_EDGES_IN_CHUNK == 2**31 - 1
+    monkeypatch.setattr(training, "MOST_EDGES_IN_CHUNK", 3000)
+    with pytest.raises(InputError, match=r"chunks is 2, but \d,\d+ edges take 3 at least: a chunk can hold 3,000"):
+        train_graph_embedding(communities, settings(chunks=2), seed=1, state=tmp_path / "state")

@@ -1,0 +1,87 @@
+"""How far a run is, from Snakemake's log or, where it is silent, from the files of jobs."""
+
+import os
+
+import pytest
+from tests.people.status.conftest import STARTED, begun, event
+
+from cocite.config.started import read_start
+from cocite.people.status.progress import last_lines, read_progress
+
+
+def rules(jobs):
+    return [job.rule for job in jobs]
+
+
+@pytest.fixture
+def busy(start):
+    """A run that has ingested, is training, and failed to count."""
+    return read_progress(
+        start(
+            begun(0, 3, "ingest")
+            + event(5, "Finished jobid: 3 (Rule: ingest)")
+            + begun(6, 2, "train")
+            + begun(6, 5, "count")
+            + event(9, "Error in rule count:", "    jobid: 5")
+        )
+    )
+
+
+def test_each_job_is_in_one_state_and_what_was_done_before_counts(busy):
+    assert rules(busy.done) == ["download", "ingest"]
+    assert rules(busy.running) == ["train"]
+    assert rules(busy.failed) == ["count"]
+    assert rules(busy.left) == ["train", "score", "count"]
+    assert busy.queued == []
+
+
+def test_stages_come_in_the_order_of_their_jobs(busy):
+    assert list(busy.by_stage().items()) == [("corpus", (2, 2)), ("encoder", (0, 1)), ("evaluation", (0, 2))]
+
+
+def test_on_a_cluster_a_job_waits_in_the_queue_until_it_writes_its_log(start, logged):
+    submitted = start(begun(6, 2, "train") + begun(6, 5, "count"), cores=None)
+    os.utime(logged("train", "x\n"), (STARTED + 8, STARTED + 8))
+    os.utime(logged("count", "of an earlier attempt\n"), (STARTED + 5, STARTED + 5))
+    progress = read_progress(submitted)
+    assert rules(progress.running) == ["train"]
+    assert rules(progress.queued) == ["count"]
+
+
+def test_where_snakemake_says_nothing_logs_and_benchmarks_do(start, logged, took):
+    started = start()
+    for rule, seconds in (("ingest", 5), ("train", 9), ("count", -20)):
+        os.utime(logged(rule, "x\n"), (STARTED + seconds, STARTED + seconds))
+    took("ingest", 5)
+    os.utime("benchmarks/ingest.jsonl", (STARTED + 6, STARTED + 6))
+    progress = read_progress(started)
+    assert rules(progress.done) == ["download", "ingest"]
+    assert rules(progress.running) == ["train"]
+    assert progress.seconds_of(progress.running[0]) is None
+
+
+def test_a_log_of_snakemake_that_is_gone_is_done_without(start, folder):
+    started = start()
+    (folder / "snakemake.log").unlink()
+    assert rules(read_progress(started).done) == ["download"]
+
+
+def test_the_last_lines_of_a_log_leave_out_empty_ones(start, logged):
+    started = start()
+    logged("train", "first\n\nsecond \n\nthird\n\n")
+    train = started.jobs[2]
+    assert list(last_lines(started, train, 2)) == ["second", "third"]
+    assert list(last_lines(started, started.jobs[3])) == []
+
+
+def test_of_a_long_log_the_end_is_read(start, logged):
+    logged("train", "x" * 10_000 + "\nlast\n")
+    started = start()
+    assert list(last_lines(started, started.jobs[2], 1)) == ["last"]
+
+
+def test_the_record_of_a_run_is_that_of_its_own_folder_and_not_of_a_copy(start, folder, tmp_path):
+    start()
+    assert read_start(folder / "results").results == "results"
+    (folder / "results").rename(folder / "copy")
+    assert read_start(folder / "copy") is None

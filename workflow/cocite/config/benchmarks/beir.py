@@ -1,0 +1,14 @@
+"""The scientific part of BEIR (Thakur et al., 2021)."""
+
+from cocite.config.tasks import Task
+
+TASKS = tuple(
+    Task(
+        name=f"beir_{dataset.replace('-', '_')}",
+        kind="retrieval",
+        group="beir",
+        metrics=("ndcg_cut_10", "recall_100"),
+        test=dataset,
+    )
+    for dataset in ("scifact", "nfcorpus", "trec-covid", "arguana", "scidocs")
+)

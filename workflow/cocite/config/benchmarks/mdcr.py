@@ -1,0 +1,38 @@
+"""MDCR, the recommendation of citations in 19 fields (Medić & Šnajder, 2022).
+
+"Large-scale Evaluation of Transformer-based Article Encoders on the Task of Citation Recommendation".
+"""
+
+from cocite.config.tasks import Task
+
+FIELDS = (
+    "Art",
+    "Biology",
+    "Business",
+    "Chemistry",
+    "Computer Science",
+    "Economics",
+    "Engineering",
+    "Environmental Science",
+    "Geography",
+    "Geology",
+    "History",
+    "Materials Science",
+    "Mathematics",
+    "Medicine",
+    "Philosophy",
+    "Physics",
+    "Political Science",
+    "Psychology",
+    "Sociology",
+)
+TASKS = tuple(
+    Task(
+        name=f"mdcr_{field.lower().replace(' ', '_')}",
+        kind="ranking",
+        group="mdcr",
+        metrics=("map", "ndcg", "recall_5"),
+        test=field,
+    )
+    for field in FIELDS
+)

@@ -1,0 +1,17 @@
+"""S2AND, authors of one name told apart (Subramanian et al., 2021).
+
+"S2AND: A Benchmark and Evaluation System for Author Name Disambiguation".
+"""
+
+from cocite.config.tasks import Task
+
+TASKS = tuple(
+    Task(
+        name=f"s2and_{dataset}",
+        kind="disambiguation",
+        group="s2and",
+        metrics=("b3_f1", "b3_precision", "b3_recall"),
+        test=dataset,
+    )
+    for dataset in ("arnetminer", "inspire", "kisti", "pubmed", "qian", "zbmath")
+)

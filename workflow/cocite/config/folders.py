@@ -1,0 +1,63 @@
+"""Folders that a run writes to: whether it can, found out before the first job."""
+
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from cocite.ground.errors import InputError
+
+FOLDERS = ("results", "logs", "benchmarks")
+"""The folders that a run writes to: keys of `pathvars`, and their values where they are left out."""
+
+
+def folders_of(config: Mapping[str, Any]) -> dict[str, Path]:
+    """The folders that a run with this configuration, resolved or not, writes to, by their keys.
+
+    Raises `InputError` where one is no path.
+    """
+    named = config.get("pathvars") or {}
+    paths = {name: named.get(name, name) for name in FOLDERS} if isinstance(named, Mapping) else {}
+    if not paths or not all(isinstance(path, str) and path for path in paths.values()):
+        raise InputError("Configuration key pathvars must hold paths, as in pathvars: {results: results/mine}.")
+    return {name: Path(path) for name, path in paths.items()}
+
+
+def make_folders(config: Mapping[str, Any]) -> None:
+    """Make the folders of a run. Raises `InputError` that names the first that cannot be made or written to."""
+    for name, folder in folders_of(config).items():
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except (OSError, ValueError) as error:
+            reason = obstacle(folder) or getattr(error, "strerror", None) or str(error)
+            raise InputError(
+                f"Configuration key pathvars.{name}: nothing can be written to the folder {folder} ({reason}); mend "
+                "that, or name another."
+            ) from None
+
+
+def in_the_way(folder: Path) -> str:
+    """What stands where a folder is to be made; empty if nothing does, or it is there."""
+    there = nearest(folder)
+    if there.is_dir():
+        return ""
+    return f"{there} is a file" if there.exists() else f"{there} is a link that leads nowhere"
+
+
+def obstacle(folder: Path) -> str:
+    """What keeps this user from writing to a folder, there or not yet there; empty if nothing does."""
+    there, reason = nearest(folder), in_the_way(folder)
+    if reason:
+        return reason
+    if os.statvfs(there).f_flag & os.ST_RDONLY:
+        return f"{there} is on a disk that can only be read"
+    return "" if os.access(there, os.W_OK | os.X_OK) else f"this user may not write to {there}"
+
+
+def nearest(folder: Path) -> Path:
+    """The folder itself or the nearest above it that exists; a file or a broken link in its place counts."""
+    above: Iterable[Path] = (folder.absolute(), *folder.absolute().parents)
+    return next(path for path in above if os.path.lexists(path))

@@ -1,0 +1,137 @@
+"""What a model comes from, in words: its corpus, its base encoder, its triplets and what they were sampled from.
+
+All of it follows from the provenance that a run records. Only settings that had an effect are told, and no folder with
+more than its name: what is written here goes into cards that leave the machine.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cocite.config.choices import choices
+from cocite.config.terms import Provenance, has_generated_corpus, packages_of, terms_of_corpus, terms_of_encoder
+
+CARD_SCORES = "## Scores on benchmarks"
+"""The last heading of a card: what the training has no scores for yet, and the report fills in."""
+OF_EASY = {"random": (), "k-means": ("clusters", "cluster_ranks"), "sorted-random": ("drawn",)}
+"""The settings that each way to draw easy negatives has for itself."""
+OF_EMBEDDING = ("comparator", "dimension", "epochs", "loss")
+
+
+def origin_of(model: str, provenance: Provenance) -> dict[str, dict[str, Any]]:
+    """What a model comes from, for its card: a table of names and values for each of its origins."""
+    entry = provenance["configuration"]["models"][model]
+    return {
+        "Run": {"model": model},
+        "Base encoder": {
+            "name": entry["encoder"],
+            "what it is": encoder_in_words(entry["encoder"], provenance),
+            "terms": terms_of_encoder(entry["encoder"], provenance),
+        },
+        "Triplets": {"name": entry["triplets"], **sampling_of(entry["triplets"], provenance)},
+        "Graph": graph_of(entry["triplets"], provenance),
+        "Corpus": {
+            "source": corpus_in_words(provenance),
+            "release": provenance["release"],
+            "terms": terms_of_corpus(provenance),
+        },
+    }
+
+
+def read_origin(settings: str | None, manifest: Path | None) -> dict[str, dict[str, Any]]:
+    """What a model comes from, by what `settings_of_origin` gives as JSON and the manifest; nothing without them."""
+    if settings is None or manifest is None:
+        return {}
+    configuration, listed = json.loads(settings), json.loads(manifest.read_text(encoding="utf-8"))
+    readmes = {name: dataset.get("readme", "") for name, dataset in listed["datasets"].items()}
+    [model] = configuration["models"]
+    told = {"configuration": configuration, "release": listed["release"], "readmes": readmes}
+    return origin_of(model, {**told, "packages": packages_of(configuration)})
+
+
+def settings_of_origin(model: str, configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a configuration that `origin_of` reads for a model.
+
+    All of it belongs to steps before the training: another value of it means another training anyway.
+    """
+    entry = configuration["models"][model]
+    triplets = configuration["triplets"][entry["triplets"]]
+    embedding = configuration["embeddings"].get(triplets.get("embedding"))
+    named = triplets if embedding is None else embedding
+    part: dict[str, Any] = {
+        "corpus": {
+            "source": configuration["corpus"]["source"],
+            "path": Path(configuration["corpus"].get("path", "")).name,
+        },
+        "models": {model: {name: entry[name] for name in ("triplets", "encoder")}},
+        "encoders": {entry["encoder"]: configuration["encoders"][entry["encoder"]]},
+        "triplets": {entry["triplets"]: triplets},
+        "embeddings": {},
+        "graphs": {},
+    }
+    if embedding is not None:
+        told = {name: embedding[name] for name in ("graph", *OF_EMBEDDING)}
+        part["embeddings"][triplets["embedding"]] = {
+            **told,
+            "neighbours": {"metric": embedding["neighbours"]["metric"]},
+        }
+    if "graph" in named:
+        part["graphs"][named["graph"]] = configuration["graphs"][named["graph"]]
+    return part
+
+
+def corpus_in_words(provenance: Provenance) -> str:
+    """Where the papers and citations come from."""
+    corpus = provenance["configuration"]["corpus"]
+    if has_generated_corpus(provenance):
+        return "a generated release: no such paper was ever written"
+    if corpus["source"] == "s2":
+        return "Semantic Scholar"
+    return f"a release in the folder {Path(corpus['path']).name}"
+
+
+def encoder_in_words(name: str, provenance: Provenance) -> str:
+    """What a base encoder is: a model of the hub with its revision, a package, a folder, or how it was built."""
+    entry = provenance["configuration"]["encoders"][name]
+    if "build" in entry:
+        sizes = entry["build"]
+        shape = f"{sizes['layers']} layers of width {sizes['hidden']}, {sizes['heads']} heads"
+        return f"a BERT with random weights ({shape}), and a vocabulary from the corpus"
+    if "package" in entry:
+        version = provenance.get("packages", {}).get(entry["package"], {}).get("version", "")
+        return f"the encoder in the Python package {entry['package']} {version}".strip()
+    if "revision" in entry:
+        return f"{entry['model']} of the Hugging Face hub, commit {entry['revision']}"
+    return f"the encoder in the folder {Path(entry['model']).name}"
+
+
+def sampling_of(triplets: str, provenance: Provenance) -> dict[str, Any]:
+    """How a set of triplets was sampled: the sampler, and its settings that had an effect."""
+    entry = provenance["configuration"]["triplets"][triplets]
+    told = {name: value for name, value in entry.items() if name not in _without_effect(entry)}
+    if "path" in told:
+        told["path"] = Path(told["path"]).name
+    return {"sampler": f"{told.pop('sampler')}: {choices('triplets/samplers')[entry['sampler']].summary}", **told}
+
+
+def graph_of(triplets: str, provenance: Provenance) -> dict[str, Any]:
+    """The graph that a set of triplets was sampled from, and its embedding where there is one between the two."""
+    configuration = provenance["configuration"]
+    entry, told = configuration["triplets"][triplets], {}
+    if "embedding" in entry:
+        name, entry = entry["embedding"], configuration["embeddings"][entry["embedding"]]
+        told = {"embedding": name, **{key: entry[key] for key in OF_EMBEDDING}}
+        told["metric of the neighbours"] = entry["neighbours"]["metric"]
+    if "graph" in entry:
+        told |= {"graph": entry["graph"], **configuration["graphs"][entry["graph"]]}
+    return told
+
+
+def _without_effect(entry: Mapping[str, Any]) -> set[str]:
+    """The settings of a set of triplets that its other settings leave without an effect."""
+    if entry.get("easy") or entry.get("fill"):
+        idle = [keys for way, keys in OF_EASY.items() if way != entry.get("easy_negatives")]
+    else:
+        idle = [("easy_negatives",), *OF_EASY.values()]
+    return {key for keys in idle for key in keys}

@@ -1,0 +1,113 @@
+"""A release in a folder: which of its files are shards, how they are opened, and what the release states of itself.
+
+The check of the configuration, the DAG, the plan and the jobs all ask here, so that they read the same files. What
+is neither a shard nor known to hold no records is refused: records that nobody reads would be lost in silence.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from io import BufferedIOBase
+from pathlib import Path
+from typing import Any
+
+from cocite.ground.errors import InputError
+
+DATASETS = ("papers", "abstracts", "citations")
+PACKED = ".gz"
+PLAIN = (".jsonl", ".ndjson", ".json")
+"""What the names of gzipped shards end in, and those of plain ones; capital letters count as small ones."""
+MANIFESTS = ("release", "manifest", "metadata", "schema", "dataset_info", "checksums")
+"""What `.json` files are called that describe shards and are none."""
+NOTES = (
+    *("readme*", "licen[cs]e*", "copying*", "notice*", "attribution*", "changelog*", "citation.cff", "*.md", "*.bib"),
+    *("*.md5", "*.sha1", "*.sha256", "*.sha512", "md5sum*", "sha*sum*", "checksum*", "_success", "thumbs.db"),
+)
+"""Names, in small letters, of further files that are known to hold no records."""
+ENDINGS = f"{PACKED}, {', '.join(PLAIN[:-1])} or {PLAIN[-1]}"
+MAGIC = b"\x1f\x8b"
+"""The first bytes of a gzip file."""
+
+
+def find_shards(folder: Path) -> list[Path]:
+    """The shards in the folder of a dataset, by name; none where there is no such folder.
+
+    Raises `InputError` for anything else that lies there, unless it is known to hold no records.
+    """
+    if not folder.is_dir():
+        return []
+    if not os.access(folder, os.R_OK | os.X_OK):
+        raise InputError(f"{folder} may not be read by this user; grant the right to read it.")
+    shards = [path for path in sorted(folder.iterdir()) if _may_be_shard(path.name)]
+    for path in shards:
+        _check_shard(path)
+    return shards
+
+
+def is_packed(name: str) -> bool:
+    """Whether a shard of this name is gzipped."""
+    return name.lower().endswith(PACKED)
+
+
+def unpacked(path: Path) -> BufferedIOBase:
+    """Open a shard for reading its text as bytes, gzipped or plain; one that is gzipped may be named as a plain one."""
+    from isal import igzip
+
+    with path.open("rb") as file:
+        packed = is_packed(path.name) or file.read(len(MAGIC)) == MAGIC
+    return igzip.open(path, "rb") if packed else path.open("rb")
+
+
+def stated_by(folder: Path) -> Mapping[str, Any]:
+    """What a release says of itself in `release.json`; nothing without that file.
+
+    Raises `InputError` where the file cannot be read as a JSON object.
+    """
+    file = folder / "release.json"
+    if not file.exists() and not file.is_symlink():
+        return {}
+    if not file.is_file():
+        raise InputError(f"{file} is no file that can be read; mend or remove it.")
+    try:
+        stated = json.loads(file.read_text(encoding="utf-8-sig"))
+    except json.JSONDecodeError as error:
+        raise InputError(f"{file}, line {error.lineno}: not JSON ({error.msg}).") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file}: not UTF-8 at byte {error.start}.") from None
+    if not isinstance(stated, dict):
+        raise InputError(f'{file}: must be a JSON object, such as {{"release_id": "2026-01-06"}}.')
+    return stated
+
+
+def readme_of(folder: Path) -> str:
+    """The README of a dataset, empty where it has none; bytes that are not UTF-8 are replaced."""
+    files = sorted(path for path in folder.glob("README*") if path.is_file())
+    return files[0].read_text(encoding="utf-8-sig", errors="replace") if files else ""
+
+
+def _may_be_shard(name: str) -> bool:
+    """Whether a name is a shard's, or one that is not known; systems and programs leave hidden files behind."""
+    name = name.lower()
+    if name.startswith("."):
+        return False
+    if name.endswith((PACKED, *PLAIN)):
+        return name not in [f"{manifest}.json" for manifest in MANIFESTS]
+    return not any(fnmatchcase(name, note) for note in NOTES)
+
+
+def _check_shard(path: Path) -> None:
+    if path.is_symlink() and not path.exists():
+        raise InputError(f"{path} is a link that leads nowhere; mend or remove it.")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder, which is not searched; move the shards in it to {path.parent}.")
+    if not path.is_file():
+        raise InputError(f"{path} is a pipe or a device and no file; remove it.")
+    if not path.name.lower().endswith((PACKED, *PLAIN)):
+        raise InputError(
+            f"{path} would not be read: a shard ends in {ENDINGS}; rename it, pack it with gzip, or move it elsewhere."
+        )
+    if not path.name.isprintable() or set(path.name) & set("{}"):
+        raise InputError(f"{str(path)!r} has a brace in its name, or a character that cannot be printed; rename it.")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"{path} may not be read by this user; grant the right to read it.")

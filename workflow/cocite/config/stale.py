@@ -1,0 +1,76 @@
+"""Whether a configuration has what a file of the results is of: entries that were renamed leave files behind."""
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from cocite.config.benchmarks import suites_of
+from cocite.config.configuration import written_configuration
+from cocite.config.runs import runs_of
+from cocite.ground.atomic import read_json
+from cocite.ground.errors import InputError
+
+STARTED_WITH = "configuration.yaml"
+"""The resolved configuration of the run that was started last in a folder of results; it can be run as it stands."""
+PROVENANCE = "provenance.json"
+"""What a run writes down for its report; it holds the configuration, too, and older folders have nothing else."""
+SECTIONS = {"graph": "graphs", "embedding": "embeddings", "triplets": "triplets", "benchmark": "benchmarks"}
+"""Where the configuration has what a path tells."""
+STEPS = {
+    "graph": ("graphs", r"-[a-z]+-\d+"),
+    "embeddings": ("embeddings", ""),
+    "neighbours": ("embeddings", r"_\d+"),
+    "triplets": ("triplets", ""),
+    "evaluation": ("benchmarks", ""),
+}
+"""Where it has what the steps of a stage are of, and what follows its name in theirs."""
+
+
+def configuration_of(results: Path) -> Mapping[str, Any] | None:
+    """The configuration of the last run in this folder; none before there was one.
+
+    Raises `InputError` where the file that should hold it cannot be read.
+    """
+    for path, read in ((results / STARTED_WITH, written_configuration), (results / PROVENANCE, _of_provenance)):
+        if path.is_file():
+            try:
+                configuration = read(path)
+            except InputError as error:
+                raise InputError(f"{error} Delete it, and the next run writes it again.") from None
+            if configuration:
+                return configuration
+            raise InputError(f"{path} holds no configuration; delete it, and the next run writes it again.")
+    return None
+
+
+def is_configured(told: Mapping[str, str], config: Mapping[str, Any]) -> bool:
+    """Whether the configuration has all that a path tells: a graph, a benchmark and its suite, a model and its seed."""
+    if "step" in told:
+        return _is_step(told["stage"], told["step"], config)
+    if any(told[name] not in config.get(section, ()) for name, section in SECTIONS.items() if name in told):
+        return False
+    if "suite" in told and told["suite"] not in suites_of(config["benchmarks"][told["benchmark"]]):
+        return False
+    if "group" in told and told["group"] not in [entry["group"] for entry in config["triplets"].values()]:
+        return False
+    return "model" not in told or f"{told['model']}-{told['seed']}" in runs_of(config)
+
+
+def configured_in(config: Mapping[str, Any] | None) -> Callable[[Mapping[str, str]], bool]:
+    """Whether this configuration has what a path tells, for `files_by_place`; without one, everything is kept."""
+    return lambda told: config is None or is_configured(told, config)
+
+
+def _of_provenance(path: Path) -> Mapping[str, Any] | None:
+    held = read_json(path)
+    configuration = held.get("configuration") if isinstance(held, dict) else None
+    return configuration if isinstance(configuration, dict) else None
+
+
+def _is_step(stage: str, step: str, config: Mapping[str, Any]) -> bool:
+    if stage == "corpus":
+        from_triplets, has_base = config["queries"]["from"] == "triplets", "base" in config["corpus"]
+        return {"read": from_triplets, "update": has_base}.get(step.partition("-")[0], True)
+    section, number = STEPS[stage]
+    return any(re.fullmatch(re.escape(name) + number, step) for name in config.get(section, ()))

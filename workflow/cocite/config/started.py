@@ -1,0 +1,140 @@
+"""What a run writes down when it starts: how it was called, and all its jobs with their files."""
+
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cocite.ground.atomic import read_json, write_text
+from cocite.ground.errors import InputError
+
+FILE = Path(".state/run.json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """A job of a run."""
+
+    number: int
+    """Snakemake's id of it, which its log names."""
+    rule: str
+    stage: str
+    of: str
+    """The values of its wildcards, such as `cocite 1`."""
+    is_needed: bool
+    """Whether the run has to do it; otherwise it was done before."""
+    after: list[int]
+    """The jobs that it waits for."""
+    threads: int
+    outputs: list[str]
+    """The files and folders that stay; paths of a job are as seen from the run's working folder."""
+    log: str | None
+    benchmark: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """A run as it was started."""
+
+    time: float
+    """Seconds since 1970."""
+    directory: str
+    """Its working folder."""
+    results: str
+    """The folder of its results, as its configuration names it."""
+    snakefile: str
+    configfiles: list[str]
+    log: str | None
+    """Snakemake's own log."""
+    cores: int | None
+    """Cores of this machine that it may use; none where a cluster runs the jobs."""
+    host: str
+    process: int
+    process_started: str | None
+    """When the process started, by the kernel's clock: a later process may have the same number."""
+    jobs: list[Job]
+    """Its jobs, in the order of the stages."""
+
+    def path(self, name: str) -> Path:
+        """Where a file of a job lies."""
+        return Path(self.directory, name)
+
+
+def write_start(workflow: Any, log: list[str], results: Path) -> None:
+    """Write down a run that is about to start, as Snakemake's `workflow` describes it."""
+    start = Start(
+        time=time.time(),
+        directory=str(Path.cwd()),
+        results=str(results),
+        snakefile=str(workflow.main_snakefile),
+        configfiles=[str(path) for path in workflow.configfiles],
+        log=str(Path(log[0]).absolute()) if log else None,
+        cores=workflow.resource_settings.cores if workflow.local_exec else None,
+        host=socket.gethostname(),
+        process=os.getpid(),
+        process_started=_start_of(os.getpid()),
+        jobs=list(_jobs(workflow)),
+    )
+    write_text(results / FILE, json.dumps(asdict(start)) + "\n")
+
+
+def read_start(results: Path) -> Start | None:
+    """The run that was started last in a folder of results; none where there was none, or it was one in another folder.
+
+    Raises `InputError` where the record is broken.
+    """
+    path = results / FILE
+    if not path.is_file():
+        return None
+    try:
+        told = read_json(path)
+        start = Start(**{**told, "jobs": [Job(**job) for job in told["jobs"]]})
+    except (TypeError, KeyError):
+        raise InputError(f"{path}: is no record of a run; delete it, and the next run writes it again.") from None
+    return start if start.path(start.results).resolve() == results.resolve() else None
+
+
+def is_copy(results: Path) -> bool:
+    """Whether the run that is recorded in a folder of results was in another folder."""
+    return (results / FILE).is_file() and read_start(results) is None
+
+
+def is_alive(start: Start) -> bool | None:
+    """Whether the run is still going on; none where it was started on a machine that cannot be asked from here."""
+    if start.host != socket.gethostname():
+        return None
+    return start.process_started is not None and _start_of(start.process) == start.process_started
+
+
+def _jobs(workflow: Any) -> Iterator[Job]:
+    dag, order = workflow.dag, {rule.name: place for place, rule in enumerate(workflow.rules)}
+    for job in sorted(dag.jobs, key=lambda job: (order[job.rule.name], dag.jobid(job))):
+        if not job.output:
+            continue
+        # A job's own threads are known once its inputs are there; its rule's are, unless a function gives them.
+        threads = getattr(job.rule.resources.get("_cores"), "raw", None)
+        yield Job(
+            number=dag.jobid(job),
+            rule=job.rule.name,
+            stage=Path(str(job.rule.snakefile)).stem,
+            of=" ".join(map(str, job.wildcards_dict.values())),
+            is_needed=dag.needrun(job),
+            after=[dag.jobid(earlier) for earlier in dag.dependencies[job] if dag.needrun(earlier)],
+            threads=threads if isinstance(threads, int) else 1,
+            outputs=[str(file) for file in job.output if file not in job.temp_output],
+            log=next(map(str, job.log), None),
+            benchmark=str(job.benchmark) if job.benchmark else None,
+        )
+
+
+def _start_of(process: int) -> str | None:
+    """When a process started, as the kernel tells; none where it has ended."""
+    try:
+        told = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if told[0] in "ZX" else told[19]

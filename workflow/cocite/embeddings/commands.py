@@ -1,0 +1,95 @@
+"""`cocite embeddings …`: import edges, train and measure graph embeddings."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cocite.ground.options import MemoryMb, Omissions, Output, Seed, Settings, State, Threads, WrittenSettings
+
+app = typer.Typer(no_args_is_help=True)
+
+Edges = Annotated[list[Path], typer.Argument(help="Files of the table edges.")]
+Directed = Annotated[bool, typer.Option("--directed/--undirected", help="An undirected edge is trained on both ways.")]
+Training = Annotated[Path, typer.Option(help="Edges to train on: source and target, separated by a tab.")]
+HoldoutEdges = Annotated[Path, typer.Option(help="Edges kept from training, in the same form.")]
+
+
+@app.command("import")
+def import_(edges: Edges, directed: Directed, settings: Settings, seed: Seed, output: Output) -> None:
+    """Turn the edges of a graph into the folder that PyTorch-BigGraph trains from."""
+    from cocite.config.settings import parse_settings
+    from cocite.embeddings.importing import import_edges
+    from cocite.embeddings.splitting import EdgeSettings
+
+    import_edges(edges, parse_settings(EdgeSettings, settings), directed=directed, seed=seed, output=output)
+
+
+@app.command()
+def split(
+    edges: Edges,
+    directed: Directed,
+    settings: Settings,
+    seed: Seed,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    training: Training,
+    holdout_edges: HoldoutEdges,
+) -> None:
+    """Split the edges of a graph into those to train on and those to measure on, for PyTorch-BigGraph's importer."""
+    from cocite.config.settings import parse_settings
+    from cocite.embeddings.splitting import EdgeSettings
+    from cocite.embeddings.tsv import split_edges
+
+    split_edges(
+        edges,
+        parse_settings(EdgeSettings, settings),
+        directed=directed,
+        seed=seed,
+        memory_mb=memory_mb,
+        threads=threads,
+        training=training,
+        holdout=holdout_edges,
+    )
+
+
+@app.command()
+def import_tsv(
+    training: Training,
+    holdout_edges: HoldoutEdges,
+    partitions: Annotated[int, typer.Option(help="Parts that the papers are cut into.")],
+    seed: Seed,
+    output: Output,
+) -> None:
+    """Turn split edges into the folder that PyTorch-BigGraph trains from, with its own importer."""
+    from cocite.embeddings import tsv
+
+    tsv.import_tsv(training=training, holdout=holdout_edges, partitions=partitions, seed=seed, output=output)
+
+
+@app.command()
+def train(
+    imported: Annotated[Path, typer.Argument(help="Folder that an import made.")],
+    settings: Settings,
+    seed: Seed,
+    state: State,
+    vectors: Annotated[Path, typer.Option(help="Table graph_embeddings.")],
+    scores: Annotated[Path, typer.Option(help="Table graph_scores.")],
+    written_settings: WrittenSettings,
+    omissions: Omissions,
+) -> None:
+    """Train a graph embedding, measure it after each epoch, and go on where a killed training stood."""
+    from cocite.config.settings import parse_settings, settings_as_dict
+    from cocite.embeddings.checkpoints import TrainingState
+    from cocite.embeddings.configuration import GraphEmbeddingSettings
+    from cocite.embeddings.training import train_graph_embedding
+    from cocite.embeddings.vectors import write_scores, write_vectors
+    from cocite.tables.files import write_json, write_omissions
+
+    chosen = parse_settings(GraphEmbeddingSettings, settings)
+    trained = train_graph_embedding(imported, chosen, seed=seed, state=state)
+    untrained = write_vectors(vectors, imported, trained.vectors)
+    write_scores(scores, trained.scores)
+    write_omissions(omissions, {"papers whose edges were all held out: never trained, no vector": untrained})
+    write_json(written_settings, {**settings_as_dict(chosen), "seed": seed})
+    TrainingState(state).remove()

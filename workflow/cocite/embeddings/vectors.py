@@ -1,0 +1,84 @@
+"""The finished graph embedding as tables: vectors by corpus id, and the scores of each epoch."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from cocite.embeddings.imported import TRAINING, Papers, Rows, edges_of, read_papers
+from cocite.ground.progress import report
+from cocite.tables.files import vector_column, write_table
+
+VALUES_IN_MEMORY = 16_000_000
+
+
+class Vectors:
+    """The vectors of all papers by row, partition behind partition, of which only those asked for are loaded."""
+
+    def __init__(self, parts: Sequence[NDArray[np.float32]]) -> None:
+        self.parts = parts
+        self.starts = np.cumsum([0, *map(len, parts)])
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return int(self.parts[0].shape[1])
+
+    def of(self, rows: Rows) -> NDArray[np.float32]:
+        """A copy of the vectors of some rows, rows × dimension."""
+        found = np.empty((len(rows), self.dimension), dtype=np.float32)
+        for part, start, stop in zip(self.parts, self.starts, self.starts[1:], strict=False):
+            chosen = (start <= rows) & (rows < stop)
+            found[chosen] = part[rows[chosen] - start]
+        return found
+
+
+def map_vectors(checkpoint: Path) -> NDArray[np.float32]:
+    """The vectors of a partition without loading them: PyTorch-BigGraph stores them contiguously."""
+    with h5py.File(checkpoint) as file:
+        vectors = file["embeddings"]
+        return np.memmap(checkpoint, np.float32, "r", offset=vectors.id.get_offset(), shape=vectors.shape)
+
+
+def write_vectors(path: Path, imported: Path, vectors: Vectors) -> int:
+    """Write table `graph_embeddings`; return the number of papers left out because no training edge moved them.
+
+    Papers whose edges are all held out stay where they were drawn, near the origin, and by L2 would be near to all.
+    """
+    papers = read_papers(imported)
+    trained = np.flatnonzero(_has_training_edge(imported, len(papers)))
+    rows = trained[np.argsort(papers[trained])]
+    write_table(path, "graph_embeddings", _batches(papers, rows, vectors))
+    untrained = len(papers) - len(rows)
+    report(f"{len(rows):,} papers with a vector; {untrained:,} left out whose edges were all held out")
+    return untrained
+
+
+def write_scores(path: Path, scores: Sequence[Mapping[str, Any]]) -> None:
+    """Write table `graph_scores` from the scores of each epoch (see `link_prediction.measure`)."""
+    rows = [
+        {"epoch": epoch, "metric": metric, "filtered": kind == "filtered", "value": value, "edges": measured["edges"]}
+        for epoch, measured in enumerate(scores, start=1)
+        for metric in sorted(measured["raw"])
+        for kind, value in (("raw", measured["raw"][metric]), ("filtered", measured["filtered"][metric]))
+    ]
+    write_table(path, "graph_scores", pa.Table.from_pylist(rows))
+
+
+def _has_training_edge(imported: Path, papers: int) -> NDArray[np.bool_]:
+    found = np.zeros(papers, dtype=bool)
+    for lhs, rhs in edges_of(imported, TRAINING):
+        found[lhs] = True
+        found[rhs] = True
+    return found
+
+
+def _batches(papers: Papers, rows: Rows, vectors: Vectors) -> Iterator[pa.RecordBatch]:
+    size = max(1, VALUES_IN_MEMORY // vectors.dimension)
+    for start in range(0, len(rows), size):
+        block = rows[start : start + size]
+        yield pa.record_batch({"corpusid": pa.array(papers[block]), "vector": vector_column(vectors.of(block))})

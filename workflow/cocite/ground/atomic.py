@@ -1,0 +1,79 @@
+"""Files that are written whole or not at all: under a temporary name, which is renamed at the end.
+
+Apart from `files.py`, so that what runs before any job, the Snakefile for one, need not import Arrow.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from glob import escape
+from pathlib import Path
+from typing import Any
+
+from cocite.ground.errors import InputError
+from cocite.ground.space import TEMPORARY, explain_full_disk
+
+
+@contextmanager
+def atomic_path(path: Path) -> Iterator[Path]:
+    """Yield a temporary name beside `path` (a file, or a folder that the caller makes); rename it at the end.
+
+    What a killed process has left of `path` is removed first. Raises `InputError` where the disk is full.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    for left in path.parent.glob(f".{escape(path.name)}.*{TEMPORARY}"):
+        _remove(left)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
+    try:
+        with explain_full_disk(path.parent):
+            yield temporary
+            _replace(temporary, path)
+    finally:
+        _remove(temporary)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+        sync(temporary)
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write JSON, indented and with sorted keys, so that equal content gives equal files."""
+    write_text(path, json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON. Raises `InputError` where the file is missing, cannot be read or is not JSON."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist.") from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}, line {error.lineno}: not JSON ({error.msg}).") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: not UTF-8, and so not JSON.") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}).") from None
+
+
+def sync(path: Path) -> None:
+    """Have the disk hold what was written to a file."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _replace(temporary: Path, path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    temporary.replace(path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,35 @@
+"""A disk that runs full gets one sentence that names the folder and what is free, instead of a traceback."""
+
+import errno
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cocite.ground.errors import InputError
+
+TEMPORARY = ".tmp"
+
+
+@contextmanager
+def explain_full_disk(folder: Path) -> Iterator[None]:
+    """Turn "no space left" in the block into an `InputError` about `folder`, where the block writes.
+
+    Libraries have errors of their own for it, DuckDB for one; all of them quote the system.
+    """
+    try:
+        yield
+    except Exception as error:
+        if getattr(error, "errno", None) not in (errno.ENOSPC, errno.EDQUOT) and "No space left" not in str(error):
+            raise
+        kept = _kept(folder)
+        free = shutil.disk_usage(kept).free
+        raise InputError(
+            f"The disk is full: {kept} has {free / 1e9:.1f} GB free; make room there and run again."
+        ) from error
+
+
+def _kept(folder: Path) -> Path:
+    """The folder, or the nearest above it that will still be there when the message is read."""
+    above = (folder.absolute(), *folder.absolute().parents)
+    return next(path for path in above if path.exists() and path.suffix != TEMPORARY)

@@ -1,0 +1,51 @@
+"""Documentation that is generated: docs/config.md from the schema, docs/tables.md from the declarations,
+docs/reference/commands.md from the command line, and envs/pipeline.yaml from the lock. A test keeps them in step.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(no_args_is_help=True)
+
+ROOT = Path(__file__).parents[4]
+COOKBOOK = ROOT / "docs" / "cookbook.md"
+
+
+@app.callback()
+def documentation() -> None:
+    """Documentation that is generated from declarations."""
+
+
+@app.command()
+def write(context: typer.Context) -> None:
+    """Write docs/config.md, docs/tables.md, docs/reference/commands.md and envs/pipeline.yaml."""
+    from cocite.tables.files import write_text
+
+    for path, text in generated(context.find_root().command).items():
+        write_text(ROOT / path, text)
+
+
+@app.command()
+def cookbook(results: Annotated[Path, typer.Option(help="Folder of the demo's results.")] = Path("results")) -> None:
+    """Run the queries of docs/cookbook.md again, and write what they give below them."""
+    from cocite.people.inspection.cookbook import with_output
+    from cocite.people.inspection.opening import open_results
+    from cocite.tables.files import write_text
+
+    with open_results(results) as database:
+        write_text(COOKBOOK, with_output(COOKBOOK.read_text(encoding="utf-8"), database))
+
+
+def generated(command_line: Any) -> dict[str, str]:
+    """The generated files, by their path from the project's root; `command_line` is that of all commands."""
+    from cocite.people.documentation.command_line import commands_page
+    from cocite.people.documentation.declared import conda_environment, configuration_page, tables_page
+
+    return {
+        "docs/config.md": configuration_page(),
+        "docs/tables.md": tables_page(),
+        "docs/reference/commands.md": commands_page(command_line),
+        "envs/pipeline.yaml": conda_environment((ROOT / "envs" / "lock.txt").read_text(encoding="utf-8")),
+    }

@@ -1,0 +1,128 @@
+"""Pages made of what is declared once: the schema of the configuration, the tables, the lock."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+PYTHON = "3.11"
+Row = tuple[str, str, str, str, str]
+"""The kind of entry that has a key, empty where all have it; the key, its type, its default and its meaning."""
+
+
+def configuration_page() -> str:
+    """Every key of the configuration with type, default and description, a section each key at the top, as Markdown."""
+    from cocite.config.configuration import load_schema
+
+    schema = load_schema()
+    sections = {name: entry for name, entry in schema["properties"].items() if _has_keys(schema, entry)}
+    plain = {name: entry for name, entry in schema["properties"].items() if name not in sections}
+    lines = [
+        "# Configuration",
+        "",
+        "<!-- Generated from workflow/schemas/config.schema.yaml by `make docs`. -->",
+        "",
+        schema["description"].strip(),
+        "",
+        *_table(_rows(schema, {"properties": plain}, "")),
+    ]
+    for name, entry in sections.items():
+        lines += [f"## {name}", "", " ".join(entry["description"].split()), ""]
+        lines += _table(_rows(schema, {"properties": {name: entry}}, ""), without=name)
+    return "\n".join(lines)
+
+
+def tables_page() -> str:
+    """Every table with its columns, as Markdown."""
+    from cocite.tables import TABLES
+
+    lines = ["# Tables", "", "<!-- Generated from workflow/cocite/tables/declarations by `make docs`. -->", ""]
+    lines += ["Every table is Parquet; paths are relative to the results folder.", ""]
+    for table in TABLES.values():
+        key = ", ".join(f"`{name}`" for name in table.key)
+        lines += [f"## {table.name}", "", f"`{table.path}`", "", table.description, "", f"Primary key: {key}.", ""]
+        lines += ["| column | type | null | meaning |", "|---|---|---|---|"]
+        for name, column in table.columns.items():
+            nullable = "yes" if column.nullable else ""
+            lines.append(f"| `{name}` | {column.type} | {nullable} | {cell(column.meaning)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def conda_environment(lock: str) -> str:
+    """The lock as a conda environment, for those who run with `--sdm conda`."""
+    pins = [line for line in lock.splitlines() if line and not line.startswith("#")]
+    lines = [
+        "# Generated from envs/lock.txt by `make docs`; pipeline.post-deploy.sh installs CoCite itself.",
+        "channels: [conda-forge]",
+        "dependencies:",
+        f"  - python ={PYTHON}",
+        "  - pip",
+        "  - pip:",
+        *(f"      - {pin}" for pin in pins),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _table(rows: Iterator[Row], *, without: str = "") -> list[str]:
+    """The rows as a table, but for that of a key; what several kinds of an entry have stands once, with their names."""
+    kinds: dict[tuple[str, ...], list[str]] = {}
+    for kind, *cells in rows:
+        if cells[0] != f"`{without}`":
+            kinds.setdefault(tuple(cells), []).append(kind)
+    lines = ["| key | type | default | meaning |", "|---|---|---|---|"]
+    for told, of_kinds in kinds.items():
+        names = ", ".join(f"`{kind}`" for kind in dict.fromkeys(of_kinds) if kind)
+        *others, meaning = told
+        lines.append(f"| {' | '.join(others)} | {f'({names}) ' if names else ''}{meaning} |")
+    return [*lines, ""]
+
+
+def _has_keys(schema: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
+    return {**_referred(schema, entry), **entry}.get("type") == "object"
+
+
+def _rows(schema: Mapping[str, Any], node: Mapping[str, Any], prefix: str, kind: str = "") -> Iterator[Row]:
+    """A row for each key below a node of the schema; `<name>` stands for names of one's own."""
+    for name, written in node.get("properties", {}).items():
+        if written is True:
+            continue
+        key = f"{prefix}{name}"
+        entry = {**_referred(schema, written), **written}
+        if entry.get("type") == "object":
+            yield kind, f"`{key}`", "names and settings", "", cell(entry.get("description", ""))
+        else:
+            yield kind, f"`{key}`", _type(entry), _default(entry), cell(entry.get("description", ""))
+        yield from _rows(schema, entry, f"{key}.", kind)
+        if isinstance(entry.get("additionalProperties"), dict):
+            named = _referred(schema, entry["additionalProperties"])
+            yield from _rows(schema, named, f"{key}.<name>.")
+    for name in ("then", "else"):
+        if name in node:
+            branch = _referred(schema, node[name])
+            yield from _rows(schema, branch, prefix, branch.get("title", ""))
+
+
+def _referred(schema: Mapping[str, Any], node: Mapping[str, Any]) -> dict[str, Any]:
+    if "$ref" not in node:
+        return dict(node)
+    referred: dict[str, Any] = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]
+    return referred
+
+
+def _type(entry: Mapping[str, Any]) -> str:
+    if "enum" in entry:
+        return " or ".join(f"`{choice}`" for choice in entry["enum"])
+    kinds = entry.get("type", "")
+    return kinds if isinstance(kinds, str) else " or ".join(kinds)
+
+
+def _default(entry: Mapping[str, Any]) -> str:
+    if "default" not in entry:
+        return ""
+    default = entry["default"]
+    return f"`{default if isinstance(default, str) else json.dumps(default, ensure_ascii=False)}`"
+
+
+def cell(text: str) -> str:
+    """A text as it can stand in a cell of a table in Markdown."""
+    return " ".join(text.split()).replace("|", "\\|")

@@ -1,0 +1,105 @@
+"""What is found inside results, and how it is printed: for people as a table, for programs as CSV or JSON."""
+
+import csv
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cocite.people.inspection.forms import Form
+
+WIDTH = 100
+"""Characters of a line where the output is no terminal."""
+NUMBERS = 3
+"""Numbers of a vector that are shown."""
+NARROWEST = 14
+"""Characters that a column needs, unless its values are shorter; with less for each, rows become records."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """Rows that were asked for."""
+
+    heading: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    shown: int = 160
+    """Characters of a text that a table for people shows; a record shows all."""
+
+
+def print_answer(answer: Answer, form: Form) -> None:
+    """Print to standard output. For people, columns without any value are left out."""
+    if form == "json":
+        rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+        sys.stdout.write(json.dumps(rows, ensure_ascii=False, indent=2) + "\n")
+    elif form == "csv":
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(answer.columns)
+        writer.writerows(
+            [json.dumps(value) if isinstance(value, list) else value for value in row] for row in answer.rows
+        )
+    else:
+        _print_text(answer)
+
+
+def _print_text(answer: Answer) -> None:
+    kept = [place for place in range(len(answer.columns)) if any(row[place] is not None for row in answer.rows)]
+    columns = [answer.columns[place] for place in kept]
+    rows = [[row[place] for place in kept] for row in answer.rows]
+    console = Console(width=shutil.get_terminal_size((WIDTH, 0)).columns, highlight=False)
+    console.print(Text(answer.heading, style="bold"))
+    if _least_width(columns, rows) <= console.width:
+        console.print(_table(columns, rows, answer.shown))
+    else:
+        for row in rows:
+            console.print(_record(columns, row))
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]], shown: int) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for place, name in enumerate(columns):
+        numeric = all(isinstance(row[place], int | float | None) for row in rows)
+        table.add_column(name, justify="right" if numeric else "left", no_wrap=numeric)
+    for row in rows:
+        table.add_row(*(Text(_shortened(as_text(value), shown)) for value in row))
+    return table
+
+
+def _record(columns: Sequence[str], row: Sequence[Any]) -> Table:
+    """One row as lines of a column's name and its value."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column()
+    for name, value in zip(columns, row, strict=True):
+        table.add_row(name, Text(as_text(value)))
+    table.add_row()
+    return table
+
+
+def _least_width(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
+    longest = (max(len(name), *(len(as_text(row[place])) for row in rows), 0) for place, name in enumerate(columns))
+    return sum(min(width, NARROWEST) + 2 for width in longest)
+
+
+def as_text(value: Any) -> str:
+    """A value as people read it: four digits of a number, the first numbers of a vector."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, list):
+        shown = value[:NUMBERS] if value and isinstance(value[0], float) else value
+        return ", ".join(map(as_text, shown)) + (f", … ({len(value)})" if len(shown) < len(value) else "")
+    return str(value)
+
+
+def _shortened(text: str, shown: int) -> str:
+    return text if len(text) <= shown else text[: shown - 1] + "…"

@@ -1,0 +1,111 @@
+"""The tables that a folder of results holds now, opened for reading.
+
+Views are made in memory over the files that are there: of an unfinished run as well, and always of the folder that is
+named, whatever its `cocite.duckdb` says.
+"""
+
+import os
+import shlex
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from glob import escape
+from pathlib import Path
+
+import duckdb
+
+from cocite.config.configuration import results_folder, written_configuration
+from cocite.config.remaking import program
+from cocite.config.stale import configuration_of, configured_in
+from cocite.ground.errors import InputError
+from cocite.ground.progress import report
+from cocite.tables import TABLES, Table
+from cocite.tables.files import checked_files
+from cocite.tables.places import Place, files_by_place
+from cocite.tables.sql import as_text, rows_of
+
+MEMORY = "2GB"
+
+
+def results_of(results: Path, configfile: Path | None) -> Path:
+    """The folder of the results: the one that is named, or that of a run with this configuration.
+
+    Raises `InputError` where it is no folder that can be read.
+    """
+    folder = results if configfile is None else results_folder(written_configuration(configfile))
+    try:
+        within = list(folder.iterdir())
+    except FileNotFoundError:
+        raise InputError(
+            f"{folder} does not exist; start a run, or name the folder of its results with --results."
+        ) from None
+    except OSError as error:
+        raise InputError(f"{folder} is no folder that can be read ({error.strerror}).") from None
+    for path in within:
+        if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
+            report(f"Left out: {path}: its permissions do not let you read it.")
+    return folder
+
+
+@contextmanager
+def open_results(results: Path, tables: Collection[str] | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Views over the tables of these names that have files, or over all, within a bounded memory.
+
+    A file that cannot be read is left out and named on standard error. There is always a view `papers`, empty where the
+    corpus has none yet. Raises `InputError` where reading fails on the way.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="cocite-") as spill,
+        duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": spill}) as database,
+    ):
+        _make_views(database, results, [TABLES[name] for name in TABLES if tables is None or name in tables])
+        try:
+            yield database
+        except duckdb.Error as error:
+            raise InputError(
+                f"{results}: a file is broken, or was replaced while it was read ({str(error).splitlines()[0]}); "
+                f"`{checking_command(results)}` names what is broken."
+            ) from error
+
+
+def _make_views(database: duckdb.DuckDBPyConnection, results: Path, tables: Iterable[Table]) -> None:
+    config = configuration_of(results)
+    for table in tables:
+        made = False
+        try:
+            rows = _readable(files_by_place(results, table, configured_in(config)), table)
+            if rows:
+                database.execute(f"CREATE VIEW {table.name} AS {rows_of(table, rows, listed)}")
+                made = True
+        except (InputError, duckdb.Error) as error:
+            report(left_out(table.name, error))
+        if table.name == "papers" and not made:
+            columns = ", ".join(f"NULL AS {name}" for name in table.columns)
+            database.execute(f"CREATE TEMP VIEW papers AS SELECT {columns} WHERE false")
+
+
+def listed(paths: Collection[Path]) -> str:
+    """The list of some files as SQL; their names are no patterns."""
+    return f"[{', '.join(as_text(escape(str(path))) for path in paths)}]"
+
+
+def left_out(table: str, error: Exception) -> str:
+    """What to tell of a table that cannot be read now."""
+    return f"Left out: table {table}, a file of which is broken or being replaced ({str(error).splitlines()[0]})"
+
+
+def checking_command(results: Path) -> str:
+    """The command that finds broken files."""
+    return f"{program('cocite', Path.cwd())} check --results {shlex.quote(str(results))}"
+
+
+def _readable(groups: Mapping[Place, list[Path]], table: Table) -> dict[Place, list[Path]]:
+    """The files of a table whose ends are whole; the others are named."""
+    kept: dict[Place, list[Path]] = {}
+    for place, paths in groups.items():
+        for path in paths:
+            try:
+                kept.setdefault(place, []).extend(checked_files(path, table.name))
+            except InputError as error:
+                report(f"Left out: {error}")
+    return {place: paths for place, paths in kept.items() if paths}

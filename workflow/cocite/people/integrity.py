@@ -1,0 +1,149 @@
+"""Whether the tables of a run are whole: every file is there and read to its end, each page compared with its checksum.
+
+A file that a disk or a copy has spoilt is otherwise met by the step that reads it, or by nobody, if what was spoilt
+still looks like numbers.
+"""
+
+import shlex
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cocite.ground.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+app = typer.Typer()
+
+
+@app.command()
+def check(
+    results: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
+    configfile: Annotated[Path | None, typer.Option(help="The run's configuration, instead of --results.")] = None,
+    remove: Annotated[bool, typer.Option(help="Delete what is broken, and print what makes it again.")] = False,
+) -> None:
+    """Read all tables to their ends and name the files that are broken or gone; the status is then 1."""
+    from cocite.config.configuration import results_folder, written_configuration
+    from cocite.config.started import is_copy
+
+    folder = results_folder(written_configuration(configfile)) if configfile else results
+    files, broken = 0, list[Path]()
+    for path, fault in faults(folder):
+        files += 1
+        if fault:
+            broken.append(path)
+            typer.echo(f"{path}: {fault}")
+    gone = list(missing(folder))
+    for path in gone:
+        typer.echo(f"{path}: gone, though the step that makes it was done.")
+    if not files and not gone:
+        raise InputError(f"{folder} holds no tables; name the folder of the results with --results.")
+    typer.echo(f"{files:,} files, {len(broken)} of them broken" + (f"; {len(gone)} more are gone." if gone else "."))
+    if broken and remove:
+        _remove(folder, broken, configfile)
+    elif broken:
+        typer.echo("With --remove they are deleted.")
+    if gone:
+        _tell_how_to_make(folder, gone, configfile)
+    if is_copy(folder):
+        typer.echo(f"{folder} is a copy: whether files are gone from it cannot be told.")
+    raise typer.Exit(bool(broken or gone))
+
+
+def missing(results: Path) -> Iterator[Path]:
+    """What the steps of the last run had made and is not there."""
+    from cocite.config.started import read_start
+    from cocite.people.status.progress import read_progress
+
+    start = read_start(results)
+    if start is not None:
+        made = (
+            results / Path(name).relative_to(start.results) for job in read_progress(start).done for name in job.outputs
+        )
+        yield from (path for path in made if not path.exists())
+
+
+def faults(results: Path) -> Iterator[tuple[Path, str]]:
+    """Each file of a table under `results` with what is wrong with it, empty where nothing is."""
+    for path, table in _tables(results):
+        yield path, _fault(path, table)
+
+
+def _remove(results: Path, broken: Sequence[Path], configfile: Path | None) -> None:
+    """Delete what jobs made the files as, and tell the command that makes it again, where there is a rule for it."""
+    from cocite.config.configuration import read_configuration
+    from cocite.config.stale import configuration_of
+
+    config = read_configuration(configfile) if configfile else configuration_of(results)
+    outputs = list(dict.fromkeys(map(_output_of, broken)))
+    wanted = {_output_of(path) for path, _ in _tables(results, config)}
+    for output in outputs:
+        try:
+            shutil.rmtree(output) if output.is_dir() else output.unlink()
+        except OSError as error:
+            raise InputError(f"{output} cannot be deleted ({error.strerror}).") from None
+    typer.echo("Deleted.")
+    targets = [output for output in outputs if output in wanted]
+    if len(targets) < len(outputs):
+        typer.echo(f"{len(outputs) - len(targets)} of them the configuration does not have any more.")
+    if targets:
+        _tell_how_to_make(results, targets, configfile)
+
+
+def _tell_how_to_make(results: Path, outputs: Sequence[Path], configfile: Path | None) -> None:
+    """Tell the command that makes files again: Snakemake misses none that nothing unfinished is made from."""
+    from cocite.config.remaking import remaking_command
+
+    targets = [shlex.quote(str(output.relative_to(results))) for output in outputs]
+    try:
+        command = remaking_command(results, targets, configfile)
+    except InputError as error:
+        typer.echo(str(error))
+        return
+    typer.echo("This makes them again, and the next run what depends on them:")
+    typer.echo(f"    {command}")
+
+
+def _tables(results: Path, config: Mapping[str, Any] | None = None) -> Iterator[tuple[Path, str]]:
+    """The files of all tables, with the table's name; with a configuration, of what it has."""
+    from cocite.config.stale import configured_in
+    from cocite.tables import TABLES
+    from cocite.tables.places import files_by_place
+
+    for table in TABLES.values():
+        for files in files_by_place(results, table, configured_in(config)).values():
+            yield from ((path, table.name) for path in files)
+
+
+def _output_of(path: Path) -> Path:
+    """What a job makes a file as: itself, or the folder that it is a shard of, in which Snakemake leaves a mark."""
+    return path.parent if (path.parent / ".snakemake_timestamp").exists() else path
+
+
+def _fault(path: Path, table: str) -> str:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from cocite.tables.files import checked_files
+
+    try:
+        checked_files(path, table)
+        with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
+            _read_to_its_end(file)
+    except InputError as error:
+        return str(error).removeprefix(f"{path}: ").partition(" `cocite check")[0]
+    except (pa.ArrowException, OSError, ValueError) as error:
+        return f"not a readable Parquet file ({error})"
+    return ""
+
+
+def _read_to_its_end(file: "pq.ParquetFile") -> None:
+    for number in range(file.num_row_groups):
+        for column in range(file.metadata.num_columns):
+            # A column of a row group at a time: what is in memory is a part of what writing it took.
+            name = file.metadata.row_group(number).column(column).path_in_schema.split(".")[0]
+            file.read_row_group(number, columns=[name], use_threads=False)

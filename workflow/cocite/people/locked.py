@@ -1,0 +1,83 @@
+"""One run at a time in a folder of results: `python -m cocite.people.locked COMMAND…` runs it under a lock.
+
+Snakemake's own lock is a file that outlives a run killed hard, and has to be removed by hand. A lock of the kernel goes
+with the process that holds it, however that ends; so Snakemake runs with `--nolock` under one. Each results folder has
+its own: runs in different folders go on side by side.
+
+Snakemake closes the files of its jobs, this lock among them. A step therefore holds a second one, together with the
+other steps, and the next run waits until it is free: a step that outlives its run would write what the next one writes.
+"""
+
+import argparse
+import fcntl
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from cocite.ground.errors import InputError
+from cocite.ground.progress import report
+
+RUN, STEPS = ".state/run.lock", ".state/steps.lock"
+HELD_BY_STEPS = "COCITE_STEPS_LOCK"
+"""The variable of the environment that names the steps' lock to them."""
+
+
+def main(command: list[str]) -> None:
+    """Take the lock of the results that the command makes, as soon as no other run holds it, and become the command."""
+    results = results_of(command)
+    run = _taken(results / RUN, results)
+    os.close(_taken(results / STEPS, results))
+    os.set_inheritable(run, True)
+    os.environ[HELD_BY_STEPS] = str((results / STEPS).absolute())
+    os.execvp(command[0], command)  # noqa: S606
+
+
+def results_of(command: Sequence[str]) -> Path:
+    """The folder of the results that a call of Snakemake makes, by the configuration that it names."""
+    from cocite.config.configuration import results_folder, written_configuration
+
+    options = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    options.add_argument("--configfile", "--configfiles", nargs="+", default=["config.yaml"])
+    options.add_argument("--directory", "-d", default=".")
+    given, _ = options.parse_known_args(command)
+    folder = Path(given.directory)
+    results = folder / results_folder({})
+    for file in given.configfile:
+        with suppress(InputError):  # Snakemake says what is wrong with a configuration.
+            config = written_configuration(Path(file))
+            results = folder / results_folder(config) if "results" in (config.get("pathvars") or {}) else results
+    return results
+
+
+def hold_steps_lock() -> None:
+    """Hold the steps' lock for as long as this process lives, if it is a step of a run that is under a lock."""
+    path = os.environ.get(HELD_BY_STEPS)
+    if path is not None:
+        with suppress(OSError):  # A disk that knows no locks cannot tell who is at work.
+            fcntl.flock(os.open(path, os.O_RDWR), fcntl.LOCK_SH)
+
+
+def _taken(file: Path, results: Path) -> int:
+    """A file descriptor that holds the lock on a file, as soon as no other process does."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise InputError(f"{results} cannot be written to ({error.strerror}), as a run needs to.") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        report(f"A run, or a step that outlived its run, is at work in {results.absolute()}; waiting for it to end.")
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    except OSError as error:
+        report(f"{results}: its disk knows no locks ({error.strerror}); take care that no other run is at work there.")
+    return descriptor
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except InputError as error:
+        sys.exit(f"Error: {error}")

@@ -1,0 +1,30 @@
+"""`cocite status`: stage by stage what a run has done, what it is at, what failed, and how long it will still take."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def status(
+    results: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
+    configfile: Annotated[Path | None, typer.Option(help="The run's configuration, instead of --results.")] = None,
+) -> None:
+    """Tell how far a run is: what is done, running and failed, and how long it will still take."""
+    from cocite.config.configuration import results_folder, written_configuration
+    from cocite.config.started import read_start
+    from cocite.ground.errors import InputError
+    from cocite.people.status.described import described
+    from cocite.people.status.progress import read_progress
+
+    folder = results_folder(written_configuration(configfile)) if configfile else results
+    start = read_start(folder)
+    if start is None:
+        raise InputError(
+            f"No run has been started in {folder}; start one, or name the folder of its results with --results."
+        )
+    for line in described(read_progress(start), folder):
+        typer.echo(line)

@@ -1,0 +1,176 @@
+"""What the stage corpus writes: the rows of a release as they are read, papers and citations, and queries."""
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from cocite.tables.declarations.columns import COUNT, ID, TEXT, Table, corpus_id, optional, required
+
+_PAPER_COLUMNS = {
+    "title": optional(TEXT, "title; null where the release has none or an empty one"),
+    "year": optional(pa.int16(), "year of publication"),
+    "venue": optional(TEXT, "venue as the release names it"),
+    "fields": required(pa.list_(TEXT), "fields of study, distinct, in the release's order; empty where unknown"),
+    "doi": optional(TEXT, "digital object identifier"),
+    "citation_count": optional(pa.int32(), "citations that the release's record states (not a count of ours)"),
+    "reference_count": optional(pa.int32(), "references that the release's record states (not a count of ours)"),
+}
+
+_BUCKET = required(pa.uint16(), "id of the paper (the citing one) modulo the number of buckets")
+
+CITATION_ENDS = {
+    "citing": corpus_id("corpus id of the paper that cites"),
+    "cited": corpus_id("corpus id of the paper that is cited"),
+}
+
+TABLES = [
+    Table(
+        name="ingested_papers",
+        path="corpus/ingested/papers/{part}.parquet",
+        description="Temporary: the papers of a shard, sorted by bucket, before they are merged.",
+        key=("corpusid",),
+        ordered=False,
+        columns={
+            "bucket": _BUCKET,
+            "corpusid": corpus_id("Semantic Scholar's corpus id"),
+            **_PAPER_COLUMNS,
+        },
+    ),
+    Table(
+        name="ingested_abstracts",
+        path="corpus/ingested/abstracts/{part}.parquet",
+        description="Temporary: the abstracts of a shard, sorted by bucket, before they are merged.",
+        key=("corpusid",),
+        ordered=False,
+        columns={
+            "bucket": _BUCKET,
+            "corpusid": corpus_id("Semantic Scholar's corpus id"),
+            "abstract": required(TEXT, "abstract, not empty"),
+        },
+    ),
+    Table(
+        name="ingested_citations",
+        path="corpus/ingested/citations/{part}.parquet",
+        description="Temporary: the citations of a shard, with all copies, sorted by bucket, before they are merged.",
+        key=("citing", "cited"),
+        ordered=False,
+        columns={
+            "bucket": _BUCKET,
+            "citationid": optional(ID, "the release's id of this copy; null unless it is kept for updates"),
+            "citing": corpus_id("corpus id of the paper that cites"),
+            "cited": corpus_id("corpus id of the paper that is cited"),
+            "traits": required(
+                pa.uint8(), "sum of 1 for background, 2 for methodology, 4 for result, 8 for influential"
+            ),
+        },
+    ),
+    Table(
+        name="ingest_report",
+        path="corpus/ingest_report/{dataset}/{part}.parquet",
+        description="What became of the lines of each shard; the lines of a shard's outcomes sum up to all it has.",
+        key=("dataset", "shard", "outcome"),
+        columns={
+            "dataset": required(TEXT, "papers, abstracts or citations"),
+            "shard": required(TEXT, "name of the shard"),
+            "outcome": required(TEXT, "kept, or why a line was left out"),
+            "lines": required(COUNT, "how many lines"),
+            "first_line": optional(COUNT, "number, from 1, of the first malformed line"),
+            "fault": optional(TEXT, "what is wrong with that line"),
+        },
+    ),
+    Table(
+        name="papers",
+        path="corpus/papers/{bucket}.parquet",
+        description="The papers of the release with their abstracts; sharded by corpusid modulo the number of buckets.",
+        key=("corpusid",),
+        columns={
+            "corpusid": corpus_id("Semantic Scholar's corpus id"),
+            "abstract": optional(TEXT, "abstract; null where there is none"),
+            "has_text": required(pa.bool_(), "true if the paper has a title and an abstract; triplets hold no others"),
+            **_PAPER_COLUMNS,
+        },
+    ),
+    Table(
+        name="citations",
+        path="corpus/citations/{bucket}.parquet",
+        description=(
+            "Distinct citations of the release; sharded by citing modulo the number of buckets. Either end may be a "
+            "paper without a record in `papers`."
+        ),
+        key=("citing", "cited"),
+        columns={
+            **CITATION_ENDS,
+            "influential": required(pa.bool_(), "true if any copy of the citation in the release says so"),
+            "intents": required(pa.list_(TEXT), "union of background, methodology, result over all copies, sorted"),
+        },
+    ),
+    Table(
+        name="published_queries",
+        path="corpus/published_queries.parquet",
+        description="The queries of published training triplets, for queries from triplets.",
+        key=("corpusid",),
+        columns={"corpusid": corpus_id("corpus id")},
+    ),
+    Table(
+        name="queries",
+        path="corpus/queries.parquet",
+        description=(
+            "The papers that anchor triplets, and the papers that are kept out of every graph, index, triplet and "
+            "vocabulary: drawn to be held out, or excluded by the configuration."
+        ),
+        key=("corpusid",),
+        columns={
+            "corpusid": corpus_id("corpus id"),
+            "split": required(TEXT, "train or validation: a query; holdout or excluded: kept out"),
+        },
+    ),
+    Table(
+        name="leaks",
+        path="corpus/leaks.parquet",
+        description="Where the papers that are kept out were looked for: every column of corpus ids downstream.",
+        key=("path", "column_name"),
+        columns={
+            "path": required(TEXT, "file of a table, or folder of its buckets, in the results folder"),
+            "table_name": required(TEXT, "name of the table"),
+            "column_name": required(TEXT, "the column that was looked through"),
+            "rows": required(COUNT, "rows of the table"),
+            "kept_out": required(COUNT, "papers that are kept out, held out or excluded"),
+            "leaked": required(COUNT, "how many of them are in the column; the step stops where one is"),
+        },
+    ),
+    Table(
+        name="omissions",
+        path="{stage}/omissions/{step}.parquet",
+        description="What a step met and left out, counted by reason.",
+        key=("reason",),
+        columns={
+            "reason": required(TEXT, "what was left out, and why"),
+            "count": required(COUNT, "how many"),
+        },
+    ),
+]
+
+
+def _changes_in(ingested: Table, key: str) -> Table:
+    """The table of what diffs change in the rows of a dataset, which have this primary key in the release."""
+    dataset = ingested.name.removeprefix("ingested_")
+    meaning = "the release's primary key of a record; a row that has no more says that it is replaced or deleted"
+    columns = {name: replace(column, nullable=True) for name, column in ingested.columns.items()}
+    return Table(
+        name=f"changed_{dataset}",
+        path=f"corpus/changes/{dataset}/{{part}}.parquet",
+        description=f"Temporary: what a file of diffs changes in the {dataset} of an earlier release.",
+        key=(key,),
+        ordered=False,
+        columns={
+            "step": required(pa.uint16(), "number of the diff, from 1; a later one has the last word"),
+            **columns,
+            key: replace(ingested.columns[key], nullable=False, meaning=meaning),
+        },
+    )
+
+
+PRIMARY_KEYS = {"papers": "corpusid", "abstracts": "corpusid", "citations": "citationid"}
+"""What names a record of each dataset of a release, and so in its diffs."""
+BY_NAME = {table.name: table for table in TABLES}
+TABLES += [_changes_in(BY_NAME[f"ingested_{dataset}"], key) for dataset, key in PRIMARY_KEYS.items()]

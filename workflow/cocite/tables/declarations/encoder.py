@@ -1,0 +1,44 @@
+"""What the stage encoder writes: the curves of a training, and documents as vectors."""
+
+import pyarrow as pa
+
+from cocite.tables.declarations.columns import COUNT, TEXT, VECTOR, Table, corpus_id, required
+
+TABLES = [
+    Table(
+        name="training_curves",
+        path="encoder/{model}/seed-{seed}/training_curves.parquet",
+        description="What was measured while an encoder was trained.",
+        key=("step", "metric"),
+        columns={
+            "step": required(COUNT, "optimiser steps done"),
+            "metric": required(
+                TEXT, "training_loss, learning_rate, validation_loss, validation_accuracy or validation_spearman"
+            ),
+            "value": required(pa.float64(), "the metric's value"),
+        },
+    ),
+    Table(
+        name="document_embeddings",
+        path="encoder/{model}/seed-{seed}/embeddings/{benchmark}.parquet",
+        description="One vector for each document of a benchmark.",
+        key=("document",),
+        columns={
+            "document": required(TEXT, "the benchmark's id of the document"),
+            "vector": required(VECTOR, "the encoder's pooled output"),
+        },
+    ),
+    Table(
+        name="paper_embeddings",
+        path="encoder/{model}/seed-{seed}/papers/{bucket}.parquet",
+        description=(
+            "One vector for each paper of the corpus that has a title or an abstract, held-out papers included, for "
+            "`cocite search`; made when it is asked for. Sharded like `papers`."
+        ),
+        key=("corpusid",),
+        columns={
+            "corpusid": corpus_id("corpus id"),
+            "vector": required(VECTOR, "the encoder's pooled output"),
+        },
+    ),
+]

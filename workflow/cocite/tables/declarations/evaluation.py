@@ -1,0 +1,195 @@
+"""What the stage evaluation writes: benchmarks, and what models reach on them."""
+
+import pyarrow as pa
+
+from cocite.tables.declarations.columns import COUNT, TEXT, Table, optional, required
+
+_SCORED = {
+    "model": required(TEXT, "name of the model or baseline"),
+    "seed": required(pa.int32(), "the seed it was trained with; 0 for baselines"),
+    "benchmark": required(TEXT, "name of the benchmark"),
+    "task": required(TEXT, "name of the task"),
+    "metric": required(TEXT, "name of the metric"),
+    "evaluation_seed": required(pa.int32(), "seed of the random choices of the evaluation"),
+    "mode": required(TEXT, "compat: as published; correct: as it should be; both: the two agree"),
+}
+
+TABLES = [
+    Table(
+        name="documents",
+        path="evaluation/{benchmark}/documents.parquet",
+        description="The distinct documents of a benchmark, each to be embedded once a model.",
+        key=("document",),
+        columns={
+            "document": required(TEXT, "the benchmark's id of the document"),
+            "title": optional(TEXT, "title, or the text of a query; null where there is none"),
+            "abstract": optional(TEXT, "abstract; null where there is none"),
+            "more": required(
+                pa.list_(TEXT), "what its text holds after the abstract, in order: venue and year in the task search"
+            ),
+            "field": optional(TEXT, "field of study, where the benchmark knows one"),
+        },
+    ),
+    Table(
+        name="judgements",
+        path="evaluation/{benchmark}/judgements.parquet",
+        description="The ranking tasks of a benchmark: which candidate is how relevant to which query.",
+        key=("task", "query", "candidate"),
+        columns={
+            "task": required(TEXT, "name of the task"),
+            "query": required(TEXT, "document id of the query"),
+            "candidate": required(TEXT, "document id of the candidate; in reviewer matching, id of the reviewer"),
+            "relevance": required(pa.int32(), "0 for not relevant, more for more relevant"),
+            "propensity": optional(
+                pa.float64(), "how likely a click was to be seen where it was made, for what was clicked; else null"
+            ),
+        },
+    ),
+    Table(
+        name="collections",
+        path="evaluation/{benchmark}/collections.parquet",
+        description=(
+            "The documents that queries are searched in, of tasks that give no candidates; empty where there are none."
+        ),
+        key=("task", "document"),
+        columns={
+            "task": required(TEXT, "name of the task"),
+            "document": required(TEXT, "document id"),
+        },
+    ),
+    Table(
+        name="labels",
+        path="evaluation/{benchmark}/labels.parquet",
+        description="The classification and regression tasks of a benchmark.",
+        key=("task", "split", "document"),
+        columns={
+            "task": required(TEXT, "name of the task"),
+            "split": required(TEXT, "train or test"),
+            "document": required(TEXT, "document id"),
+            "labels": required(
+                pa.list_(TEXT), "class names (several for multi-label tasks), or one number for regression"
+            ),
+        },
+    ),
+    Table(
+        name="reviewers",
+        path="evaluation/{benchmark}/reviewers.parquet",
+        description="The papers of the reviewers who stand as candidates in the judgements of reviewer matching.",
+        key=("reviewer", "document"),
+        columns={
+            "reviewer": required(TEXT, "the benchmark's id of the reviewer"),
+            "document": required(TEXT, "document id of a paper that the reviewer wrote"),
+        },
+    ),
+    Table(
+        name="signatures",
+        path="evaluation/{benchmark}/signatures.parquet",
+        description=(
+            "The author disambiguation tasks of a benchmark: names of authors on papers; empty where there are none."
+        ),
+        key=("task", "signature"),
+        columns={
+            "task": required(TEXT, "name of the task"),
+            "signature": required(TEXT, "the benchmark's id of a name on a paper"),
+            "document": required(TEXT, "document id of the paper"),
+            "block": required(TEXT, "signatures with names that are alike; only such are compared"),
+            "author": required(TEXT, "the benchmark's id of the person: signatures of one author belong together"),
+            "split": required(TEXT, "train or test; a block is in one of them"),
+        },
+    ),
+    Table(
+        name="scores",
+        path="evaluation/{benchmark}/scores/{suite}/{model}-{seed}.parquet",
+        description=(
+            "What a model reached on a task. Baselines stand beside the models: untrained_<encoder>, bm25 and random."
+        ),
+        key=tuple(_SCORED),
+        columns={
+            **_SCORED,
+            "format": required(
+                TEXT, "classification, regression, proximity, reviewer-matching, search or disambiguation"
+            ),
+            "value": required(pa.float64(), "score × 100"),
+            "documents": required(COUNT, "documents the task asked for"),
+            "missing": required(COUNT, "documents among them without a vector"),
+            "scored": required(
+                COUNT,
+                "queries that were ranked, test documents that were predicted, or test signatures that were clustered",
+            ),
+            "unscored": required(
+                COUNT,
+                "queries left out because they, or all their candidates, have no vector; test documents, or signatures,"
+                " without one",
+            ),
+        },
+    ),
+    Table(
+        name="outcomes",
+        path="evaluation/{benchmark}/outcomes/{suite}/{model}-{seed}.parquet",
+        description=(
+            "What each query or test document contributed to a score, so that models can be compared on the same ones. "
+            "Of classifications, the predictions of the training on everything, without few-shot stages."
+        ),
+        key=(*_SCORED, "item"),
+        columns={
+            **_SCORED,
+            "item": required(TEXT, "document id of the query or the test document; the test signature"),
+            "value": optional(pa.float64(), "a ranking's metric for the query × 100; null for predictions"),
+            "weight": required(pa.float64(), "what the value counts for in the mean, an inverse propensity or 1"),
+            "predicted": required(pa.list_(TEXT), "predicted classes, a number, or the cluster; empty for rankings"),
+            "expected": required(pa.list_(TEXT), "true classes, the true number, or the author; empty for rankings"),
+        },
+    ),
+    Table(
+        name="failures",
+        path="evaluation/{benchmark}/failures/{suite}/{model}-{seed}.parquet",
+        description="Tasks that a model or baseline has no score on, because the data make one impossible.",
+        key=("model", "seed", "benchmark", "task"),
+        columns={
+            **{name: _SCORED[name] for name in ("model", "seed", "benchmark", "task")},
+            "reason": required(TEXT, "why, in one sentence"),
+        },
+    ),
+    Table(
+        name="averages",
+        path="evaluation/{benchmark}/averages.parquet",
+        description=(
+            "The averages of each model on a benchmark: within each run over tasks and metrics, then over its training "
+            "and evaluation seeds."
+        ),
+        key=("benchmark", "model", "mode", "over", "average"),
+        columns={
+            **{name: _SCORED[name] for name in ("benchmark", "model", "mode")},
+            "over": required(TEXT, "what is averaged over: a format, a group of tasks, a metric, or all"),
+            "average": required(TEXT, "which format, group or metric; all"),
+            "mean": required(pa.float64(), "mean over the runs, × 100"),
+            "deviation": optional(pa.float64(), "standard deviation over the runs; null where there is one"),
+            "runs": required(COUNT, "pairs of a training and an evaluation seed"),
+            "values": required(
+                COUNT, "metrics of tasks that every run has a score on; SciRepEval's published average is over 25"
+            ),
+            "expected": optional(
+                COUNT, "how many there would be if every task of the benchmark had a score; null over metrics"
+            ),
+        },
+    ),
+    Table(
+        name="comparisons",
+        path="evaluation/{benchmark}/comparisons.parquet",
+        description=(
+            "Whether two models differ on a task: a paired bootstrap over its queries or test documents, each model's "
+            "values averaged over its training and evaluation seeds first."
+        ),
+        key=("benchmark", "task", "metric", "mode", "model", "other"),
+        columns={
+            **{name: _SCORED[name] for name in ("benchmark", "task", "metric", "mode")},
+            "model": required(TEXT, "name of a model or baseline"),
+            "other": required(TEXT, "name of the one that it is compared with, later in the alphabet"),
+            "items": required(COUNT, "queries or documents that both were scored on"),
+            "difference": required(pa.float64(), "value of the model minus value of the other, × 100"),
+            "low": required(pa.float64(), "lower end of the 95% interval of the difference"),
+            "high": required(pa.float64(), "upper end of it"),
+            "p_value": required(pa.float64(), "two-sided p-value of no difference"),
+        },
+    ),
+]

@@ -1,0 +1,129 @@
+"""What the stage triplets writes: triplets, what is told of them, and their texts."""
+
+import pyarrow as pa
+
+from cocite.tables.declarations.columns import COUNT, TEXT, Table, corpus_id, optional, required
+
+_TRIPLET_TEXT_COLUMNS = {
+    **{name: corpus_id(f"corpus id of the {name}") for name in ("query", "positive", "negative")},
+    **{
+        f"{name}_{part}": required(TEXT, f"{part} of the {name}")
+        for name in ("query", "positive", "negative")
+        for part in ("title", "abstract")
+    },
+}
+
+TABLES = [
+    Table(
+        name="triplets",
+        path="triplets/{triplets}/triplets.parquet",
+        description="Query, positive and negative as the sampler chose them, before they are cut to equal sizes.",
+        key=("query", "positive", "negative"),
+        columns={
+            "query": corpus_id("corpus id of the query"),
+            "positive": corpus_id("corpus id of a paper that shall be near"),
+            "negative": corpus_id("corpus id of a paper that shall be far"),
+            "split": required(TEXT, "train or validation: that of the query"),
+            "positive_rank": optional(
+                pa.int32(),
+                "rank of the positive among the query's neighbours, where it has one; with text: required, among those "
+                "with a text",
+            ),
+            "negative_rank": optional(pa.int32(), "rank of the negative, likewise"),
+            "negative_kind": required(TEXT, "hard or easy; given, where the triplets were brought"),
+        },
+    ),
+    Table(
+        name="sampled_relations",
+        path="triplets/sampled_relations.parquet",
+        description=(
+            "How a sample of the queries is related to other papers by the citations of the corpus, without the papers "
+            "that are kept out: the truth that neighbours are held against."
+        ),
+        key=("query", "paper"),
+        columns={
+            "query": corpus_id("corpus id of the query"),
+            "paper": corpus_id("corpus id of a paper that is related to it"),
+            "cocited": required(COUNT, "distinct papers that cite both"),
+            "cited": required(pa.bool_(), "whether one of the two cites the other"),
+        },
+    ),
+    Table(
+        name="band_quality",
+        path="triplets/band_quality/{embedding}.parquet",
+        description="How many of the neighbours of a sample of the queries are truly related to them, by rank.",
+        key=("last_rank",),
+        columns={
+            "last_rank": required(pa.int32(), "last rank of the band, of which there are five"),
+            "first_rank": required(pa.int32(), "first rank of the band"),
+            "queries": required(COUNT, "sampled queries with neighbours of these ranks"),
+            "papers": required(COUNT, "their neighbours of these ranks"),
+            "cocited": required(COUNT, "neighbours among them that are co-cited with the query"),
+            "cited": required(COUNT, "neighbours among them that cite the query or are cited by it"),
+        },
+    ),
+    Table(
+        name="triplet_checks",
+        path="triplets/{triplets}/checks.parquet",
+        description="What should not be in a set of triplets, or be known of it, and how much of it there is.",
+        key=("check", "part"),
+        columns={
+            "check": required(
+                TEXT,
+                "collision: pairs of papers that are positive and negative at once, in either direction, among the "
+                "positive ones; no text: papers without title or abstract; in benchmark: documents of a benchmark",
+            ),
+            "part": required(TEXT, "pairs; the papers' role: query, positive or negative; or the benchmark's name"),
+            "found": required(COUNT, "how many there are"),
+            "among": required(COUNT, "distinct pairs, papers, or identifiable documents that were looked at"),
+        },
+    ),
+    Table(
+        name="triplets_per_query",
+        path="triplets/{triplets}/per_query.parquet",
+        description="How many queries have how many triplets of a set, before sets are cut to equal sizes.",
+        key=("split", "count"),
+        columns={
+            "split": required(TEXT, "train or validation"),
+            "count": required(COUNT, "triplets of a query; 0 where it could not be served"),
+            "queries": required(COUNT, "queries with that many"),
+        },
+    ),
+    Table(
+        name="collisions",
+        path="triplets/{triplets}/collisions.parquet",
+        description=(
+            "Pairs that would be positive and negative at once if the hard negatives of a set came from other ranks of "
+            "the neighbours. All neighbours of those ranks count, so a set that finds some of them without a text has "
+            "fewer. No rows for a set that is not drawn from neighbours."
+        ),
+        key=("k_negative",),
+        columns={
+            "k_negative": required(pa.int32(), "last rank of the hard negatives, as many as a query of the set has"),
+            "collisions": required(COUNT, "pairs that would collide"),
+            "pairs": required(COUNT, "distinct pairs of a query and a positive, in either direction"),
+        },
+    ),
+    Table(
+        name="training_texts",
+        path="triplets/{triplets}/training_texts/{bucket}.parquet",
+        description=(
+            "The training triplets with their texts, cut to the size of the smallest set of the group. Shuffled by "
+            "query, so that the shards can be streamed in their order; the triplets of a query follow each other."
+        ),
+        key=("query", "positive", "negative"),
+        ordered=False,
+        columns=_TRIPLET_TEXT_COLUMNS,
+    ),
+    Table(
+        name="validation_texts",
+        path="triplets/validation_{group}/{bucket}.parquet",
+        description=(
+            "The validation triplets of all sets of a group with their texts, each once: the validation set of all "
+            "their models. Shuffled and sharded like the training triplets."
+        ),
+        key=("query", "positive", "negative"),
+        ordered=False,
+        columns=_TRIPLET_TEXT_COLUMNS,
+    ),
+]

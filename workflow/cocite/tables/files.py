@@ -1,0 +1,207 @@
+"""How tables and other results are read and written: whole, checked, or not at all.
+
+Every write goes to a temporary name in the same folder, is checked, synced, and renamed. A reader therefore never
+sees half a file, and a step that is killed leaves nothing under the name of its output.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from cocite.ground.atomic import atomic_path, sync
+from cocite.ground.atomic import read_json as read_json
+from cocite.ground.atomic import write_json as write_json
+from cocite.ground.atomic import write_text as write_text
+from cocite.ground.errors import InputError
+from cocite.tables import ID, TABLES, VECTOR, Table, empty_schema
+
+if TYPE_CHECKING:
+    from pyarrow import dataset as ds
+
+COMPRESSION = "zstd"
+DICTIONARY = "RLE_DICTIONARY"
+USUAL_ENCODING = {ID: "BYTE_STREAM_SPLIT"}
+ROWS_IN_MEMORY = 100_000
+
+
+def write_table(path: Path, name: str, rows: pa.Table | pa.RecordBatchReader | Iterable[pa.RecordBatch]) -> int:
+    """Write a table as it is declared under `name`; return its number of rows.
+
+    Columns are taken by name and cast to their declared types; an optional one is written where the first rows have
+    it. Raises `InputError` if a column is missing, unknown, of another type or null where it must not be, or if rows
+    are not in strictly rising order of the primary key.
+    """
+    table = TABLES[name]
+    batches = iter(rows.to_batches(ROWS_IN_MEMORY) if isinstance(rows, pa.Table) else rows)
+    first = next(batches, None)
+    schema = _file_schema(table, rows.schema if first is None and hasattr(rows, "schema") else _schema_of(first))
+    written, last_key = 0, None
+    with atomic_path(path) as temporary:
+        with pq.ParquetWriter(temporary, schema, **_packing(table)) as writer:
+            for batch in _chain(first, batches):
+                conformed = _conform(batch, schema, table, path)
+                if table.ordered:
+                    last_key = _check_order(conformed, table, path, last_key)
+                writer.write_table(conformed)
+                written += len(conformed)
+        sync(temporary)
+    return written
+
+
+def read_table(source: Path | Sequence[Path], name: str, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read a table, from one file, several, or a folder of buckets; rows come in the order of the files' names."""
+    return scan_table(source, name).to_table(columns=list(columns) if columns else None)
+
+
+def open_table(path: Path, name: str) -> pq.ParquetFile:
+    """Open one file of a table. Raises `InputError` where it is missing, broken or another table."""
+    _check_file(path, empty_schema(TABLES[name]), name)
+    # Buffered ahead, a file that is read in batches would be in memory as a whole.
+    return pq.ParquetFile(path, pre_buffer=False)
+
+
+def scan_table(source: Path | Sequence[Path], name: str) -> "ds.Dataset":
+    """Open a table for reading in batches. Raises `InputError` where a file is missing, broken or another table."""
+    # It brings pandas with it, which takes longer to import than a short step takes to work.
+    from pyarrow import dataset as ds
+
+    return ds.dataset([str(path) for path in checked_files(source, name)], format="parquet")
+
+
+def checked_files(source: Path | Sequence[Path], name: str) -> list[Path]:
+    """The files of a table. Raises `InputError` where one is missing, broken or another table."""
+    paths = _files_of(source)
+    declared = empty_schema(TABLES[name])
+    for path in paths:
+        _check_file(path, declared, name)
+    return paths
+
+
+def count_rows(source: Path | Sequence[Path]) -> int:
+    """Number of rows of Parquet files, read from their footers."""
+    return sum(pq.read_metadata(path).num_rows for path in _files_of(source))
+
+
+def write_omissions(path: Path, counts: dict[str, int]) -> None:
+    """Write the table `omissions` of one step: reason → how many; reasons that never occurred are kept as zero."""
+    reasons = sorted(counts)
+    write_table(path, "omissions", pa.table({"reason": reasons, "count": [counts[reason] for reason in reasons]}))
+
+
+def vectors_of(table: pa.Table, column: str = "vector") -> np.ndarray:
+    """The vectors of a table as one array, float32, rows × dimension."""
+    chunks = table.column(column).chunks
+    if not chunks:
+        return np.empty((0, 0), dtype=np.float32)
+    dimension = chunks[0].type.list_size
+    flat = [chunk.flatten().to_numpy(zero_copy_only=False) for chunk in chunks]
+    return np.concatenate(flat).reshape(-1, dimension)
+
+
+def vector_column(vectors: np.ndarray) -> pa.FixedSizeListArray:
+    """An array of vectors, rows × dimension, as a column for a table."""
+    flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).reshape(-1))
+    return pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
+
+
+def _chain(first: pa.RecordBatch | None, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    if first is not None:
+        yield first
+        yield from rest
+
+
+def _schema_of(batch: pa.RecordBatch | None) -> pa.Schema | None:
+    return None if batch is None else batch.schema
+
+
+def _file_schema(table: Table, given: pa.Schema | None) -> pa.Schema:
+    """The declared schema with the dimension of the vectors at hand, and the table's name as metadata."""
+    fields = []
+    for declared in empty_schema(table):
+        if table.columns[declared.name].optional and (given is None or declared.name not in given.names):
+            continue
+        type_ = declared.type
+        if type_ == VECTOR and given is not None and declared.name in given.names:
+            type_ = given.field(declared.name).type
+            if not pa.types.is_fixed_size_list(type_) or type_.value_type != pa.float32():
+                raise InputError(f"Table {table.name}, column {declared.name}: is {type_}, not vectors of float32.")
+        elif type_ == VECTOR:
+            type_ = pa.list_(pa.float32(), 1)
+        fields.append(pa.field(declared.name, type_, nullable=declared.nullable))
+    return pa.schema(fields, metadata={"cocite.table": table.name})
+
+
+def _packing(table: Table) -> dict[str, Any]:
+    """Encoding and compression of each column, as Parquet's writer takes them; `cocite check` reads the checksums.
+
+    Ids and counts are too many for a dictionary and pack well byte by byte; every other column gets one. A column with
+    an encoding of its own is packed by that alone: compressed as well, it would hardly be smaller and slow to read.
+    """
+    encodings, compression = {}, {}
+    for name, column in table.columns.items():
+        leaf = f"{name}.list.element" if pa.types.is_list(column.type) else name
+        encodings[leaf] = column.encoding or USUAL_ENCODING.get(column.type, DICTIONARY)
+        compression[leaf] = "none" if column.encoding else COMPRESSION
+    others = {leaf: encoding for leaf, encoding in encodings.items() if encoding != DICTIONARY}
+    return {
+        "write_page_checksum": True,
+        "use_dictionary": [*encodings.keys() - others.keys()],
+        "column_encoding": others,
+        "compression": compression,
+    }
+
+
+def _conform(batch: pa.RecordBatch, schema: pa.Schema, table: Table, path: Path) -> pa.Table:
+    if set(batch.schema.names) != set(schema.names):
+        missing = sorted(set(schema.names) - set(batch.schema.names))
+        unknown = sorted(set(batch.schema.names) - set(schema.names))
+        raise InputError(f"{path}: table {table.name} lacks the columns {missing} or has the unknown ones {unknown}.")
+    try:
+        return pa.table([batch.column(name) for name in schema.names], names=schema.names).cast(schema)
+    except (pa.ArrowNotImplementedError, ValueError) as error:
+        raise InputError(f"{path}: does not fit the declaration of table {table.name}: {error}.") from error
+
+
+def _check_order(batch: pa.Table, table: Table, path: Path, last_key: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+    """Raise unless each row's key is greater than the one before; return the key of the last row."""
+    if len(batch) == 0:
+        return last_key
+    rising = pa.array(np.zeros(len(batch) - 1, dtype=bool))
+    for name in reversed(table.key):
+        column = batch.column(name).combine_chunks()
+        before, after = column.slice(0, len(column) - 1), column.slice(1)
+        rising = pc.or_(pc.greater(after, before), pc.and_(pc.equal(after, before), rising))
+    first, last = (tuple(batch.column(name)[row].as_py() for name in table.key) for row in (0, -1))
+    if (last_key is not None and first <= last_key) or pc.all(rising).as_py() is False:
+        raise InputError(f"{path}: rows of table {table.name} are not in rising order of ({', '.join(table.key)}).")
+    return last
+
+
+def _files_of(source: Path | Sequence[Path]) -> list[Path]:
+    if isinstance(source, Path) and source.is_dir():
+        paths = sorted(source.glob("*.parquet"))
+        if not paths:
+            raise InputError(f"{source}: holds no Parquet file.")
+        return paths
+    return [source] if isinstance(source, Path) else list(source)
+
+
+def _check_file(path: Path, declared: pa.Schema, name: str) -> None:
+    try:
+        schema = pq.read_schema(path)
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist.") from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(
+            f"{path}: not a readable Parquet file ({error}). `cocite check --remove` deletes it, and tells what makes "
+            "it again."
+        ) from error
+    columns = TABLES[name].columns
+    missing = [column for column in declared.names if column not in schema.names and not columns[column].optional]
+    if missing:
+        raise InputError(f"{path}: is not the table {name}: it lacks the columns {missing}.")
