@@ -64,7 +64,7 @@ rule embeddings:
         expand("<results>/embeddings/{embedding}/graph_scores.parquet", embedding=config["embeddings"]),
 
 
-rule biggraph: # the name of their one engine until now
+rule biggraph:  # the name of their one engine until now
     input:
         rules.embeddings.input,
 
