@@ -24,6 +24,7 @@ def test_a_benchmark_is_fetched_once_and_prepared_without_the_hub_after_that(run
     target = "results/evaluation/sre/documents.parquet"
     monkeypatch.setenv("HF_HOME", str(run.folder / "home"))
     monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)  # tests that embed in this process have switched it on
     with serve_hub({"lab/texts": texts, "lab/labels": labels}) as (url, _):
         monkeypatch.setenv("HF_ENDPOINT", url)
         result = run.snakemake("--until", "fetch_benchmark", "--", target, config=config)
