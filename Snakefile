@@ -1,6 +1,7 @@
 from pathlib import Path
 
-from cocite.config.configuration import resolve, written_configuration
+from cocite.config.configuration import resolve
+from cocite.config.yaml_files import written_configuration
 from cocite.ground.errors import InputError
 from cocite.config.recorded import check_folder
 from snakemake.exceptions import WorkflowError

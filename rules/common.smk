@@ -6,11 +6,19 @@ import shlex
 import sys
 from pathlib import Path
 
+from cocite.config.benchmark import HoldoutSettings
 from cocite.config.benchmarks import SMALL, TASKS, is_generated, suites_of, splits_to_fetch, tasks_of
+from cocite.config.corpus import GeneratedRelease
+from cocite.config.embeddings import EdgeSettings, GraphEmbeddingSettings, IndexSettings, SearchSettings
+from cocite.config.encoders import EncoderSettings
+from cocite.config.entries import as_json
 from cocite.config.folders import make_folders
+from cocite.config.graphs import Combination, Counting
+from cocite.config.models import TrainingSettings
 from cocite.config.origins import settings_of_origin
 from cocite.config.recorded import record
 from cocite.config.release_folder import DATASETS, find_shards
+from cocite.config.settings import settings_of
 from cocite.config.runs import mapped_runs, runs_of, scored_runs, untrained
 from cocite.people.status.described import report_failures
 from cocite.config.started import write_start
@@ -23,14 +31,13 @@ os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.ge
 RESULTS = config.get("pathvars", {}).get("results", "results")
 BUCKETS = range(config["corpus"]["buckets"])
 BASE = config["corpus"].get("base", "")
-SAMPLED = ("embedding", "graph", "of", "path")  # keys of a set of triplets that name what it is sampled from
 PAIRS = {"cocitation": "cocitations", "coupling": "couplings"}
 PAIRS_OF = {name: PAIRS[entry["signal"]] for name, entry in config["graphs"].items() if entry["signal"] in PAIRS}
 HOLDOUTS = [name for name, entry in config["benchmarks"].items() if entry["kind"] == "holdout"]
 # Benchmarks about the corpus itself are small, and embedded in one job; those that others made in one each.
 OWN_BENCHMARKS = [name for name, entry in config["benchmarks"].items() if name in HOLDOUTS or is_generated(entry)]
 FOREIGN_BENCHMARKS = [name for name in config["benchmarks"] if name not in OWN_BENCHMARKS]
-APPROXIMATE = [name for name, entry in config["embeddings"].items() if entry["neighbours"]["index"] != "flat"]
+APPROXIMATE = [name for name, entry in config["embeddings"].items() if entry["neighbours"]["index"]["kind"] != "flat"]
 UNTRAINED = untrained(config)
 
 
@@ -62,14 +69,15 @@ def buckets(path, **wildcards):
     return expand(path, bucket=BUCKETS, **wildcards)
 
 
-def settings(section, wildcard, *without, only=None, part=None):
-    """The entry that a wildcard names, or a part of it, as JSON for `--settings`, without what the step ignores."""
+def settings(section, wildcard, kind, part=None):
+    """What the entry that a wildcard names holds of the settings of a step, as JSON for `--settings`.
+
+    A step is given the keys that it uses and no others: an edit of another key does not make its result again.
+    """
 
     def as_json(wildcards):
         entry = config[section][wildcards[wildcard]]
-        entry = entry if part is None else entry[part]
-        looked_at = (set(entry) if only is None else set(entry).intersection(only)).difference(without)
-        return json.dumps({key: entry[key] for key in looked_at}, sort_keys=True)
+        return json.dumps(settings_of(entry if part is None else entry[part], kind), sort_keys=True)
 
     return as_json
 

@@ -280,7 +280,7 @@ rule fetch_triplets:
         runtime=minutes(480),
     params:
         version=1,
-        dataset=config["queries"]["dataset"],
+        dataset=config["queries"].get("dataset", ""),
         revision=config["queries"].get("revision", ""),
         state=state("corpus/triplets"),
     shell:

@@ -1,3 +1,7 @@
+# What the source demo generates; other sources never ask for it.
+GENERATED = config["corpus"].get("demo", as_json(GeneratedRelease()))
+
+
 rule generate_release:
     output:
         directory("<results>/demo/release"),
@@ -10,14 +14,14 @@ rule generate_release:
     threads: 1
     resources:
         # 3,000 papers took 102 MB and 3 s, 40,000 took 134 MB and 48 s.
-        mem_mb=megabytes(300 + config["corpus"]["demo"]["papers"] / 200),
-        runtime=minutes(10 + config["corpus"]["demo"]["papers"] / 10_000),
+        mem_mb=megabytes(300 + GENERATED["papers"] / 200),
+        runtime=minutes(10 + GENERATED["papers"] / 10_000),
     params:
         version=1,
         release=config["release"],
-        papers=config["corpus"]["demo"]["papers"],
-        topics=config["corpus"]["demo"]["topics"],
-        shards=config["corpus"]["demo"]["shards"],
+        papers=GENERATED["papers"],
+        topics=GENERATED["topics"],
+        shards=GENERATED["shards"],
         seed=config["seed"],
     shell:
         """

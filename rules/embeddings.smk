@@ -1,5 +1,4 @@
 # What the import looks at, and the training does not.
-EDGE_SETTINGS = ["holdout", "holdout_of", "max_repetitions", "partitions", "weight_unit", "weights"]
 
 
 rule import_edges:
@@ -25,7 +24,7 @@ rule import_edges:
     params:
         version=1,
         direction=lambda wildcards: "directed" if is_directed(wildcards) else "undirected",
-        settings=settings("embeddings", "embedding", only=EDGE_SETTINGS),
+        settings=settings("embeddings", "embedding", EdgeSettings),
         seed=config["seed"],
     shell:
         """
@@ -60,7 +59,7 @@ rule split_edges:
     params:
         version=3,
         direction=lambda wildcards: "directed" if is_directed(wildcards) else "undirected",
-        settings=settings("embeddings", "embedding", only=EDGE_SETTINGS),
+        settings=settings("embeddings", "embedding", EdgeSettings),
         seed=config["seed"],
     shell:
         """
@@ -133,7 +132,7 @@ rule train_graph_embedding:
         runtime=graph_training_minutes,
     params:
         version=2,
-        settings=settings("embeddings", "embedding", "graph", "neighbours", "import", *EDGE_SETTINGS),
+        settings=settings("embeddings", "embedding", GraphEmbeddingSettings),
         seed=config["seed"],
         state=state("embeddings/{embedding}"),
     shell:

@@ -19,7 +19,7 @@ rule build_encoder:
         runtime=minutes(15, papers=0.5),
     params:
         version=2,
-        settings=settings("encoders", "encoder"),
+        settings=settings("encoders", "encoder", EncoderSettings),
         seed=config["seed"],
     shell:
         """
@@ -53,7 +53,7 @@ rule fetch_encoder:
         runtime=minutes(60),
     params:
         version=1,
-        settings=settings("encoders", "encoder"),
+        settings=settings("encoders", "encoder", EncoderSettings),
     shell:
         """
         cocite encoder fetch \
@@ -96,7 +96,7 @@ rule train_encoder:
         gpu=lambda wildcards: config["models"][wildcards.model]["processes"] if config["gpu"] else 0,
     params:
         version=3,
-        settings=settings("models", "model", "triplets", "encoder", "seeds", "threads", "memory_mb", "processes"),
+        settings=settings("models", "model", TrainingSettings),
         run_seed=config["seed"],
         origin=origin_of_model,
         launch=launched_in_processes,

@@ -25,7 +25,7 @@ rule prepare_holdout:
         tables=subpath(output.sizes, parent=True),
         papers=folder_of("papers"),
         citations=folder_of("citations"),
-        settings=settings("benchmarks", "benchmark", only=["positives", "negatives", "min_cocitations"]),
+        settings=settings("benchmarks", "benchmark", HoldoutSettings),
         seed=config["seed"],
     shell:
         """

@@ -82,7 +82,7 @@ rule count_pairs:
         runtime=minutes(20, citations=0.05),
     params:
         version=3,
-        settings=settings("graphs", "graph", "min_count"),
+        settings=settings("graphs", "graph", Counting),
         buckets=len(BUCKETS),
     shell:
         """
@@ -189,7 +189,7 @@ rule combine_graphs:
     params:
         version=1,
         edges=lambda wildcards, input: sorted({str(Path(path).parent) for path in input}),
-        settings=settings("graphs", "graph", "signal"),
+        settings=settings("graphs", "graph", Combination),
     shell:
         """
         cocite graph combine {params.edges:q} \

@@ -19,9 +19,7 @@ rule build_index:
         runtime=minutes(20, vectors=0.05),
     params:
         version=1,
-        settings=settings(
-            "embeddings", "embedding", part="neighbours", only=["metric", "index", "lists", "links", "ef_construction"]
-        ),
+        settings=settings("embeddings", "embedding", IndexSettings, part="neighbours"),
         seed=config["seed"],
     shell:
         """
@@ -58,9 +56,7 @@ rule search_neighbours:
     params:
         version=2,
         index=lambda wildcards, input: f"--index {shlex.quote(input.index)}" if input.index else "",
-        settings=settings(
-            "embeddings", "embedding", part="neighbours", only=["metric", "k", "index", "probes", "ef_search"]
-        ),
+        settings=settings("embeddings", "embedding", SearchSettings, part="neighbours"),
         shards=lookup(within=config, dpath="embeddings/{embedding}/neighbours/shards"),
         state=state("neighbours/{embedding}/{bucket}"),
     shell:
@@ -103,10 +99,8 @@ rule measure_search:
         runtime=minutes(20, vectors=0.05, index=0.05),
     params:
         version=1,
-        settings=settings(
-            "embeddings", "embedding", part="neighbours", only=["metric", "k", "index", "probes", "ef_search"]
-        ),
-        sample=lookup(within=config, dpath="embeddings/{embedding}/neighbours/sample"),
+        settings=settings("embeddings", "embedding", SearchSettings, part="neighbours"),
+        sample=lookup(within=config, dpath="embeddings/{embedding}/neighbours/index/sample"),
         seed=config["seed"],
     shell:
         """

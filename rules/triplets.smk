@@ -20,17 +20,13 @@ rule sample_triplets:
         mem_mb=megabytes(2000),
         runtime=minutes(20, sources=0.005, papers=0.002),
     params:
-        version=2,
+        version=3,
         papers=folder_of("papers"),
-        sampler=lookup(within=config, dpath="triplets/{triplets}/sampler"),
-        settings=settings("triplets", "triplets", "sampler", "group", *SAMPLED),
-        # Not told to the command, which sees the files; Snakemake compares these without their order.
-        sampled_from=settings("triplets", "triplets", only=SAMPLED),
+        settings=sampler_settings,
         seed=config["seed"],
     shell:
         """
         cocite triplets sample {input.sources:q} \
-            --sampler {params.sampler} \
             --queries {input.queries:q} \
             --papers {params.papers:q} \
             --settings {params.settings:q} \

@@ -52,7 +52,7 @@ def update_minutes(wildcards, attempt):
 
 def raw(shards):
     """Downloaded shards are dropped once they are ingested, unless the configuration keeps them."""
-    return shards if config["corpus"]["keep_raw"] else temp(shards)
+    return shards if config["corpus"].get("keep_raw") else temp(shards)
 
 
 def ingested(table):
@@ -81,14 +81,14 @@ def rows_to_merge(dataset):
 
 def published_triplets():
     """The files of published triplets in the folder that the configuration names; others are fetched."""
-    dataset = Path(config["queries"]["dataset"])
-    return sorted(map(str, dataset.rglob("*.parquet"))) if dataset.is_dir() else "<results>/corpus/triplets"
+    dataset = Path(config["queries"].get("dataset", ""))
+    return sorted(map(str, dataset.rglob("*.parquet"))) if dataset.name and dataset.is_dir() else "<results>/corpus/triplets"
 
 
 def folder_of_triplets(wildcards, input):
     """The folder of the published triplets."""
-    dataset = config["queries"]["dataset"]
-    return dataset if Path(dataset).is_dir() else input[0]
+    dataset = config["queries"].get("dataset", "")
+    return dataset if dataset and Path(dataset).is_dir() else input[0]
 
 
 def asked_queries():
@@ -160,7 +160,7 @@ def served_by(wildcards, input):
 def origin():
     """Where a release comes from: a folder, or the base URL of an API; the demo's server fills in its own."""
     return {
-        "s2": config["corpus"]["api"],
+        "s2": config["corpus"].get("api"),
         "directory": config["corpus"].get("path"),
         "demo": "SERVER",
     }[config["corpus"]["source"]]

@@ -21,9 +21,9 @@ def index_of(wildcards):
 def index_memory(wildcards, input, attempt):
     """Memory to build an index, MB: the sample of an IVF index in two copies; all vectors and links of an HNSW one."""
     entry = config["embeddings"][wildcards.embedding]
-    if entry["neighbours"]["index"] == "hnsw":
+    if entry["neighbours"]["index"]["kind"] == "hnsw":
         return megabytes(700, vectors=3)(wildcards, input, attempt)
-    sample = entry["neighbours"]["lists"] * 64 * entry["dimension"] * 4 / 1e6
+    sample = entry["neighbours"]["index"]["nlist"] * 64 * entry["dimension"] * 4 / 1e6
     return ceil(700 + 3 * sample) * attempt
 
 
@@ -32,7 +32,7 @@ def search_memory(wildcards, input, threads, attempt):
     vectors into three copies. HNSW holds its index besides."""
     entry = config["embeddings"][wildcards.embedding]
     blocks = threads * 3 * 4096 * entry["dimension"] * 4 / 1e6
-    held = size_mb(input.index) if entry["neighbours"]["index"] == "hnsw" else 0
+    held = size_mb(input.index) if entry["neighbours"]["index"]["kind"] == "hnsw" else 0
     return ceil(1000 + blocks + held) * attempt
 
 

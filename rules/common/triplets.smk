@@ -18,7 +18,7 @@ def sampled_sources(wildcards):
     sources = []
     if "embedding" in entry:
         sources += neighbours_of(entry["embedding"])
-        if entry.get("easy_negatives", "random") != "random":
+        if entry.get("easy_negatives", {"kind": "random"})["kind"] != "random":
             sources += expand("<results>/embeddings/{embedding}/graph_embeddings.parquet", embedding=entry["embedding"])
     if "graph" in entry:
         table = PAIRS_OF.get(entry["graph"], "edges")
@@ -28,6 +28,12 @@ def sampled_sources(wildcards):
     if entry["sampler"] == "file":
         sources += brought_triplets(entry.get("path"))
     return sources
+
+
+def sampler_settings(wildcards):
+    """A set of triplets as the configuration has it, as JSON for `--settings`; its group is no matter of its sampler."""
+    entry = config["triplets"][wildcards.triplets]
+    return json.dumps({key: value for key, value in entry.items() if key != "group"}, sort_keys=True)
 
 
 def brought_triplets(path):
