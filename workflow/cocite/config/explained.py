@@ -117,11 +117,9 @@ def _place(kind: Any, given: Any, location: tuple[int | str, ...]) -> _Place:
         if part == "[key]":
             break
         if isinstance(annotation, type) and issubclass(annotation, Entry):
-            found.entry = annotation
-            field = next(
-                (field for name, field in annotation.model_fields.items() if (field.alias or name) == part), None
-            )
-            annotation = _bare(field.annotation) if field else None
+            found.entry, found.siblings, kinds = annotation, kinds, []
+            fields = {field.alias or name: field for name, field in annotation.model_fields.items()}
+            annotation = _bare(fields[str(part)].annotation) if part in fields else None
         elif get_origin(annotation) in (dict, tuple):
             annotation = _bare(get_args(annotation)[-1 if get_origin(annotation) is dict else 0])
         else:
