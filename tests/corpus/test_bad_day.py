@@ -17,6 +17,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from tests.releases.faults import AT_RANDOM, Faults
+from tests.releases.server import Arrival, serve
 
 from cocite.corpus.release import patience, turns
 from cocite.corpus.release.client import DatasetsApi, Storage
@@ -24,9 +26,6 @@ from cocite.corpus.release.download import download_shards
 from cocite.corpus.release.listing import list_release
 from cocite.corpus.release.manifest import shards_of_part, write_manifest
 from cocite.corpus.release.remote import RemoteDataset
-from cocite.demo.arrivals import Arrival
-from cocite.demo.faults import AT_RANDOM, Faults
-from cocite.demo.server import serve
 
 RELEASE = "2026-01-06"
 JOBS = {"papers": 20, "abstracts": 1, "citations": 4}

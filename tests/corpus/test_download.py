@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 import requests as http
+from tests.releases.faults import Faults
+from tests.releases.server import Arrival, serve
 from typer.testing import CliRunner
 
 from cocite.corpus.commands import app
@@ -16,9 +18,6 @@ from cocite.corpus.release.download import download_shards
 from cocite.corpus.release.listing import list_release
 from cocite.corpus.release.manifest import Shard, write_manifest
 from cocite.corpus.release.remote import RemoteDataset
-from cocite.demo.arrivals import Arrival
-from cocite.demo.faults import Faults
-from cocite.demo.server import serve
 from cocite.ground.errors import InputError
 
 RELEASE = "2026-01-06"

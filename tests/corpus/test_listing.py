@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from tests.releases.faults import Faults
+from tests.releases.server import Arrival, serve
 from typer.testing import CliRunner
 
 from cocite.corpus.commands import app
 from cocite.corpus.release import client, listing, patience
 from cocite.corpus.release.manifest import Manifest, read_manifest, shards_of_part, write_manifest
-from cocite.demo.arrivals import Arrival
-from cocite.demo.faults import Faults
-from cocite.demo.server import serve
 from cocite.ground.errors import InputError
 
 RELEASE = "2026-01-06"

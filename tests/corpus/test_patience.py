@@ -5,12 +5,11 @@ from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler
 
 import pytest
+from tests.releases.faults import Faults
+from tests.releases.server import Arrival, serve
 
 from cocite.corpus.release import patience
 from cocite.corpus.release.client import DatasetsApi
-from cocite.demo.arrivals import Arrival
-from cocite.demo.faults import Faults
-from cocite.demo.server import serve
 from cocite.ground.errors import InputError
 
 

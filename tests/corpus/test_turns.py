@@ -10,12 +10,11 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
+from tests.releases.faults import Faults
+from tests.releases.server import Arrival, serve
 
 from cocite.corpus.release import turns
 from cocite.corpus.release.client import DatasetsApi, Storage
-from cocite.demo.arrivals import Arrival
-from cocite.demo.faults import Faults
-from cocite.demo.server import serve
 from cocite.ground.errors import InputError
 
 LIST = "import sys; from pathlib import Path; from cocite.corpus.release.client import DatasetsApi; "
