@@ -10,8 +10,8 @@ from tests.releases.successor import generate_successor
 
 from cocite.config.release_folder import DATASETS
 from cocite.corpus import commands
-from cocite.corpus.release.diffs import list_diffs
 from cocite.corpus.release.manifest import Dataset, Manifest, read_manifest, write_manifest
+from cocite.corpus.sources.s2 import list_diffs
 from cocite.demo.release import generate_release
 from cocite.ground.errors import InputError
 

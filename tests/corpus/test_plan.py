@@ -11,9 +11,8 @@ from typer.testing import CliRunner
 
 from cocite.config.configuration import resolve
 from cocite.corpus.commands import app
-from cocite.corpus.release.estimates import raw_under_way, spilled_while_merged
 from cocite.corpus.release.manifest import Dataset, Manifest, Shard, write_manifest
-from cocite.corpus.release.plan import plan_corpus
+from cocite.corpus.release.plan import plan_corpus, raw_under_way, spilled_while_merged
 from cocite.ground.errors import InputError
 
 RELEASE = "2026-01-06"

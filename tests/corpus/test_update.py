@@ -11,7 +11,7 @@ from tests.releases.server import serve
 from tests.releases.successor import generate_successor
 
 from cocite.corpus import commands
-from cocite.corpus.ingest.update import check_base, update
+from cocite.corpus.ingest.changes import check_base, update
 from cocite.corpus.release.manifest import read_manifest
 from cocite.demo.release import generate_release
 from cocite.ground.errors import InputError

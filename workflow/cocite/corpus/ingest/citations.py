@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cocite.corpus.ingest.malformed import MalformedError, parse_record
+from cocite.corpus.ingest.accounting import BLANK, KEPT, MalformedError, Tally, parse_record
+from cocite.corpus.ingest.records import INFLUENTIAL, INTENTS
 from cocite.corpus.ingest.scanning import (
     NO_CITED,
     NO_CITING,
@@ -23,8 +24,6 @@ from cocite.corpus.ingest.scanning import (
     scan_citations,
     scatter_by_bucket,
 )
-from cocite.corpus.ingest.tally import BLANK, KEPT, Tally
-from cocite.corpus.ingest.traits import INFLUENTIAL, INTENTS
 from cocite.corpus.ingest.unpacking import Block
 from cocite.ground.written_ids import is_id
 from cocite.tables import ID

@@ -12,9 +12,8 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from cocite.corpus.ingest.malformed import MalformedError, parse_record, quoted
+from cocite.corpus.ingest.accounting import BLANK, KEPT, MALFORMED, MalformedError, Tally, parse_record, quoted
 from cocite.corpus.ingest.records import Records
-from cocite.corpus.ingest.tally import BLANK, KEPT, MALFORMED, Tally
 from cocite.corpus.ingest.unpacking import BYTES_IN_BLOCK, Block
 from cocite.ground.database import connect
 

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit, types
 from numpy.typing import NDArray
 
-from cocite.corpus.ingest.traits import INFLUENTIAL as INFLUENTIAL_TRAIT
+from cocite.corpus.ingest.records import INFLUENTIAL as INFLUENTIAL_TRAIT
 from cocite.ground.written_ids import LARGEST_ID
 
 U = np.uint64

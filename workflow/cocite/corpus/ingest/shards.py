@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from cocite.corpus.ingest.tally import BLANK, Tally, tallies_as_table
+from cocite.corpus.ingest.accounting import BLANK, Tally, tallies_as_table
 from cocite.corpus.ingest.unpacking import unpack
 from cocite.corpus.release.manifest import Shard
 from cocite.ground.errors import InputError

@@ -12,7 +12,7 @@ import urllib3
 from isal import igzip, igzip_lib
 from tqdm import tqdm
 
-from cocite.corpus.release import patience
+from cocite.corpus.release import retry
 from cocite.corpus.release.client import first_of, total_of
 from cocite.corpus.release.manifest import Shard
 from cocite.corpus.release.remote import RemoteDataset, other_length
@@ -71,7 +71,7 @@ def _complete(remote: RemoteDataset, shard: Shard, part: Path, bar: "tqdm[None]"
                 "run again later, it goes on from there."
             )
         if fruitless:
-            patience.wait(fruitless)
+            retry.wait(fruitless)
 
 
 def _fetch_rest(remote: RemoteDataset, shard: Shard, part: Path, bar: "tqdm[None]") -> None:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cocite.config.release_folder import DATASETS
+from cocite.config.release_folder import DATASETS, ENDINGS
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_json, write_json
 
@@ -86,6 +86,19 @@ def shards_of_part(manifest: Manifest, dataset: str, *, part: int, parts: int) -
     if not 0 <= part < parts:
         raise InputError(f"--part {part} must be from 0 to {parts - 1}, one less than --parts.")
     return sorted(manifest.datasets[dataset].shards)[part::parts]
+
+
+def check_datasets(release: str, found: set[str]) -> None:
+    """Raise `InputError` where a release lacks a dataset that the pipeline needs."""
+    for name in DATASETS:
+        if name not in found:
+            raise InputError(f"Release {release} lacks the dataset {name}; it must have {', '.join(DATASETS)}.")
+
+
+def check_shards(release: str, dataset: str, count: int) -> None:
+    """Raise `InputError` where a dataset has no shard."""
+    if count == 0:
+        raise InputError(f"Release {release}: the dataset {dataset} has no shard (a file that ends in {ENDINGS}).")
 
 
 def _dataset(entry: Mapping[str, Any], kind: type[Shard]) -> Dataset:
