@@ -1,4 +1,4 @@
-"""What the API tells about a release in a folder: its datasets, their READMEs, and signed links to their shards."""
+"""What the API says of a release in a folder: its datasets, their READMEs, and signed links to their shards."""
 
 import hashlib
 import hmac
@@ -51,7 +51,7 @@ class LinkSigner:
     """Signs paths and checks links: whoever holds one may fetch one file until it lapses, without any key.
 
     Like the links of a storage host, a link carries the time it lapses at and a signature over its path and that time.
-    A random part makes the links of every listing differ, so that nobody can take a link for the name of a file. The
+    A random part makes the links of every listing differ, so that no link can be mistaken for the name of a file. The
     secret never leaves the signer.
     """
 

@@ -152,7 +152,7 @@ def _check(connection: duckdb.DuckDBPyConnection, dataset: str, base: Path, *, b
             f"{base}: holds {dataset} without a {PRIMARY_KEYS[dataset]}, as releases of 2023 have them; diffs name by "
             "it what they change, so the newer release must be ingested whole (without corpus.base)."
         )
-    # DuckDB reads no more of other buckets than the footers of the files, which tell that none is too high.
+    # Of other buckets DuckDB reads the footers of the files alone, which show that none is too high.
     misplaced = f"bucket >= {buckets} OR bucket = {bucket} AND {BUCKET_KEYS[dataset]} % {buckets} <> {bucket}"
     if _count(connection, f"older WHERE {misplaced}"):
         raise InputError(f"{base}: was not ingested into {buckets} buckets; set corpus.buckets to the number it has.")

@@ -1,4 +1,4 @@
-"""Citations out of the blocks of a shard: by the scanner, and line by line by Python where a line is odd.
+"""Read citations from the blocks of a shard: with the scanner, and an odd line with Python's parser.
 
 Rows gather in memory by the million and leave sorted by bucket, so that what a bucket needs later lies together.
 """
@@ -120,7 +120,7 @@ def _scan(block: Block, start: int, rows: Rows, written: int, tally: Tally) -> t
 
 
 def _read_odd(line: bytes, number: int, tally: Tally) -> tuple[int, int, int, int] | None:
-    """The row of a line that the scanner leaves to Python, or none; the line is counted."""
+    """The row of a line that the scanner leaves to Python, if it gives one; the line is counted."""
     if not line.strip():
         tally.outcomes[BLANK] += 1
         return None
@@ -141,7 +141,7 @@ def _citation_id(record: dict[str, Any]) -> int:
 
 
 def _traits(record: dict[str, Any]) -> int:
-    """Influence and intents as the scanner tells them; the intents are named in lists, however deep."""
+    """Influence and intents as the bits that the scanner gives; the intents are named in lists, however deep."""
     named = json.dumps(record.get("intents"))
     intents = sum(1 << bit for bit, intent in enumerate(INTENTS) if json.dumps(intent) in named)
     return intents | (INFLUENTIAL if record.get("isinfluential") is True else 0)

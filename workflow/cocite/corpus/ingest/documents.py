@@ -1,4 +1,4 @@
-"""Papers and abstracts out of the blocks of a shard: lines as Arrow hands them to DuckDB, rows as it hands them back.
+"""Read papers and abstracts from the blocks of a shard: Arrow hands lines to DuckDB, which hands rows back.
 
 Rows gather in memory and leave sorted by bucket, so that what a bucket needs later lies together.
 """

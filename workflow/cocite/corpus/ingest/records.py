@@ -26,7 +26,7 @@ class Records:
     structure: str
     """The keys that are read and their types, as DuckDB's json_transform takes them."""
     columns: dict[str, str]
-    """Column → expression over `record`, the structure filled from one line. The first is what buckets are cut by."""
+    """Column → expression over `record`, the structure filled from one line. Buckets are cut by the first."""
     texts: tuple[str, ...] = ()
     """Columns of text, named as the keys that they are taken from: a list or an object there is a fault."""
     omissions: dict[str, str]
@@ -97,7 +97,7 @@ KEYS = {
     for dataset, key in PRIMARY_KEYS.items()
     if dataset != "citations"
 }
-"""The primary keys alone, which is all that a diff need tell of what it deletes."""
+"""The primary keys alone: all that a diff must state of what it deletes."""
 
 
 def intents_of(traits: str) -> str:

@@ -42,7 +42,7 @@ def select(
     memory_mb: int,
     threads: int,
 ) -> None:
-    """Write the table `queries`, and what of the asked for could not be had.
+    """Write the table `queries`, and the counts of what was asked for and is missing.
 
     `exclude` are text files of ids, and tables documents of benchmarks (.parquet). Raises `InputError` if not one query
     is found, and for a file of ids that cannot be read.

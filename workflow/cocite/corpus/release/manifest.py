@@ -1,4 +1,4 @@
-"""The manifest: which shards make up a release, pinned once, so that every later job means the same files.
+"""The manifest: the shards that make up a release, pinned once, so that every later job means the same files.
 
 It holds names and sizes and never a link: links are signed again at every listing and lapse after some hours, while a
 shard's name stays. A job of part p of n takes every n-th shard in the order of the names.
@@ -29,7 +29,7 @@ class DiffShard(Shard):
     """One gzipped file of a diff of a dataset."""
 
     step: int
-    """Number of the diff, from 1: a later one has the last word."""
+    """Number of the diff, from 1: a later one overrides an earlier one."""
     deletes: bool
     """Whether it names records to delete, or holds records to insert or replace."""
 
@@ -41,7 +41,7 @@ class Dataset:
     shards: tuple[Shard, ...]
     """Its shards, in the order of their names."""
     readme: str
-    """What the release says of it: schema, licence, whom to cite."""
+    """Its README in the release: schema, licence, whom to cite."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class Manifest:
     datasets: Mapping[str, Dataset]
     """Its datasets, by name."""
     since: str | None = None
-    """The earlier release that the shards lead on from, where they are diffs; none for a whole release."""
+    """The earlier release that the diffs start from, where the shards are diffs; none for a whole release."""
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:

@@ -1,8 +1,8 @@
-"""Plan a corpus before anything of it is fetched: what is to be downloaded, what is there, what the disk must hold.
+"""Plan a corpus before any of it is fetched: what is to be downloaded, what is there, what the disk must hold.
 
 The shards are those of the manifest, if the run has one; otherwise the release is listed. A folder is always listed,
-as it is by each run. Sizes of what is made of them are estimates from releases that were measured. They err on the side
-of too much: a disk that turns out too small is worse than one that turns out too large.
+as each run lists it. The sizes of tables are estimates from releases that were measured. They err on the side of too
+much: a disk that turns out too small is worse than one that turns out too large.
 """
 
 import shutil
@@ -19,7 +19,7 @@ from cocite.corpus.sources.source import Source, list_release, source_of
 from cocite.ground.space import existing_folder
 
 KEYS = ("release", "corpus", "pathvars")
-"""What a corpus depends on in a configuration; a plan does not ask for the papers, encoders and folders of the rest."""
+"""The sections of a configuration that a corpus depends on; a plan does not check the others."""
 TEXT_OF_PACKED = 3
 """Bytes of text for each byte of a packed shard, at least: 3.3 to 14 in the releases hci and synergy."""
 IDS_OF_PACKED = 0.1
@@ -39,35 +39,35 @@ class Need:
     shards: int
     """How many shards it has."""
     packed: int
-    """All of them."""
+    """Length of all shards."""
     downloaded: int
-    """What of them is on the disk."""
+    """Length of what is on the disk of them."""
     ingested: int
-    """How many of them are ingested."""
+    """How many shards are ingested."""
     to_download: int
-    """What is to come."""
+    """Length of what is still to be downloaded."""
     parquet: int
-    """Its rows as Parquet."""
+    """Length of its rows as Parquet, an estimate."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a release needs, and what there is, in bytes."""
+    """What a release needs on the disk, and what is there, in bytes."""
 
     release: str
     """Its id."""
     known_from: str
-    """Where its shards are known from."""
+    """Where the list of its shards comes from."""
     needs: Mapping[str, Need]
     """By dataset."""
     at_peak: int
-    """The corpus on the disk, when it takes most."""
+    """The corpus on the disk, at its largest."""
     at_end: int
     """What is kept of it."""
     there: int
-    """What is there of it already."""
+    """The part of it that is there already."""
     free: int
-    """What is free where the results lie."""
+    """Free space on the disk of the results."""
     results: Path
     """The folder of the results."""
 
@@ -95,7 +95,7 @@ def plan_corpus(config: Mapping[str, Any]) -> Plan:
 
 
 def _listed(source: Source) -> tuple[Manifest, str]:
-    """The manifest of the release, and what it is known from."""
+    """The manifest of the release, and where it comes from."""
     file, turns = source.results / "corpus/manifest.json", source.results / ".state/api-turns"
     if file.is_file() and source.downloads:
         manifest = read_manifest(file)
@@ -164,7 +164,7 @@ def raw_under_way(manifest: Manifest) -> int:
 
 
 def spilled_while_merged(citations: int, buckets: int) -> int:
-    """Bytes that merging may spill, of so many bytes of citations in Parquet."""
+    """Bytes that merging may spill, given the bytes of citations in Parquet."""
     return MEMORY_OF_PARQUET * citations * min(JOBS_AT_ONCE, buckets) // buckets
 
 

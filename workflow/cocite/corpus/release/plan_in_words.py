@@ -1,4 +1,4 @@
-"""A plan in words: a small table, the disk, the number of jobs to configure, and how to go on."""
+"""A plan in words: a small table, the disk, the number of jobs to configure, and the command to continue with."""
 
 import shlex
 from collections.abc import Mapping

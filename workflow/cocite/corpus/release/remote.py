@@ -36,7 +36,7 @@ class RemoteDataset:
 
     @property
     def readme(self) -> str:
-        """What the release says of the dataset."""
+        """The README of the dataset."""
         return str(self._listed()["README"])
 
     def shard_names(self) -> list[str]:
@@ -48,7 +48,7 @@ class RemoteDataset:
         with self.open(shard, first=0, last=0) as response:
             size = total_of(response)
         if size is None:
-            raise InputError(f"Shard {shard}: the storage does not tell its length (status {response.status_code}).")
+            raise InputError(f"Shard {shard}: the storage does not state its length (status {response.status_code}).")
         return size
 
     def open(self, shard: str, *, first: int, last: int | None = None) -> requests.Response:

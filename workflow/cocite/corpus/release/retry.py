@@ -63,7 +63,7 @@ def ask(
 
 
 def wait(failures: int, response: requests.Response | None = None) -> None:
-    """Sleep after so many failures in a row (from 1), and as long as the last answer asks for."""
+    """Sleep after this many failures in a row (from 1), at least as long as the last answer asks for."""
     pause = min(FIRST_PAUSE * 2 ** (failures - 1), LONGEST_PAUSE)
     time.sleep(max(pause, _asked_for(response)) + SystemRandom().uniform(0, pause))
 
