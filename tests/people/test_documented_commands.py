@@ -14,7 +14,7 @@ from cocite.cli import app
 from cocite.config.configuration import load_schema, read_configuration
 from cocite.corpus.ingest.merge import merge
 from cocite.corpus.ingest.shards import IngestSettings, ingest
-from cocite.corpus.release.listing import list_release
+from cocite.corpus.sources.source import list_release
 from cocite.people.documentation import ROOT
 from cocite.tables.files import read_table
 

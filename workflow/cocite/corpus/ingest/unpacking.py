@@ -1,8 +1,8 @@
-"""Unpack a shard in blocks of whole lines, ahead of who reads them, and never to disk.
+"""Unpack a shard in blocks of whole lines, ahead of the reader, and never to disk.
 
-Unpacking is what takes time, and gzip cannot be unpacked in parallel: so it is done by ISA-L's igzip, several times as
+Unpacking takes most of the time, and gzip cannot be unpacked in parallel. So ISA-L's igzip does it, several times as
 fast as zlib, and, where there is a processor for it, in a thread of its own that never waits for the reader. A shard
-that is not packed goes the same way.
+that is not packed is read in the same way.
 """
 
 from collections import deque
@@ -21,13 +21,13 @@ from cocite.config.release_folder import unpacked
 from cocite.ground.errors import InputError
 
 BYTES_IN_BLOCK = 1 << 21
-"""Small enough to stay in the processor's cache between who unpacks it and who reads it."""
+"""Small enough to stay in the processor's cache until the reader takes it from the unpacking thread."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 """What some editors put before the first line; it is no part of it."""
 LONGEST_LINE = 32_000_000
 """Bytes of a line: a record is far shorter, and DuckDB needs several times as many for one in the memory of a job."""
 PADDING = 64
-"""Bytes after a block's text that may be read, for those who read whole words."""
+"""Bytes after a block's text that may be read, because the scanner reads whole words."""
 
 Text = NDArray[np.uint8]
 
@@ -115,7 +115,7 @@ def _explained(path: Path) -> Iterator[None]:
 
 
 def _too_long(path: Path, before: int) -> InputError:
-    """What is said of the line that begins after so many bytes. Only here are lines counted, as this takes time."""
+    """The error for the line that begins after `before` bytes. Lines are counted only here, because it takes time."""
     line = 1
     with unpacked(path) as file:
         while before:

@@ -87,7 +87,7 @@ def find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> 
 
 
 def candidates(connection: DuckDBPyConnection, references: int) -> Iterator[Ids]:
-    """Ids of the candidates with at least so many references with text, in batches."""
+    """Ids of the candidates with at least this many references with text, in batches."""
     query = 'SELECT corpusid FROM candidates WHERE "references" >= $references'
     for batch in connection.sql(query, params={"references": references}).to_arrow_reader(IDS_IN_BATCH):
         yield batch.column("corpusid").to_numpy()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cocite.config.folders import folders_of, nearest, obstacle
-from cocite.corpus.release.outlook import in_words
+from cocite.corpus.release.plan_in_words import in_words
 from cocite.people.doctor.finding import Finding
 
 LITTLE_ROOM = 10**9

@@ -10,9 +10,8 @@ from urllib.parse import urlsplit
 
 import pytest
 import requests
-
-from cocite.demo.faults import Faults
-from cocite.demo.server import serve
+from tests.releases.faults import Faults
+from tests.releases.server import serve
 
 KEY = {"x-api-key": "right"}
 FIRST, SECOND, THIRD = "2026-01-06", "2026-01-13", "2026-01-20"

@@ -1,18 +1,30 @@
 """What happens to the records of one dataset between two releases, and a draw of the records it happens to."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.releases.diffs import PRIMARY_KEYS, Diff
 
-from cocite.demo.diffs import PRIMARY_KEYS, Diff
-from cocite.demo.edits import Edit
 from cocite.demo.shards import Record
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Edit = Callable[[Record], Record]
+"""A change of a record, or another record on its model; the record that it is given stays as it is."""
+
+
+def keep(row: Record) -> Record:
+    """The record as it was: real diffs repeat records that have not changed."""
+    return row
+
+
+def with_fields(row: Record, **fields: Any) -> Record:
+    """The record with other values in some fields."""
+    return {**row, **fields}
 
 
 @dataclass(frozen=True, kw_only=True)

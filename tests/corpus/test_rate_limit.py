@@ -10,18 +10,17 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
+from tests.releases.faults import Faults
+from tests.releases.server import Arrival, serve
 
-from cocite.corpus.release import turns
+from cocite.corpus.release import rate_limit
 from cocite.corpus.release.client import DatasetsApi, Storage
-from cocite.demo.arrivals import Arrival
-from cocite.demo.faults import Faults
-from cocite.demo.server import serve
 from cocite.ground.errors import InputError
 
 LIST = "import sys; from pathlib import Path; from cocite.corpus.release.client import DatasetsApi; "
 LIST += "DatasetsApi(sys.argv[1], Path(sys.argv[2])).releases()"
-HOLD = "import sys; from pathlib import Path; from cocite.corpus import turns; turns.DISTANCE = 60; print(flush=True);"
-HOLD += "turns.turn(Path(sys.argv[1])).__enter__()"
+HOLD = "import sys; from pathlib import Path; from cocite.corpus.release import rate_limit; rate_limit.DISTANCE = 60; "
+HOLD += "print(flush=True); rate_limit.turn(Path(sys.argv[1])).__enter__()"
 
 
 def python(code: str, *arguments: str | Path, **options) -> subprocess.Popen:
@@ -42,7 +41,7 @@ def test_processes_keep_more_than_a_second_between_all_their_requests_and_repeti
 
 
 def test_each_hop_of_a_redirect_takes_a_turn(serve_handler, key, tmp_path, monkeypatch):
-    monkeypatch.setattr(turns, "DISTANCE", 0.2)
+    monkeypatch.setattr(rate_limit, "DISTANCE", 0.2)
     seconds: list[float] = []
 
     class Redirecting(BaseHTTPRequestHandler):
@@ -68,22 +67,23 @@ def test_the_storage_is_asked_without_turns(release, key, tmp_path, monkeypatch)
     requests: list[Arrival] = []
     with serve(release, key=key, requests=requests) as origin:
         links = DatasetsApi(origin, tmp_path / "turns").dataset("latest", "papers")["files"]
-        monkeypatch.setattr(turns, "DISTANCE", 60)
+        monkeypatch.setattr(rate_limit, "DISTANCE", 60)
         storage = Storage()
         assert [len(storage.get(link, first=0, last=9).content) for link in links] == [10, 10, 10]
     assert len(requests) == 4
 
 
 def test_a_killed_job_holds_up_nobody_and_the_next_one_waits_nevertheless(tmp_path, monkeypatch):
-    monkeypatch.setattr(turns, "DISTANCE", 0.2)
+    monkeypatch.setattr(rate_limit, "DISTANCE", 0.2)
     holder = python(HOLD, tmp_path / "turns", stdout=subprocess.PIPE)
-    holder.stdout.readline()
+    assert holder.stdout.readline() == b"\n"
     time.sleep(0.3)
+    assert holder.poll() is None
     holder.send_signal(signal.SIGKILL)
     holder.wait()
     holder.stdout.close()
     started = time.monotonic()
-    with turns.turn(tmp_path / "turns"):
+    with rate_limit.turn(tmp_path / "turns"):
         assert 0.2 <= time.monotonic() - started < 5
 
 
@@ -91,9 +91,9 @@ def test_a_disk_without_locks_is_named(tmp_path, monkeypatch):
     def refuse(file, operation):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(turns.fcntl, "flock", refuse)
+    monkeypatch.setattr(rate_limit.fcntl, "flock", refuse)
     with (
         pytest.raises(InputError, match=f"{tmp_path}/turns cannot be locked .No locks available"),
-        turns.turn(tmp_path / "turns"),
+        rate_limit.turn(tmp_path / "turns"),
     ):
         pass

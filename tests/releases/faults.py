@@ -85,7 +85,7 @@ class Mishaps:
 
     def __init__(self, faults: Faults) -> None:
         self.faults = faults
-        self._random = Random(faults.seed)  # noqa: S311 - nobody guards anything with it
+        self._random = Random(faults.seed)
         self._decks: dict[str, list[Fault]] = {kind: [] for kind in AT_RANDOM}
         self._lock = threading.Lock()
         self._ended = threading.Event()

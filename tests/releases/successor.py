@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.releases.citation_changes import CitationColumns, choose_citation_changes
+from tests.releases.diffs import DELETES, PRIMARY_KEYS, UPDATES, read_keys, write_diff
+from tests.releases.paper_changes import choose_abstract_changes, choose_paper_changes
+from tests.releases.revision import Ints, Revision, Touched, revise
 
 from cocite.demo.catalogue import read_release
-from cocite.demo.citation_changes import CitationColumns, choose_citation_changes
-from cocite.demo.diffs import DELETES, PRIMARY_KEYS, UPDATES, read_keys, write_diff
-from cocite.demo.paper_changes import choose_abstract_changes, choose_paper_changes
 from cocite.demo.release import parse_date
-from cocite.demo.revision import Ints, Revision, Touched, revise
 from cocite.demo.shards import Record, read_rows, shard_paths, write_rows
 from cocite.ground.errors import InputError
 from cocite.ground.randomness import generator

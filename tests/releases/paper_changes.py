@@ -10,9 +10,9 @@ from functools import partial
 from itertools import islice
 
 import numpy as np
+from tests.releases.revision import Ints, Lots, Revision, Touched, choose_models, keep, sample, with_fields
 
-from cocite.demo.edits import correct_abstract, keep, new_paper, recount, redate, retitle, with_fields
-from cocite.demo.revision import Ints, Lots, Revision, Touched, choose_models, sample
+from cocite.demo.shards import Record
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,3 +82,39 @@ def choose_abstract_changes(
         [partial(with_fields, corpusid=key) for key in [*told, *others]],
     )
     return revision
+
+
+def retitle(row: Record) -> Record:
+    """A paper under another title."""
+    return {**row, "title": f"{row['title'] or 'Untitled'}, corrected"}
+
+
+def redate(row: Record) -> Record:
+    """A paper of another year."""
+    return {**row, "year": (row["year"] or 2000) - 1}
+
+
+def recount(row: Record) -> Record:
+    """A paper that was cited three times more and is influential once more."""
+    more = {"citationcount": 3, "influentialcitationcount": 1}
+    return {**row, **{name: row[name] + count for name, count in more.items()}}
+
+
+def new_paper(model: Record, corpusid: int, year: int) -> Record:
+    """A paper that goes on with the work of another one, cites as much and is not cited."""
+    return {
+        **model,
+        "corpusid": corpusid,
+        "externalids": {**dict.fromkeys(model["externalids"]), "CorpusId": str(corpusid)},
+        "url": f"https://example.org/paper/{corpusid}",
+        "title": f"{model['title'] or 'Untitled'}, continued",
+        "year": year,
+        "publicationdate": None,
+        "citationcount": 0,
+        "influentialcitationcount": 0,
+    }
+
+
+def correct_abstract(row: Record) -> Record:
+    """An abstract with one sentence more."""
+    return {**row, "abstract": f"{row['abstract']} An error in an earlier version has been corrected."}

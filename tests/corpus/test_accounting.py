@@ -3,8 +3,7 @@
 import pyarrow.parquet as pq
 import pytest
 
-from cocite.corpus.ingest.account import account
-from cocite.corpus.ingest.tally import KEPT, MALFORMED, Tally, tallies_as_table
+from cocite.corpus.ingest.accounting import KEPT, MALFORMED, Tally, account, tallies_as_table
 from cocite.ground.errors import InputError
 from cocite.tables.files import write_table
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.releases.successor import generate_successor
 
 from cocite.demo.release import generate_release
-from cocite.demo.successor import generate_successor
 from cocite.ground.errors import InputError
 
 Rows = list[dict[str, Any]]

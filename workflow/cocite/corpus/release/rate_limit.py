@@ -1,8 +1,8 @@
-"""Turns at the API: one request in `DISTANCE` seconds at most, counted over all jobs of all nodes.
+"""The rate limit of the API: at most one request every `DISTANCE` seconds, over all jobs of all nodes.
 
-All jobs share a file in the results folder. Who holds its lock waits, sends one request, and lets go when the head of
-the answer has come. So a request leaves at least `DISTANCE` after the one before has arrived, whatever the clocks of
-the nodes say. The lock is the kernel's: a killed job lets go of it too, and the next one still waits before it sends.
+All jobs share a file in the results folder. A job that holds its lock waits, sends one request, and releases it when
+the head of the answer has come. So a request leaves at least `DISTANCE` after the one before has arrived, whatever the
+clocks of the nodes say. The lock is the kernel's: a killed job releases it too, and the next one still waits first.
 """
 
 import fcntl
@@ -25,7 +25,7 @@ DISTANCE = 1.1
 def turn(path: Path) -> Iterator[None]:
     """Wait for the lock on the file `path`, and `DISTANCE` with it; then the block may send one request.
 
-    Raises `InputError` where the file's disk knows no locks.
+    Raises `InputError` where the file's disk has no locks.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
@@ -40,7 +40,7 @@ def turn(path: Path) -> Iterator[None]:
         yield
 
 
-class TurnAdapter(HTTPAdapter):
+class RateLimitAdapter(HTTPAdapter):
     """Sends each request in a turn. A repetition and each hop of a redirect are requests of their own."""
 
     def __init__(self, path: Path) -> None:

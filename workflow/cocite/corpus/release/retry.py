@@ -1,7 +1,7 @@
-"""Asking again: what passes by itself is repeated with growing pauses, and told in the log without link and key.
+"""Retries: a request is repeated with growing pauses while its failure may pass; the log names neither link nor key.
 
 Too many requests, a failing server and a broken connection pass. The pauses double, each with a random part, so that
-jobs which failed together do not ask together again; what a server asks for in Retry-After is waited for.
+jobs that failed together do not ask together again. A pause lasts at least as long as Retry-After asks for.
 """
 
 import time
@@ -22,12 +22,12 @@ TIMEOUT = (10.0, 60.0)
 REPETITIONS = 10
 """Times that a request is repeated: over some twenty minutes."""
 DOUBTS = 3
-"""Times that an answer is doubted which passes seldom, such as a refused key."""
+"""Times that a request is repeated after an answer that seldom changes, such as a refused key."""
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 300.0
 """Seconds of the first pause and the longest, without their random part, which can be as long again."""
 LONGEST_WAIT = 3600
-"""Seconds that a server is believed which asks to wait: a job that sleeps longer keeps others from its place."""
+"""The most seconds that a server can ask a job to wait: one that sleeps longer keeps others from its place."""
 PASSING_STATUSES = (429, 500, 502, 503, 504)
 BROKEN = (
     requests.ConnectionError,
@@ -44,7 +44,7 @@ def ask(
     is_doubtful: Callable[[requests.Response], bool] = lambda response: False,
     **options: Any,
 ) -> requests.Response:
-    """GET, as often as it takes; an answer that `is_doubtful` is given out after `DOUBTS` repetitions.
+    """GET, as often as it takes; an answer that `is_doubtful` is returned after `DOUBTS` repetitions.
 
     Raises `InputError` without the link where the host cannot be reached, or still fails after `REPETITIONS`.
     """
@@ -63,7 +63,7 @@ def ask(
 
 
 def wait(failures: int, response: requests.Response | None = None) -> None:
-    """Sleep after so many failures in a row (from 1), and as long as the last answer asks for."""
+    """Sleep after this many failures in a row (from 1), at least as long as the last answer asks for."""
     pause = min(FIRST_PAUSE * 2 ** (failures - 1), LONGEST_PAUSE)
     time.sleep(max(pause, _asked_for(response)) + SystemRandom().uniform(0, pause))
 
@@ -74,7 +74,7 @@ def host_of(url: str) -> str:
 
 
 def _try(session: requests.Session, url: str, **options: Any) -> tuple[requests.Response | None, str]:
-    """The answer, if one came, and in words what may be wrong with it."""
+    """The answer, if one came, and a description of what may be wrong with it."""
     try:
         response = session.get(url, timeout=TIMEOUT, **options)
     except BROKEN as error:

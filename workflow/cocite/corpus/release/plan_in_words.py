@@ -1,6 +1,5 @@
-"""A plan in words: a small table, the disk, the number of jobs to configure, and how to go on."""
+"""A plan in words: a small table, the disk, the number of jobs to configure, and the command to continue with."""
 
-import json
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 from cocite.config.remaking import program
 from cocite.corpus.release.client import KEY_VARIABLE, has_key
 from cocite.corpus.release.plan import Need, Plan
+from cocite.corpus.sources.source import Source, source_of
 
 HEADINGS = ("", "shards", "packed", "downloaded", "ingested", "to download", "as Parquet")
 WIDTHS = (10, 8, 12, 12, 10, 13, 12)
@@ -16,12 +16,13 @@ WIDTHS = (10, 8, 12, 12, 10, 13, 12)
 
 def describe(plan: Plan, config: Mapping[str, Any], configfile: Path) -> str:
     """What `cocite corpus plan` prints."""
+    source = source_of(config, plan.results)
     paragraphs = [
         f"Release {plan.release}, {plan.known_from}:",
         _table(plan.needs),
         _disk(plan),
-        _jobs(plan, config["corpus"]),
-        _next_step(config["corpus"], configfile),
+        source.jobs_in_words({name: need.shards for name, need in plan.needs.items()}),
+        _next_step(source, configfile),
     ]
     return "\n\n".join(paragraphs)
 
@@ -64,19 +65,10 @@ def _disk(plan: Plan) -> str:
     )
 
 
-def _jobs(plan: Plan, corpus: Mapping[str, Any]) -> str:
-    shards = {name: need.shards for name, need in plan.needs.items()}
-    if corpus["source"] != "s2":
-        return f"Each of the {sum(shards.values())} shards is ingested by a job of its own."
-    if shards == corpus["shards"]:
-        return "corpus.shards of the configuration is right: each shard has a job of its own."
-    return f"For a job a shard, configure corpus.shards: {json.dumps(shards).replace(chr(34), '')}"
-
-
-def _next_step(corpus: Mapping[str, Any], configfile: Path) -> str:
+def _next_step(source: Source, configfile: Path) -> str:
     arguments = ["--cores", "all", "--configfile", str(configfile), "--replace-workflow-config", "corpus"]
     command = f"{program('snakemake', Path.cwd())} {shlex.join(arguments)}"
-    steps = [f"export {KEY_VARIABLE}=…", command] if corpus["source"] == "s2" and not has_key() else [command]
+    steps = [f"export {KEY_VARIABLE}=…", command] if source.needs_key and not has_key() else [command]
     return "\n    ".join(
         ["Go on with (--profile slurm in place of --cores all on a cluster; what breaks off resumes)", *steps]
     )

@@ -1,16 +1,16 @@
 """The server fails as it is made to: in turn by a count, or at random with a seed."""
 
+import http.client
 import json
 import time
 from collections import Counter
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import requests
-
-from cocite.demo.arrivals import Arrival
-from cocite.demo.faults import AT_RANDOM, Fault, Faults, Mishaps
-from cocite.demo.server import serve
+from tests.releases.faults import AT_RANDOM, Fault, Faults, Mishaps
+from tests.releases.server import Arrival, serve
 
 KEY = {"x-api-key": "right"}
 CONTENT = bytes(range(256)) * 400
@@ -58,6 +58,63 @@ def test_the_seed_decides_which_requests_fail_and_how():
     first, again, other = (struck(Faults(share=0.2, seed=seed), "api", 200) for seed in (1, 1, 2))
     assert first == again
     assert first != other
+
+
+def test_too_many_requests_are_answered_so_often_and_then_no_more(folder: Path) -> None:
+    with serve(folder, key="right", faults=Faults(too_many_requests=2, retry_after="1")) as url:
+        answers = [requests.get(f"{url}/release/", timeout=5) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [429, 429, 200]
+    assert answers[0].headers["Retry-After"] == "1"
+
+
+def test_unavailability_is_separate_for_the_api_and_the_storage(folder: Path) -> None:
+    with serve(folder, key="right", faults=Faults(api_unavailable=1, storage_unavailable=1)) as url:
+        listings = [requests.get(f"{url}/release/", timeout=5) for _ in range(2)]
+        link = link_to_the_shard(url)
+        downloads = [requests.get(link, timeout=5) for _ in range(2)]
+    assert [answer.status_code for answer in listings] == [503, 200]
+    assert [answer.status_code for answer in downloads] == [503, 200]
+    assert "Retry-After" not in listings[0].headers
+
+
+def test_a_lapsed_listing_gives_links_that_have_lapsed(folder: Path) -> None:
+    with serve(folder, key="right", faults=Faults(lapsed_listings=1)) as url:
+        statuses = [requests.get(link_to_the_shard(url), timeout=5).status_code for _ in range(2)]
+    assert statuses == [403, 200]
+
+
+def test_a_cut_closes_the_connection_after_so_many_bytes(folder: Path) -> None:
+    with serve(folder, key="right", faults=Faults(cuts=1, cut_after=1000)) as url:
+        link = urlsplit(link_to_the_shard(url))
+        connection = http.client.HTTPConnection(link.netloc, timeout=5)
+        connection.request("GET", f"{link.path}?{link.query}")
+        answer = connection.getresponse()
+        with pytest.raises(http.client.IncompleteRead) as cut:
+            answer.read()
+        assert requests.get(link.geturl(), timeout=5).content == CONTENT
+    assert (answer.getheader("Content-Length"), cut.value.partial) == ("102400", CONTENT[:1000])
+
+
+def test_a_wrong_length_promises_more_than_comes(folder: Path) -> None:
+    with serve(folder, key="right", faults=Faults(wrong_lengths=1)) as url:
+        link = link_to_the_shard(url)
+        answer = requests.get(link, timeout=5, stream=True)
+        assert answer.headers["Content-Length"] == "102401"
+        with pytest.raises(requests.exceptions.ChunkedEncodingError):
+            answer.content  # noqa: B018 - reading is what fails
+
+
+def test_arrivals_tell_where_to_what_for_and_with_what_headers(folder: Path) -> None:
+    seen: list[Arrival] = []
+    with serve(folder, key="right", requests=seen) as url:
+        link = link_to_the_shard(url)
+        requests.get(link, headers={"Range": "bytes=5-"}, timeout=5)
+    assert [request.host for request in seen] == [urlsplit(url).netloc] * 2
+    assert [request.path for request in seen] == ["/datasets/v1/release/latest/dataset/papers", urlsplit(link).path]
+    assert [request.range for request in seen] == ["", "bytes=5-"]
+    assert ["x-api-key" in request.headers for request in seen] == [True, False]
+    assert seen[1].body_sent == len(CONTENT) - 5
+    assert seen[0].seconds <= seen[1].seconds
 
 
 def test_a_short_length_is_announced_and_kept(folder: Path) -> None:

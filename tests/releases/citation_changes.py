@@ -12,19 +12,21 @@ from itertools import islice
 from typing import Self
 
 import numpy as np
-
-from cocite.demo.edits import (
+from tests.releases.paper_changes import PaperChanges
+from tests.releases.revision import (
     Edit,
-    change_intents,
-    cite_another,
-    cited_by_another,
+    Ints,
+    Lots,
+    Mask,
+    Revision,
+    Touched,
+    choose_models,
     keep,
-    toggle_influence,
+    sample,
     with_fields,
 )
-from cocite.demo.paper_changes import PaperChanges
+
 from cocite.demo.records import INTENTS
-from cocite.demo.revision import Ints, Lots, Mask, Revision, Touched, choose_models, sample
 from cocite.demo.shards import Record
 
 _UNKNOWN = -1
@@ -183,3 +185,27 @@ def _cited(row: Record) -> int:
 def _intent_bits(row: Record) -> int:
     told = {intent for intents in row["intents"] or [] for intent in intents or []}
     return sum(1 << bit for bit, intent in enumerate(INTENTS) if intent in told)
+
+
+def toggle_influence(row: Record) -> Record:
+    """A citation that is influential if it was not, and the other way round."""
+    return {**row, "isinfluential": not row["isinfluential"]}
+
+
+def change_intents(row: Record) -> Record:
+    """A citation with one context, and with the intents that it did not have (with the first, if it had all)."""
+    known = {intent for intents in row["intents"] or [] for intent in intents or []}
+    others = [intent for intent in INTENTS if intent not in known]
+    return {**row, "contexts": ["Seen again in a later version."], "intents": [others or list(INTENTS[:1])]}
+
+
+def cite_another(row: Record, papers: list[int]) -> Record:
+    """A citation of the first of the papers that is not one of its own; of three different ones, one always is."""
+    own = (row["citingcorpusid"], row["citedcorpusid"])
+    return {**row, "citedcorpusid": next(paper for paper in papers if paper not in own)}
+
+
+def cited_by_another(row: Record, papers: list[int]) -> Record:
+    """A citation by the first of the papers that is not one of its own; of three different ones, one always is."""
+    own = (row["citingcorpusid"], row["citedcorpusid"])
+    return {**row, "citingcorpusid": next(paper for paper in papers if paper not in own)}

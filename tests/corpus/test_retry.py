@@ -5,12 +5,11 @@ from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler
 
 import pytest
+from tests.releases.faults import Faults
+from tests.releases.server import Arrival, serve
 
-from cocite.corpus.release import patience
+from cocite.corpus.release import retry
 from cocite.corpus.release.client import DatasetsApi
-from cocite.demo.arrivals import Arrival
-from cocite.demo.faults import Faults
-from cocite.demo.server import serve
 from cocite.ground.errors import InputError
 
 
@@ -18,8 +17,8 @@ from cocite.ground.errors import InputError
 def pauses(monkeypatch) -> list[float]:
     """The pauses between repetitions, of a second and more, which are not slept."""
     slept: list[float] = []
-    monkeypatch.setattr(patience, "FIRST_PAUSE", 1.0)
-    monkeypatch.setattr("cocite.corpus.release.turns.DISTANCE", 0)
+    monkeypatch.setattr(retry, "FIRST_PAUSE", 1.0)
+    monkeypatch.setattr("cocite.corpus.release.rate_limit.DISTANCE", 0)
     monkeypatch.setattr("time.sleep", slept.append)
     return slept
 
@@ -38,8 +37,8 @@ def ask(release, key, tmp_path, pauses):
 
 
 def test_pauses_double_and_each_has_a_random_part_as_long_as_itself_at_most(ask, monkeypatch):
-    monkeypatch.setattr(patience, "REPETITIONS", 6)
-    monkeypatch.setattr(patience, "LONGEST_PAUSE", 10)
+    monkeypatch.setattr(retry, "REPETITIONS", 6)
+    monkeypatch.setattr(retry, "LONGEST_PAUSE", 10)
     requests, pauses = ask(api_unavailable=6)
     assert len(requests) == 7
     for pause, least in zip(pauses, [1, 2, 4, 8, 10, 10], strict=True):
@@ -70,7 +69,7 @@ def test_a_retry_after_that_says_nothing_is_a_pause_like_any_other(ask, nonsense
 
 
 def test_a_key_that_is_refused_for_a_moment_is_not_given_up(ask):
-    requests, _ = ask(api_refusals=patience.DOUBTS)
+    requests, _ = ask(api_refusals=retry.DOUBTS)
     assert [request.status for request in requests] == [403, 403, 403, 200]
 
 
@@ -127,4 +126,4 @@ def test_what_never_is_json_is_told_after_a_few_repetitions(serve_handler, pause
     page = handler((200, b"<html>"))
     with serve_handler(page) as origin, pytest.raises(InputError, match="does not answer with JSON"):
         DatasetsApi(origin, tmp_path / "turns").releases()
-    assert page.requests == 1 + patience.DOUBTS
+    assert page.requests == 1 + retry.DOUBTS
