@@ -11,10 +11,9 @@ from sklearn.svm import LinearSVC, LinearSVR
 
 from cocite.config.benchmarks import TASKS
 from cocite.config.tasks import FewShot
-from cocite.evaluation.few_shot import feasible_stages, few_shot_samples
-from cocite.evaluation.machines.fitting import Protocol, fit_regression
-from cocite.evaluation.summaries.bootstrap import f1_statistic
-from cocite.evaluation.supervised import Examples, score_supervised
+from cocite.evaluation.linear_models.fitting import Protocol, fit_regression
+from cocite.evaluation.metrics import f1_statistic
+from cocite.evaluation.supervised import Examples, feasible_stages, few_shot_samples, score_supervised
 from cocite.ground.errors import InputError
 
 SEED = 3

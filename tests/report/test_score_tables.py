@@ -3,7 +3,7 @@
 import polars as pl
 
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
-from cocite.evaluation.summaries.aggregating import expected_values
+from cocite.evaluation.averages import expected_values
 from cocite.report.score_tables import WEIGHTS, failures, incomplete, published_rows, scirepeval, tasks
 
 CONFIGURATION = {

@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_limits
 
 from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark
-from cocite.evaluation.scored import Run, Scored
-from cocite.evaluation.scoring import check_missing, score_run
+from cocite.evaluation.ranking import score_run
+from cocite.evaluation.scored import Run, Scored, check_missing
 from cocite.evaluation.vectors import Vectors
 from cocite.ground.progress import progress
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cocite.evaluation.failures import UnscorableError
+from cocite.evaluation.scored import UnscorableError
 from cocite.ground.randomness import generator
 from cocite.tables.files import open_table, vectors_of
 

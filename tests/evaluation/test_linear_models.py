@@ -13,10 +13,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC, LinearSVR
 
 from cocite.config.benchmarks import TASKS
-from cocite.evaluation.machines.descent import path_of_few
-from cocite.evaluation.machines.fitting import Protocol, fit_classes, fit_labels, fit_regression
-from cocite.evaluation.machines.losses import absolute_errors, hinge, squared_hinge
-from cocite.evaluation.machines.newton import GAP, Products, path
+from cocite.evaluation.linear_models.descent import path_of_few
+from cocite.evaluation.linear_models.fitting import (
+    Protocol,
+    absolute_errors,
+    fit_classes,
+    fit_labels,
+    fit_regression,
+    hinge,
+    squared_hinge,
+)
+from cocite.evaluation.linear_models.newton import GAP, Products, path
 
 GRID = (0.01, 1.0, 100.0)
 LOSSES = {"squared hinge": squared_hinge, "hinge": hinge, "absolute errors": absolute_errors}
