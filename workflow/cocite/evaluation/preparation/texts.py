@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable
 
 from cocite.config.tasks import LARGEST_MISSING_SHARE, Task
 from cocite.evaluation.benchmark import Document
-from cocite.evaluation.preparation.layout import Row
+from cocite.evaluation.preparation.files import Row
 from cocite.ground.errors import InputError
 
 Text = tuple[str | None, str | None, tuple[str, ...]]
