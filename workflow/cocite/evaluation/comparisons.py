@@ -98,7 +98,7 @@ def draws(items: int, resamples: int, seed: int, *names: str) -> Iterator[Counts
 
 
 def difference(value: float, drawn: Values) -> Difference:
-    """What a difference and its values on the draws tell."""
+    """A difference with the interval and the p-value that its values on the draws give."""
     low, high = np.quantile(drawn, [0.025, 0.975])
     tail = 1 + min(np.count_nonzero(drawn <= 0), np.count_nonzero(drawn >= 0))
     return Difference(value=value, low=float(low), high=float(high), p_value=min(1.0, 2 * tail / (len(drawn) + 1)))

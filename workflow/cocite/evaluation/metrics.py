@@ -83,7 +83,7 @@ def _sum_of_f1(hits: NDArray[Any], sizes: NDArray[Any]) -> tuple[NDArray[Any], N
 def b3_statistic(expected: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], metric: str) -> Statistic:
     """B³ of signatures, each with its author and its cluster: b3_precision, b3_recall, or b3_f1, that of the two.
 
-    A draw tells how often each signature counts; who is in its cluster stays as it is.
+    A draw says how often each signature counts; it does not change who is in its cluster.
     """
     authors, clusters = (_numbers(names) for names in (expected, predicted))
     _, pair, shared = np.unique(np.stack([authors, clusters]), axis=1, return_inverse=True, return_counts=True)

@@ -1,8 +1,8 @@
 """Searching whole collections: the hits of each query by vectors or words, exact and in blocks of documents.
 
 The vectors of a collection stream past those of the queries, so that memory does not grow with it. Equal scores at the
-end of a list are cut at random, the same way each time and whatever the blocks: where BM25 finds no word, all are
-equal.
+end of a list are cut at random, the same way each time and whatever the blocks: where BM25 finds no word, all scores
+are equal.
 """
 
 import hashlib

@@ -103,8 +103,8 @@ def score_fits(task: Task, benchmark: Benchmark, vectors: Vectors, run: Run, cou
             size = (len(test), len(asked["test"]) - len(test))
             scores.append(score_row(run, task, counts, (found.metric, seed, mode), found.value, size))
             key = outcome_key(run, task, (task.metrics[0], seed, mode))
-            told = zip(test.items(), found.predicted, strict=True)
-            outcomes += [(*key, document, None, 1.0, predicted, names) for (document, names), predicted in told]
+            of_documents = zip(test.items(), found.predicted, strict=True)
+            outcomes += [(*key, document, None, 1.0, predicted, names) for (document, names), predicted in of_documents]
     return Scored(scores=scores, outcomes=outcomes)
 
 
