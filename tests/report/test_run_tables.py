@@ -12,7 +12,7 @@ from cocite.ground.usage import Usage
 from cocite.report.corpus_statistics import write_corpus_statistics
 from cocite.report.costs import read_jobs, time_at_work, write_costs
 from cocite.report.figures import draw_pair_counts
-from cocite.report.run_tables import costs_of_rules, duration, size_of_corpus, trained_models
+from cocite.report.run_tables import costs_of_rules, size_of_corpus, trained_models
 from cocite.tables.files import read_table, write_table
 
 
@@ -121,10 +121,6 @@ def test_the_time_at_work_counts_jobs_side_by_side_once_and_pauses_not_at_all(tm
 
 def test_before_the_first_job_no_time_has_passed(tmp_path):
     assert time_at_work(read_jobs({"r": f"{tmp_path}/l/{{n}}.log"}, None)) == 0.0
-
-
-def test_days_are_written_as_hours():
-    assert [duration(seconds) for seconds in (0.4, 59.6, 90_061.0)] == ["0:00:00", "0:01:00", "25:01:01"]
 
 
 def test_a_model_is_told_by_its_triplets_what_they_are_sampled_from_its_encoder_and_its_seeds():

@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from cocite.ground.words import clock_time
 from cocite.report.costs import SNAKEMAKE
 
 OF_ALL = "all together"
@@ -59,14 +60,8 @@ def costs_of_rules(costs: pl.DataFrame, seconds_at_work: float) -> pl.DataFrame:
     )
 
 
-def duration(seconds: float) -> str:
-    """Seconds as hours, minutes and seconds, days being hours as well."""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
-
-
 def _duration(column: str) -> pl.Expr:
-    return pl.col(column).map_elements(duration, return_dtype=pl.String)
+    return pl.col(column).map_elements(clock_time, return_dtype=pl.String)
 
 
 def _source(triplets: Mapping[str, Any]) -> str:

@@ -10,10 +10,10 @@ from cocite.config.origins import corpus_in_words, encoder_in_words
 from cocite.config.runs import BASELINES, untrained
 from cocite.config.tasks import BOTH
 from cocite.config.terms import generated_benchmarks, has_generated_corpus
+from cocite.ground.words import clock_time
 from cocite.report.costs import SNAKEMAKE
 from cocite.report.differences import difference_of
 from cocite.report.labels import METRICS, measure, over_seeds
-from cocite.report.run_tables import duration
 
 Configuration = Mapping[str, Any]
 OF_ALL = ("all", "all")
@@ -54,8 +54,8 @@ def facts(
         "Benchmarks": "; ".join(
             f"{name}: {_benchmark_in_words(name, provenance)}" for name in configuration["benchmarks"]
         ),
-        "Time (h:mm:ss)": f"{duration(seconds_at_work)} from start to end, without pauses",
-        "Processor time": f"{duration(sum(costs['cpu_seconds']))} of all steps together",
+        "Time (h:mm:ss)": f"{clock_time(seconds_at_work)} from start to end, without pauses",
+        "Processor time": f"{clock_time(sum(costs['cpu_seconds']))} of all steps together",
         "Largest memory": _memory_in_words(costs),
         "Machine": machine_in_words(provenance.get("machine", {})),
     }

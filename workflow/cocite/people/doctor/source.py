@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cocite.ground.errors import InputError
+from cocite.ground.words import byte_size
 from cocite.people.doctor.finding import Finding
 
 PATIENCE = 20
@@ -50,7 +51,6 @@ def key(config: Mapping[str, Any]) -> Finding:
 
 def disk(config: Mapping[str, Any]) -> Finding:
     """Whether the disk of the results holds the corpus, as `cocite corpus plan` estimates it."""
-    from cocite.corpus.release.outlook import in_words
     from cocite.corpus.release.plan import plan_corpus
 
     try:
@@ -58,7 +58,7 @@ def disk(config: Mapping[str, Any]) -> Finding:
     except InputError as error:
         return Finding("failed", "the corpus cannot be planned", str(error))
     need = max(plan.at_peak - plan.there, 0)
-    what = f"disk: {in_words(plan.free)} free, about {in_words(need)} needed for the corpus"
+    what = f"disk: {byte_size(plan.free)} free, about {byte_size(need)} needed for the corpus"
     return (
         Finding("ok", what) if plan.free >= need else Finding("failed", what, "point pathvars.results to another disk")
     )
