@@ -10,9 +10,9 @@ from tests.papers import papers_table
 
 from cocite.ground.usage import Usage
 from cocite.report.corpus_statistics import write_corpus_statistics
-from cocite.report.costs import read_jobs, time_at_work, write_costs
+from cocite.report.costs import costs_of_rules, read_jobs, time_at_work, write_costs
 from cocite.report.figures import draw_pair_counts
-from cocite.report.run_tables import costs_of_rules, size_of_corpus, trained_models
+from cocite.report.inputs import size_of_corpus, trained_models
 from cocite.tables.files import read_table, write_table
 
 

@@ -4,7 +4,8 @@ import polars as pl
 
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.evaluation.averages import expected_values
-from cocite.report.score_tables import WEIGHTS, failures, incomplete, published_rows, scirepeval, tasks
+from cocite.report.published import WEIGHTS, published_rows, scirepeval
+from cocite.report.scores import failures, incomplete, tasks
 
 CONFIGURATION = {
     "models": {"ours": {}},

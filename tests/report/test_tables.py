@@ -4,9 +4,17 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from cocite.report.inputs import (
+    band_quality,
+    graph_embeddings,
+    leaks,
+    leaks_in_words,
+    omissions,
+    searches,
+    triplet_sets,
+)
 from cocite.report.results import read_scored
-from cocite.report.tables import graph_embeddings, leaks, leaks_in_words, models_by_format, omissions, searches
-from cocite.report.triplet_tables import band_quality, triplet_sets
+from cocite.report.scores import models_by_format
 from cocite.tables.files import write_omissions, write_table
 
 MODEL = {"triplets": "t", "encoder": "e", "margin": 1.0, "lr": 0.1}

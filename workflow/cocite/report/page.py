@@ -14,12 +14,11 @@ from markupsafe import Markup, escape
 
 from cocite.config.runs import MAPPED_PAPERS, mapped_runs, untrained
 from cocite.config.terms import terms_of_benchmark, terms_of_corpus, terms_of_encoder
-from cocite.report.best import Shown, shown
-from cocite.report.panels import PageFigure, read_figure
-from cocite.report.rankings import ranking_of
-from cocite.report.run_tables import OF_ALL
+from cocite.report.costs import OF_ALL
+from cocite.report.inputs import leaks_in_words
+from cocite.report.page_tables import Shown, ranking_of, shown
 from cocite.report.summary import what_is_generated
-from cocite.report.tables import leaks_in_words
+from cocite.report.svg import PageFigure, read_figure
 from cocite.tables.files import write_text
 
 TEMPLATES = Path(__file__).parents[2] / "report"

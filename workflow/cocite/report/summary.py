@@ -13,7 +13,7 @@ from cocite.config.terms import generated_benchmarks, has_generated_corpus
 from cocite.ground.words import clock_time
 from cocite.report.costs import SNAKEMAKE
 from cocite.report.differences import difference_of
-from cocite.report.labels import METRICS, measure, over_seeds
+from cocite.report.labels import METRICS, mean_cell, measure, over_seeds, with_mode
 
 Configuration = Mapping[str, Any]
 OF_ALL = ("all", "all")
@@ -162,8 +162,8 @@ def _best_by_average(
             for other in _references(best, configuration)
         ]
         label = f"average of {most} values" if over == "all" else f"mean {METRICS.get(average, average)} over the tasks"
-        name = label + ("" if mode == BOTH else f" ({mode})")
-        rows.append(_row(benchmark, name, best, _with_deviation(of_models[best]), gains))
+        score = mean_cell(of_models[best]["mean"], of_models[best]["deviation"])
+        rows.append(_row(benchmark, with_mode(label, mode), best, score, gains))
     return rows
 
 
@@ -180,10 +180,6 @@ def _references(model: str, configuration: Configuration) -> Sequence[str]:
 def _gain(comparisons: pl.DataFrame, model: str, other: str) -> str:
     found = difference_of(comparisons, model, other)
     return "–" if found is None else "{:+.1f} ({:+.1f} to {:+.1f})".format(*found)
-
-
-def _with_deviation(row: Mapping[str, Any]) -> str:
-    return f"{row['mean']:.1f}" if row["deviation"] is None else f"{row['mean']:.1f} ± {row['deviation']:.1f}"
 
 
 def _row(benchmark: str, name: str, best: str, score: str, gains: Sequence[str]) -> dict[str, str]:
