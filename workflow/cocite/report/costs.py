@@ -56,7 +56,7 @@ def time_at_work(jobs: pl.DataFrame) -> float:
 
 
 def costs_of_rules(costs: pl.DataFrame, seconds_at_work: float) -> pl.DataFrame:
-    """The table `costs` as it is read, the rule that took the longest first and all of them together last.
+    """The table `costs` as text, the rule that took the longest first and all of them together last.
 
     Jobs ran side by side, and beside Snakemake: together they took `seconds_at_work`, which is less than their sum.
     """
@@ -104,7 +104,7 @@ def _jobs(logs: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     for rule, path in logs.items():
         rules.setdefault("*".join(map(escape, re.split(r"\{[^}]*\}", path))), []).append(rule)
     counted: set[Path] = set()
-    # A log that two patterns match is of the rule that says more of it.
+    # A log that two patterns match belongs to the rule whose pattern is longer.
     for pattern, names in sorted(rules.items(), key=lambda item: -len(item[0].replace("*", ""))):
         root = Path(Path(pattern).anchor)
         found = set(root.glob(str(Path(pattern).relative_to(root)))) - counted

@@ -1,6 +1,7 @@
-"""The report's tables of what the models were made from: corpus, graph embeddings, searches, neighbours, triplets.
+"""The report's tables of what the models were made from, and how.
 
-And of what was checked and left out on the way, and how the models were trained. Each is a frame of text.
+Corpus, graph embeddings, searches, neighbours, triplets, what was checked and left out on the way, and how the models
+were trained. Each table is a frame of text.
 """
 
 import re
@@ -22,7 +23,7 @@ CHECKS = {"collision": "colliding {}", "no text": "{} papers without text", "in 
 
 
 def size_of_corpus(statistics: pl.DataFrame) -> pl.DataFrame:
-    """The table `corpus_statistics` as it is read."""
+    """The table `corpus_statistics` as text."""
     return statistics.select("measure", pl.col("value").map_elements("{:,}".format, return_dtype=pl.String))
 
 
@@ -48,7 +49,7 @@ def graph_embeddings(scores: Mapping[str, pl.DataFrame], configuration: Mapping[
 
 
 def searches(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:
-    """What each approximate search leads to of the true neighbours, and the time it takes beside the exact one."""
+    """The share of the true neighbours that each approximate search finds, and its time beside the exact one's."""
     rows = []
     for name, entry in configuration["embeddings"].items():
         if entry["neighbours"]["index"] == "flat":
@@ -114,7 +115,7 @@ def leaks(results: Path) -> pl.DataFrame:
 
 
 def omissions(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:
-    """Everything that a step met and left out, by step and reason, but for steps of entries that are gone.
+    """Everything that a step met and left out, by step and reason, without the steps of entries that are gone.
 
     The jobs that share a step, one a shard or bucket, count together.
     """
@@ -134,7 +135,7 @@ def omissions(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:
 
 
 def leaks_in_words(found: pl.DataFrame) -> str:
-    """What the table of leaks says, in one sentence."""
+    """The table of leaks in one sentence."""
     numbers = [int(number.replace(",", "")) for number in found["papers found"]]
     tables = found["table"].n_unique()
     searched = f"{len(found)} columns of {tables} tables were searched for papers that are kept out"

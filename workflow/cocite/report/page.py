@@ -1,6 +1,6 @@
 """The page: the report's tables and figures on one self-contained HTML page that opens without a server or a network.
 
-Text, captions and order stand in the templates. Here it is decided which sections there are, and what they are given.
+Text, captions and order stand in the templates. This module decides which sections there are, and what they are given.
 """
 
 import re
@@ -31,7 +31,7 @@ FIGURES = {
     "triplets": "Triplets",
     "map": "Map of the held-out papers",
 }
-"""What each figure shows, for those who do not see it."""
+"""What each figure shows, for readers who cannot see it."""
 SECTIONS: Mapping[str, tuple[str, str]] = {
     "summary": ("Summary", ""),
     "scores": ("How good are the models?", "models"),

@@ -27,10 +27,10 @@ Row = Mapping[str, str | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Ranking:
-    """In which columns of a table the best value stands out, and among which rows."""
+    """The columns of a table in which the best value stands out, and the rows it is chosen among."""
 
     columns: Callable[[str], bool]
-    """Whether a column, by its name, has values of which one is the best."""
+    """Whether a column, by its name, has values that can be ranked."""
     lower: tuple[str, ...] = ()
     """Columns in which the least is the best."""
     rivals: Callable[[Row, Row], bool] = lambda row, other: True

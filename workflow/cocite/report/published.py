@@ -12,7 +12,7 @@ from cocite.config.tasks import BOTH
 from cocite.report.labels import PUBLISHED, mean_cell, over_seeds, with_mode
 
 AVERAGES = Path(__file__).parents[2] / "report" / "published.csv"
-"""What was published of CoCite and others on SciRepEval (CoCite, 2024)."""
+"""The published averages of CoCite and others on SciRepEval (CoCite, 2024)."""
 WEIGHTS = {"classification": 6, "regression": 5, "proximity": 11, "search": 3}
 """How many values of each format the published average is over."""
 GROUPS = {"in-train": "in-train", "out-of-train": "out-of-train", "scidocs": "SciDocs"}
@@ -28,7 +28,7 @@ SCIDOCS: dict[str, tuple[str | None, str]] = {
         for measure, metric in (("MAP", "map"), ("nDCG", "ndcg"))
     },
 }
-"""Task and metric of each column. The recommendation is left out: what was published of it is another task."""
+"""Task and metric of each column. The recommendation is left out: its published values are those of another task."""
 LABELS = {
     "f1": "F1",
     "f1_macro": "F1",
@@ -43,7 +43,7 @@ TASKS: dict[str, tuple[str | None, str]] = {
 }
 """The 25 values of SciRepEval's average, and the four of reviewer matching, which is not in it."""
 MDCR: dict[str, tuple[str | None, str]] = {"MAP": (None, "map"), "nDCG": (None, "ndcg"), "recall@5": (None, "recall_5")}
-"""Of each column the metric, whose plain mean over the fields it is."""
+"""The metric of each column; the column holds its plain mean over the fields."""
 SPECTER = (81.95, 86.44, 83.63, 91.5, 84.46, 92.39, 88.3, 94.88, 88.11, 94.77)
 VALUES: dict[str, dict[str, tuple[float | None, ...]]] = {
     "scirepeval": {
@@ -60,8 +60,8 @@ COLUMNS: dict[str, dict[str, tuple[str | None, str]]] = {"scirepeval": TASKS, "s
 def scirepeval(averages: pl.DataFrame, configuration: Mapping[str, Any]) -> pl.DataFrame:
     """One row a model and mode of each benchmark in SciRepEval's layout, then the published rows.
 
-    `values` tells how many values the average is over, and of how many where a task has no score; the published one is
-    over 25. A published average that its own formats contradict stands beside what they give.
+    `values` is the number of values that the average is over, and of how many where a task has no score; the published
+    average is over 25. A published average that its own formats contradict stands beside what they give.
     """
     asked = [name for name, entry in configuration["benchmarks"].items() if entry["kind"] == "scirepeval"]
     own = averages.filter(pl.col("benchmark").is_in(asked))

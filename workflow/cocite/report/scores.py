@@ -22,7 +22,7 @@ OF_DIFFICULTY = {
     "distance_positive": "positives within",
     "distance_negative": "hard negatives within",
 }
-"""What a set of triplets is told of its bands of neighbours, and what that is called."""
+"""The keys that say which bands of neighbours a set of triplets takes, and what they are called."""
 
 
 def models_by_format(scores: pl.DataFrame, configuration: Mapping[str, Any]) -> pl.DataFrame:
@@ -59,7 +59,7 @@ def tasks(scores: pl.DataFrame, configuration: Mapping[str, Any]) -> dict[str, p
     keys = ["benchmark", "task", "metric", "mode"]
     order = pl.DataFrame({"model": names_in_order(configuration)}, schema={"model": pl.String})
     cells = over_seeds(scores, [*keys, "model"]).sort(keys)
-    names = pl.struct("task", "metric", "mode").map_elements(lambda told: measure(**told), return_dtype=pl.String)
+    names = pl.struct("task", "metric", "mode").map_elements(lambda names: measure(**names), return_dtype=pl.String)
     tables = {}
     for benchmark in configuration["benchmarks"]:
         named = cells.filter(benchmark=benchmark).select("model", "cell", measure=names)
@@ -91,8 +91,8 @@ def losses(scores: pl.DataFrame, curves: Curves, configuration: Configuration) -
     def differ(one: str, other: str) -> bool:
         return models[one]["loss"] != models[other]["loss"] and _of_all(models[one]) == _of_all(models[other])
 
-    told = {name: {key: entry[key] for key in ("loss", "triplets", "encoder")} for name, entry in models.items()}
-    return _side_by_side(differ, told, scores, curves, configuration)
+    known = {name: {key: entry[key] for key in ("loss", "triplets", "encoder")} for name, entry in models.items()}
+    return _side_by_side(differ, known, scores, curves, configuration)
 
 
 def difficulties(scores: pl.DataFrame, curves: Curves, configuration: Configuration) -> pl.DataFrame:
@@ -112,14 +112,14 @@ def difficulties(scores: pl.DataFrame, curves: Curves, configuration: Configurat
 
     bands = {name: sets[entry["triplets"]] for name, entry in models.items()}
     there = [key for key in OF_DIFFICULTY if any(key in entry for entry in bands.values())]
-    told = {
+    known = {
         name: {
             "triplets": models[name]["triplets"],
             **{OF_DIFFICULTY[key]: _limits(entry.get(key)) for key in there},
         }
         for name, entry in bands.items()
     }
-    return _side_by_side(differ, told, scores, curves, configuration)
+    return _side_by_side(differ, known, scores, curves, configuration)
 
 
 def _labelled(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> pl.DataFrame:
@@ -148,16 +148,16 @@ def _in_order(frame: pl.DataFrame, column: str, order: Sequence[str]) -> pl.Data
 
 def _side_by_side(
     differ: Callable[[str, str], bool],
-    told: Mapping[str, Mapping[str, str]],
+    known: Mapping[str, Mapping[str, str]],
     scores: pl.DataFrame,
     curves: Curves,
     configuration: Configuration,
 ) -> pl.DataFrame:
-    """What is told of each model that differs from another one, its accuracy and its scores."""
+    """Each model that differs from another one, with what is known of it, its accuracy and its scores."""
     rows = [
-        {"model": name, **told[name], "validation accuracy": _best_accuracy(curves[name])}
-        for name in told
-        if any(differ(name, other) for other in told)
+        {"model": name, **known[name], "validation accuracy": _best_accuracy(curves[name])}
+        for name in known
+        if any(differ(name, other) for other in known)
     ]
     if not rows:
         return pl.DataFrame(schema=["model", "validation accuracy"])
@@ -165,7 +165,7 @@ def _side_by_side(
 
 
 def _of_all(model: Mapping[str, Any]) -> dict[str, Any]:
-    """What a model is told but for its loss, and what that is told."""
+    """The settings of a model, without its loss and the keys of that loss."""
     return _without(model, ["loss", *LOSSES[model["loss"]].keys])
 
 

@@ -25,12 +25,12 @@ KINDS = {
     "beir": "BEIR",
     "s2and": "S2AND",
 }
-"""What each kind of benchmark that comes along is called; others go by the name of their kind."""
+"""What each known kind of benchmark is called; others go by the name of their kind."""
 BM25 = BASELINES[0]
 
 
 def what_is_generated(provenance: Mapping[str, Any]) -> str:
-    """What of the run a program made up, in words; nothing where all is real."""
+    """The parts of the run that a program made up, in words; empty where all is real."""
     benchmarks = generated_benchmarks(provenance)
     parts = ["the corpus with its citations"] if has_generated_corpus(provenance) else []
     if benchmarks:
@@ -44,7 +44,7 @@ def facts(
     """The run in a few lines: corpus, models, benchmarks, time, memory and machine, by what each line is about."""
     configuration = provenance["configuration"]
     counted = dict(statistics.select("measure", "value").iter_rows())
-    told = {
+    lines = {
         "Corpus": f"{corpus_in_words(provenance)}; release {provenance['release']}, {counted['papers']:,} papers "
         f"({counted['papers with title and abstract']:,} with title and abstract), {counted['citations']:,} citations",
         "Models": _models_in_words(configuration),
@@ -59,13 +59,13 @@ def facts(
         "Largest memory": _memory_in_words(costs),
         "Machine": machine_in_words(provenance.get("machine", {})),
     }
-    return {name: text for name, text in told.items() if text}
+    return {name: text for name, text in lines.items() if text}
 
 
 def best_scores(
     scores: pl.DataFrame, averages: pl.DataFrame, comparisons: pl.DataFrame, configuration: Configuration
 ) -> pl.DataFrame:
-    """Of the leading measures of each benchmark, the best model, and what it gains over its encoder and over BM25."""
+    """The best model by the leading measures of each benchmark, and its gains over its encoder and over BM25."""
     rows = [
         row
         for name, entry in configuration["benchmarks"].items()

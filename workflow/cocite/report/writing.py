@@ -1,7 +1,7 @@
 """From the results of a run and its figures to the report: tables, costs, cards and the page, in one go.
 
-Each of them is little work beside starting a job for it and reading the scores. Snakemake's own report, `report.zip`,
-holds the report's files with the rules, commands and run times that made them.
+One job writes them all, since each takes less time than starting a job and reading the scores. Snakemake's own report,
+`report.zip`, holds the report's files with the rules, commands and run times that made them.
 """
 
 import subprocess
