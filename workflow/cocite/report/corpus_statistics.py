@@ -43,7 +43,7 @@ def _measured(database: DuckDBPyConnection, results: Path) -> dict[str, int]:
 
 
 def _pair_counts(pairs: DuckDBPyRelation, graph: str) -> pa.Table:
-    """How many pairs occur how often; each stands once in its table."""
+    """How many pairs occur how often; each pair has one row in its table."""
     counted = pairs.aggregate("count, count(*) AS pairs").order("count").to_arrow_table()
     return counted.append_column(GRAPH, pa.array([graph] * len(counted), pa.string()))
 

@@ -17,18 +17,6 @@ from cocite.tables.files import read_table, vectors_of
 
 UNKNOWN_FIELD = "field unknown"
 UNTITLED = "no title"
-GRAPH_METRICS = {
-    "loss": "loss",
-    "mean_rank": "mean rank",
-    "mrr": "MRR",
-    "hits_at_1": "Hits@1",
-    "hits_at_10": "Hits@10",
-    "hits_at_50": "Hits@50",
-    "auc": "AUC",
-}
-"""Metrics of link prediction, and what they are called."""
-RELATIONS = {"cocited": "co-cited with the query", "cited": "citing it or cited by it"}
-"""How a neighbour can be related to its query, by the column of the table band_quality."""
 
 
 def read_scored(results: Path, configuration: Mapping[str, Any], table: str) -> pl.DataFrame:

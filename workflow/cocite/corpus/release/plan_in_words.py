@@ -9,6 +9,7 @@ from cocite.config.remaking import program
 from cocite.corpus.release.client import KEY_VARIABLE, has_key
 from cocite.corpus.release.plan import Need, Plan
 from cocite.corpus.sources.source import Source, source_of
+from cocite.ground.words import byte_size
 
 HEADINGS = ("", "shards", "packed", "downloaded", "ingested", "to download", "as Parquet")
 WIDTHS = (10, 8, 12, 12, 10, 13, 12)
@@ -27,14 +28,6 @@ def describe(plan: Plan, config: Mapping[str, Any], configfile: Path) -> str:
     return "\n\n".join(paragraphs)
 
 
-def in_words(size: int) -> str:
-    """A number of bytes, such as 44.1 GB; a dash for none."""
-    for unit, power in (("TB", 12), ("GB", 9), ("MB", 6), ("kB", 3)):
-        if size >= 10**power:
-            return f"{size / 10**power:,.1f} {unit}"
-    return f"{size} B" if size else "-"
-
-
 def _table(needs: Mapping[str, Need]) -> str:
     together = Need(**{name: sum(getattr(need, name) for need in needs.values()) for name in Need.__annotations__})
     rows = [HEADINGS, *(_row(name, need) for name, need in {**needs, "together": together}.items())]
@@ -42,8 +35,8 @@ def _table(needs: Mapping[str, Need]) -> str:
 
 
 def _row(name: str, need: Need) -> tuple[str, ...]:
-    sizes = (in_words(size) for size in (need.packed, need.downloaded, need.to_download, need.parquet))
-    packed, downloaded, to_download, parquet = sizes
+    sizes = (need.packed, need.downloaded, need.to_download, need.parquet)
+    packed, downloaded, to_download, parquet = (byte_size(size) if size else "-" for size in sizes)
     return name, str(need.shards), packed, downloaded, str(need.ingested), to_download, parquet
 
 
@@ -55,9 +48,9 @@ def _line(cells: tuple[str, ...]) -> str:
 
 def _disk(plan: Plan) -> str:
     missing = plan.at_peak - plan.there - plan.free
-    verdict = f"{in_words(missing)} too little; pathvars.results can be on another disk" if missing > 0 else "enough"
-    peak, end, free = map(in_words, (plan.at_peak, plan.at_end, plan.free))
-    there = f"{in_words(plan.there)} of it" if plan.there else "nothing of it"
+    verdict = f"{byte_size(missing)} too little; pathvars.results can be on another disk" if missing > 0 else "enough"
+    peak, end, free = map(byte_size, (plan.at_peak, plan.at_end, plan.free))
+    there = f"{byte_size(plan.there)} of it" if plan.there else "nothing of it"
     return (
         f"On the disk: about {peak} at the peak, while citations are merged, and {end} in the end\n"
         f"In {plan.results}: {there} so far, {free} free, {verdict}\n"

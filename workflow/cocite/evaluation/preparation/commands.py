@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from cocite.evaluation.options import Tables, Tasks
 from cocite.ground.options import (
     Citations,
     MemoryMb,
@@ -20,6 +19,11 @@ from cocite.ground.options import (
 )
 
 app = typer.Typer(no_args_is_help=True)
+
+Tables = Annotated[Path, typer.Option(help="Folder of a benchmark's tables, whose name is the benchmark's.")]
+Tasks = Annotated[
+    str, typer.Option(help="Names of tasks with commas between them, each of which must be there; empty for all.")
+]
 
 
 @app.command("prepare-holdout")
@@ -61,7 +65,7 @@ def fetch_command(
 ) -> None:
     """Fetch a config of a benchmark from the hub."""
     from cocite.config.benchmarks import names
-    from cocite.evaluation.preparation.fetching import fetch_config
+    from cocite.evaluation.preparation.layout import fetch_config
 
     fetch_config(dataset, revision, config, names(splits), state=state, output=output)
 

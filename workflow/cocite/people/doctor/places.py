@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cocite.config.folders import folders_of, nearest, obstacle
-from cocite.corpus.release.plan_in_words import in_words
+from cocite.ground.words import byte_size
 from cocite.people.doctor.finding import Finding
 
 LITTLE_ROOM = 10**9
@@ -24,6 +24,6 @@ def examine_places(config: Mapping[str, Any]) -> Iterator[Finding]:
             continue
         free = shutil.disk_usage(nearest(folder)).free
         if free < LITTLE_ROOM:
-            yield Finding("warning", f"{where}: {in_words(free)} free", "make room, or name a folder on another disk")
+            yield Finding("warning", f"{where}: {byte_size(free)} free", "make room, or name a folder on another disk")
         else:
-            yield Finding("ok", f"{where}: can be written to, {in_words(free)} free")
+            yield Finding("ok", f"{where}: can be written to, {byte_size(free)} free")

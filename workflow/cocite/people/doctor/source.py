@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cocite.ground.errors import InputError
+from cocite.ground.words import byte_size
 from cocite.people.doctor.finding import Finding
 
 PATIENCE = 20
@@ -58,7 +59,7 @@ def disk(config: Mapping[str, Any]) -> Finding:
     except InputError as error:
         return Finding("failed", "the corpus cannot be planned", str(error))
     need = max(plan.at_peak - plan.there, 0)
-    what = f"disk: {in_words(plan.free)} free, about {in_words(need)} needed for the corpus"
+    what = f"disk: {byte_size(plan.free)} free, about {byte_size(need)} needed for the corpus"
     return (
         Finding("ok", what) if plan.free >= need else Finding("failed", what, "point pathvars.results to another disk")
     )

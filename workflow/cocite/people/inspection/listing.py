@@ -8,6 +8,7 @@ import pyarrow as pa
 from cocite.config.stale import configuration_of, configured_in
 from cocite.ground.errors import InputError
 from cocite.ground.progress import report
+from cocite.ground.words import byte_size
 from cocite.people.inspection.answers import Answer
 from cocite.people.inspection.choosing import condition, described, places_of, viewed_tables
 from cocite.people.inspection.opening import left_out
@@ -18,7 +19,6 @@ WHOLE = 1000
 """Characters that are more than any meaning has."""
 TOLD = {"VARCHAR": "string", "INTEGER": "int32"}
 """Types of what the files' paths tell, as DuckDB calls them and as the declarations do."""
-UNITS = {1e9: "GB", 1e6: "MB", 1e3: "kB"}
 
 
 def list_tables(db: duckdb.DuckDBPyConnection, results: Path) -> Answer:
@@ -41,7 +41,7 @@ def list_tables(db: duckdb.DuckDBPyConnection, results: Path) -> Answer:
 def for_people(listing: Answer) -> Answer:
     """The list of the tables in fewer columns and larger units."""
     rows = [
-        (name, f"{count:,}", size(length), f"{meaning}\n({', '.join(columns)})")
+        (name, f"{count:,}", byte_size(length, ".3g"), f"{meaning}\n({', '.join(columns)})")
         for name, count, length, columns, meaning in listing.rows
     ]
     columns = ["table", "rows", "size", "what it holds (its columns)"]
@@ -68,14 +68,6 @@ def first_rows(db: duckdb.DuckDBPyConnection, results: Path, table: Table, of: s
     columns, rows = [name for name, *_ in found.description], found.fetchall()
     heading = f"{'Its first rows' if rows else 'It has no rows'}{' of ' + described(places[0]) if of else ''}"
     return Answer(heading=heading, columns=columns, rows=rows)
-
-
-def size(length: float) -> str:
-    """A number of bytes in the unit that fits."""
-    for unit, name in UNITS.items():
-        if length >= unit:
-            return f"{length / unit:.3g} {name}"
-    return f"{length:.0f} B"
 
 
 def _told(db: duckdb.DuckDBPyConnection, results: Path, table: Table) -> tuple[str, int, int, list[str], str]:

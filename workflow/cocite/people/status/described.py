@@ -5,6 +5,7 @@ from pathlib import Path
 
 from cocite.config.started import Job, read_start
 from cocite.ground.progress import report
+from cocite.ground.words import about
 from cocite.people.status.progress import Progress, last_lines, read_progress
 from cocite.people.status.remaining import Remaining, estimate
 
@@ -58,16 +59,16 @@ def _state(progress: Progress) -> str:
 def _running(progress: Progress, job: Job) -> list[str]:
     lines = last_lines(progress.start, job, 1)
     seconds = progress.seconds_of(job) if progress.is_alive is not False else None
-    since = "" if seconds is None else f", for {_duration(seconds)}"
+    since = "" if seconds is None else f", for {about(seconds)}"
     return [f"{_name(job)}{since}", *(f"    {line[:WIDTH]}" for line in lines)]
 
 
 def _time_left(remaining: Remaining) -> str:
     unknown = remaining.unknown[:NAMED] + ["…"] * (len(remaining.unknown) > NAMED)
     if not unknown:
-        return f"About {_duration(remaining.seconds)} left, by what earlier steps took."
+        return f"About {about(remaining.seconds)} left, by what earlier steps took."
     return (
-        f"At least {_duration(remaining.seconds)} left, by what earlier steps took; there is no earlier step of "
+        f"At least {about(remaining.seconds)} left, by what earlier steps took; there is no earlier step of "
         f"{', '.join(unknown)}."
     )
 
@@ -80,9 +81,3 @@ def _listed(heading: str, lines: list[str]) -> Iterator[str]:
 
 def _name(job: Job) -> str:
     return f"{job.rule} {job.of}".rstrip()
-
-
-def _duration(seconds: float) -> str:
-    """Seconds in the unit that fits."""
-    minutes, hours = seconds / 60, seconds / 3600
-    return f"{seconds:.0f} s" if minutes < 2 else f"{minutes:.0f} min" if hours < 2 else f"{hours:.1f} h"

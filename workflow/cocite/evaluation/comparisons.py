@@ -1,8 +1,10 @@
 """Whether models differ: from the outcomes of all models on a benchmark to the table comparisons.
 
-On each task, any two models are compared on the queries or test documents that every model was scored on. A model's
-value is the mean over its training and evaluation seeds; what the bootstrap varies is the items, so a p-value speaks
-about other papers, not about other seeds.
+On each task, any two models are compared on the queries or test documents that every model was scored on, by a paired
+bootstrap (Berg-Kirkpatrick, Burkett & Klein, 2012, "An Empirical Investigation of Statistical Significance in NLP"): it
+draws these items with replacement and scores every model on the same draw. A model's value is the mean over its
+training and evaluation seeds. The bootstrap varies the items, so a p-value speaks about other papers, not about other
+seeds.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,21 +21,33 @@ import pyarrow.compute as pc
 
 from cocite.config.tasks import POSITIVE
 from cocite.evaluation.benchmark import write_rows
-from cocite.evaluation.summaries.bootstrap import (
+from cocite.evaluation.metrics import (
     Counts,
     Statistic,
     Values,
     b3_statistic,
-    difference,
-    draws,
     f1_statistic,
     mean_statistic,
     tau_statistic,
 )
+from cocite.ground.randomness import generator
 from cocite.tables.files import scan_table
 
 RUN = ("model", "seed", "evaluation_seed")
 QUESTION = ("benchmark", "task", "metric", "mode")
+DRAWS_AT_ONCE = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """How one model differs from another, × 100."""
+
+    value: float
+    low: float
+    high: float
+    """The 95% interval."""
+    p_value: float
+    """Two-sided, of no difference."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +87,21 @@ def _compare(
     for model, other in combinations(sorted(compared.runs), 2):
         found = difference(float(whole[model][0] - whole[other][0]), drawn[model] - drawn[other])
         yield model, other, compared.items, found.value, found.low, found.high, found.p_value
+
+
+def draws(items: int, resamples: int, seed: int, *names: str) -> Iterator[Counts]:
+    """Counts of some draws at a time, `resamples` in all."""
+    draw = generator(seed, "bootstrap", *names)
+    for start in range(0, resamples, DRAWS_AT_ONCE):
+        size = min(DRAWS_AT_ONCE, resamples - start)
+        yield draw.multinomial(items, np.full(items, 1 / items), size=size).astype(np.float64)
+
+
+def difference(value: float, drawn: Values) -> Difference:
+    """A difference with the interval and the p-value that its values on the draws give."""
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    tail = 1 + min(np.count_nonzero(drawn <= 0), np.count_nonzero(drawn >= 0))
+    return Difference(value=value, low=float(low), high=float(high), p_value=min(1.0, 2 * tail / (len(drawn) + 1)))
 
 
 def _by_question(outcomes: Sequence[Path]) -> Iterator[tuple[tuple[str, ...], pa.Table]]:

@@ -1,7 +1,9 @@
 """The tables as the page shows them: which cells are numbers, which is the best of its column, which row is a sum.
 
-Cells are text when they come here. A cell counts as a number if it begins with one, as “71.0 ± 1.4” does; behind it may
-be a deviation or a remark.
+Cells are text when they come here. A cell counts as a number if it begins with one, as “71.0 ± 1.4” does; a deviation
+or a remark may follow. Rows that this run scored compete: models, the encoders they come from, BM25 and random vectors
+alike, since all had the same documents and the same protocol. Published rows do not, nor do averages over fewer values
+than others.
 """
 
 import re
@@ -10,20 +12,25 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from cocite.report.labels import GRAPH_METRICS, PUBLISHED
+
 NUMBER = re.compile(r"[-−+]?\d[\d,]*(?:\.\d+)?")
 EMPTY = ("–", "", None)
 PARTIAL = re.compile(r"\d of \d")
-PUBLISHED = "published"
+OF_ROWS = ("model", "source", "values")
+"""Columns of the tables of scores that say what a row is."""
+SAME_EDGES = ("graph", "held-out edges", "negatives")
+LOWER = ("mean rank",)
 
 Row = Mapping[str, str | None]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ranking:
-    """In which columns of a table the best value stands out, and among which rows."""
+    """The columns of a table in which the best value stands out, and the rows it is chosen among."""
 
     columns: Callable[[str], bool]
-    """Whether a column, by its name, has values of which one is the best."""
+    """Whether a column, by its name, has values that can be ranked."""
     lower: tuple[str, ...] = ()
     """Columns in which the least is the best."""
     rivals: Callable[[Row, Row], bool] = lambda row, other: True
@@ -103,3 +110,58 @@ def _best(rows: Sequence[Row], columns: Sequence[str], ranking: Ranking) -> list
             if rivals and value >= max(rivals) and value > min(rivals):
                 best[place].add(column)
     return best
+
+
+def ranking_of(table: str) -> Ranking | None:
+    """The ranking of a table of the page, by its name; none where no row is better than another."""
+    return RANKINGS.get("tasks" if table.startswith("tasks_") else table)
+
+
+def _is_score(column: str) -> bool:
+    return column not in OF_ROWS
+
+
+def _is_compared(column: str) -> bool:
+    """Whether a column of models that differ in one thing only holds scores: those name their benchmark."""
+    return column == "validation accuracy" or ": " in column
+
+
+def _is_graph_metric(column: str) -> bool:
+    """Whether a column holds a metric that embeddings with other losses have as well."""
+    return column in GRAPH_METRICS.values() and column != "loss"
+
+
+def _has_all_values(row: Row) -> bool:
+    return row.get("source") != PUBLISHED and " of " not in (row.get("values") or "")
+
+
+def _same_protocol(row: Row, other: Row) -> bool:
+    """Whether two rows are of one benchmark and one mode; rows without a mode hold in every mode."""
+    (benchmark, mode), (others, other_mode) = (_protocol(each) for each in (row, other))
+    return benchmark == others and (mode == other_mode or not mode or not other_mode)
+
+
+def _protocol(row: Row) -> tuple[str, str]:
+    benchmark, _, mode = (row["source"] or "").partition(" (")
+    return benchmark, mode
+
+
+def _same_edges(row: Row, other: Row) -> bool:
+    return all(row[name] == other[name] for name in SAME_EDGES)
+
+
+_SCORES = Ranking(columns=_is_score)
+_LITERATURE = Ranking(columns=_is_score, competes=_has_all_values, rivals=_same_protocol)
+_COMPARED = Ranking(columns=_is_compared)
+RANKINGS: Mapping[str, Ranking] = {
+    "models": _SCORES,
+    "tasks": _SCORES,
+    "scirepeval_formats": _LITERATURE,
+    "scirepeval_groups": _LITERATURE,
+    "scirepeval_tasks": _LITERATURE,
+    "scidocs": _LITERATURE,
+    "mdcr": _LITERATURE,
+    "losses": _COMPARED,
+    "difficulties": _COMPARED,
+    "graph_embeddings": Ranking(columns=_is_graph_metric, lower=LOWER, rivals=_same_edges),
+}

@@ -49,7 +49,7 @@ def write_averages(scores: Sequence[Path], tasks: Sequence[Task], output: Path) 
 
 
 def averages(scores: Sequence[Score]) -> Iterator[tuple[str, Average, Found]]:
-    """Mode, average, and what was found of it, of one model.
+    """Mode, average, and what the runs of one model give for it.
 
     A task that could not be scored in one of the runs is left out of all of them: a mean over runs must be one over the
     same values.
@@ -72,9 +72,9 @@ def expected_values(tasks: Iterable[Task]) -> dict[Average, int]:
 
 def _runs(scores: Sequence[Score], mode: str) -> Iterator[list[Score]]:
     """The scores of each run in a mode, with the rankings of its training seed."""
-    told = [row for row in scores if row["mode"] == mode]
-    for seed, evaluation_seed in sorted({(row["seed"], row["evaluation_seed"]) for row in told}):
-        own = [row for row in told if (row["seed"], row["evaluation_seed"]) == (seed, evaluation_seed)]
+    of_mode = [row for row in scores if row["mode"] == mode]
+    for seed, evaluation_seed in sorted({(row["seed"], row["evaluation_seed"]) for row in of_mode}):
+        own = [row for row in of_mode if (row["seed"], row["evaluation_seed"]) == (seed, evaluation_seed)]
         shared = [row for row in scores if row["seed"] == seed and BOTH == row["mode"] != mode]
         yield own + shared
 
@@ -90,7 +90,7 @@ def _values_of_run(rows: Iterable[Score]) -> dict[Average, dict[Value, float]]:
 
 
 def _averages_of(task: Task) -> list[Average]:
-    """The averages that the metrics of a task count in, but for that of each metric."""
+    """The averages that the metrics of a task count in, other than the average of each metric."""
     if task.format == REVIEWERS:
         return [("format", task.format)]
     return [("format", task.format), ("group", task.group), ("all", "all")]

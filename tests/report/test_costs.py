@@ -1,19 +1,13 @@
-"""The report tells how large the corpus is, how often papers are paired, and what each rule took."""
+"""The report says what each rule took."""
 
 import os
-import re
 
 import polars as pl
-import pyarrow as pa
 import pytest
-from tests.papers import papers_table
 
 from cocite.ground.usage import Usage
-from cocite.report.corpus_statistics import write_corpus_statistics
-from cocite.report.costs import read_jobs, time_at_work, write_costs
-from cocite.report.figures import draw_pair_counts
-from cocite.report.run_tables import costs_of_rules, duration, size_of_corpus, trained_models
-from cocite.tables.files import read_table, write_table
+from cocite.report.costs import costs_of_rules, read_jobs, time_at_work, write_costs
+from cocite.tables.files import read_table
 
 
 def note(path, *took):
@@ -121,72 +115,3 @@ def test_the_time_at_work_counts_jobs_side_by_side_once_and_pauses_not_at_all(tm
 
 def test_before_the_first_job_no_time_has_passed(tmp_path):
     assert time_at_work(read_jobs({"r": f"{tmp_path}/l/{{n}}.log"}, None)) == 0.0
-
-
-def test_days_are_written_as_hours():
-    assert [duration(seconds) for seconds in (0.4, 59.6, 90_061.0)] == ["0:00:00", "0:01:00", "25:01:01"]
-
-
-def test_a_model_is_told_by_its_triplets_what_they_are_sampled_from_its_encoder_and_its_seeds():
-    configuration = {
-        "triplets": {"t": {"sampler": "neighbours", "embedding": "dot"}, "u": {"sampler": "union", "of": ["t", "s"]}},
-        "models": {
-            "m": {"triplets": "t", "encoder": "e", "loss": "triplet", "trainable": "all", "epochs": 2, "seeds": [1, 2]},
-            "n": {"triplets": "u", "encoder": "e", "loss": "mnrl", "trainable": "lora", "epochs": 1, "seeds": [3]},
-        },
-    }
-    assert trained_models(configuration).rows() == [
-        ("m", "t", "neighbours", "dot", "e", "triplet", "all", "2", "1, 2"),
-        ("n", "u", "union", "t, s", "e", "mnrl", "lora", "1", "3"),
-    ]
-
-
-@pytest.fixture
-def corpus(tmp_path):
-    for bucket, texts in enumerate([{2: ("t", "a"), 4: ("u", None)}, {1: ("v", "b")}]):
-        write_table(tmp_path / f"corpus/papers/{bucket}.parquet", "papers", papers_table(texts))
-    for bucket, (citing, cited) in enumerate([([2, 4], [1, 1]), ([1], [4])]):
-        nothing = {"influential": [False] * len(citing), "intents": pa.array([[]] * len(citing), pa.list_(pa.string()))}
-        rows = pa.table({"citing": citing, "cited": cited, **nothing})
-        write_table(tmp_path / f"corpus/citations/{bucket}.parquet", "citations", rows)
-    queries = pa.table({"corpusid": [1, 2], "split": ["heldout", "train"]})
-    write_table(tmp_path / "corpus/queries.parquet", "queries", queries)
-    pairs = pa.table({"paper": [1, 1, 2], "other": [2, 4, 4], "count": [1, 3, 1]})
-    write_table(tmp_path / "graph/g/cocitations/0.parquet", "cocitations", pairs)
-    return tmp_path
-
-
-def described(results, pairs):
-    paths = {"statistics": results / "statistics.parquet", "counts": results / "counts.parquet"}
-    write_corpus_statistics(results, pairs, memory_mb=500, threads=1, **paths)
-    statistics = read_table(paths["statistics"], "corpus_statistics")
-    return pl.DataFrame(statistics), pl.DataFrame(read_table(paths["counts"], "pair_counts"))
-
-
-def test_papers_texts_citations_and_queries_are_counted(corpus):
-    statistics, _ = described(corpus, {"g": "cocitations"})
-    assert size_of_corpus(statistics).rows() == [
-        ("papers", "3"),
-        ("papers with title and abstract", "2"),
-        ("citations", "3"),
-        ("query papers: heldout", "1"),
-        ("query papers: train", "1"),
-    ]
-
-
-def test_pairs_are_counted_by_how_often_they_occur(corpus):
-    _, counts = described(corpus, {"g": "cocitations"})
-    assert counts.select("graph", "count", "pairs").rows() == [("g", 1, 2), ("g", 3, 1)]
-
-
-def test_pairs_are_drawn_by_how_often_they_occur_at_least(corpus, tmp_path):
-    _, counts = described(corpus, {"g": "cocitations"})
-    draw_pair_counts(counts, {"g": "cocitations"}, tmp_path / "pairs.svg")
-    assert "g (cocitations)" in re.findall(r"<text[^>]*>([^<]+)</text>", (tmp_path / "pairs.svg").read_text())
-
-
-def test_a_corpus_without_graphs_of_pairs_is_described_as_well(corpus, tmp_path):
-    _, counts = described(corpus, {})
-    assert len(counts) == 0
-    draw_pair_counts(counts, {}, tmp_path / "pairs.svg")
-    assert (tmp_path / "pairs.svg").exists()

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cocite.evaluation.preparation import foreign
-from cocite.evaluation.preparation.foreign import read_delimited, read_members
+from cocite.evaluation.preparation import files
+from cocite.evaluation.preparation.files import read_delimited, read_members
 from cocite.ground.errors import InputError
 
 VALUES = st.recursive(
@@ -27,7 +27,7 @@ VALUES = st.recursive(
 )
 def test_members_are_those_of_the_whole_object_however_little_is_read_at_a_time(members, at_once, indent):
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(foreign, "CHARACTERS_AT_ONCE", at_once)
+        patch.setattr(files, "CHARACTERS_AT_ONCE", at_once)
         path = Path(folder) / "object.json"
         path.write_text(json.dumps(members, indent=indent), encoding="utf-8")
         assert dict(read_members(path)) == members

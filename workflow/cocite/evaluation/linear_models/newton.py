@@ -1,35 +1,42 @@
-"""Linear machines for several targets at once, by Newton's method on the primal.
+"""Linear models for several targets at once, by Newton's method on the primal.
 
-A machine minimises ½‖w‖² + C Σ loss(xᵀw). Rounded off (`losses.py`), the loss of each document is a parabola between
-two straight lines, and the objective is quadratic wherever the set of documents on a parabola stays the same, so that
-Newton's method ends after a few steps (Keerthi & DeCoste, 2005, "A Modified Finite Newton Method for Fast Solution of
-Large Scale Linear SVMs"). Each step is solved exactly: the documents on a parabola are few, and their products are
-kept and changed by those that come or go. Of losses with kinks, the centres are moved to the pulls whenever the
-rounding, not the steps, is what keeps a machine from its least objective.
+A model minimises ½‖w‖² + C Σ loss(xᵀw). What a document with target t and output o loses is the most that a pull
+between two bounds can earn, max a (t − o): with hinge loss t = y = ±1 and a y lies between 0 and 1, with absolute
+errors t is the number and a lies between −1 and 1. That has kinks. Rounded off, max a (t − o) − ½ width (a − centre)²,
+it is what the method of multipliers minimises (Rockafellar, 1976, "Augmented Lagrangians and Applications of the
+Proximal Point Algorithm in Convex Programming"): its least value is that of the loss itself once the centres are the
+best pulls. The squared hinge is of this form as it is, with a width of ½, centres at 0 and no upper bound. C times the
+pulls are the dual variables of a model.
 
-A machine is done when the duality gap proves its objective to be within `GAP` of the least one, relatively. Nothing is
+The rounded loss of each document is a parabola between two straight lines, and the objective is quadratic wherever the
+set of documents on a parabola stays the same, so that Newton's method ends after a few steps (Keerthi & DeCoste, 2005,
+"A Modified Finite Newton Method for Fast Solution of Large Scale Linear SVMs"). Each step is solved exactly: the
+documents on a parabola are few, and the sum of their products is kept and changed by those that come or go. Where the
+loss has kinks, the centres are moved to the pulls whenever the rounding, not the steps, is what keeps a model from its
+least objective.
+
+A model is done when the duality gap proves its objective to be within `GAP` of the least one, relatively. Nothing is
 drawn at random.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dposv
 
-from cocite.evaluation.machines.losses import Loss, Matrix
-
+Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-Machines = NDArray[np.generic]
-"""Which machines, by number or by a mask."""
+Models = NDArray[np.generic]
+"""Which models, by number or by a mask."""
 
 GAP = 3e-4
 """Share of its value that the objective may be above the least one."""
 LARGEST_STEPS = 1_000
 SHARE = 0.5
-"""Part of the gap that the steps, not the rounding, may be to blame for when the centres are moved."""
+"""Part of the gap that the steps, not the rounding, may account for when the centres are moved."""
 FLAT = 0.1
 """What is left of the slope along a line when the search on it ends."""
 LARGEST_SEARCH = 30
@@ -40,57 +47,100 @@ BLOCK = 8_192
 """Documents that are copied at once."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Loss:
+    """The loss of each document for each model, and the bounds of its pull; all are documents × models."""
+
+    targets: Matrix
+    low: Matrix
+    high: Matrix
+    width: Matrix
+    """Of each model."""
+    is_round: bool
+    """Whether the loss itself has no kinks, and so needs no centres."""
+
+    def of(self, models: Models) -> "Loss":
+        """The same for some models."""
+        targets, low, high = (part[:, models] for part in (self.targets, self.low, self.high))
+        return replace(self, targets=targets, low=low, high=high, width=self.width[models])
+
+    def pulls(self, outputs: Matrix, centres: Matrix) -> Matrix:
+        """The pull of each document."""
+        free = centres + (self.targets - outputs) / self.width
+        found: Matrix = np.minimum(np.maximum(free, self.low), self.high)
+        return found
+
+    def inside(self, pulls: Matrix) -> NDArray[np.bool_]:
+        """Which pulls are at no bound: those documents bend the rounded loss, by 1/width."""
+        return (pulls > self.low) & (pulls < self.high)
+
+    def primal(self, outputs: Matrix, pulls: Matrix) -> Matrix:
+        """What all documents lose, for each model."""
+        errors = self.targets - outputs
+        if self.is_round:
+            lost: Matrix = (pulls * (errors - self.width / 2 * pulls)).sum(axis=0)
+        else:
+            lost = np.maximum(self.low * errors, self.high * errors).sum(axis=0)
+        return lost
+
+    def dual(self, pulls: Matrix) -> Matrix:
+        """What the pulls are worth to the dual objective, for each model."""
+        earned = self.targets - self.width / 2 * pulls if self.is_round else self.targets
+        worth: Matrix = (pulls * earned).sum(axis=0)
+        return worth
+
+
 @dataclass
 class State:
-    """Machines on their way: their weights (dimension × machines), outputs and centres (documents × machines)."""
+    """Models in the course of a fit: weights (dimension × models), outputs and centres (documents × models)."""
 
     weights: Matrix
     outputs: Matrix
     centres: Matrix
 
-    def of(self, machines: Machines) -> "State":
-        """A copy for some machines."""
-        return State(self.weights[:, machines], self.outputs[:, machines], self.centres[:, machines])
+    def of(self, models: Models) -> "State":
+        """A copy for some models."""
+        return State(self.weights[:, models], self.outputs[:, models], self.centres[:, models])
 
-    def put(self, machines: Machines, found: "State") -> None:
-        """Replace some machines."""
-        self.weights[:, machines], self.outputs[:, machines] = found.weights, found.outputs
-        self.centres[:, machines] = found.centres
+    def put(self, models: Models, found: "State") -> None:
+        """Replace some models."""
+        self.weights[:, models], self.outputs[:, models] = found.weights, found.outputs
+        self.centres[:, models] = found.centres
 
 
 @dataclass(frozen=True)
 class Direction:
-    """Where machines go: changes of their weights and of their outputs."""
+    """The changes of models in a step: of their weights and of their outputs."""
 
     weights: Matrix
     outputs: Matrix
 
 
 class Products:
-    """Sums of x xᵀ over the documents that each machine has on a parabola."""
+    """Sums of x xᵀ over the documents that each model has on a parabola."""
 
     def __init__(self, inputs: Matrix) -> None:
         self.inputs = inputs
         self.known: dict[int, tuple[Mask, Matrix]] = {}
 
-    def changes(self, machine: int, chosen: Mask) -> int:
-        """How many documents the sum over the chosen ones takes to find."""
-        return int(np.count_nonzero(self._nearest(machine, chosen)[0] != chosen))
+    def changes(self, model: int, chosen: Mask) -> int:
+        """How many documents must be added or taken away to find the sum over the chosen ones."""
+        return int(np.count_nonzero(self._nearest(model, chosen)[0] != chosen))
 
-    def of(self, machine: int, chosen: Mask) -> Matrix:
+    def of(self, model: int, chosen: Mask) -> Matrix:
         """The sum over the chosen documents."""
-        before, total = self._nearest(machine, chosen)
+        before, total = self._nearest(model, chosen)
         total = total + self._sum(chosen & ~before) - self._sum(before & ~chosen)
-        self.known[machine] = chosen, total
+        self.known[model] = chosen, total
         if chosen.all():
             self.known[EVERYTHING] = chosen, total
         return total
 
-    def _nearest(self, machine: int, chosen: Mask) -> tuple[Mask, Matrix]:
-        """A known sum that differs in the fewest documents: this machine's last one, that over all, or nothing."""
+    def _nearest(self, model: int, chosen: Mask) -> tuple[Mask, Matrix]:
+        """A known sum that differs in the fewest documents: this model's last one, that over all, or nothing."""
         dimension = self.inputs.shape[1]
         nothing = np.zeros_like(chosen), np.broadcast_to(0.0, (dimension, dimension))
-        sums = [self.known[key] for key in (machine, EVERYTHING) if key in self.known]
+        sums = [self.known[key] for key in (model, EVERYTHING) if key in self.known]
         return min([*sums, nothing], key=lambda known: np.count_nonzero(known[0] != chosen))
 
     def _sum(self, chosen: Mask) -> Matrix:
@@ -103,7 +153,7 @@ class Products:
 
 
 def path(inputs: Matrix, loss: Loss, grid: Sequence[float]) -> Iterator[Matrix]:
-    """The weights (dimension × machines) for each C of a rising grid, each found from the one before.
+    """The weights (dimension × models) for each C of a rising grid, each found from the one before.
 
     `inputs` are documents × dimension.
     """
@@ -112,7 +162,7 @@ def path(inputs: Matrix, loss: Loss, grid: Sequence[float]) -> Iterator[Matrix]:
     state = State(np.zeros((rows.shape[1], nothing.shape[1])), nothing, nothing.copy())
     products, last = Products(rows), grid[0]
     for c in grid:
-        # Pulls at no bound are those of a machine that loses nothing, and dual variables that stay as they are.
+        # Pulls at no bound are those of a model that loses nothing, and dual variables that stay as they are.
         at_none = loss.inside(state.centres).all(axis=0)
         state.centres *= np.where(at_none, last / c, 1.0)
         minimise(rows, loss, c, state, products)
@@ -121,7 +171,7 @@ def path(inputs: Matrix, loss: Loss, grid: Sequence[float]) -> Iterator[Matrix]:
 
 
 def _compact(inputs: Matrix) -> tuple[Matrix, Callable[[Matrix], Matrix]]:
-    """Inputs with the same inner products but no more columns than rows, and what turns their weights back."""
+    """Inputs with the same inner products but no more columns than rows, and the way back from their weights."""
     if len(inputs) >= inputs.shape[1]:
         return inputs, np.copy
     inner = inputs @ inputs.T
@@ -131,7 +181,7 @@ def _compact(inputs: Matrix) -> tuple[Matrix, Callable[[Matrix], Matrix]]:
 
 
 def minimise(inputs: Matrix, loss: Loss, c: float, state: State, products: Products) -> None:
-    """Take Newton steps with every machine until its gap is closed."""
+    """Take Newton steps with every model until its gap is closed."""
     state.outputs = inputs @ state.weights
     open_, now, here = np.arange(state.weights.shape[1]), state, loss
     for _ in range(LARGEST_STEPS):
@@ -159,7 +209,7 @@ def minimise(inputs: Matrix, loss: Loss, c: float, state: State, products: Produ
 def _move_centres(
     inputs: Matrix, loss: Loss, now: State, pulls: Matrix, gradient: Matrix, c: float, settled: Mask
 ) -> None:
-    """Move the centres of some machines to their pulls, and with them pulls and gradient, which are changed."""
+    """Move the centres of some models to their pulls, and change pulls and gradient in place accordingly."""
     if settled.any():
         now.centres[:, settled] = pulls[:, settled]
         pulls[:, settled] = loss.of(settled).pulls(now.outputs[:, settled], pulls[:, settled])
@@ -167,34 +217,34 @@ def _move_centres(
 
 
 def _gap(now: State, loss: Loss, pulls: Matrix, gradient: Matrix, c: float) -> tuple[Matrix, Matrix]:
-    """The duality gap of each machine at the dual variables C · pulls, and its primal objective."""
+    """The duality gap of each model at the dual variables C · pulls, and its primal objective."""
     primal = (now.weights**2).sum(axis=0) / 2 + c * loss.primal(now.outputs, pulls)
     dual = c * loss.dual(pulls) - ((now.weights - gradient) ** 2).sum(axis=0) / 2
     return primal - dual, primal
 
 
 def _direction(
-    inputs: Matrix, loss: Loss, pulls: Matrix, gradient: Matrix, c: float, products: Products, machines: Machines
+    inputs: Matrix, loss: Loss, pulls: Matrix, gradient: Matrix, c: float, products: Products, models: Models
 ) -> Direction:
     """Newton's directions: solve (I + C/width Σ x xᵀ) d = −gradient, the sum over documents on a parabola."""
     inside = loss.inside(pulls)
     found = np.empty_like(gradient)
     dimension = inputs.shape[1]
-    for column, machine in enumerate(machines):
+    for column, model in enumerate(models):
         bend, chosen, slope = c / loss.width[column], inside[:, column], gradient[:, column]
-        count, changes = np.count_nonzero(chosen), products.changes(int(machine), chosen)
+        count, changes = np.count_nonzero(chosen), products.changes(int(model), chosen)
         if count == 0:
             found[:, column] = -slope
         elif count * count * (dimension + count / 3) < dimension**2 * (changes + dimension / 3):
             near = inputs[chosen]
             found[:, column] = near.T @ _solve(near @ near.T, 1 / bend, near @ slope) - slope
         else:
-            found[:, column] = -_solve(bend * products.of(int(machine), chosen), 1.0, slope)
+            found[:, column] = -_solve(bend * products.of(int(model), chosen), 1.0, slope)
     return Direction(found, inputs @ found)
 
 
 def _solve(matrix: Matrix, diagonal: float, right: Matrix) -> Matrix:
-    """Solve (matrix + diagonal I) x = right for a symmetric matrix that is positive but for rounding; it is lost."""
+    """Solve (matrix + diagonal I) x = right; the matrix is symmetric, positive but for rounding, and overwritten."""
     matrix[np.diag_indices_from(matrix)] += diagonal + np.finfo(float).eps * np.trace(matrix)
     # Of a symmetric matrix the transpose is the same, and in the order of columns that LAPACK reads without a copy.
     _, solution, failure = dposv(matrix.T, right, lower=1, overwrite_a=1)
@@ -219,7 +269,7 @@ def _line_search(now: State, direction: Direction, first: Matrix, loss: Loss, c:
 
 
 def _slope(now: State, direction: Direction, step: Matrix, loss: Loss, c: float) -> tuple[Matrix, Matrix]:
-    """First and second derivative of each machine's rounded objective along a direction, after a step."""
+    """First and second derivative of each model's rounded objective along a direction, after a step."""
     pulls = loss.pulls(now.outputs + step * direction.outputs, now.centres)
     squared = (direction.weights**2).sum(axis=0)
     first = (now.weights * direction.weights).sum(axis=0) + step * squared

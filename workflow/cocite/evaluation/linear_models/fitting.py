@@ -3,10 +3,11 @@
 `compat` is the published protocol: no intercept, no scaling. `correct` adds what a linear model on vectors of any
 origin needs: an intercept and standardised inputs, and for regression a standardised target. C is chosen by 3-fold
 cross-validation on the training documents, by accuracy or R², the smallest of equally good ones; folds are not
-shuffled. Inputs are standardised with what a machine is trained on, in each fold again.
+shuffled. Inputs are standardised by the documents that a model is trained on, in each fold again.
 
-Published were lightning's solvers, which no longer install. The machines here are those that scikit-learn's LinearSVC
-and LinearSVR look for, found by solvers that prove how near they came (`newton.py`; `descent.py` for few documents).
+The published solvers were lightning's, which no longer installs. The models here are those that scikit-learn's
+LinearSVC and LinearSVR look for, found by solvers that prove how near they came (`newton.py`; `descent.py` for few
+documents).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,13 +22,14 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 from cocite.config.tasks import Task
-from cocite.evaluation.machines.descent import path_of_few
-from cocite.evaluation.machines.losses import absolute_errors, hinge, squared_hinge
-from cocite.evaluation.machines.newton import BLOCK, GAP, path
+from cocite.evaluation.linear_models.descent import path_of_few
+from cocite.evaluation.linear_models.newton import BLOCK, GAP, Loss, Matrix, path
 
 CLASSIFICATION_GRID = (0.01, 0.1, 1.0, 10.0, 100.0)
 REGRESSION_GRID = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0)
 FOLDS = 3
+WIDTH = 0.1
+"""The width of what is rounded off, by the margin of the hinge or the mean deviation of the targets."""
 
 Points = NDArray[np.floating]
 Weights = NDArray[np.float64]
@@ -63,7 +65,7 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Inputs:
-    """How documents become inputs: as they are, or standardised like some of them, with a one for the intercept."""
+    """How documents become inputs: unchanged, or standardised like some of them, with a one for the intercept."""
 
     scaler: StandardScaler | None
 
@@ -90,15 +92,15 @@ class Inputs:
 
 
 @dataclass(frozen=True)
-class Machine:
-    """A fitted machine: weights, dimension × outputs, on inputs of a kind, and what is added to every output."""
+class LinearModel:
+    """A fitted model: weights (dimension × outputs), the inputs they are for, and what is added to every output."""
 
     inputs: Inputs
     weights: Weights
     constant: float | NDArray[np.float64] = 0.0
 
     def outputs(self, points: Points) -> Outputs:
-        """The machine's value for each document, documents × outputs."""
+        """The model's value for each document, documents × outputs."""
         values: Outputs = self.inputs.of(points) @ self.weights + self.constant
         return values
 
@@ -124,14 +126,14 @@ class Search:
         best = np.mean(_in_threads(self.protocol.threads, scores, folds), axis=0).argmax()
         return replace(self, grid=self.grid[: best + 1])
 
-    def fit(self, points: Points, targets: Weights) -> Machine:
-        """The machine of the largest C, trained on all of these documents."""
+    def fit(self, points: Points, targets: Weights) -> LinearModel:
+        """The model of the largest C, trained on all of these documents."""
         inputs = Inputs.like(self.protocol, points)
         *_, weights = self.path(inputs.of(points), targets, self.grid)
-        return Machine(inputs, weights)
+        return LinearModel(inputs, weights)
 
 
-def fit_classes(protocol: Protocol, points: Points, classes: NDArray[Any], *, c: float | None = None) -> Machine:
+def fit_classes(protocol: Protocol, points: Points, classes: NDArray[Any], *, c: float | None = None) -> LinearModel:
     """One output for each of the sorted classes, or for the second of two; squared hinge loss.
 
     `c` is used where it is given, and chosen by the accuracy of cross-validation otherwise.
@@ -147,11 +149,11 @@ def fit_classes(protocol: Protocol, points: Points, classes: NDArray[Any], *, c:
 
 
 def classes_of(outputs: Outputs) -> NDArray[np.int64]:
-    """Numbers of the predicted classes, from the outputs of a machine for classes."""
+    """Numbers of the predicted classes, from the outputs of a model of classes."""
     return outputs.argmax(axis=1) if outputs.shape[1] > 1 else (outputs[:, 0] > 0).astype(np.int64)
 
 
-def fit_labels(protocol: Protocol, points: Points, labels: NDArray[np.int64]) -> Machine:
+def fit_labels(protocol: Protocol, points: Points, labels: NDArray[np.int64]) -> LinearModel:
     """One output for each label (a column of 0 and 1), positive where it is predicted; each has a C of its own.
 
     Hinge loss. A label that no document has, or every one, is predicted for none, or for every one.
@@ -169,20 +171,40 @@ def fit_labels(protocol: Protocol, points: Points, labels: NDArray[np.int64]) ->
         return search.fit(points, targets).weights
 
     weights = np.hstack(_in_threads(protocol.threads, fit, labels.T))
-    return Machine(
+    return LinearModel(
         Inputs.like(protocol, points), weights, np.where(np.ptp(labels, axis=0) == 0, 2.0 * labels[0] - 1, 0)
     )
 
 
-def fit_regression(protocol: Protocol, points: Points, targets: NDArray[np.float64]) -> Machine:
-    """The machine of a regression: absolute errors, C by the R² of cross-validation."""
+def fit_regression(protocol: Protocol, points: Points, targets: NDArray[np.float64]) -> LinearModel:
+    """The model of a regression: absolute errors, C by the R² of cross-validation."""
     shift, spread = (targets.mean(), targets.std() or 1.0) if protocol.is_correct else (0.0, 1.0)
     scaled = ((targets - shift) / spread)[:, None]
     search = Search(protocol, _absolute_path, REGRESSION_GRID).narrowed(
         points, scaled, KFold(FOLDS).split(points), lambda found, rows: r2_score(scaled[rows], found)
     )
-    machine = search.fit(points, scaled)
-    return Machine(machine.inputs, spread * machine.weights, shift)
+    model = search.fit(points, scaled)
+    return LinearModel(model.inputs, spread * model.weights, shift)
+
+
+def squared_hinge(targets: Matrix) -> Loss:
+    """max(0, 1 − y o)² for targets y of −1 and 1."""
+    low, high = np.where(targets > 0, 0.0, -np.inf), np.where(targets > 0, np.inf, 0.0)
+    return Loss(targets=targets, low=low, high=high, width=np.full(targets.shape[1], 0.5), is_round=True)
+
+
+def hinge(targets: Matrix) -> Loss:
+    """max(0, 1 − y o) for targets y of −1 and 1."""
+    low, high = targets.clip(max=0), targets.clip(min=0)
+    return Loss(targets=targets, low=low, high=high, width=np.full(targets.shape[1], WIDTH), is_round=False)
+
+
+def absolute_errors(targets: Matrix) -> Loss:
+    """|t − o| for any targets."""
+    ones = np.ones_like(targets)
+    deviation = np.abs(targets - np.median(targets, axis=0)).mean(axis=0)
+    width = WIDTH * np.where(deviation > 0, deviation, 1.0)
+    return Loss(targets=targets, low=-ones, high=ones, width=width, is_round=False)
 
 
 def _squared_hinge_path(inputs: Weights, targets: Weights, grid: Sequence[float]) -> Iterator[Weights]:

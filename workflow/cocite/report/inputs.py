@@ -1,50 +1,30 @@
-"""The report's tables, one a question: models by format, graph embeddings, searches, leaks, what was left out.
+"""The report's tables of what the models were made from, and how.
 
-Each is a frame of text, ready to be read; numbers are means, with the standard deviation over seeds behind ± where
-there are several.
+Corpus, graph embeddings, searches, neighbours, triplets, what was checked and left out on the way, and how the models
+were trained. Each table is a frame of text.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from cocite.config.runs import names_in_order
 from cocite.config.stale import is_configured
-from cocite.config.tasks import BOTH
-from cocite.report.labels import METRICS, over_seeds
-from cocite.report.results import GRAPH_METRICS
+from cocite.report.labels import GRAPH_METRICS, RELATIONS
 from cocite.tables import TABLES
 from cocite.tables.files import read_table
 
 SHARES = {"corpus": r"-\d+$", "graph": r"-\d+$", "neighbours": r"_\d+$"}
 """How the name of a step ends that several jobs share, by stage; names of configured entries may end in numbers."""
-FORMATS = ("classification", "regression", "proximity", "reviewer-matching", "search", "disambiguation")
+CHECKS = {"collision": "colliding {}", "no text": "{} papers without text", "in benchmark": "papers of {}"}
+"""The checks of a set of triplets, and what a part of each is called."""
 
 
-def models_by_format(scores: pl.DataFrame, configuration: Mapping[str, Any]) -> pl.DataFrame:
-    """One row a model or baseline, one column a benchmark and format (or task of the hold-out).
-
-    Models come as configured, then the untrained encoders, BM25 and random vectors. A mean that lacks tasks which
-    others have says over how many it is.
-    """
-    labelled = _labelled(scores, configuration["benchmarks"])
-    runs = labelled.group_by("model", "seed", "evaluation_seed", "column").agg(
-        pl.col("value").mean(), pl.col("task").n_unique().alias("tasks")
-    )
-    counted = runs.with_columns(pl.col("tasks").max().over("column").alias("most"))
-    least = counted.group_by("model", "column").agg(pl.col("tasks").min(), pl.col("most").first())
-    partial = pl.format("{} ({} of {} tasks)", "cell", "tasks", "most")
-    cells = (
-        over_seeds(runs, ["model", "column"])
-        .join(least, on=["model", "column"])
-        .select("model", "column", cell=pl.when(pl.col("tasks") < pl.col("most")).then(partial).otherwise("cell"))
-    )
-    wide = cells.pivot("column", index="model", values="cell").fill_null("–")
-    order = names_in_order(configuration)
-    return _in_order(wide, "model", order).select("model", *_columns(labelled, configuration["benchmarks"]))
+def size_of_corpus(statistics: pl.DataFrame) -> pl.DataFrame:
+    """The table `corpus_statistics` as text."""
+    return statistics.select("measure", pl.col("value").map_elements("{:,}".format, return_dtype=pl.String))
 
 
 def graph_embeddings(scores: Mapping[str, pl.DataFrame], configuration: Mapping[str, Any]) -> pl.DataFrame:
@@ -69,7 +49,7 @@ def graph_embeddings(scores: Mapping[str, pl.DataFrame], configuration: Mapping[
 
 
 def searches(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:
-    """What each approximate search leads to of the true neighbours, and the time it takes beside the exact one."""
+    """The share of the true neighbours that each approximate search finds, and its time beside the exact one's."""
     rows = []
     for name, entry in configuration["embeddings"].items():
         if entry["neighbours"]["index"] == "flat":
@@ -90,6 +70,40 @@ def searches(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:
     return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["embedding", "recall"])
 
 
+def band_quality(bands: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Two rows an embedding: the share of the neighbours of some ranks that are related to the query, %."""
+    rows = [
+        {
+            "embedding": name,
+            "neighbours": label,
+            **{
+                f"ranks {band['first_rank']}–{band['last_rank']}": f"{100 * band[column] / band['papers']:.1f}"
+                for band in table.iter_rows(named=True)
+            },
+        }
+        for name, table in bands.items()
+        for column, label in RELATIONS.items()
+    ]
+    columns = sorted({column for row in rows for column in list(row)[2:]}, key=_last)
+    return pl.DataFrame(rows, schema=["embedding", "neighbours", *columns], orient="row").fill_null("–")
+
+
+def triplet_sets(per_query: Mapping[str, pl.DataFrame], checks: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """One row a set of triplets: its size, the queries it serves, and what should not be in it."""
+    rows = []
+    for name, counts in per_query.items():
+        served = counts.filter(pl.col("count") > 0)["queries"].sum()
+        row = {
+            "triplets": name,
+            "number": f"{(counts['count'] * counts['queries']).sum():,}",
+            "queries served": f"{served:,} of {counts['queries'].sum():,}",
+        }
+        for check, part, found, among in checks[name].select("check", "part", "found", "among").rows():
+            row[CHECKS[check].format(part)] = f"{found:,} of {among:,}"
+        rows.append(row)
+    return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["triplets"])
+
+
 def leaks(results: Path) -> pl.DataFrame:
     """Where papers that are kept out were looked for, and how many of them were found."""
     numbers = {"rows": "rows", "papers looked for": "kept_out", "papers found": "leaked"}
@@ -101,7 +115,7 @@ def leaks(results: Path) -> pl.DataFrame:
 
 
 def omissions(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:
-    """Everything that a step met and left out, by step and reason, but for steps of entries that are gone.
+    """Everything that a step met and left out, by step and reason, without the steps of entries that are gone.
 
     The jobs that share a step, one a shard or bucket, count together.
     """
@@ -121,32 +135,40 @@ def omissions(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:
 
 
 def leaks_in_words(found: pl.DataFrame) -> str:
-    """What the table of leaks says, in one sentence."""
+    """The table of leaks in one sentence."""
     numbers = [int(number.replace(",", "")) for number in found["papers found"]]
     tables = found["table"].n_unique()
     searched = f"{len(found)} columns of {tables} tables were searched for papers that are kept out"
     return f"{searched}: {sum(numbers):,} were found." if sum(numbers) else f"{searched}, and none was found."
 
 
-def _labelled(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> pl.DataFrame:
-    """The scores with the name of the column that each belongs to, which says the mode where there are two."""
-    is_holdout = pl.col("benchmark").is_in([name for name, entry in benchmarks.items() if entry["kind"] == "holdout"])
-    mode = pl.when(pl.col("mode") == BOTH).then(pl.lit("")).otherwise(pl.format(" ({})", "mode"))
-    column = (
-        pl.when(is_holdout)
-        .then(pl.format("{}: {} {}", "benchmark", "task", pl.col("metric").replace(METRICS)))
-        .otherwise(pl.format("{}: {}{}", "benchmark", "format", mode))
-    )
-    return scores.with_columns(column=column)
+def trained_models(configuration: Mapping[str, Any]) -> pl.DataFrame:
+    """One row a model: what it learns from, what it starts from, and how it is trained."""
+    rows = [
+        {
+            "model": name,
+            "triplets": entry["triplets"],
+            "sampler": configuration["triplets"][entry["triplets"]]["sampler"],
+            "sampled from": _source(configuration["triplets"][entry["triplets"]]),
+            "encoder": entry["encoder"],
+            "loss": entry["loss"],
+            "weights that learn": entry["trainable"],
+            "epochs": str(entry["epochs"]),
+            "training seeds": ", ".join(map(str, entry["seeds"])),
+        }
+        for name, entry in configuration["models"].items()
+    ]
+    return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["model"])
 
 
-def _columns(labelled: pl.DataFrame, benchmarks: Mapping[str, Any]) -> Sequence[str]:
-    """Columns in reading order: benchmarks as configured, formats in the order of the literature."""
-    order = {"benchmark": list(benchmarks), "format": FORMATS}
-    ranks = [pl.col(name).replace_strict(values, range(len(values))) for name, values in order.items()]
-    return labelled.sort(*ranks, "task", "metric", "mode")["column"].unique(maintain_order=True).to_list()
+def _source(triplets: Mapping[str, Any]) -> str:
+    """What a set of triplets is sampled from, by name."""
+    for key in ("embedding", "graph", "of"):
+        if key in triplets:
+            named = triplets[key]
+            return named if isinstance(named, str) else ", ".join(named)
+    return "–"
 
 
-def _in_order(frame: pl.DataFrame, column: str, order: Sequence[str]) -> pl.DataFrame:
-    names = pl.DataFrame({column: order}, schema={column: pl.String})
-    return names.join(frame, on=column, how="inner", maintain_order="left")
+def _last(column: str) -> int:
+    return int(column.rpartition("–")[2])

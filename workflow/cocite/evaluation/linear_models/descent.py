@@ -1,9 +1,9 @@
-"""Linear machines with hinge loss for few documents, one coordinate of the dual at a time.
+"""Linear models with hinge loss for few documents, one coordinate of the dual at a time.
 
-A machine minimises ½‖w‖² + C Σ max(0, 1 − y xᵀw). Its dual, max Σ y_i β_i − ½ βᵀKβ with y_i β_i between 0 and C and K
+A model minimises ½‖w‖² + C Σ max(0, 1 − y xᵀw). Its dual, max Σ y_i β_i − ½ βᵀKβ with y_i β_i between 0 and C and K
 the documents' inner products, has as many unknowns as there are documents. With fewer documents than dimensions it is
 so small that what counts is the time between two steps, not their number: few-shot runs ask for hundreds of thousands
-of such machines. Each step changes the coordinate that gains the most (as in Fan, Chen & Lin, 2005, "Working Set
+of such models. Each step changes the coordinate that gains the most (as in Fan, Chen & Lin, 2005, "Working Set
 Selection Using Second Order Information for Training Support Vector Machines"), so nothing is drawn at random.
 """
 
@@ -34,7 +34,7 @@ def path_of_few(inputs: Matrix, targets: Matrix, grid: Sequence[float], gap: flo
 
 @njit(cache=True, nogil=True)
 def descend(products: Matrix, signs: Vector, c: float, duals: Vector, gap: float) -> None:
-    """Change the duals to their best values, with no more steps than `LARGEST_STEPS`."""
+    """Change the duals to their best values, with at most `LARGEST_STEPS` steps."""
     outputs = products @ duals
     for step in range(LARGEST_STEPS):
         if step % len(signs) == 0 and _is_done(signs, outputs, c, duals, gap):

@@ -1,4 +1,4 @@
-"""The machines against scikit-learn's, and their solvers against what defines the least objective."""
+"""The linear models against scikit-learn's, and their solvers against what defines the least objective."""
 
 import numpy as np
 import pytest
@@ -13,10 +13,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC, LinearSVR
 
 from cocite.config.benchmarks import TASKS
-from cocite.evaluation.machines.descent import path_of_few
-from cocite.evaluation.machines.fitting import Protocol, fit_classes, fit_labels, fit_regression
-from cocite.evaluation.machines.losses import absolute_errors, hinge, squared_hinge
-from cocite.evaluation.machines.newton import GAP, Products, path
+from cocite.evaluation.linear_models.descent import path_of_few
+from cocite.evaluation.linear_models.fitting import (
+    Protocol,
+    absolute_errors,
+    fit_classes,
+    fit_labels,
+    fit_regression,
+    hinge,
+    squared_hinge,
+)
+from cocite.evaluation.linear_models.newton import GAP, Products, path
 
 GRID = (0.01, 1.0, 100.0)
 LOSSES = {"squared hinge": squared_hinge, "hinge": hinge, "absolute errors": absolute_errors}
@@ -47,7 +54,7 @@ def objective(name, weights, inputs, targets, c):
 
 
 def liblinear(name, c):
-    """scikit-learn's machine, given all the time that it may want."""
+    """scikit-learn's model, given as many sweeps as it needs."""
     patient = {"C": c, "fit_intercept": False, "tol": 1e-8, "max_iter": 200_000, "random_state": 1}
     if name == "absolute errors":
         return LinearSVR(**patient)
@@ -87,7 +94,7 @@ def test_the_least_objective_is_that_of_a_dual_solution_found_by_other_means(nam
 
 
 @pytest.mark.parametrize(("documents", "dimension"), [(400, 30), (30, 400)])
-def test_classes_that_are_taken_together_have_the_machines_of_scikit_learn(documents, dimension):
+def test_classes_that_are_taken_together_have_the_models_of_scikit_learn(documents, dimension):
     inputs = np.random.default_rng(0).normal(size=(documents, dimension)) + 0.5
     classes = np.digitize(inputs[:, 0] + inputs[:, 1] ** 2, [0.5, 1.5])
     targets = np.where(classes[:, None] == np.arange(3), 1.0, -1.0)
@@ -105,7 +112,7 @@ def test_a_document_of_zeros_is_no_obstacle(name):
 
 @settings(max_examples=25, deadline=None)
 @given(shape=SHAPES)
-def test_few_documents_have_a_machine_as_good_as_that_of_many(shape):
+def test_few_documents_have_a_model_as_good_as_that_of_many(shape):
     inputs, targets = drawn_for("hinge", shape)
     grid = (0.01, 0.1, 1.0)
     both = zip(
@@ -132,7 +139,7 @@ def test_targets_that_are_all_zero_need_no_weights():
 
 
 @pytest.mark.parametrize("name", LOSSES)
-def test_a_machine_does_not_depend_on_those_that_are_found_with_it(name):
+def test_a_model_does_not_depend_on_those_that_are_found_with_it(name):
     inputs, first = drawn_for(name, (200, 10, 3))
     both = np.column_stack([first, drawn_for(name, (200, 10, 4))[1]])
     for alone, together in zip(
@@ -149,15 +156,15 @@ def test_sums_of_products_are_those_of_the_chosen_documents_however_they_change(
         np.testing.assert_allclose(products.of(seed % 2, chosen), inputs[chosen].T @ inputs[chosen], atol=1e-12)
 
 
-def test_each_label_has_the_machine_that_scikit_learn_finds_for_it():
+def test_each_label_has_the_model_that_scikit_learn_finds_for_it():
     draw = np.random.default_rng(2)
     points = draw.normal(size=(600, 8)).astype(np.float32)
     labels = (points[:, :3] + draw.normal(size=(600, 3)) > [0, 0.5, 1]).astype(int)
     train, test = slice(0, 300), slice(300, None)
     fitted = fit_labels(Protocol(task=TASKS["fos"], seed=1, mode="compat", threads=2), points[train], labels[train])
     found = fitted.outputs(points[test]) > 0
-    machine = LinearSVC(loss="hinge", fit_intercept=False, max_iter=10_000, random_state=1)
-    search = GridSearchCV(machine, {"C": [0.01, 0.1, 1, 10, 100]}, cv=3)
+    model = LinearSVC(loss="hinge", fit_intercept=False, max_iter=10_000, random_state=1)
+    search = GridSearchCV(model, {"C": [0.01, 0.1, 1, 10, 100]}, cv=3)
     expected = OneVsRestClassifier(search).fit(points[train], labels[train]).predict(points[test])
     assert np.mean(found == expected) > 0.98
     assert 100 * f1_score(labels[test], found, average="macro") == pytest.approx(
@@ -168,16 +175,16 @@ def test_each_label_has_the_machine_that_scikit_learn_finds_for_it():
 def test_a_label_that_all_or_no_documents_have_is_predicted_as_it_was_seen():
     points = np.random.default_rng(0).normal(size=(20, 2))
     labels = np.repeat([[1, 0]], 20, axis=0)
-    machine = fit_labels(Protocol(task=TASKS["fos"], seed=1, mode="correct"), points, labels)
-    assert ((machine.outputs(points) > 0) == labels).all()
+    model = fit_labels(Protocol(task=TASKS["fos"], seed=1, mode="correct"), points, labels)
+    assert ((model.outputs(points) > 0) == labels).all()
 
 
-def test_correct_machines_are_those_of_scikit_learn_on_standardised_inputs():
+def test_correct_models_are_those_of_scikit_learn_on_standardised_inputs():
     inputs, values = drawn((300, 6, 4))
     classes = np.digitize(values, np.quantile(values, [0.3, 0.7]))
-    machine = fit_classes(Protocol(task=TASKS["drsm"], seed=1, mode="correct"), inputs, classes, c=1.0)
+    model = fit_classes(Protocol(task=TASKS["drsm"], seed=1, mode="correct"), inputs, classes, c=1.0)
     expected = make_pipeline(StandardScaler(), LinearSVC(C=1.0, tol=1e-8, max_iter=100_000)).fit(inputs, classes)
-    np.testing.assert_allclose(machine.outputs(inputs), expected.decision_function(inputs), atol=0.02)
+    np.testing.assert_allclose(model.outputs(inputs), expected.decision_function(inputs), atol=0.02)
 
 
 @pytest.mark.parametrize("fit", [fit_labels, fit_classes, fit_regression])

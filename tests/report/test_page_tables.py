@@ -3,8 +3,7 @@
 import polars as pl
 import pytest
 
-from cocite.report.best import number_in, shown
-from cocite.report.rankings import ranking_of
+from cocite.report.page_tables import number_in, ranking_of, shown
 
 
 def best(table, name):
