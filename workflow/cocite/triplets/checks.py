@@ -1,10 +1,15 @@
-"""Collisions: pairs of papers that are to be near each other and far from each other at once.
+"""What a set of triplets holds: triplets a query, papers without a text, papers of benchmarks, collisions.
 
-A positive b of the query a collides where a is a negative of the query b. Ostendorff et al., 2022 ("SciNCL", figure 4)
-find that collisions grow as the ranks of hard negatives come near those of the positives, and vanish far behind them.
+In come the set, the queries, the papers with a text and the documents of benchmarks; out go the tables
+`triplets_per_query`, `triplet_checks` and `collisions`.
+
+A collision is a pair of papers that are to be near each other and far from each other at once: a positive b of the
+query a collides where a is a negative of the query b. Ostendorff et al., 2022 ("SciNCL", figure 4) find that collisions
+grow as the ranks of hard negatives come near those of the positives, and vanish far behind them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,14 +18,75 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cocite.ground.id_sets import Ids, IdSet, are_in, id_set, places_of, set_of
-from cocite.tables.files import open_table
-from cocite.triplets.cutting import ROLES
+from cocite.tables import TABLES, empty_schema
+from cocite.tables.documents import corpus_ids_of
+from cocite.tables.files import open_table, write_table
+from cocite.tables.splits import read_queries
+from cocite.triplets.sampled import ROLES, read_papers
 
+COLLISION, NO_TEXT, IN_BENCHMARK = "collision", "no text", "in benchmark"
 POINTS = 40
-"""Ranks at which the curve is measured, evenly spaced in their logarithm."""
+"""Ranks at which the curve of collisions is measured, evenly spaced in their logarithm."""
 ROWS_AT_ONCE = 1 << 20
 
 Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checks:
+    """The tables that are written."""
+
+    checks: Path
+    """triplet_checks."""
+    per_query: Path
+    """triplets_per_query."""
+    collisions: Path
+    """collisions."""
+
+
+def check_triplets(
+    triplets: Path,
+    *,
+    neighbours: Sequence[Path],
+    queries: Path,
+    papers: Path,
+    benchmarks: Sequence[Path],
+    outputs: Checks,
+) -> None:
+    """Write the checks of one set of triplets.
+
+    `neighbours` are the files that it was drawn from, none if it was not drawn from any; `papers` is the folder
+    of the table papers; `benchmarks` are tables `documents`, each in the folder of its benchmark.
+    """
+    table = open_table(triplets, "triplets").read()
+    write_table(outputs.per_query, "triplets_per_query", per_query(table, read_queries(queries)))
+    found = sorted(_checks(table, read_papers(papers, queries), benchmarks))
+    columns = dict(zip(("check", "part", "found", "among"), zip(*found, strict=True), strict=True))
+    write_table(outputs.checks, "triplet_checks", pa.table(columns))
+    nothing = empty_schema(TABLES["collisions"]).empty_table()
+    write_table(outputs.collisions, "collisions", collision_curve(table, neighbours) if neighbours else nothing)
+
+
+def per_query(triplets: pa.Table, queries: pa.Table) -> pa.Table:
+    """How many queries of each split have how many triplets; those that could not be served have 0."""
+    served, counts = np.unique(triplets["query"].to_numpy(), return_counts=True)
+    asked, split = queries["corpusid"].to_numpy(), queries["split"].to_numpy(zero_copy_only=False)
+    place = np.minimum(np.searchsorted(served, asked), len(served) - 1)
+    numbers = np.where(served[place] == asked, counts[place], 0)
+    rows = pa.table({"split": split, "count": numbers}).group_by(["split", "count"]).aggregate([([], "count_all")])
+    return rows.rename_columns({"count_all": "queries"}).sort_by([("split", "ascending"), ("count", "ascending")])
+
+
+def _checks(triplets: pa.Table, papers: IdSet, benchmarks: Sequence[Path]) -> Iterator[tuple[str, str, int, int]]:
+    """The rows of `triplet_checks`."""
+    yield (COLLISION, "pairs", *count_collisions(triplets))
+    of_role = {role: np.unique(triplets[role].to_numpy()) for role in ROLES}
+    for role, ids in of_role.items():
+        yield NO_TEXT, role, int(np.count_nonzero(~are_in(papers, ids))), len(ids)
+    held = np.unique(np.concatenate(list(of_role.values())))
+    for documents in benchmarks:
+        ids = np.unique(corpus_ids_of(documents)[0])
+        yield IN_BENCHMARK, documents.parent.name, len(np.intersect1d(ids, held, assume_unique=True)), len(ids)
 
 
 def count_collisions(triplets: pa.Table) -> tuple[int, int]:
