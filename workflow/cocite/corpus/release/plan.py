@@ -24,6 +24,7 @@ from cocite.corpus.release.estimates import (
 )
 from cocite.corpus.release.listing import list_release
 from cocite.corpus.release.manifest import Manifest, read_manifest, shards_of_part
+from cocite.tables.places import path_of
 
 KEYS = ("release", "corpus", "pathvars")
 """What a corpus depends on in a configuration; a plan does not ask for the papers, encoders and folders of the rest."""
@@ -143,7 +144,7 @@ def _need(manifest: Manifest, name: str, corpus: Mapping[str, Any], results: Pat
 def _ingested(manifest: Manifest, name: str, corpus: Mapping[str, Any], results: Path) -> set[str]:
     """The shards that are accounted for; what was read from them may have been merged and dropped since."""
     parts = corpus["shards"][name] if corpus["source"] == "s2" else len(manifest.datasets[name].shards)
-    done = [part for part in range(parts) if (results / f"corpus/ingest_report/{name}/{part}.parquet").is_file()]
+    done = [part for part in range(parts) if path_of(results, "ingest_report", dataset=name, part=part).is_file()]
     return {shard.name for part in done for shard in shards_of_part(manifest, name, part=part, parts=parts)}
 
 
