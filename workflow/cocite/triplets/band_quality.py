@@ -1,8 +1,8 @@
 """How many of a query's neighbours are truly related to it, by their rank: the quality of a band of ranks.
 
 Positives should come from ranks whose papers are co-cited with the query, or cite it or are cited by it; hard negatives
-from ranks where few are. Measured on five ranks each: those up to every rank of a ladder, and up to the ranks that sets
-of triplets are configured with.
+from ranks where few are. Each band has five ranks: those up to every rank of a ladder, and up to the ranks that sets of
+triplets are configured with.
 
 How a sample of the queries is truly related to other papers, the table `sampled_relations`, is read from the citations
 themselves and not from a graph, which may hold only a part of them. Papers that are kept out do not count, here as in
@@ -62,7 +62,7 @@ class BandSettings:
 
 
 def sample_queries(queries: Path, seed: int) -> pa.Table:
-    """The queries that are looked at, the same for all embeddings: corpusid."""
+    """The sample of the queries, the same for all embeddings: corpusid."""
     asked = read_queries(queries).select(["corpusid"])
     order = np.argsort(priorities(seed, "queries that are looked at", asked["corpusid"].to_numpy()))
     return asked.take(pa.array(np.sort(order[:QUERIES_SAMPLED])))

@@ -107,7 +107,7 @@ def collision_curve(triplets: pa.Table, neighbours: Sequence[Path]) -> pa.Table:
     width = int(np.unique(pairs[0], return_counts=True)[1].max(initial=1))
     papers = _papers_of(triplets)
     ranks = _ranks_of_queries(triplets, papers, neighbours)
-    # Collisions at ranks up to k, at k + width; so the difference over `width` is a band, also of the first ranks.
+    # Collisions at ranks up to k are at k + width: a difference over `width` is a band, also of the first ranks.
     up_to = np.concatenate([np.zeros(width, dtype=np.int64), np.cumsum(ranks)])
     nearest = (pc.max(triplets["positive_rank"]).as_py() or 0) + width
     own = pc.max(hard["negative_rank"]).as_py() or nearest
