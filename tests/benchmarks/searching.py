@@ -1,8 +1,8 @@
 """The search for neighbours: exact and with the vectors on disk, against FAISS with all of them in memory; IVF; memory.
 
 Like for like are whole commands: ours from the table of vectors to the table of neighbours, against FAISS's
-IndexFlatL2 from the same table to its answer, which it does not write. FAISS's search alone, without reading, is told
-as well.
+IndexFlatL2 from the same table to its answer, which it does not write, and against `faiss.knn` on each block of
+vectors, merged. FAISS's search alone, without reading, is reported as well.
 """
 
 import json
@@ -39,6 +39,13 @@ def main(folder: Path) -> None:
     )
     rival = run(_rival(folder))
     alone = median(_rival_search(folder) for _ in range(ROUNDS))
+    compare(
+        "The same to faiss.knn in each block of vectors",
+        lambda: run(_search(folder, {"index": "flat"})),
+        lambda: run(_rival(folder, "faiss_blocks")),
+        "cpu",
+        rounds=ROUNDS,
+    )
     say(f"IndexFlatL2's search alone took {alone:.2f} s; peak memory {exact.peak_mb:.0f} MB to {rival.peak_mb:.0f} MB.")
     compare_lists(folder)
     compare_ids(folder)
@@ -132,8 +139,8 @@ def _neighbours(command: str, folder: Path, chosen: dict[str, object], *more: st
     ]
 
 
-def _rival(folder: Path) -> Command:
-    return [sys.executable, "-m", "tests.benchmarks.faiss_flat", folder, str(K), str(THREADS)]
+def _rival(folder: Path, module: str = "faiss_flat") -> Command:
+    return [sys.executable, "-m", f"tests.benchmarks.{module}", folder, str(K), str(THREADS)]
 
 
 def _rival_search(folder: Path) -> float:

@@ -18,11 +18,10 @@ from tests.neighbours.small_searches import (
 )
 
 from cocite.ground.errors import InputError
-from cocite.neighbours.building import build_index
 from cocite.neighbours.choices import IndexSettings, SearchSettings
-from cocite.neighbours.clusters import SAMPLE_OF_LIST
-from cocite.neighbours.quality import measure_search
-from cocite.neighbours.searching import NOT_REACHED, search_neighbours
+from cocite.neighbours.indexes import build_index
+from cocite.neighbours.ivf import SAMPLE_OF_LIST
+from cocite.neighbours.searching import NOT_REACHED, measure_search, search_neighbours
 from cocite.tables.files import read_table
 
 METRICS = ["cosine", "l2", "inner_product"]

@@ -15,7 +15,7 @@ from cocite.config.choices import choices
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import are_in, size
 from cocite.tables.files import read_table, write_table
-from cocite.triplets.papers import read_papers
+from cocite.triplets.sampled import read_papers
 from cocite.triplets.sampling import sample_triplets, sampler_named
 
 from .blocks import write_cocitations, write_edges, write_neighbours, write_triplets, write_vectors

@@ -22,8 +22,8 @@ def index(
 ) -> None:
     """Build an approximate index of the papers."""
     from cocite.config.settings import parse_settings
-    from cocite.neighbours.building import build_index
     from cocite.neighbours.choices import IndexSettings
+    from cocite.neighbours.indexes import build_index
 
     chosen = parse_settings(IndexSettings, settings)
     build_index(vectors, chosen, papers=papers or (), seed=seed, threads=threads, output=output)
@@ -82,7 +82,7 @@ def measure(
     """Measure the recall of an approximate index on a sample of the queries."""
     from cocite.config.settings import parse_settings
     from cocite.neighbours.choices import SearchSettings
-    from cocite.neighbours.quality import measure_search
+    from cocite.neighbours.searching import measure_search
 
     measure_search(
         vectors,

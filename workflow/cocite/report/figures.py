@@ -40,8 +40,8 @@ def draw_figures(
     draw_link_prediction(read.read_graph_scores(results, configuration), output / "link_prediction.svg")
     draw_band_quality(read.read_bands(results, configuration), output / "band_quality.svg")
     draw_triplets(
-        read.read_sets(results, configuration, "collisions", "collisions"),
-        read.read_sets(results, configuration, "per_query", "triplets_per_query"),
+        read.read_sets(results, configuration, "collisions"),
+        read.read_sets(results, configuration, "triplets_per_query"),
         _last_ranks(configuration),
         output / "triplets.svg",
     )

@@ -13,8 +13,8 @@ import polars as pl
 
 from cocite.config.stale import is_configured
 from cocite.report.labels import GRAPH_METRICS, RELATIONS
-from cocite.tables import TABLES
 from cocite.tables.files import read_table
+from cocite.tables.places import path_of
 
 SHARES = {"corpus": r"-\d+$", "graph": r"-\d+$", "neighbours": r"_\d+$"}
 """How the name of a step ends that several jobs share, by stage; names of configured entries may end in numbers."""
@@ -54,7 +54,7 @@ def searches(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:
     for name, entry in configuration["embeddings"].items():
         if entry["neighbours"]["index"] == "flat":
             continue
-        for row in read_table(results / f"neighbours/{name}/search_quality.parquet", "search_quality").to_pylist():
+        for row in read_table(path_of(results, "search_quality", embedding=name), "search_quality").to_pylist():
             rows.append(
                 {
                     "embedding": name,
@@ -109,7 +109,7 @@ def leaks(results: Path) -> pl.DataFrame:
     numbers = {"rows": "rows", "papers looked for": "kept_out", "papers found": "leaked"}
     rows = [
         {"table": row["path"], "column": row["column_name"], **{name: f"{row[of]:,}" for name, of in numbers.items()}}
-        for row in read_table(results / TABLES["leaks"].path, "leaks").to_pylist()
+        for row in read_table(path_of(results, "leaks"), "leaks").to_pylist()
     ]
     return pl.DataFrame(rows, schema=["table", "column", *numbers])
 

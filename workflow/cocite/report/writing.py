@@ -138,8 +138,8 @@ def _beside_published(
 
 def _inputs(results: Path, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
     """What the models were made from, and what was checked and left out on the way."""
-    per_query = read.read_sets(results, configuration, "per_query", "triplets_per_query")
-    checks = read.read_sets(results, configuration, "checks", "triplet_checks")
+    per_query = read.read_sets(results, configuration, "triplets_per_query")
+    checks = read.read_sets(results, configuration, "triplet_checks")
     return {
         "graph_embeddings": inputs.graph_embeddings(read.read_graph_scores(results, configuration), configuration),
         "searches": inputs.searches(results, configuration),

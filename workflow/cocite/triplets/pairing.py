@@ -1,7 +1,7 @@
 """What most samplers end with: the positives and negatives that queries picked and drew, paired into triplets.
 
-The i-th positive of a query meets its i-th negative, hard and easy ones shuffled. Papers without a text go, if they
-were picked at all; a query that is left without a triplet is counted with the first reason that holds.
+The i-th positive of a query is paired with its i-th negative, hard and easy ones shuffled. Papers without a text are
+dropped, if they were picked at all; a query that is left without a triplet is counted with the first reason that holds.
 """
 
 from collections.abc import Sequence
@@ -90,9 +90,10 @@ def pair(
     no_positive: str = "no positive",
     no_hard: str = "no hard negative",
 ) -> Sampled:
-    """Pair the picks of each query; the last three say why a query has no triplet.
+    """Pair the picks of each query; the last three arguments say why a query has no triplet.
 
-    `reasons` holds of which queries it was known before, the other two what it means that a query has picked nothing.
+    `reasons` holds reasons that were known before and the queries they apply to; `no_positive` and `no_hard` are the
+    reasons of a query that has picked nothing.
     """
     papers, ranks, lost = _with_text(block, positives)
     negative, negative_ranks, is_easy, hard_lost = _mixed(block, asked, negatives)

@@ -1,8 +1,8 @@
-"""Papers picked at random for each of many queries, while the papers that they may have stream by in any order.
+"""Papers picked at random for each of many queries, while their candidates are read in any order.
 
 A query picks the papers whose priorities, hashes of seed, query and paper, are smallest: a uniform sample without
 repetition (bottom-k, Cohen & Kaplan, 2007) in memory that depends on its size alone, and the same whatever the order,
-however often a paper comes by, and whichever other queries there are. The picks stand in the order of their priorities,
+however often a paper is offered, and whichever other queries there are. The picks are in the order of their priorities,
 so the first n of them are a sample as well.
 """
 
@@ -34,7 +34,7 @@ class Picks(NamedTuple):
 
 
 def picks(queries: int, count: int, seed: int, name: str) -> Picks:
-    """Room for `count` papers of each query; `name` tells this use of randomness from others."""
+    """Room for `count` papers of each query; `name` distinguishes this use of randomness from others."""
     shape = queries, count
     return Picks(
         papers=np.full(shape, NONE, dtype=np.int64),
@@ -48,7 +48,7 @@ def picks(queries: int, count: int, seed: int, name: str) -> Picks:
 def offer(picked, place, query, paper, rank, refused):  # type: ignore[no-untyped-def]
     """Offer a paper to the query of a place, which takes it if its priority is small and it is not among the refused.
 
-    `refused` is in rising order. A paper that comes by again is not taken twice.
+    `refused` is in rising order. A paper that is offered again is not taken twice.
     """
     priorities = picked.priorities[place]
     last = len(priorities) - 1

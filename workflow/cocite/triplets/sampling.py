@@ -21,8 +21,7 @@ from cocite.ground.progress import report
 from cocite.tables import splits
 from cocite.tables.files import write_json, write_omissions, write_table
 from cocite.triplets import samplers
-from cocite.triplets.papers import read_papers
-from cocite.triplets.sampled import Block, Sampled
+from cocite.triplets.sampled import Block, Sampled, read_papers
 
 QUERIES_AT_ONCE = 250_000
 """Queries of a block: some hundred bytes of memory each, against one more reading of the sources a block."""

@@ -17,6 +17,7 @@ from cocite.config.release_folder import DATASETS, is_packed
 from cocite.corpus.release.manifest import Manifest, Shard, read_manifest, shards_of_part
 from cocite.corpus.sources.source import Source, list_release, source_of
 from cocite.ground.space import existing_folder
+from cocite.tables.places import path_of
 
 KEYS = ("release", "corpus", "pathvars")
 """The sections of a configuration that a corpus depends on; a plan does not check the others."""
@@ -147,8 +148,8 @@ def _need(manifest: Manifest, name: str, source: Source) -> Need:
 def _ingested(manifest: Manifest, name: str, source: Source) -> set[str]:
     """The shards that are accounted for; what was read from them may have been merged and dropped since."""
     parts = source.parts(name, len(manifest.datasets[name].shards))
-    reports = source.results / "corpus/ingest_report" / name
-    done = [part for part in range(parts) if (reports / f"{part}.parquet").is_file()]
+    reports = (path_of(source.results, "ingest_report", dataset=name, part=part) for part in range(parts))
+    done = [part for part, report in enumerate(reports) if report.is_file()]
     return {shard.name for part in done for shard in shards_of_part(manifest, name, part=part, parts=parts)}
 
 

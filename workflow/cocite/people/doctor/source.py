@@ -52,7 +52,6 @@ def key(config: Mapping[str, Any]) -> Finding:
 def disk(config: Mapping[str, Any]) -> Finding:
     """Whether the disk of the results holds the corpus, as `cocite corpus plan` estimates it."""
     from cocite.corpus.release.plan import plan_corpus
-    from cocite.corpus.release.plan_in_words import in_words
 
     try:
         plan = plan_corpus(config)

@@ -8,7 +8,7 @@ from cocite.config.remaking import remaking_command
 from cocite.config.stale import configuration_of, is_configured
 from cocite.ground.errors import InputError
 from cocite.tables import TABLES
-from cocite.tables.places import files_by_place
+from cocite.tables.places import files_by_place, path_of
 
 UNTRAINED = "untrained_"
 SEED = re.compile(r"seed-(\d+)")
@@ -54,7 +54,7 @@ def _models(results: Path) -> list[Model]:
     """All models of the configuration, the trained ones first, by name and seed."""
     config = configuration_of(results)
     vectors = files_by_place(results, TABLES["paper_embeddings"])
-    papers = list((results / "corpus" / "papers").glob("*.parquet"))
+    papers = list(path_of(results, "papers").glob("*.parquet"))
     found = []
     for modules in sorted(results.glob("encoder/*/seed-*/model/modules.json")):
         folder = modules.parent
@@ -75,11 +75,11 @@ def _all_of(papers: list[Path], vectors: list[Path], model: Path) -> list[Path]:
 
 def _how_to_embed(results: Path, model: Model, configfile: Path | None) -> str:
     """The command that embeds the papers, with a file for each bucket in the shell's braces, or why there is none."""
-    buckets = sorted(int(path.stem) for path in (results / "corpus" / "papers").glob("[0-9]*.parquet"))
+    buckets = sorted(int(path.stem) for path in path_of(results, "papers").glob("[0-9]*.parquet"))
     if not buckets:
         raise InputError(f"{results} holds no table papers, and a search needs it; run the workflow up to its end.")
     braces = f"{{{buckets[0]}..{buckets[-1]}}}" if len(buckets) > 1 else str(buckets[0])
-    target = f"encoder/{model.name}/seed-{model.seed}/papers/{braces}.parquet"
+    target = str(path_of(Path(), "paper_embeddings", model=model.name, seed=model.seed, bucket=braces))
     try:
         command = remaking_command(results, [target], configfile)
     except InputError as error:

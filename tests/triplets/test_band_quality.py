@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from tests.triplets.small_tables import write_neighbours, write_queries
 
 from cocite.tables.files import read_table, write_table
-from cocite.triplets.checks import bands, relations
-from cocite.triplets.checks.bands import BandSettings, measure_bands
-from cocite.triplets.checks.relations import relate_sample, sample_queries
+from cocite.triplets import band_quality
+from cocite.triplets.band_quality import BandSettings, measure_bands, relate_sample, sample_queries
 
 PAPERS = range(1, 10)
 QUERIES = {1: "train", 2: "validation", 3: "train", 8: "holdout", 9: "excluded"}
@@ -58,7 +57,7 @@ def test_a_query_is_related_to_what_is_cited_with_it_what_it_cites_and_what_cite
 
 
 def test_the_sample_follows_from_the_seed_and_holds_queries_only(tmp_path, monkeypatch):
-    monkeypatch.setattr(relations, "QUERIES_SAMPLED", 20)
+    monkeypatch.setattr(band_quality, "QUERIES_SAMPLED", 20)
     queries = write_queries(tmp_path, {paper: "holdout" if paper % 2 else "train" for paper in range(1, 201)})
     one, again, other = (sample_queries(queries, seed)["corpusid"].to_pylist() for seed in (1, 1, 2))
     assert one == again != other
@@ -105,4 +104,4 @@ def test_bands_end_where_sets_of_triplets_take_theirs_and_are_measured_once(qual
 
 
 def test_ranks_beyond_the_search_are_left_out(quality):
-    assert max(row["last_rank"] for row in quality(5000)) < max(bands.LADDER)
+    assert max(row["last_rank"] for row in quality(5000)) < max(band_quality.LADDER)
