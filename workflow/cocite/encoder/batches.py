@@ -1,4 +1,4 @@
-"""Shards of triplets with texts become examples, and some examples a batch, as the encoder and the losses take it.
+"""Shards of triplets with texts become examples, and examples become batches for the encoder and the losses.
 
 An example is a query, some positives and some negatives; a triplet is the smallest one. The ids are read first: they
 say which documents there are and where each occurs first. Then the texts stream by, and each document is tokenised at
@@ -49,10 +49,10 @@ class Links:
 
     documents: Numbers
     starts: Numbers
-    """Where those of each example start, and behind them where those of the last one end."""
+    """Where those of each example start and, at the end, where those of the last one end."""
 
     def of(self, examples: Numbers) -> tuple[Numbers, Numbers]:
-        """The documents of some examples, and which of these, counted from 0, each is of."""
+        """The documents of some examples; first, for each, which of these examples it is of, counted from 0."""
         first, sizes = self.starts[examples], self.starts[examples + 1] - self.starts[examples]
         owner = np.repeat(np.arange(len(examples)), sizes)
         within = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -90,7 +90,7 @@ def examples_of_triplets(rows: Numbers, documents: Documents, ids: Numbers) -> E
 
 
 def prepare_examples(table: Path, folder: Path, tokenizer: Tokenizer) -> Examples:
-    """Tokenise the documents of a table training_texts, each once, into `folder`, unless they lie there already.
+    """Tokenise the documents of a table training_texts, each once, into `folder`, unless they are there already.
 
     `table` is a folder of shards or one file. Raises `InputError` if the table has no rows.
     """
@@ -115,7 +115,7 @@ class Batch:
     shares: tuple[int, ...]
     """How many of them each process embeds, one process after the other."""
     mini_batches: Sequence[dict[str, Any]]
-    """The tokens of those that this process embeds, those that go through the encoder together."""
+    """The tokens of those that this process embeds; a mini-batch goes through the encoder together."""
     positives: Tensor
     """Pairs × (query, positive): places among the documents."""
     negatives: Tensor
@@ -132,7 +132,7 @@ class Batch:
 def arranged(examples: Examples, numbers: Numbers, processes: int = 1) -> Batch:
     """The examples of these numbers as a batch without tokens.
 
-    The documents are dealt out to the processes by their length, so that each has about as many tokens.
+    The documents are dealt out to the processes by their length, so that each has about as many tokens as the others.
     """
     queries = examples.queries[numbers]
     (positive_of, positives), (negative_of, negatives) = (
@@ -222,7 +222,7 @@ def _texts(table: Path, first: Numbers, separator: str) -> Iterator[list[str]]:
 
 
 def _combinations(first_of: Numbers, second_of: Numbers, examples: int) -> tuple[Numbers, Numbers]:
-    """The numbers of all firsts and seconds of the same example, each with each; both come in the order of examples."""
+    """The numbers of each first with each second of the same example; both come in the order of examples."""
     seconds = np.bincount(second_of, minlength=examples)
     starts = np.cumsum(seconds) - seconds
     partners = seconds[first_of]

@@ -111,7 +111,7 @@ def _fingerprint(model: Path, files: Sequence[Path], encoder: Encoder) -> dict[s
 def _embed(
     encoder: Encoder, files: Sequence[Path], table: str, vectors: "VectorFile", total: int, threads: int
 ) -> None:
-    """Fill the file with the vectors that it has not got yet."""
+    """Fill the file with the vectors that it does not have yet."""
     start, done = vectors.reached
     windows = tokenised_windows(files, encoder.tokenizer, table, start=start, size=WINDOW)
     # On a CPU the encoder has all threads of the job; tokenising beside it would only take them from it.

@@ -98,7 +98,7 @@ def _transformer_of(source: Path) -> Path:
 
 
 def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, card: str) -> None:
-    """Write the folder of an encoder from the folder of a transformer in the layout of Hugging Face.
+    """Write the folder of an encoder from the folder of a transformer in Hugging Face's layout.
 
     Raises `InputError` if that lacks weights or a vocabulary, or if its transformer reads fewer tokens than asked for.
     """
@@ -123,7 +123,7 @@ def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, card: 
 def _check_weights(loading: dict[str, Any], source: Path) -> None:
     """Raise where the weights are not those of the whole transformer: transformers then makes up what is missing.
 
-    A pooler may be missing: it lies behind the token vectors that are pooled here.
+    A pooler may be missing: it comes after the token vectors that are pooled here.
     """
     missing = sorted(name for name in loading["missing_keys"] if not name.startswith("pooler."))
     if missing:

@@ -106,7 +106,7 @@ class Outputs:
     events: Path
     """Folder of the curves in TensorBoard's format."""
     origin: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What the card says of where the model comes from; see `cocite.config.origins`."""
+    """What the card says about where the model comes from; see `cocite.config.origins`."""
 
 
 def write_results(

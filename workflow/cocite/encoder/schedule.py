@@ -28,9 +28,9 @@ Numbers = NDArray[np.int64]
 LOGS = 500
 """Times that the training loss is logged in a long training."""
 UNFINISHED_STATUS = 75
-"""The exit status of what shall be started again (EX_TEMPFAIL of sysexits.h)."""
+"""The exit status of what is to be started again (EX_TEMPFAIL of sysexits.h)."""
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
-"""What Slurm sends before it ends a job: SIGTERM, and SIGUSR1 where it is asked to (--signal)."""
+"""What Slurm sends before it ends a job: SIGTERM, and SIGUSR1 where --signal asks for it."""
 LARGEST_MARGIN = 300.0
 MARGIN = 0.1
 

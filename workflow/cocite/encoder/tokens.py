@@ -75,7 +75,7 @@ class Documents:
     tokens: NDArray[np.int32]
     """Token ids of all documents."""
     starts: NDArray[np.int64]
-    """Where each document starts, and behind them where the last one ends."""
+    """Where each document starts and, at the end, where the last one ends."""
 
     def __len__(self) -> int:
         """Count the documents."""

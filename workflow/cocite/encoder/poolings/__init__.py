@@ -1,12 +1,12 @@
 """The poolings, a module each, which make one vector of the token vectors of a document.
 
 The first sentence of a module's docstring says what the pooling is. `pool(hidden, mask)` takes the token vectors of
-some documents (documents × tokens × dimension) and says where there is a token (documents × tokens: 1, or 0 for
-padding); it gives documents × dimension. `SAVED_AS` is the flag by which sentence-transformers
-knows the same pooling; without one, that library refuses to open the encoder.
+some documents (documents × tokens × dimension) and where there is a token (documents × tokens: 1, or 0 for
+padding); it gives documents × dimension. `SAVED_AS` is the flag by which sentence-transformers knows the same pooling;
+without one, that library refuses to open the encoder.
 
 A module may have `pool_packed(hidden, starts)` as well, for documents that lie one after the other without padding:
-`hidden` is tokens × dimension, and `starts` says where each document starts and, behind them, where the last one ends.
+`hidden` is tokens × dimension, and `starts` says where each document starts and, at the end, where the last one ends.
 Without it, packed documents are padded first. torch is imported inside the functions only, so that a pooling can be
 looked up without it.
 """
