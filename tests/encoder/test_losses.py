@@ -16,8 +16,8 @@ from cocite.encoder.losses.infonce import loss as infonce
 from cocite.encoder.losses.mnrl import loss as mnrl
 from cocite.encoder.losses.supcon import loss as supcon
 from cocite.encoder.losses.triplet import loss as triplet
-from cocite.encoder.objective import loss_of
 from cocite.encoder.settings import TrainingSettings, training_settings
+from cocite.encoder.training import loss_of
 from cocite.ground.errors import InputError
 
 QUERY = torch.tensor([[1, 0, 2, 1], [0, 1, 1, -1]], dtype=torch.float64)
@@ -35,7 +35,7 @@ def batch_of(*examples):
     return Batch(
         documents=np.arange(100),
         shares=(100,),
-        groups=(),
+        mini_batches=(),
         positives=torch.tensor(positives, dtype=torch.int64).reshape(-1, 2),
         negatives=torch.tensor(negatives, dtype=torch.int64).reshape(-1, 2),
         triplets=torch.tensor(triplets, dtype=torch.int64).reshape(-1, 3),

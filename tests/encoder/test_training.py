@@ -6,15 +6,13 @@ from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoTokenizer
 
 from cocite.encoder import training
-from cocite.encoder.embedding import embed
-from cocite.encoder.examples import prepare_examples
-from cocite.encoder.model import open_encoder
-from cocite.encoder.objective import loss_of
+from cocite.encoder.batches import prepare_examples
+from cocite.encoder.measuring import measure
+from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.results import curves_of
 from cocite.encoder.settings import LOSSES, TrainingSettings
 from cocite.encoder.tokens import open_tokenizer
-from cocite.encoder.training import Inputs, train_encoder
-from cocite.encoder.validation import measure
+from cocite.encoder.training import Inputs, loss_of, train_encoder
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_json, read_table, write_table
 
@@ -140,7 +138,7 @@ def test_each_document_is_tokenised_once(encoder, triplet_table, tmp_path):
 def test_shards_are_read_one_after_the_other_and_each_triplet_finds_its_texts(
     encoder, triplet_table, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("cocite.encoder.examples.ROWS", 2)
+    monkeypatch.setattr("cocite.encoder.batches.ROWS", 2)
     shards = [[(6, 8, 1), (6, 10, 3), (6, 12, 5)], [(2, 6, 3), (4, 2, 6)]]
     for number, rows in enumerate(shards):
         write_table(tmp_path / f"texts/{number:05}.parquet", "training_texts", triplet_table(rows))

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from cocite.cli import app
 from cocite.config.started import FILE
 from cocite.encoder.build import build_encoder
-from cocite.encoder.documents import embed_tables
+from cocite.encoder.embedding import embed_tables
 from cocite.encoder.settings import EncoderSettings
 from cocite.ground.errors import InputError
 from cocite.report.views import write_views

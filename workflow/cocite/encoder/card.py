@@ -5,10 +5,12 @@ to a copy of the card.
 """
 
 from collections.abc import Mapping
+from importlib.metadata import version
 from typing import Any
 
 from cocite.config.origins import CARD_SCORES
 
+VERSIONED = ("torch", "transformers", "tokenizers", "safetensors", "numpy")
 CARD = """---
 library_name: sentence-transformers
 pipeline_tag: feature-extraction
@@ -81,6 +83,11 @@ def effective(settings: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in settings.items()
         if value is not None and (has_low_rank or not name.startswith("lora_"))
     }
+
+
+def library_versions() -> dict[str, str]:
+    """The versions of the libraries that a result depends on."""
+    return {name: version(name) for name in VERSIONED}
 
 
 def _table(heading: str, values: Mapping[str, Any]) -> str:

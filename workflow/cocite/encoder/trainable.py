@@ -1,8 +1,8 @@
 """Which weights of an encoder learn: all, its bias terms (BitFit), or low-rank additions to its linear layers (LoRA).
 
 Sources: BitFit, Ben Zaken et al. (2022); LoRA, Hu et al. (2022). Only what learns is saved while a training runs; the
-rest is in the encoder that it starts from. In the end the additions are summed into the weights, so that the folder
-of an encoder is the same whichever way it was trained.
+rest is in the encoder that it starts from. At the end the additions are merged into the weights, so that the folder of
+an encoder looks the same whichever way it was trained.
 """
 
 from pathlib import Path
@@ -19,7 +19,7 @@ from cocite.tables.files import atomic_path
 def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> None:
     """Let the weights learn that the settings name, and no others; low-rank additions are drawn from the seed.
 
-    A pooler lies behind the token vectors that are pooled here, and never learns. Raises `InputError` where the encoder
+    A pooler comes after the token vectors that are pooled here, and never learns. Raises `InputError` where the encoder
     has none of the weights.
     """
     if settings.trainable == "bias":

@@ -54,8 +54,7 @@ def _vector_of(db: duckdb.DuckDBPyConnection, model: Model, paper: int, files: l
 
 def _embed(model: Model, text: str) -> list[float]:
     """The vector that a model gives to a text."""
-    from cocite.encoder.embedding import embed
-    from cocite.encoder.model import open_encoder
+    from cocite.encoder.model import embed, open_encoder
     from cocite.encoder.tokens import tokenise
 
     encoder = open_encoder(model.folder)

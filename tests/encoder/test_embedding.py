@@ -1,17 +1,18 @@
-"""The embeddings of documents."""
+"""The embeddings of documents: their windows, their batches, and their vectors."""
 
 import json
 import shutil
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
-from cocite.encoder import documents as embedding_step
-from cocite.encoder import tokens, vector_file, windows
-from cocite.encoder.documents import embed_tables
-from cocite.encoder.embedding import TOKENS_AT_ONCE, embed_batch
-from cocite.encoder.model import open_encoder
+from cocite.encoder import embedding, tokens
+from cocite.encoder.embedding import embed_tables, texts_of, tokenised_windows
+from cocite.encoder.model import TOKENS_IN_BATCH, embed_batch, open_encoder
+from cocite.encoder.tokens import batches_of_like_length, open_tokenizer
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table, vectors_of
 
@@ -23,6 +24,7 @@ TEXTS = {
     "e": ("", ""),
     "f": ("loops", "in programs", "journal of compilers", "2019"),
 }
+WORDS = {"a": "bees", "b": None, "c": "collect nectar", "d": "bees collect nectar", "e": "loops", "f": None, "g": "in"}
 
 
 class KilledError(Exception):
@@ -48,8 +50,8 @@ def embed(encoder, tmp_path):
 @pytest.fixture
 def small_batches(monkeypatch):
     """Windows of four documents, batches of at most 12 tokens: a, b, d and f have 16, 3, 5 and 11 or more tokens."""
-    monkeypatch.setattr(embedding_step, "WINDOW", 4)
-    monkeypatch.setitem(TOKENS_AT_ONCE, "cpu", 12)
+    monkeypatch.setattr(embedding, "WINDOW", 4)
+    monkeypatch.setitem(TOKENS_IN_BATCH, "cpu", 12)
 
 
 @pytest.fixture
@@ -65,7 +67,7 @@ def batches(monkeypatch):
 
     counting.most = None
     counting.sizes = sizes
-    monkeypatch.setattr(embedding_step, "embed_batch", counting)
+    monkeypatch.setattr(embedding, "embed_batch", counting)
     return counting
 
 
@@ -92,17 +94,17 @@ def test_documents_may_all_be_without_text(write_documents, embed, encoder, tmp_
 def test_windows_change_nothing_but_noise(documents, embed, monkeypatch):
     vectors = []
     for size in (1, 2, 100):
-        monkeypatch.setattr(embedding_step, "WINDOW", size)
+        monkeypatch.setattr(embedding, "WINDOW", size)
         vectors.append(vectors_of(read_table(embed(documents), "document_embeddings")))
     np.testing.assert_allclose(vectors[0], vectors[2], atol=1e-6)
     np.testing.assert_allclose(vectors[1], vectors[2], atol=1e-6)
 
 
-def test_how_much_is_read_and_written_at_once_changes_no_vector(documents, embed, monkeypatch):
+def test_how_much_is_read_and_written_together_changes_no_vector(documents, embed, monkeypatch):
     whole = read_table(embed(documents), "document_embeddings")
     for size in (1, 2, 3):
-        monkeypatch.setattr(windows, "ROWS", size)
-        monkeypatch.setattr(embedding_step, "ROWS", size)
+        monkeypatch.setattr(embedding, "ROWS_READ", size)
+        monkeypatch.setattr(embedding, "ROWS_WRITTEN", size)
         assert read_table(embed(documents), "document_embeddings").equals(whole)
 
 
@@ -131,7 +133,7 @@ def test_more_threads_give_the_same_bytes(documents, embed, small_batches):
 def test_an_embedding_killed_at_any_batch_goes_on_there_and_gives_the_same_bytes(
     documents, embed, small_batches, batches, monkeypatch, tmp_path, done
 ):
-    monkeypatch.setattr(vector_file, "SECONDS_BETWEEN_SYNCS", 0.0)
+    monkeypatch.setattr(embedding, "SECONDS_BETWEEN_SYNCS", 0.0)
     whole = embed(documents, "whole").read_bytes()
     # The first window has a, d and b: a alone is longer than 12 tokens, d and b have 2 × 5; the second has f alone.
     assert batches.sizes == [1, 2, 1]
@@ -161,7 +163,7 @@ def test_what_was_not_yet_on_the_disk_is_embedded_again(documents, embed, small_
 def test_other_documents_are_embedded_from_the_start(
     documents, embed, small_batches, batches, monkeypatch, write_documents
 ):
-    monkeypatch.setattr(vector_file, "SECONDS_BETWEEN_SYNCS", 0.0)
+    monkeypatch.setattr(embedding, "SECONDS_BETWEEN_SYNCS", 0.0)
     batches.most = 2
     with pytest.raises(KilledError):
         embed(documents)
@@ -180,7 +182,7 @@ def test_a_vector_that_is_not_finite_is_told_with_its_document(documents, embed,
         return vectors
 
     # Only b has a text of one word, and with it three tokens.
-    monkeypatch.setattr(embedding_step, "embed_batch", broken)
+    monkeypatch.setattr(embedding, "embed_batch", broken)
     with pytest.raises(InputError, match="gives document 'b' a vector that is not finite"):
         embed(documents)
 
@@ -200,9 +202,59 @@ def test_weights_that_are_cut_short_are_named(encoder, documents, embed, tmp_pat
 
 
 def test_texts_are_tokenised_some_at_a_time_and_none_is_lost(encoder, monkeypatch):
-    monkeypatch.setattr(tokens, "AT_ONCE", 2)
+    monkeypatch.setattr(tokens, "TEXTS_IN_CALL", 2)
     tokenised = tokens.tokenise(
         ["bees", "collect nectar", "loops", "bees bees", "programs"], tokens.open_tokenizer(encoder)
     )
     # Each word of the corpus is a token; [CLS] and [SEP] are two more.
     assert tokenised.lengths.tolist() == [3, 4, 3, 4, 3]
+
+
+@pytest.fixture
+def files(write_documents, tmp_path):
+    """Two files of documents, with a, b and c to g; b and f have no text."""
+    names = list(WORDS)
+    return [
+        write_documents(tmp_path / f"{number}.parquet", {name: (WORDS[name], None) for name in some})
+        for number, some in enumerate((names[:2], names[2:]))
+    ]
+
+
+def test_texts_come_in_the_order_of_the_files_and_may_be_empty(files):
+    assert dict(texts_of(files, " ")) == {name: text or "" for name, text in WORDS.items()}
+    assert [name for name, _ in texts_of(files, " ")] == list(WORDS)
+
+
+def test_a_window_counts_documents_with_a_text_and_without(encoder, files):
+    found = list(tokenised_windows(files, open_tokenizer(encoder), start=0, size=3))
+    assert [window.names for window in found] == [["a", "c"], ["d", "e"], ["g"]]
+    assert [window.rows.tolist() for window in found] == [[0, 2], [3, 4], [6]]
+    # Each word is a token; [CLS] and [SEP] are two more.
+    assert [window.tokens.lengths.tolist() for window in found] == [[3, 4], [5, 3], [3]]
+
+
+def test_windows_may_start_later(encoder, files):
+    found = list(tokenised_windows(files, open_tokenizer(encoder), start=1, size=3))
+    assert [window.names for window in found] == [["d", "e"], ["g"]]
+    assert [window.rows.tolist() for window in found] == [[3, 4], [6]]
+    assert list(tokenised_windows(files, open_tokenizer(encoder), start=3, size=3)) == []
+
+
+def test_a_window_may_have_no_text_at_all(encoder, files):
+    second = list(tokenised_windows(files, open_tokenizer(encoder), start=0, size=1))[1]
+    assert second.names == []
+    assert len(second.tokens) == 0
+
+
+@given(lengths=st.lists(st.integers(1, 40), max_size=60), tokens=st.integers(1, 200))
+def test_batches_hold_each_document_once_and_no_more_tokens_than_asked(lengths, tokens):
+    lengths = np.array(lengths, dtype=np.int64)
+    batches = [lengths[rows] for rows in batches_of_like_length(lengths, tokens)]
+    joined = np.concatenate([np.empty(0, np.int64), *batches])
+    assert joined.tolist() == sorted(lengths.tolist(), reverse=True)
+    rows = [row for batch in batches_of_like_length(lengths, tokens) for row in batch]
+    assert sorted(rows) == list(range(len(lengths)))
+    for number, batch in enumerate(batches):
+        assert len(batch) == 1 or len(batch) * batch.max() <= tokens
+        is_last = number == len(batches) - 1
+        assert is_last or (len(batch) + 1) * batch.max() > tokens

@@ -1,4 +1,4 @@
-"""A training that stops by itself saves, says so, and ends as one that was never stopped."""
+"""What happens at which step, and a training that stops by itself: it saves, says so, and ends as an unstopped one."""
 
 import os
 import signal
@@ -7,14 +7,68 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from cocite.cli import app
-from cocite.encoder import stopping, training
+from cocite.encoder import schedule, training
+from cocite.encoder.schedule import Schedule, Stopping, Unfinished, epoch_order, seconds_left
 from cocite.encoder.settings import TrainingSettings
-from cocite.encoder.stopping import Stopping, Unfinished, seconds_left
 from cocite.encoder.training import Inputs, train_encoder
+
+QUERIES = st.lists(st.integers(0, 5), min_size=1, max_size=40).map(np.array)
+
+
+def runs(values):
+    """Lengths of the runs of equal neighbours, with their value."""
+    ends = [i for i in range(len(values)) if i + 1 == len(values) or values[i] != values[i + 1]]
+    return [(values[end], end - start + 1) for start, end in zip([0, *(e + 1 for e in ends)], ends, strict=False)]
+
+
+@given(queries=QUERIES, block=st.integers(1, 5), epoch=st.integers(0, 3))
+def test_an_epoch_holds_every_triplet_once(queries, block, epoch):
+    order = epoch_order(queries, block=block, seed=3, epoch=epoch)
+    assert sorted(order) == list(range(len(queries)))
+
+
+def test_the_triplets_of_a_query_stay_together_in_blocks_of_up_to_four():
+    queries = np.repeat(np.arange(50), 4)[np.random.default_rng(1).permutation(200)]
+    order = epoch_order(queries, block=4, seed=1, epoch=0)
+    assert [length for _, length in runs(queries[order].tolist())] == [4] * 50
+    assert queries[order].tolist() != sorted(queries)
+
+
+def test_seven_triplets_of_a_query_make_blocks_of_four_and_three():
+    queries = np.repeat(np.arange(200), 7)
+    lengths = [length for _, length in runs(queries[epoch_order(queries, block=4, seed=1, epoch=0)].tolist())]
+    # The two blocks of a query may happen to be neighbours, and then look like one of seven.
+    assert set(lengths) <= {3, 4, 7}
+    assert lengths.count(7) < 10
+
+
+def test_each_epoch_has_its_own_order_and_the_same_seed_gives_it_again():
+    queries = np.arange(100)
+    first, second = (epoch_order(queries, block=1, seed=9, epoch=epoch).tolist() for epoch in (0, 1))
+    assert first != second
+    assert first == epoch_order(queries, block=1, seed=9, epoch=0).tolist()
+    assert first != epoch_order(queries, block=1, seed=8, epoch=0).tolist()
+
+
+def test_the_batches_of_a_step_are_the_same_whichever_steps_were_asked_for_before():
+    settings = TrainingSettings(batch_size=2, accumulation=2, block=1, epochs=3)
+    in_turn, alone = (Schedule(queries=np.arange(10), settings=settings, seed=2) for _ in range(2))
+    # 10 examples in steps of two batches of 2 are 3 steps an epoch; the third has one batch.
+    assert (in_turn.steps_of_an_epoch, in_turn.steps) == (3, 9)
+    told = {step: [batch.tolist() for batch in in_turn.batches_of(step)] for step in range(1, 10)}
+    assert [len(batches) for batches in told.values()] == [2, 2, 1] * 3
+    for step in (8, 2, 5, 9):
+        assert [batch.tolist() for batch in alone.batches_of(step)] == told[step]
+    for epoch in range(3):
+        of_epoch = [number for step in range(3 * epoch + 1, 3 * epoch + 4) for batch in told[step] for number in batch]
+        assert of_epoch == epoch_order(np.arange(10), block=1, seed=2, epoch=epoch).tolist()
 
 
 class StopAfter(Stopping):
@@ -63,7 +117,7 @@ def test_a_training_that_stops_every_five_steps_ends_with_the_weights_and_curves
 
 
 def test_logs_further_apart_than_the_stops_lose_no_loss(train, tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "LOGS", 3)  # 12 steps: a log every 4
+    monkeypatch.setattr(schedule, "LOGS", 3)  # 12 steps: a log every 4
     train(tmp_path / "whole", evaluations=1)
     assert len(stopped_again_and_again(train, tmp_path / "stopped", steps=3, evaluations=1)) == 3
     assert (tmp_path / "stopped/curves.parquet").read_bytes() == (tmp_path / "whole/curves.parquet").read_bytes()
@@ -71,7 +125,7 @@ def test_logs_further_apart_than_the_stops_lose_no_loss(train, tmp_path, monkeyp
 
 def test_there_is_a_reason_to_stop_when_the_time_less_a_tenth_is_up(monkeypatch):
     now = [1000.0]
-    monkeypatch.setattr(stopping.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(schedule.time, "monotonic", lambda: now[0])
     clock = Stopping(100.0, started=1000.0)
     now[0] = 1001.0  # a pause of one second between steps
     assert clock.reason() is None
@@ -84,7 +138,7 @@ def test_there_is_a_reason_to_stop_when_the_time_less_a_tenth_is_up(monkeypatch)
 
 def test_a_long_pause_such_as_a_validation_must_fit_into_what_is_left(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(stopping.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(schedule.time, "monotonic", lambda: now[0])
     clock = Stopping(100.0, started=0.0)
     now[0] = 30.0
     assert clock.reason() is None
@@ -137,7 +191,7 @@ def test_the_command_ends_with_a_status_of_its_own(monkeypatch):
     def stop(*_, **__):
         raise Unfinished("Stopped after step 3 of 9.")
 
-    monkeypatch.setattr("cocite.encoder.environment.work_offline", lambda *_: None)
+    monkeypatch.setattr("cocite.encoder.commands.work_offline", lambda *_: None)
     monkeypatch.setattr(training, "train_encoder", stop)
     result = CliRunner().invoke(app, ["encoder", "train", *OPTIONS, "--events", "b", "--time-limit", "60"])
     assert result.exit_code == 75
