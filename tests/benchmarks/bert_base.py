@@ -19,10 +19,10 @@ from tests.benchmarks.made_documents import write_documents
 from tests.benchmarks.made_triplets import PER_QUERY, write_encoder, write_triplets
 from tests.benchmarks.measuring import say
 
+from cocite.config.models import TrainingSettings
 from cocite.encoder.batches import prepare_examples
 from cocite.encoder.embedding import embed_tables
 from cocite.encoder.model import open_encoder
-from cocite.encoder.settings import TrainingSettings
 from cocite.encoder.training import Learner
 
 LAYERS, HIDDEN, HEADS = 12, 768, 12

@@ -21,8 +21,8 @@ def train_ours(folder: Path, output: Path) -> float:
     from cocite.encoder.commands import work_offline
 
     work_offline(THREADS)
+    from cocite.config.models import TrainingSettings
     from cocite.encoder.results import Outputs
-    from cocite.encoder.settings import TrainingSettings
     from cocite.encoder.training import Inputs, train_encoder
 
     outputs = Outputs(

@@ -8,11 +8,11 @@ import pytest
 import torch
 from scipy.stats import spearmanr
 
+from cocite.config.models import TrainingSettings
 from cocite.encoder import schedule
 from cocite.encoder.batches import arranged, examples_of_triplets
 from cocite.encoder.measuring import explained_memory, rank_correlation, read_losses, unread
 from cocite.encoder.schedule import Stopping
-from cocite.encoder.settings import TrainingSettings
 from cocite.encoder.tokens import Documents
 from cocite.encoder.training import Inputs, Objective, train_encoder
 from cocite.ground.errors import InputError
@@ -55,7 +55,7 @@ def test_a_loss_that_is_a_number_passes(batch):
     ],
 )
 def test_a_lack_of_memory_names_the_settings_to_lower(batch, error):
-    sentence = r"4 documents of up to 9 tokens, 3 of them at once.*at_once.*batch_size"
+    sentence = r"4 documents of up to 9 tokens, 3 of them at once.*mini_batch_size.*batch_size"
     with pytest.raises(InputError, match=sentence), explained_memory(batch[0]):
         raise error
 

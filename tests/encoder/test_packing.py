@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
+from cocite.config.models import TrainingSettings
 from cocite.encoder import packing, training
 from cocite.encoder.batches import Collator, prepare_examples
 from cocite.encoder.losses.cosent import loss as cosent
 from cocite.encoder.model import open_encoder
 from cocite.encoder.packing import let_pack
 from cocite.encoder.schedule import Stopping, Unfinished
-from cocite.encoder.settings import TrainingSettings
 from cocite.encoder.tokens import Documents, features_of, packed
 from cocite.encoder.training import Inputs, Objective, train_encoder
 from cocite.tables.files import read_json

@@ -7,13 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from cocite.config.choices import Choice
 from sentence_transformers import SentenceTransformer
 
-from cocite.config.choices import Choice
+from cocite.config.encoders import EncoderSettings
 from cocite.encoder import model, poolings
 from cocite.encoder.build import build_encoder
 from cocite.encoder.model import open_encoder
-from cocite.encoder.settings import EncoderSettings
 from cocite.ground.errors import InputError
 from cocite.tables.files import write_json
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from cocite.cli import app
+from cocite.config.models import TrainingSettings
 from cocite.encoder import schedule, training
 from cocite.encoder.schedule import Schedule, Stopping, Unfinished, epoch_order, seconds_left
-from cocite.encoder.settings import TrainingSettings
 from cocite.encoder.training import Inputs, train_encoder
 
 QUERIES = st.lists(st.integers(0, 5), min_size=1, max_size=40).map(np.array)

@@ -7,10 +7,10 @@ from sentence_transformers import SentenceTransformer
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 from transformers import AutoModel
 
+from cocite.config.models import TrainingSettings
 from cocite.encoder import training
 from cocite.encoder.results import EVENTS_FILE
 from cocite.encoder.schedule import Stopping, Unfinished
-from cocite.encoder.settings import TrainingSettings
 from cocite.encoder.training import Inputs, train_encoder
 from cocite.tables.files import read_table
 
@@ -52,7 +52,7 @@ def test_bias_trains_the_bias_terms_and_nothing_else(train, encoder):
 
 
 def test_low_rank_additions_are_summed_into_the_linear_weights(train, encoder):
-    differences = changed(train(trainable="lora", lora_rank=2, lora_alpha=8), encoder)
+    differences = changed(train(trainable={"kind": "lora", "rank": 2, "alpha": 8}), encoder)
     assert any("attention" in name for name in differences)
     for name, difference in differences.items():
         assert name.endswith("weight")
@@ -132,7 +132,7 @@ def test_the_card_tells_data_settings_pooling_length_versions_and_scores(train):
         "| longest text | 16 tokens; what is longer is cut |",
         "| training triplets | 22 |",
         "| loss | triplet |",
-        "| margin | 1.0 |",
+        "| loss: margin | 1.0 |",
         "| lr | 0.003 |",
         f"| torch | {torch.__version__} |",
     ):
@@ -143,5 +143,5 @@ def test_the_card_tells_data_settings_pooling_length_versions_and_scores(train):
 @pytest.mark.parametrize(("trainable", "told"), [("all", False), ("lora", True)])
 def test_the_card_tells_of_low_rank_where_it_was_trained_and_of_a_margin_where_the_loss_has_one(train, trainable, told):
     card = (train(trainable=trainable, loss="infonce") / "model/README.md").read_text()
-    assert ("| lora_rank | 8 |" in card) is told
+    assert ("| trainable: rank | 8 |" in card) is told
     assert "margin" not in card

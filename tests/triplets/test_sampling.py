@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from cocite.config.choices import choices
 from tests.papers import papers_table
 
-from cocite.config.choices import choices
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import are_in, size
 from cocite.tables.files import read_table, write_table

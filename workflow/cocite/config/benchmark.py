@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class Benchmark(Entry):
     """What is scored; a benchmark has a field `kind` as well, the name of its module."""
 
+    kind: str
+    """What is scored, and the layout of its files (docs/evaluation.md says more)."""
     declared: ClassVar[tuple[Task, ...]]
     """Its tasks. Jobs are named after them, so no two tasks share a name."""
     layout: ClassVar[str | None] = None
@@ -48,8 +50,8 @@ class BroughtBenchmark(Benchmark):
         known = [task.name for task in self.declared]
         for task in self.tasks or ():
             if task not in known:
-                kind = getattr(self, "kind", "")
-                yield f"{key}.tasks names {task!r}, which is no task of the kind {kind} (they are {', '.join(known)})."
+                tasks = ", ".join(known)
+                yield f"{key}.tasks names {task!r}, which is no task of the kind {self.kind} (they are {tasks})."
 
 
 class FolderBenchmark(BroughtBenchmark):

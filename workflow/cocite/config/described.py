@@ -110,14 +110,15 @@ def _rows(annotation: Any, prefix: str) -> Iterator[Row]:
             if key == told_apart:
                 continue
             tag = _tag(kind, told_apart) if told_apart else ""
-            _, *cells = _row(prefix, key, field, described)
-            yield (tag, *cells)  # type: ignore[misc]
+            yield _of_variant(tag, _row(prefix, key, field, described))
             below, is_named = _item(field.annotation)
             if any(variants(below)):
-                yield from (
-                    (tag, *row[1:]) if not row[0] else row
-                    for row in _rows(below, f"{prefix}{key}." + "<name>." * is_named)
-                )  # type: ignore[misc]
+                deeper = f"{prefix}{key}." + "<name>." * is_named
+                yield from (_of_variant(row[0] or tag, row) for row in _rows(below, deeper))
+
+
+def _of_variant(tag: str, row: Row) -> Row:
+    return tag, row[1], row[2], row[3], row[4]
 
 
 def _row_of_choice(prefix: str, key: str, kinds: list[type[Entry]]) -> Row:

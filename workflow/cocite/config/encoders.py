@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field, model_validator
 
 from cocite.config.entries import Commit, Count, Entry, GivenPath, PackageName, inconsistent, unpinned
+from cocite.config.plugins import modules
 
 if TYPE_CHECKING:
     from cocite.config.configuration import Configuration
+
+
+POOLINGS = "cocite.encoder.poolings"
 
 
 class Architecture(Entry):
@@ -42,8 +46,9 @@ class EncoderSettings(Entry):
     """Installed Python package that carries the model and names its folder with get_model_path()."""
     build: Architecture | None = None
     """Builds an untrained BERT with a WordPiece vocabulary from the corpus itself."""
-    pooling: Literal["cls", "mean", "max"] = "mean"
-    """cls takes the first token's vector, mean the mean over all tokens, max the largest value of each dimension."""
+    pooling: Literal[*modules(POOLINGS)] = "mean"  # type: ignore[valid-type]
+    """How the vectors of a text's tokens become one: cls takes the first token's vector, mean the mean over all tokens,
+    max the largest value of each dimension."""
     max_length: Annotated[int, Field(ge=8)] = 512
     """Tokens of a text; what is longer is cut."""
 

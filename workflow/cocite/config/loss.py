@@ -3,9 +3,14 @@
 The losses are modules of `encoder/losses`; how to add one is in docs/how-to/new-loss.md.
 """
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from cocite.config.entries import Entry
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from cocite.encoder.batches import Batch
 
 
 class Loss(Entry):
@@ -17,5 +22,11 @@ class Loss(Entry):
     also under mixed precision, because exponentials of scaled similarities lose too much in bfloat16.
     """
 
+    kind: str
+    """How triplets are compared."""
     together: ClassVar[int] = 8
     """Triplets of a query that stay together in a batch where the configuration does not say how many."""
+
+    def __call__(self, vectors: "Tensor", batch: "Batch") -> "Tensor":
+        """The loss of the vectors of the documents of a batch."""
+        raise NotImplementedError

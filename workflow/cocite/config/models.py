@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from cocite.config.entries import Count, Entry, Positive, Refers, Seeds, ShortFor
+from cocite.config.loss import Loss
 from cocite.config.plugins import one_of
 from cocite.config.runs import BASELINES
 
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
     from cocite.config.configuration import Configuration
 
 LOSSES = "cocite.encoder.losses"
+
+if TYPE_CHECKING:
+    AnyLoss = Loss
+else:
+    AnyLoss = one_of(LOSSES, "kind")
 
 
 class AllWeights(Entry):
@@ -43,7 +49,7 @@ class LowRank(Entry):
 class TrainingSettings(Entry):
     """How an encoder is fine-tuned on triplets."""
 
-    loss: Annotated[one_of(LOSSES, "kind"), ShortFor("kind")] = Field(default="triplet", validate_default=True)
+    loss: Annotated[AnyLoss, ShortFor("kind")] = Field(default="triplet", validate_default=True)
     """How triplets are compared (docs/losses.md has the formulas): a name, or a name and its settings."""
     block: Count | None = None
     """Triplets of a query that stay together in a batch, which encodes the query once for all of them; infonce and
@@ -76,8 +82,7 @@ class TrainingSettings(Entry):
     @property
     def together(self) -> int:
         """How many triplets of a query stay together in a batch."""
-        of_loss: int = self.loss.together
-        return of_loss if self.block is None else self.block
+        return self.loss.together if self.block is None else self.block
 
 
 class Model(TrainingSettings):

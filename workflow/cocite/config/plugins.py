@@ -5,11 +5,13 @@ that an entry of the configuration may hold, one of them is the name of the modu
 configuration imports all of them, in every job; so what takes long to import is imported within the method.
 """
 
+import ast
 from collections.abc import Iterable
 from functools import cache, reduce
 from importlib import import_module
 from inspect import isclass
 from operator import or_
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Annotated, Any
 
@@ -34,6 +36,17 @@ def plugins(package: str, key: str) -> dict[str, type[Entry]]:
             and key in kind.model_fields
         ]
         found[name] = of_module
+    return found
+
+
+@cache
+def modules(package: str) -> dict[str, str]:
+    """The modules of a package by name, with the first sentence of their docstrings; none of them is imported."""
+    found = {}
+    for path in import_module(package).__path__:
+        for file in sorted(Path(path).glob("[!_]*.py")):
+            said = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+            found[file.stem] = " ".join(said.split("\n\n")[0].split())
     return found
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 class Sampler(Entry):
     """How positives and negatives are found; a sampler has a field `sampler` as well, the name of its module."""
 
+    sampler: str
+    """How positives and negatives are found."""
     group: Name = "all"
     """Sets of one group are cut to the size of its smallest and share one validation set."""
 

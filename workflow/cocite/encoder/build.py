@@ -6,7 +6,6 @@ nothing else: neither the order of the papers nor their buckets. The weights com
 from the run's seed.
 """
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -15,10 +14,9 @@ from typing import Any
 import pyarrow.compute as pc
 import torch
 
-from cocite.config.settings import parse_settings
+from cocite.config.encoders import EncoderSettings
 from cocite.encoder.card import library_versions
 from cocite.encoder.model import save_encoder
-from cocite.encoder.settings import ArchitectureSettings, EncoderSettings
 from cocite.ground.errors import InputError
 from cocite.ground.randomness import derive_seed
 from cocite.tables.files import atomic_path, scan_table
@@ -53,7 +51,7 @@ def build_encoder(papers: Sequence[Path], queries: Path, output: Path, *, settin
 
     if settings.build is None:
         raise InputError("Setting build is missing; `fetch` is for encoders that exist.")
-    sizes = parse_settings(ArchitectureSettings, json.dumps(settings.build))
+    sizes = settings.build
     tokenizer = train_tokenizer(corpus_texts(papers, queries), settings, sizes.vocabulary)
     config = BertConfig(
         vocab_size=len(tokenizer),

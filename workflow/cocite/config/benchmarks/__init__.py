@@ -1,15 +1,19 @@
 """The benchmarks, a module with one class each: its fields say what an entry may hold, `declared` has its tasks."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from cocite.config.benchmark import Benchmark
 from cocite.config.plugins import check_choice, one_of, plugins
 from cocite.config.tasks import Task
 
 PACKAGE = "cocite.config.benchmarks"
 
 KINDS: Mapping[str, Any] = plugins(PACKAGE, "kind")
-AnyBenchmark = one_of(PACKAGE, "kind")
+if TYPE_CHECKING:
+    AnyBenchmark = Benchmark
+else:
+    AnyBenchmark = one_of(PACKAGE, "kind")
 BENCHMARKS: dict[str, tuple[Task, ...]] = {name: kind.declared for name, kind in KINDS.items()}
 """The tasks of each kind of benchmark."""
 LAYOUTS: dict[str, str] = {name: kind.layout or name for name, kind in KINDS.items()}

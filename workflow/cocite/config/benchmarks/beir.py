@@ -21,5 +21,4 @@ class Beir(FolderBenchmark):
     """The scientific part of BEIR (Thakur et al., 2021)."""
 
     kind: Literal["beir"]
-    """What is scored, and the layout of its files (docs/evaluation.md says more)."""
     declared: ClassVar[tuple[Task, ...]] = TASKS

@@ -19,7 +19,6 @@ class Holdout(Benchmark, HoldoutSettings):
     """What held-out papers of our own corpus cite, and what they are cited with."""
 
     kind: Literal["holdout"]
-    """What is scored, and the layout of its files (docs/evaluation.md says more)."""
     declared: ClassVar[tuple[Task, ...]] = TASKS
 
     def faults(self, key: str, config: "Configuration") -> Iterator[str]:

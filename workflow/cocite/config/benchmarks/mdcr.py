@@ -45,5 +45,4 @@ class Mdcr(FolderBenchmark):
     """
 
     kind: Literal["mdcr"]
-    """What is scored, and the layout of its files (docs/evaluation.md says more)."""
     declared: ClassVar[tuple[Task, ...]] = TASKS

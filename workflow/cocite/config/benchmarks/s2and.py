@@ -24,5 +24,4 @@ class S2and(FolderBenchmark):
     """
 
     kind: Literal["s2and"]
-    """What is scored, and the layout of its files (docs/evaluation.md says more)."""
     declared: ClassVar[tuple[Task, ...]] = TASKS

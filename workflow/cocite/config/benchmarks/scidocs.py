@@ -19,5 +19,4 @@ class SciDocs(FolderBenchmark):
     """SciDocs in its own layout (Cohan et al., 2020, "SPECTER")."""
 
     kind: Literal["scidocs"]
-    """What is scored, and the layout of its files (docs/evaluation.md says more)."""
     declared: ClassVar[tuple[Task, ...]] = TASKS

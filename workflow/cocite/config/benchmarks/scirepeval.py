@@ -117,7 +117,6 @@ class SciRepEval(BroughtBenchmark):
     """
 
     kind: Literal["scirepeval"]
-    """What is scored, and the layout of its files (docs/evaluation.md says more)."""
     declared: ClassVar[tuple[Task, ...]] = TASKS
     folder: GivenPath | None = None
     """Folder of the benchmark, or demo for one that is generated about the corpus of the run. Variables of the

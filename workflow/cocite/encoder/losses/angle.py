@@ -15,7 +15,6 @@ class Angle(Loss):
     """AnglE (Li & Li, 2024): CoSENT over the angle of vectors that are taken for complex ones."""
 
     kind: Literal["angle"]
-    """How triplets are compared."""
     temperature: Positive = 20.0
     """τ, by which similarities are multiplied."""
 

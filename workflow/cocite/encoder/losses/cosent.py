@@ -15,7 +15,6 @@ class CoSent(Loss):
     """CoSENT (Su, 2022): every positive pair of a batch is to be nearer than every negative one, by cosine."""
 
     kind: Literal["cosent"]
-    """How triplets are compared."""
     temperature: Positive = 20.0
     """τ, by which similarities are multiplied."""
 

@@ -16,7 +16,6 @@ class InfoNce(Loss):
 
     together: ClassVar[int] = 4
     kind: Literal["infonce"]
-    """How triplets are compared."""
     temperature: Positive = 0.1
     """τ, by which similarities are divided."""
 

@@ -15,7 +15,6 @@ class MultipleNegativesRanking(Loss):
     """Multiple negatives ranking (Henderson et al., 2017): the own positive against all documents of the batch."""
 
     kind: Literal["mnrl"]
-    """How triplets are compared."""
     temperature: Positive = 20.0
     """τ, by which similarities are multiplied."""
     sampled_negatives: bool = True

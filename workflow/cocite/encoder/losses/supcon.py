@@ -18,7 +18,6 @@ class SupCon(Loss):
     """
 
     kind: Literal["supcon"]
-    """How triplets are compared."""
     temperature: Positive = 0.05
     """τ, by which similarities are divided."""
 

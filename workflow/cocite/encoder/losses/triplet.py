@@ -18,7 +18,6 @@ class TripletMargin(Loss):
     """Triplet margin loss (Schroff et al., 2015), as SPECTER has it (Cohan et al., 2020)."""
 
     kind: Literal["triplet"]
-    """How triplets are compared."""
     margin: NonNegative = 1.0
     """How much farther than the positive the negative is to be."""
 

@@ -13,10 +13,9 @@ looked up without it.
 
 from collections.abc import Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cocite.config.choices import choices
+from cocite.config.plugins import modules
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -24,12 +23,10 @@ if TYPE_CHECKING:
 FLAGS = ("pooling_mode_cls_token", "pooling_mode_mean_tokens", "pooling_mode_max_tokens")
 """Flags that every saved encoder has: sentence-transformers takes the mean where that flag is missing."""
 
-_FOUND = choices(Path(__file__).parent)
-
 
 def poolings() -> dict[str, str]:
     """The poolings by name, with the first sentence about each; no module is imported."""
-    return {name: choice.summary for name, choice in _FOUND.items()}
+    return modules(__name__)
 
 
 def flags_of(name: str) -> dict[str, bool]:
@@ -39,7 +36,7 @@ def flags_of(name: str) -> dict[str, bool]:
 
 def pooling_of(config: Mapping[str, Any]) -> str | None:
     """The pooling that such a configuration names, by its flag or by its name; None unless it is one of ours."""
-    named = [name for name in _FOUND if config.get(_flag(name)) or config.get("pooling_mode") == name]
+    named = [name for name in poolings() if config.get(_flag(name)) or config.get("pooling_mode") == name]
     return named[0] if len(named) == 1 else None
 
 
@@ -62,7 +59,7 @@ def pool_packed(name: str, hidden: "Tensor", starts: "Tensor") -> "Tensor":
 
 
 def _flag(name: str) -> str:
-    flag: str = _FOUND[name].constants.get("SAVED_AS", f"pooling_mode_{name}")
+    flag: str = getattr(import_module(f"{__name__}.{name}"), "SAVED_AS", f"pooling_mode_{name}")
     return flag
 
 

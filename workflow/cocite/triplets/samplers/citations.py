@@ -21,7 +21,6 @@ class CitedPapers(Mixing):
     """
 
     sampler: Literal["citations"]
-    """How positives and negatives are found."""
     graph: Annotated[str, Refers("graphs")]
     """Name of a directed citation graph."""
     directed: bool = True

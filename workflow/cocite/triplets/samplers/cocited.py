@@ -20,7 +20,6 @@ class CocitedPapers(Pairing):
     """
 
     sampler: Literal["cocited"]
-    """How positives and negatives are found."""
     graph: Annotated[str, Refers("graphs")]
     """Name of a co-citation graph."""
     min_count: Count = 1

@@ -20,7 +20,6 @@ class BroughtTriplets(Sampler):
     """
 
     sampler: Literal["file"]
-    """How positives and negatives are found."""
     path: GivenPath | None = None
     """Parquet file with the columns query, positive and negative, of corpus ids, or query, pos and neg with a corpus_id
     each; or a folder of such files. Left out, SPECTER2's triplets of queries.dataset. Variables of the environment are

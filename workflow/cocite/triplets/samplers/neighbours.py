@@ -74,7 +74,6 @@ class RankedNeighbours(Mixing):
     """
 
     sampler: Literal["neighbours"]
-    """How positives and negatives are found."""
     embedding: Annotated[str, Refers("embeddings")]
     """Name of the graph embedding whose neighbours are ranked."""
     k_positive: Count | Ranks | None = None

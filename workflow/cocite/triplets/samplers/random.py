@@ -12,7 +12,6 @@ class RandomPapers(Pairing):
     """Random papers as positives and as negatives: what training makes of triplets that know nothing."""
 
     sampler: Literal["random"]
-    """How positives and negatives are found."""
 
     def sample(self, block: "Block") -> "Sampled":
         """Sample from nothing but the papers with a text."""

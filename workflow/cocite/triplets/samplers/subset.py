@@ -20,7 +20,6 @@ class Subset(Sampler):
     """
 
     sampler: Literal["subset"]
-    """How positives and negatives are found."""
     of: Annotated[str, Refers("triplets")]
     """Name of the set of triplets that a part is taken of."""
     share: Annotated[float, Field(gt=0, le=1)] | None = None

@@ -15,7 +15,6 @@ class Union(Sampler):
     """Several named sets of triplets as one; a triplet that more than one of them holds is taken once."""
 
     sampler: Literal["union"]
-    """How positives and negatives are found."""
     of: Annotated[Names, Field(min_length=2), Refers("triplets")]
     """Names of the sets of triplets that are joined."""
 
