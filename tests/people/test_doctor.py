@@ -194,17 +194,19 @@ def test_what_rules_ask_for_is_read_from_them(complete):
 
 def test_a_rule_that_uses_another_asks_for_what_that_one_does_or_for_its_own(complete, tmp_path, monkeypatch):
     (tmp_path / "own.smk").write_text(
-        "rule train_encoder:\n    threads: 1\n\n\n"
+        "rule train_encoder:\n    threads: lookup()\n\n\n"
         "rule first:\n    threads: 2\n"
         "    resources:\n        mem_mb=megabytes(700),\n        runtime=minutes(10),\n\n\n"
         "if OWN:\n\n    use rule first as second with:\n        output:\n            a,\n\n\n"
-        "use rule first as third with:\n    threads: 4\n"
+        "use rule first as third with:\n    threads: 4\n\n\n"
+        "rule small:\n    resources:\n        mem_mb=megabytes(100),\n"
     )
     monkeypatch.setattr(asked, "RULES", tmp_path)
     found = {one.rule: one for one in asked.asked(complete)}
     assert found["first"] == asked.Asked(rule="first", memory_mb=700, minutes=10, threads=2)
     assert found["second"] == asked.Asked(rule="second", memory_mb=700, minutes=10, threads=2)
     assert found["third"] == asked.Asked(rule="third", memory_mb=700, minutes=10, threads=4)
+    assert found["small"] == asked.Asked(rule="small", memory_mb=100, minutes=0, threads=1)
 
 
 def test_folders_that_cannot_be_written_to_and_full_disks_are_told(tmp_path, monkeypatch):

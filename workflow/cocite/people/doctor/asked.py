@@ -20,6 +20,8 @@ NUMBERS = {
     "threads": re.compile(r"threads: (\d+)"),
 }
 
+USUAL = {"memory_mb": 0, "minutes": 0, "threads": 1}
+"""What a rule asks for that states no number."""
 Configuration = Mapping[str, Any]
 
 UNUSED: Mapping[str, Callable[[Configuration], bool]] = {
@@ -49,7 +51,7 @@ def asked(config: Configuration) -> list[Asked]:
     for match in RULE.finditer(text):
         if _is_unused(match["rule"] or match["base"], config):
             continue
-        of_base = found[match["base"]] if match["base"] else dict.fromkeys(NUMBERS, 0)
+        of_base = found[match["base"]] if match["base"] else USUAL
         found[match["rule"] or match["use"]] = of_base | _numbers(match["body"], gpu=config["gpu"])
     for entry in config["models"].values():
         numbers = found["train_encoder"]
