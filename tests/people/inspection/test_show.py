@@ -14,7 +14,7 @@ from cocite.cli import app
 from cocite.ground.errors import InputError
 from cocite.people.inspection import opening
 from cocite.people.inspection.answers import Answer, as_text, print_answer
-from cocite.people.inspection.listing import size
+from cocite.people.inspection.tables import size
 from cocite.tables import TABLES
 
 

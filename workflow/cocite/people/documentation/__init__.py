@@ -40,8 +40,7 @@ def cookbook(results: Annotated[Path, typer.Option(help="Folder of the demo's re
 
 def generated(command_line: Any) -> dict[str, str]:
     """The generated files, by their path from the project's root; `command_line` is that of all commands."""
-    from cocite.people.documentation.command_line import commands_page
-    from cocite.people.documentation.declared import conda_environment, configuration_page, tables_page
+    from cocite.people.documentation.pages import commands_page, conda_environment, configuration_page, tables_page
 
     return {
         "docs/config.md": configuration_page(),

@@ -3,3 +3,8 @@
 It makes nothing that a rule knows. What it reads are the tables that a folder of results holds, and the folders of
 trained models.
 """
+
+from typing import Literal
+
+Form = Literal["text", "csv", "json"]
+"""The ways to print an answer."""

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cocite.people.inspection.forms import Form
+from cocite.people.inspection import Form
 
 WIDTH = 100
 """Characters of a line where the output is no terminal."""

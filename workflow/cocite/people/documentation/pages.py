@@ -1,8 +1,10 @@
-"""Pages made of what is declared once: the schema of the configuration, the tables, the lock."""
+"""Pages made of what is declared once: the schema of the configuration, the tables, the commands, the lock."""
 
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from typer import Context
 
 PYTHON = "3.11"
 Row = tuple[str, str, str, str, str]
@@ -126,3 +128,51 @@ def _default(entry: Mapping[str, Any]) -> str:
 def cell(text: str) -> str:
     """A text as it can stand in a cell of a table in Markdown."""
     return " ".join(text.split()).replace("|", "\\|")
+
+
+INTRODUCTION = """\
+# Commands
+
+<!-- Generated from the commands themselves by `make docs`. -->
+
+A rule of the pipeline does no work itself: it calls one of these commands, which works by hand as well. For people
+first there are `cocite show`, `cocite search`, `cocite check`, `cocite doctor` and `cocite corpus plan`. Every command
+answers `--help`. Where the environment is not active, `.venv/bin/` stands before it.
+"""
+
+
+def commands_page(command_line: Any) -> str:
+    """Every command with its arguments, options and defaults, as Markdown."""
+    return "\n".join([INTRODUCTION, *_described(command_line, "cocite", level=1)])
+
+
+def _described(command: Any, name: str, *, level: int) -> Iterator[str]:
+    """The lines on a command, or on a group and the commands in it; `level` is that of the heading."""
+    if level > 1:
+        yield from ("#" * level + f" `{name}`", "", " ".join(command.help.split()), "")
+    if hasattr(command, "commands"):
+        for step, inner in command.commands.items():
+            yield from _described(inner, f"{name} {step}", level=level + 1)
+        return
+    context = Context(command, info_name=name)
+    yield from (f"    {command.get_usage(context).removeprefix('Usage: ')}", "")
+    if command.params:
+        yield from ("| argument or option | type | default | meaning |", "|---|---|---|---|")
+        yield from (_row(parameter, context) for parameter in command.params)
+        yield ""
+
+
+def _row(parameter: Any, context: Context) -> str:
+    written = parameter.secondary_opts and f"`{parameter.opts[0]}` or `{parameter.secondary_opts[0]}`"
+    kind = parameter.display_type(context).strip("<>").replace("|", "` or `")
+    default = "required" if parameter.required else _option_default(parameter)
+    cells = (written or f"`{parameter.opts[0]}`", f"`{kind}`", default, cell(parameter.help or ""))
+    return f"| {' | '.join(cells)} |"
+
+
+def _option_default(parameter: Any) -> str:
+    if parameter.default is None:
+        return ""
+    if parameter.secondary_opts:
+        return f"`{(parameter.opts if parameter.default else parameter.secondary_opts)[0]}`"
+    return f"`{parameter.default}`"
