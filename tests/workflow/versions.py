@@ -15,6 +15,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ class Version:
     code: str
 
 
+@cache
 def current() -> dict[str, Version]:
     """The versions of all rules as they are now."""
     text = "".join(path.read_text(encoding="utf-8") for path in sorted(RULES.glob("*.smk")))
