@@ -1,4 +1,4 @@
-"""`cocite config`: a configuration as a run takes it, or all that is wrong with it."""
+"""`cocite config`: a configuration with its defaults, or everything that is wrong with it."""
 
 from pathlib import Path
 from typing import Annotated

@@ -37,9 +37,9 @@ class Model:
 
 
 def choose_model(results: Path, name: str | None, configfile: Path | None = None) -> Model:
-    """The model of this name, or model/seed; without one, the first, of those with vectors if any has them.
+    """The model of this name, or model/seed; without a name the first model, if possible one with vectors.
 
-    Raises `InputError` that names the choices where there is none of this name, and the command that embeds the papers
+    Raises `InputError` that lists the choices where no model has this name, or gives the command that embeds the papers
     where its vectors are missing.
     """
     models = _models(results)
@@ -77,14 +77,14 @@ def _models(results: Path) -> list[Model]:
 
 
 def _all_of(papers: list[Path], vectors: list[Path], model: Path) -> list[Path]:
-    """The vectors if there are some of every bucket of papers, made after the model; none otherwise."""
+    """The files of vectors, if every bucket of papers has one that is newer than the model; none otherwise."""
     made = (model / "modules.json").stat().st_mtime
     current = [path for path in vectors if path.stat().st_mtime >= made]
     return current if papers and {path.name for path in current} == {path.name for path in papers} else []
 
 
 def _how_to_embed(results: Path, model: Model, configfile: Path | None) -> str:
-    """The command that embeds the papers, with a file for each bucket in the shell's braces, or why there is none."""
+    """The command that embeds the papers, its files in the shell's braces, or the reason why there is none."""
     buckets = sorted(int(path.stem) for path in (results / "corpus" / "papers").glob("[0-9]*.parquet"))
     if not buckets:
         raise InputError(f"{results} holds no table papers, and a search needs it; run the workflow up to its end.")
@@ -108,7 +108,7 @@ _NEAREST = """
 
 
 def nearest_papers(db: duckdb.DuckDBPyConnection, model: Model, query: str, limit: int) -> Answer:
-    """The nearest papers to a text; to a paper where the query is a corpus id, itself left out.
+    """The nearest papers to a text or, where the query is a corpus id, to that paper, without itself.
 
     Raises `InputError` where a paper has no vector, or a file of vectors is broken.
     """
@@ -129,7 +129,7 @@ def _vector_of(db: duckdb.DuckDBPyConnection, model: Model, paper: int, files: l
     found = db.execute(query, {"files": files, "paper": paper}).fetchall()
     if not found:
         raise InputError(
-            f"Paper {paper} has no vector of model {model.name}: it is no paper of the corpus, or has no text."
+            f"Paper {paper} has no vector of model {model.name}: it is not a paper of the corpus, or has no text."
         )
     vector: list[float] = found[0][0]
     return vector

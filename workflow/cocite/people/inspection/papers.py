@@ -1,7 +1,7 @@
 """What a table knows of one paper: its strongest co-citations, its neighbours, its triplets, with their titles.
 
-A relation is a query on its table that gives the related papers, the first being the strongest. Any other table with
-corpus ids shows the rows that the paper is in.
+A relation is a query on its table that gives the related papers, strongest first. Any other table with corpus ids shows
+the rows that contain the paper.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ NO_RECORD = "of which the corpus has no record"
 
 
 def corpus_id(text: str) -> int:
-    """The corpus id that a text is. Raises `InputError` where it is none, or too large for one."""
+    """The corpus id in a text. Raises `InputError` where the text is not one, or the number is too large."""
     written = text.strip()
     if not is_id(written):
         raise InputError(f"{written} is not a corpus id; it must be a whole number from 0 to {LARGEST_ID:,}.")
@@ -26,7 +26,7 @@ def corpus_id(text: str) -> int:
 
 
 def known_as(db: duckdb.DuckDBPyConnection, paper: int) -> str | None:
-    """Title and year of a paper; none where the corpus has no record of it, as of many that are cited."""
+    """Title and year of a paper; None where the corpus has no record of it, as for many cited papers."""
     if db.execute("FROM duckdb_views() WHERE view_name = 'papers' AND temporary").fetchall():
         return "whose title is not known without the table papers"
     records = db.execute("SELECT title, year FROM papers WHERE corpusid = $paper", {"paper": paper}).fetchall()
@@ -55,7 +55,7 @@ RELATIONS = {
     "neighbours": """
     SELECT neighbour AS corpusid, rank, distance, rank AS place FROM chosen WHERE query = $paper""",
 }
-"""What is related to a paper, by table: corpus ids, what is told of them, and their place from the strongest on."""
+"""Table → the papers related to one paper: corpus ids, their columns, and their place from the strongest on."""
 
 _WITH_TITLES = """
     SELECT found.* EXCLUDE place, papers.year, papers.title
@@ -73,7 +73,7 @@ def rows_about(
 ) -> Answer:
     """What the table holds of a paper.
 
-    Raises `InputError` where the table has no corpus ids, where several could be meant, or the paper is not in it.
+    Raises `InputError` where the table has no corpus ids, where `of` fits several, or where the paper is not in it.
     """
     if not _ids(table):
         raise InputError(f"Table {table.name} holds no corpus ids; leave --paper out to see its first rows.")
@@ -95,7 +95,7 @@ def rows_about(
 
 
 def _query(table: Table) -> str:
-    """What follows the rows of the table that are `chosen`."""
+    """The query on the rows of the table that are `chosen`."""
     if table.name == "triplets":
         return _TRIPLETS
     if table.name in RELATIONS:

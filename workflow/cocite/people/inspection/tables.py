@@ -1,4 +1,4 @@
-"""Which tables some results hold, which of several is meant, and the first rows of one."""
+"""The tables of some results: a list of all, the choice of one, and its first rows."""
 
 import difflib
 from pathlib import Path
@@ -16,9 +16,9 @@ from cocite.tables.places import Place, files_by_place
 from cocite.tables.sql import as_text
 
 WHOLE = 1000
-"""Characters that are more than any meaning has."""
-TOLD = {"VARCHAR": "string", "INTEGER": "int32"}
-"""Types of what the files' paths tell, as DuckDB calls them and as the declarations do."""
+"""More characters than any meaning has."""
+PATH_TYPES = {"VARCHAR": "string", "INTEGER": "int32"}
+"""DuckDB's types of the columns that come from file paths → their names in the declarations."""
 UNITS = {1e9: "GB", 1e6: "MB", 1e3: "kB"}
 
 
@@ -30,7 +30,7 @@ def list_tables(db: duckdb.DuckDBPyConnection, results: Path) -> Answer:
     rows = []
     for name in viewed_tables(db):
         try:
-            rows.append(_told(db, results, TABLES[name]))
+            rows.append(_listed(db, results, TABLES[name]))
         except (duckdb.Error, FileNotFoundError) as error:
             report(left_out(name, error))
     if not rows:
@@ -40,7 +40,7 @@ def list_tables(db: duckdb.DuckDBPyConnection, results: Path) -> Answer:
 
 
 def for_people(listing: Answer) -> Answer:
-    """The list of the tables in fewer columns and larger units."""
+    """The same list with fewer columns and larger units."""
     rows = [
         (name, f"{count:,}", size(length), f"{meaning}\n({', '.join(columns)})")
         for name, count, length, columns, meaning in listing.rows
@@ -50,11 +50,11 @@ def for_people(listing: Answer) -> Answer:
 
 
 def columns_of(db: duckdb.DuckDBPyConnection, table: Table) -> Answer:
-    """The columns of a table's view with their types and meanings; those in front are told by the files' paths."""
+    """The columns of a table's view with types and meanings; the first ones come from the paths of its files."""
     rows = [
         (name, _kind(table.columns[name].type), table.columns[name].meaning)
         if name in table.columns
-        else (name, TOLD.get(kind, kind.lower()), f"the {name} whose table it is")
+        else (name, PATH_TYPES.get(kind, kind.lower()), f"the {name} whose table it is")
         for name, kind, *_ in db.execute(f"DESCRIBE {table.name}").fetchall()
     ]
     return Answer(
@@ -63,7 +63,7 @@ def columns_of(db: duckdb.DuckDBPyConnection, table: Table) -> Answer:
 
 
 def first_rows(db: duckdb.DuckDBPyConnection, results: Path, table: Table, of: str | None, limit: int) -> Answer:
-    """The first rows of a table, of all its graphs, embeddings, … or of one."""
+    """The first rows of a table: of all graphs, embeddings and so on, or of one."""
     places = places_of(results, table, of)
     found = db.execute(f"SELECT * FROM {table.name} WHERE {condition(places)} LIMIT {limit}")
     columns, rows = [name for name, *_ in found.description], found.fetchall()
@@ -79,7 +79,7 @@ def size(length: float) -> str:
     return f"{length:.0f} B"
 
 
-def _told(db: duckdb.DuckDBPyConnection, results: Path, table: Table) -> tuple[str, int, int, list[str], str]:
+def _listed(db: duckdb.DuckDBPyConnection, results: Path, table: Table) -> tuple[str, int, int, list[str], str]:
     ((rows,),) = db.execute(f"SELECT count(*) FROM {table.name}").fetchall()
     length = sum(
         path.stat().st_size
@@ -101,7 +101,7 @@ def named_table(results: Path, name: str) -> Table:
     if name in TABLES and files_by_place(results, TABLES[name], configured_in(config)):
         return TABLES[name]
     if name in TABLES and files_by_place(results, TABLES[name]):
-        raise InputError(f"{results} holds table {name} only of entries that its configuration does not have any more.")
+        raise InputError(f"{results} holds table {name} only for entries that its configuration no longer has.")
     there = [table.name for table in TABLES.values() if files_by_place(results, table, configured_in(config))]
     if name in TABLES:
         raise InputError(f"{results} holds no table {name} yet; there are {', '.join(there) or 'none at all'}.")
@@ -117,9 +117,9 @@ def viewed_tables(db: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 def places_of(results: Path, table: Table, of: str | None) -> list[Place]:
-    """The places of a table that `of` names: a name such as that of a graph, or model/seed; all without it.
+    """The places of a table that `of` names: a graph, for example, or model/seed; without it, all places.
 
-    Raises `InputError` that names the choices where there is none of this name.
+    Raises `InputError` that lists the choices where none has this name.
     """
     places = list(files_by_place(results, table, configured_in(configuration_of(results))))
     chosen = [place for place in places if of is None or of in (_label(place), *(value for _, value in place))]
@@ -129,7 +129,7 @@ def places_of(results: Path, table: Table, of: str | None) -> list[Place]:
 
 
 def one_place(results: Path, table: Table, of: str | None) -> Place:
-    """The one place that is meant. Raises `InputError` that names the choices where several could be."""
+    """The one place that `of` names. Raises `InputError` that lists the choices where there are several."""
     chosen = places_of(results, table, of)
     if len(chosen) > 1:
         raise InputError(f"There are several tables {table.name}: choose one with --of {_choices(chosen)}.")
@@ -137,13 +137,13 @@ def one_place(results: Path, table: Table, of: str | None) -> Place:
 
 
 def condition(places: list[Place]) -> str:
-    """What is true of the rows of these places, as SQL."""
+    """An SQL condition that the rows of these places meet."""
     each = (" AND ".join(f'"{name}" = {as_text(value)}' for name, value in place) for place in places)
     return " OR ".join(of_place or "true" for of_place in each)
 
 
 def described(place: Place) -> str:
-    """The place in words, to stand behind the name of a table."""
+    """The place in words, as printed after the name of a table."""
     return ", ".join(f"{name} {value}" for name, value in place)
 
 
