@@ -11,7 +11,7 @@ min_version("9.27")
 
 try:
     for file in workflow.configfiles or ["config.yaml"]:
-        written_configuration(Path(file))  # says what Snakemake's own reader leaves unsaid
+        written_configuration(Path(file))  # refuses what Snakemake's own reader accepts in silence
 except InputError as error:
     raise WorkflowError(error) from None
 
@@ -65,7 +65,7 @@ rule embeddings:
         expand("<results>/embeddings/{embedding}/graph_scores.parquet", embedding=config["embeddings"]),
 
 
-rule biggraph:  # the name of their one engine until now
+rule biggraph:  # the former name of this target
     input:
         rules.embeddings.input,
 

@@ -11,7 +11,6 @@ rule generate_release:
         "<benchmarks>/demo/generate-release.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
         # 3,000 papers took 102 MB and 3 s, 40,000 took 134 MB and 48 s.
         mem_mb=megabytes(300 + GENERATED["papers"] / 200),
@@ -47,9 +46,8 @@ rule generate_benchmark:
         "<benchmarks>/demo/generate-benchmark.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
-        # About 40,000 generated papers (19 MB) it took 266 MB and 11 s, about hci's 27,152 (14 MB) 193 MB and 5 s.
+        # 40,000 generated papers (19 MB) took 266 MB and 11 s, hci's 27,152 (14 MB) 193 MB and 5 s.
         mem_mb=megabytes(300, release=20),
         runtime=minutes(10, release=0.05),
     params:

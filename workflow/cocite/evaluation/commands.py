@@ -72,8 +72,12 @@ def score_command(
     write_results(_tasks(tasks), tables, run, files, lambda task, asks: score_model(task, asks, embeddings, run))
 
 
-@app.command("score-random")
-def score_random_command(
+@app.command("score-baseline")
+def score_baseline_command(
+    baseline: Annotated[
+        Literal["random", "bm25"],
+        typer.Argument(help="random: random vectors, what chance reaches; bm25: the words of the texts, for rankings."),
+    ],
     seeds: Seeds,
     *,
     tables: Tables,
@@ -85,34 +89,24 @@ def score_random_command(
     outcomes: Outcomes,
     failures: Failures,
 ) -> None:
-    """Score random vectors on tasks of a benchmark: what chance reaches."""
+    """Score a baseline, which needs no training, on tasks of a benchmark. BM25 depends on neither mode nor seed."""
     from cocite.evaluation.scored import Run
-    from cocite.evaluation.scoring import ResultFiles, score_random, write_results
+    from cocite.evaluation.scoring import ResultFiles, score_bm25, score_random, write_results
 
     run = Run(
-        model="random",
+        model=baseline,
         training_seed=0,
         benchmark=tables.name,
-        modes=_modes(mode),
+        modes=_modes(mode) if baseline == "random" else (),
         evaluation_seeds=seeds,
         threads=threads,
     )
     files = ResultFiles(scores=scores, outcomes=outcomes, failures=failures)
-    write_results(_tasks(tasks), tables, run, files, lambda task, asks: score_random(task, asks, tables, seed, run))
-
-
-@app.command("score-bm25")
-def score_bm25_command(
-    seeds: Seeds, *, tables: Tables, tasks: TaskNames, scores: Scores, outcomes: Outcomes, failures: Failures
-) -> None:
-    """Score BM25 on the tasks of a benchmark that rank; supervised ones have no words to match."""
-    from cocite.evaluation.scored import Run
-    from cocite.evaluation.scoring import ResultFiles, score_bm25, write_results
-
-    run = Run(model="bm25", training_seed=0, benchmark=tables.name, modes=(), evaluation_seeds=seeds)
-    files = ResultFiles(scores=scores, outcomes=outcomes, failures=failures)
-    ranked = [task for task in _tasks(tasks) if task.is_ranking]
-    write_results(ranked, tables, run, files, lambda task, asks: score_bm25(task, asks, tables, run))
+    if baseline == "random":
+        write_results(_tasks(tasks), tables, run, files, lambda task, asks: score_random(task, asks, tables, seed, run))
+    else:
+        ranked = [task for task in _tasks(tasks) if task.is_ranking]
+        write_results(ranked, tables, run, files, lambda task, asks: score_bm25(task, asks, tables, run))
 
 
 @app.command()

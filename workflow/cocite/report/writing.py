@@ -13,9 +13,10 @@ from typing import Any
 
 import polars as pl
 
-from cocite.config.configuration import results_folder, written_configuration
+from cocite.config.configuration import results_folder
 from cocite.config.started import read_start
 from cocite.config.terms import generated_benchmarks
+from cocite.config.yaml_files import written_configuration
 from cocite.ground.errors import InputError
 from cocite.report import inputs, published
 from cocite.report import results as read

@@ -1,16 +1,18 @@
-"""Pages made of what is declared once: the schema of the configuration, the tables, the lock."""
+"""Pages made of what is declared once: the schema of the configuration, the tables, the commands, the lock."""
 
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from typer import Context
+
 PYTHON = "3.11"
 Row = tuple[str, str, str, str, str]
-"""The kind of entry that has a key, empty where all have it; the key, its type, its default and its meaning."""
+"""The kind of entry that has a key, empty where all kinds do; then the key, its type, default and meaning."""
 
 
 def configuration_page() -> str:
-    """Every key of the configuration with type, default and description, a section each key at the top, as Markdown."""
+    """Every key of the configuration with type, default and description, a section for each top key, as Markdown."""
     from cocite.config.configuration import load_schema
 
     schema = load_schema()
@@ -64,15 +66,15 @@ def conda_environment(lock: str) -> str:
 
 
 def _table(rows: Iterator[Row], *, without: str = "") -> list[str]:
-    """The rows as a table, but for that of a key; what several kinds of an entry have stands once, with their names."""
+    """The rows as a table, without that of one key; a key of several kinds has one row, with their names."""
     kinds: dict[tuple[str, ...], list[str]] = {}
     for kind, *cells in rows:
         if cells[0] != f"`{without}`":
             kinds.setdefault(tuple(cells), []).append(kind)
     lines = ["| key | type | default | meaning |", "|---|---|---|---|"]
-    for told, of_kinds in kinds.items():
+    for row, of_kinds in kinds.items():
         names = ", ".join(f"`{kind}`" for kind in dict.fromkeys(of_kinds) if kind)
-        *others, meaning = told
+        *others, meaning = row
         lines.append(f"| {' | '.join(others)} | {f'({names}) ' if names else ''}{meaning} |")
     return [*lines, ""]
 
@@ -82,7 +84,7 @@ def _has_keys(schema: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
 
 
 def _rows(schema: Mapping[str, Any], node: Mapping[str, Any], prefix: str, kind: str = "") -> Iterator[Row]:
-    """A row for each key below a node of the schema; `<name>` stands for names of one's own."""
+    """A row for each key below a node of the schema; `<name>` stands for a name that the user chooses."""
     for name, written in node.get("properties", {}).items():
         if written is True:
             continue
@@ -124,5 +126,53 @@ def _default(entry: Mapping[str, Any]) -> str:
 
 
 def cell(text: str) -> str:
-    """A text as it can stand in a cell of a table in Markdown."""
+    """A text escaped for a cell of a Markdown table."""
     return " ".join(text.split()).replace("|", "\\|")
+
+
+INTRODUCTION = """\
+# Commands
+
+<!-- Generated from the commands themselves by `make docs`. -->
+
+A rule of the pipeline does no work itself: it calls one of these commands, which works by hand as well. Made for people
+are `cocite show`, `cocite search`, `cocite check`, `cocite doctor` and `cocite corpus plan`. Every command
+has `--help`. Where the environment is not active, put `.venv/bin/` before it.
+"""
+
+
+def commands_page(command_line: Any) -> str:
+    """Every command with its arguments, options and defaults, as Markdown."""
+    return "\n".join([INTRODUCTION, *_described(command_line, "cocite", level=1)])
+
+
+def _described(command: Any, name: str, *, level: int) -> Iterator[str]:
+    """The lines on a command, or on a group and the commands in it; `level` is that of the heading."""
+    if level > 1:
+        yield from ("#" * level + f" `{name}`", "", " ".join(command.help.split()), "")
+    if hasattr(command, "commands"):
+        for step, inner in command.commands.items():
+            yield from _described(inner, f"{name} {step}", level=level + 1)
+        return
+    context = Context(command, info_name=name)
+    yield from (f"    {command.get_usage(context).removeprefix('Usage: ')}", "")
+    if command.params:
+        yield from ("| argument or option | type | default | meaning |", "|---|---|---|---|")
+        yield from (_row(parameter, context) for parameter in command.params)
+        yield ""
+
+
+def _row(parameter: Any, context: Context) -> str:
+    written = parameter.secondary_opts and f"`{parameter.opts[0]}` or `{parameter.secondary_opts[0]}`"
+    kind = parameter.display_type(context).strip("<>").replace("|", "` or `")
+    default = "required" if parameter.required else _option_default(parameter)
+    cells = (written or f"`{parameter.opts[0]}`", f"`{kind}`", default, cell(parameter.help or ""))
+    return f"| {' | '.join(cells)} |"
+
+
+def _option_default(parameter: Any) -> str:
+    if parameter.default is None:
+        return ""
+    if parameter.secondary_opts:
+        return f"`{(parameter.opts if parameter.default else parameter.secondary_opts)[0]}`"
+    return f"`{parameter.default}`"
