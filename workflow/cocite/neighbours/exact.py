@@ -9,12 +9,13 @@ from math import ceil, sqrt
 
 import numpy as np
 
+from cocite.ground.ahead import ahead
 from cocite.ground.id_sets import Ids
 from cocite.ground.progress import progress_bar
 from cocite.neighbours.checkpoints import Checkpoint
 from cocite.neighbours.distances import FARTHEST, Block, Keys, Metric
 from cocite.neighbours.pools import BLOCK, Pools, Workers
-from cocite.neighbours.vectors import VectorTable, read_ahead
+from cocite.neighbours.vectors import VectorTable
 
 ROW_GROUPS_SAMPLED = 8
 """Row groups whose first block serves to guess, at most."""
@@ -52,7 +53,7 @@ class ExactSearch:
         """What the pools keep of all row groups but the first `met`."""
         left = sum(self.table.sizes[met:])
         with progress_bar(of=f"{len(pools.counts):,} queries", unit="vectors", total=left) as bar:
-            for row_group, block in read_ahead(self._blocks(met)):
+            for row_group, block in ahead(self._blocks(met)):
                 if checkpoint and row_group > met:
                     checkpoint.save(pools, row_group)
                     met = row_group

@@ -17,6 +17,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.ground.ahead import ahead
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids
 from cocite.ground.progress import progress_bar
@@ -24,7 +25,6 @@ from cocite.neighbours.checkpoints import Checkpoint
 from cocite.neighbours.distances import FARTHEST, Block, Keys, Metric, Numbers, Vectors, block_of, numbers_in
 from cocite.neighbours.numbers import Numbering
 from cocite.neighbours.pools import BLOCK, Pools, Workers
-from cocite.neighbours.vectors import read_ahead
 
 IDS_AT_ONCE = 1 << 16
 """Ids that are looked through at once for those of queries."""
@@ -84,7 +84,7 @@ class ListSearch:
         asked = [number for number, places in enumerate(by_list) if len(places)]
         total = int(np.diff(self.starts)[asked].sum())
         with progress_bar(of=f"{len(queries.numbers):,} queries", unit="vectors", total=total) as bar:
-            for blocks in read_ahead(self._blocks(asked)):
+            for blocks in ahead(self._blocks(asked)):
                 pools.offer_each([(block, by_list[number]) for number, block in blocks], workers)
                 bar.update(sum(len(block.numbers) for _, block in blocks))
         return pools.nearest(workers)

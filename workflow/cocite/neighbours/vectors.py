@@ -4,11 +4,9 @@ In comes the table `graph_embeddings`, of which all papers are searched or only 
 the unit of what is read at once by a thread, and of what a killed search goes on after.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -27,8 +25,6 @@ LARGEST_NORM = 1e30
 """Squared norm from which products in float32 may overflow."""
 BUFFER = 1 << 20
 """Bytes that are read from a file at once."""
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,13 +114,3 @@ def _ids_with_text(papers: Sequence[Path]) -> Iterator[Ids]:
             ids = batch.column("corpusid").to_numpy()
             check_ids(ids, path)
             yield ids
-
-
-def read_ahead(items: Iterable[Item]) -> Iterator[Item]:
-    """Yield the items, each next one made by a thread of its own meanwhile."""
-    source = iter(items)
-    with ThreadPoolExecutor(1) as reader:
-        upcoming = reader.submit(next, source, None)
-        while (item := upcoming.result()) is not None:
-            upcoming = reader.submit(next, source, None)
-            yield item
