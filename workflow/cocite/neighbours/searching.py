@@ -14,9 +14,10 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from cocite.ground.checkpoints import remove_state, sampled_fingerprint
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids
-from cocite.neighbours.checkpoints import Checkpoint, open_state, remove_state, search_groups, state_of
+from cocite.neighbours.checkpoints import Checkpoint, open_search, search_groups
 from cocite.neighbours.choices import SearchSettings, metric_of
 from cocite.neighbours.distances import FARTHEST, Block, Keys, Numbers, distances_in, numbers_in
 from cocite.neighbours.exact import ExactSearch
@@ -81,9 +82,8 @@ def search_neighbours(
         found = search.find(asked, workers)
         held_mb = search.held_mb + table.numbering.held_mb
         room = queries_at_once(settings.k, table.dimension, memory_mb - held_mb, threads)
-        indexed = sorted(index.glob("[!.]*")) if index else []
-        read = [state_of(path) for path in (vectors, queries, *papers, *indexed)]
-        size = open_state(state, {**asdict(settings), "shard": list(shard), "read": read}, room)
+        read = sampled_fingerprint([vectors, queries, *papers, *([index] if index else [])])
+        size = open_search(state, {**asdict(settings), "shard": list(shard), "inputs": read}, room)
         files = search_groups(
             state,
             range(0, len(found.numbers), size),
