@@ -11,8 +11,8 @@ import pytest
 from cocite.config.configuration import load_schema
 from cocite.config.settings import parse_settings
 from cocite.corpus.queries.candidates import QuerySettings
-from cocite.embeddings.configuration import GraphEmbeddingSettings
-from cocite.embeddings.splitting import EdgeSettings
+from cocite.embeddings.engines.biggraph.configuration import GraphEmbeddingSettings
+from cocite.embeddings.engines.biggraph.weights import EdgeSettings
 from cocite.encoder.settings import ArchitectureSettings, EncoderSettings, TrainingSettings, training_settings
 from cocite.evaluation.preparation.holdout import HoldoutSettings
 from cocite.graph.combining import CombinationSettings

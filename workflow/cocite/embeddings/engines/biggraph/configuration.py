@@ -9,7 +9,8 @@ import torchbiggraph.schema
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from torchbiggraph.config import ConfigSchema
 
-from cocite.embeddings.imported import ENTITIES, ENTITY, RELATION, TRAINING, read_starts
+from cocite.embeddings.edges import TRAINING
+from cocite.embeddings.engines.biggraph.imported import ENTITIES, ENTITY, RELATION, ImportedFolder
 from cocite.ground.errors import InputError
 
 
@@ -64,7 +65,7 @@ def biggraph_configuration(settings: GraphEmbeddingSettings, imported: Path, che
             "entity_path": f"file://{imported.resolve() / ENTITIES}",
             "edge_paths": [f"file://{imported.resolve() / TRAINING}"],
             "checkpoint_path": checkpoint,
-            "entities": {ENTITY: {"num_partitions": len(read_starts(imported)) - 1}},
+            "entities": {ENTITY: {"num_partitions": len(ImportedFolder(imported).starts()) - 1}},
             "relations": [{"name": RELATION, "lhs": ENTITY, "rhs": ENTITY, "operator": "none"}],
             "global_emb": False,
             "loss_fn": settings.loss,
