@@ -15,7 +15,7 @@ from cocite.embeddings.engines.biggraph.configuration import GraphEmbeddingSetti
 from cocite.embeddings.engines.biggraph.weights import EdgeSettings
 from cocite.encoder.settings import ArchitectureSettings, EncoderSettings, TrainingSettings, training_settings
 from cocite.evaluation.preparation.holdout import HoldoutSettings
-from cocite.graph.combining import CombinationSettings
+from cocite.graph.edges import CombinationSettings
 from cocite.graph.pairs import PairSettings
 from cocite.ground.errors import InputError
 from cocite.neighbours.choices import IndexSettings, SearchSettings

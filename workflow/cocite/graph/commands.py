@@ -59,9 +59,9 @@ def split_citations(
     output: Output,
 ) -> None:
     """Cut one bucket of citations by the bucket of the cited paper."""
-    from cocite.graph import by_cited
+    from cocite.graph import citations as sharding
 
-    by_cited.split_citations(
+    sharding.split_citations(
         citations=citations, queries=queries, buckets=buckets, memory_mb=memory_mb, threads=threads, output=output
     )
 
@@ -75,9 +75,9 @@ def unite_citations(
     output: Output,
 ) -> None:
     """Put one bucket of the citations together, by the cited paper."""
-    from cocite.graph import by_cited
+    from cocite.graph import citations as sharding
 
-    by_cited.unite_citations(split=split, bucket=bucket, memory_mb=memory_mb, threads=threads, output=output)
+    sharding.unite_citations(split=split, bucket=bucket, memory_mb=memory_mb, threads=threads, output=output)
 
 
 @app.command()
@@ -133,7 +133,7 @@ def combine(
 ) -> None:
     """Add up the edges of several graphs."""
     from cocite.config.settings import parse_settings
-    from cocite.graph.combining import CombinationSettings, combine_graphs
+    from cocite.graph.edges import CombinationSettings, combine_graphs
 
     combine_graphs(
         edges,

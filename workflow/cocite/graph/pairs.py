@@ -19,6 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pydantic import Field
 
+from cocite.graph.citations import Source, open_citations
 from cocite.graph.counting import Counted, count_pairs_of, pair_up
 from cocite.graph.groups import (
     BYTES_A_MEMBER,
@@ -26,9 +27,7 @@ from cocite.graph.groups import (
     OF_KEPT_OUT,
     OF_LARGE_GROUPS,
     ROWS_READ,
-    Source,
     Tally,
-    open_citations,
     read_pieces,
 )
 from cocite.graph.merging import lay_by, merge

@@ -4,7 +4,7 @@ An engine offers what `Engine` says: it lays out the edges of a graph as it read
 trains from that to one vector a paper. What all engines share lies beside this package:
 
     edges.py            the table edges in blocks, which edges are held out, and what an imported graph offers
-    link_prediction.py  the held-out edges with their negatives, and how well they are told from them
+    link_prediction.py  the held-out edges with their negatives, and how far above them they score
     vectors.py          the vectors and the scores as tables
 """
 
