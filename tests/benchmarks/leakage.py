@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 from tests.benchmarks.measuring import say
 
-from cocite.embeddings.configuration import GraphEmbeddingSettings
-from cocite.embeddings.importing import import_edges
-from cocite.embeddings.splitting import EdgeSettings
-from cocite.embeddings.training import train_graph_embedding
+from cocite.embeddings.engines.biggraph.configuration import GraphEmbeddingSettings
+from cocite.embeddings.engines.biggraph.importing import import_edges
+from cocite.embeddings.engines.biggraph.training import train_graph_embedding
+from cocite.embeddings.engines.biggraph.weights import EdgeSettings
 from cocite.tables.files import write_table
 
 PAPERS, PAIRS = 10_000, 100_000

@@ -1,4 +1,4 @@
-"""The split leaks nothing and hangs on nothing but seed and pair."""
+"""The split leaks nothing and depends on nothing but seed and pair."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cocite.embeddings.tsv import split_edges
+from cocite.embeddings.engines.biggraph.tsv import split_edges
 from cocite.ground.errors import InputError
 
 Pair = tuple[int, int]

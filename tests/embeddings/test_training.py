@@ -16,12 +16,13 @@ import psutil
 import pytest
 
 from cocite.config.settings import settings_as_dict
-from cocite.embeddings import training
-from cocite.embeddings.checkpoints import TrainingState
 from cocite.embeddings.commands import train
-from cocite.embeddings.configuration import GraphEmbeddingSettings
-from cocite.embeddings.imported import read_starts
-from cocite.embeddings.training import train_graph_embedding
+from cocite.embeddings.engines.biggraph import training
+from cocite.embeddings.engines.biggraph.checkpoints import TrainingState
+from cocite.embeddings.engines.biggraph.configuration import GraphEmbeddingSettings
+from cocite.embeddings.engines.biggraph.imported import ImportedFolder
+from cocite.embeddings.engines.biggraph.training import train_graph_embedding
+from cocite.ground.checkpoints import remove_state
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table
 
@@ -75,7 +76,7 @@ def test_a_killed_training_ends_like_one_that_was_not(
 ) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     train(parted, **arguments(whole, settings()))
-    for moment in MOMENTS if len(read_starts(parted)) == 2 else MOMENTS[:1]:
+    for moment in MOMENTS if len(ImportedFolder(parted).starts()) == 2 else MOMENTS[:1]:
         kill_at(killed / "state" / moment, start(parted, killed, settings()))
         assert not any((killed / name).exists() for name in RESULTS)
     capsys.readouterr()
@@ -150,7 +151,7 @@ def test_state_whose_removal_was_killed_is_not_gone_on_from(tmp_path: Path, monk
     (tmp_path / "state" / "checkpoint" / "checkpoint_version.txt").write_text("3\n")
     with monkeypatch.context() as killed:
         killed.setattr("shutil.rmtree", lambda *_, **__: None)
-        state.remove()
+        remove_state(state.folder)
     assert state.open({"seed": 1}) == 0
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from cocite.graph.by_cited import split_citations, unite_citations
+from cocite.graph.citations import split_citations, unite_citations
 from cocite.graph.pairs import FIXED_MB, PairSettings, count_pairs
 from cocite.tables.files import read_table, write_table
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cocite.graph.combining import CombinationSettings, combine_graphs
+from cocite.graph.edges import CombinationSettings, combine_graphs
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table, write_table
 

@@ -6,7 +6,7 @@ A step is given the keys that it uses and no others, so that an edit of another 
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -33,7 +33,15 @@ def settings_of(entry: Mapping[str, Any], kind: Any) -> dict[str, Any]:
     return chosen
 
 
-def parse_settings(kind: type[Settings], text: str) -> Settings:
+@overload
+def parse_settings(kind: type[Settings], text: str) -> Settings: ...
+
+
+@overload
+def parse_settings(kind: Any, text: str) -> Any: ...
+
+
+def parse_settings(kind: Any, text: str) -> Any:
     """Settings from JSON text, or from a file where `text` is @path.
 
     `kind` is an entry, or a union of some. Raises `InputError` for anything that is not a JSON object, for keys that
@@ -41,10 +49,9 @@ def parse_settings(kind: type[Settings], text: str) -> Settings:
     """
     given = _read(text)
     try:
-        parsed: Settings = TypeAdapter(kind).validate_json(json.dumps(given), by_alias=True, by_name=False)
+        return TypeAdapter(kind).validate_json(json.dumps(given), by_alias=True, by_name=False)
     except ValidationError as error:
         raise InputError(explain(error, kind, given, "--settings: key")[0]) from None
-    return parsed
 
 
 def _tag(kind: type[Entry], key: str) -> Any:

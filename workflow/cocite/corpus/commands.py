@@ -251,8 +251,8 @@ def select(
     ] = None,
 ) -> None:
     """Choose the papers that anchor triplets, and those that are kept out of everything."""
+    from cocite.config.queries import QuerySettings
     from cocite.config.settings import parse_settings
-    from cocite.corpus.queries.candidates import QuerySettings
     from cocite.corpus.queries.selection import select as select_queries
 
     select_queries(

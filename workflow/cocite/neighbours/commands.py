@@ -21,8 +21,8 @@ def index(
     vectors: Vectors, settings: Settings, seed: Seed, threads: Threads, output: Output, papers: Papers = None
 ) -> None:
     """Build an approximate index of the papers."""
+    from cocite.config.embeddings import IndexSettings
     from cocite.config.settings import parse_settings
-    from cocite.neighbours.choices import IndexSettings
     from cocite.neighbours.indexes import build_index
 
     chosen = parse_settings(IndexSettings, settings)
@@ -47,8 +47,8 @@ def search(
     papers: Papers = None,
 ) -> None:
     """Find the k nearest neighbours of each training and validation query of a shard."""
+    from cocite.config.embeddings import SearchSettings
     from cocite.config.settings import parse_settings
-    from cocite.neighbours.choices import SearchSettings
     from cocite.neighbours.searching import search_neighbours
     from cocite.tables.files import write_omissions
 
@@ -80,8 +80,8 @@ def measure(
     papers: Papers = None,
 ) -> None:
     """Measure the recall of an approximate index on a sample of the queries."""
+    from cocite.config.embeddings import SearchSettings
     from cocite.config.settings import parse_settings
-    from cocite.neighbours.choices import SearchSettings
     from cocite.neighbours.searching import measure_search
 
     measure_search(

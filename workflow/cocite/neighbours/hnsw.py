@@ -13,12 +13,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from cocite.ground.ahead import ahead
 from cocite.ground.id_sets import Ids
 from cocite.ground.progress import progress_bar
 from cocite.neighbours.checkpoints import Checkpoint
 from cocite.neighbours.distances import FARTHEST, Block, Keys, Metric, Vectors, exact_distance, key_of, normalised
 from cocite.neighbours.pools import Workers
-from cocite.neighbours.vectors import VectorTable, read_ahead
+from cocite.neighbours.vectors import VectorTable
 from cocite.tables.files import atomic_path
 
 FILE = "links.faiss"
@@ -34,7 +35,7 @@ def build_hnsw(table: VectorTable, output: Path, *, metric: Metric, links: int, 
     index = faiss.IndexIDMap(graph)
     faiss.omp_set_num_threads(1)
     with progress_bar(of="link", unit="papers", total=sum(table.sizes)) as bar:
-        for block in read_ahead(table.blocks()):
+        for block in ahead(table.blocks()):
             index.add_with_ids(_linked(block, metric), table.numbering.ids_of(block.numbers))
             bar.update(len(block.numbers))
     with atomic_path(output) as folder:
@@ -64,7 +65,7 @@ class HNSWSearch:
         proposed.sort(axis=1)
         keys = np.full(proposed.shape, FARTHEST, dtype=np.uint64)
         met = np.zeros(len(proposed), dtype=np.int64)
-        for block in read_ahead(self.table.blocks()):
+        for block in ahead(self.table.blocks()):
             look_up(block, queries, proposed, met, self.metric, keys)
         keys.sort(axis=1)
         return keys[:, :k]

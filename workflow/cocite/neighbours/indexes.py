@@ -19,14 +19,15 @@ from typing import Protocol
 
 import numpy as np
 
+from cocite.config.embeddings import HnswWalk, IndexSettings, IvfProbing, SearchSettings
+from cocite.ground.ahead import ahead
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids
 from cocite.ground.progress import progress_bar
 from cocite.neighbours.checkpoints import Checkpoint
-from cocite.neighbours.choices import IndexSettings, SearchSettings, metric_of
 from cocite.neighbours.distances import FARTHEST, Block, Keys, Metric
 from cocite.neighbours.pools import BLOCK, Pools, Workers
-from cocite.neighbours.vectors import VectorTable, open_vectors, read_ahead
+from cocite.neighbours.vectors import VectorTable, open_vectors
 
 ROW_GROUPS_SAMPLED = 8
 """Row groups whose first block serves to guess, at most."""
@@ -52,36 +53,42 @@ def build_index(
 
     It holds the papers of the table `graph_embeddings` or, with the buckets of the table papers, those with a text.
     """
-    if settings.index not in ("ivf", "hnsw"):
-        raise InputError(f"index {settings.index!r} cannot be built; it must be ivf or hnsw.")
-    table, metric = open_vectors(vectors, papers), metric_of(settings)
-    if settings.index == "ivf":
+    table, metric = open_vectors(vectors, papers), Metric[settings.metric.upper()]
+    if settings.index.kind == "ivf":
         from cocite.neighbours.ivf import build_ivf
 
-        build_ivf(table, output, metric=metric, nlist=settings.lists, seed=seed, threads=threads)
+        build_ivf(table, output, metric=metric, nlist=settings.index.nlist, seed=seed, threads=threads)
     else:
         from cocite.neighbours.hnsw import build_hnsw
 
-        build_hnsw(table, output, metric=metric, links=settings.links, ef_construction=settings.ef_construction)
+        build_hnsw(
+            table, output, metric=metric, links=settings.index.links, ef_construction=settings.index.ef_construction
+        )
 
 
 def choose_search(settings: SearchSettings, table: VectorTable, index: Path | None) -> Search:
     """The search that the settings ask for. Raises `InputError` where it needs an index, or has one and needs none."""
-    metric = metric_of(settings)
-    if (index is None) != (settings.index == "flat"):
-        raise InputError(f"index is {settings.index}: --index must {'not be given' if index else 'name its folder'}.")
+    metric = Metric[settings.metric.upper()]
+    if (index is None) != (settings.index.kind == "flat"):
+        raise InputError(
+            f"index is {settings.index.kind}: --index must {'not be given' if index else 'name its folder'}."
+        )
     if index is None:
         return ExactSearch(table, metric)
     if not index.is_dir():
         raise InputError(f"{index}: does not exist; `cocite neighbours index` builds it.")
     # FAISS takes longer to import than a small exact search takes.
-    if settings.index == "ivf":
-        from cocite.neighbours.ivf import IVFSearch
+    match settings.index:
+        case IvfProbing(nprobe=nprobe):
+            from cocite.neighbours.ivf import IVFSearch
 
-        return IVFSearch(index, table.numbering, metric, settings.probes)
-    from cocite.neighbours.hnsw import HNSWSearch
+            return IVFSearch(index, table.numbering, metric, nprobe)
+        case HnswWalk(ef_search=ef_search):
+            from cocite.neighbours.hnsw import HNSWSearch
 
-    return HNSWSearch(index, table, metric, settings.ef_search)
+            return HNSWSearch(index, table, metric, ef_search)
+        case _:
+            raise AssertionError(settings.index)
 
 
 class ExactSearch:
@@ -116,7 +123,7 @@ class ExactSearch:
         """What the pools keep of all row groups but the first `met`."""
         left = sum(self.table.sizes[met:])
         with progress_bar(of=f"{len(pools.counts):,} queries", unit="vectors", total=left) as bar:
-            for row_group, block in read_ahead(self._blocks(met)):
+            for row_group, block in ahead(self._blocks(met)):
                 if checkpoint and row_group > met:
                     checkpoint.save(pools, row_group)
                     met = row_group

@@ -21,6 +21,7 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.ground.ahead import ahead
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids
 from cocite.ground.progress import progress_bar
@@ -39,7 +40,7 @@ from cocite.neighbours.distances import (
     numbers_in,
 )
 from cocite.neighbours.pools import BLOCK, Pools, Workers, start_workers
-from cocite.neighbours.vectors import Numbering, VectorTable, read_ahead
+from cocite.neighbours.vectors import Numbering, VectorTable
 from cocite.tables.files import atomic_path
 
 SAMPLE_OF_LIST = 64
@@ -217,7 +218,7 @@ class IVFSearch:
         asked = [number for number, places in enumerate(by_list) if len(places)]
         total = int(np.diff(self.starts)[asked].sum())
         with progress_bar(of=f"{len(queries.numbers):,} queries", unit="vectors", total=total) as bar:
-            for blocks in read_ahead(self._blocks(asked)):
+            for blocks in ahead(self._blocks(asked)):
                 pools.offer_each([(block, by_list[number]) for number, block in blocks], workers)
                 bar.update(sum(len(block.numbers) for _, block in blocks))
         return pools.nearest(workers)

@@ -11,17 +11,19 @@ search that the index led to, at several k, and the seconds that either search t
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
+from cocite.config.embeddings import SearchSettings
+from cocite.config.entries import as_json
+from cocite.ground.checkpoints import remove_state, sampled_fingerprint
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids
 from cocite.ground.randomness import priorities
-from cocite.neighbours.checkpoints import open_state, remove_state, search_groups, state_of
-from cocite.neighbours.choices import SearchSettings
+from cocite.neighbours.checkpoints import open_search, search_groups
 from cocite.neighbours.distances import FARTHEST, Block, Keys, Numbers, distances_in, numbers_in
 from cocite.neighbours.indexes import Search, choose_search
 from cocite.neighbours.pools import BLOCK, TILE, Workers, capacity, start_workers
@@ -73,9 +75,8 @@ def search_neighbours(
         found = search.find(asked, workers)
         held_mb = search.held_mb + table.numbering.held_mb
         room = queries_at_once(settings.k, table.dimension, memory_mb - held_mb, threads)
-        indexed = sorted(index.glob("[!.]*")) if index else []
-        read = [state_of(path) for path in (vectors, queries, *papers, *indexed)]
-        size = open_state(state, {**asdict(settings), "shard": list(shard), "read": read}, room)
+        read = sampled_fingerprint([vectors, queries, *papers, *([index] if index else [])])
+        size = open_search(state, {**as_json(settings), "shard": list(shard), "inputs": read}, room)
         files = search_groups(
             state,
             range(0, len(found.numbers), size),
@@ -147,7 +148,7 @@ def measure_search(
     ranks = sorted({*(rank for rank in RANKS if rank < settings.k), settings.k})
     same = {
         "metric": settings.metric,
-        "index": settings.index,
+        "index": settings.index.kind,
         "queries": len(chosen.numbers),
         "seconds": seconds,
         "exact_seconds": exact_seconds,

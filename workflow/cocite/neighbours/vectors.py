@@ -8,11 +8,9 @@ larger ids, the number of a paper is its place among the papers of the table, wh
 ids is then held in memory, and leads from one to the other.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -32,8 +30,6 @@ BUFFER = 1 << 20
 """Bytes that are read from a file at once."""
 UNKNOWN = -1
 """Stands for the number of an id that the table does not hold."""
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,13 +152,3 @@ def _ids(path: Path, table: str, chosen: pc.Expression | None = None) -> Iterato
         ids = batch.column("corpusid").to_numpy()
         check_ids(ids, path)
         yield ids
-
-
-def read_ahead(items: Iterable[Item]) -> Iterator[Item]:
-    """Yield the items while a thread makes the next one."""
-    source = iter(items)
-    with ThreadPoolExecutor(1) as reader:
-        upcoming = reader.submit(next, source, None)
-        while (item := upcoming.result()) is not None:
-            upcoming = reader.submit(next, source, None)
-            yield item

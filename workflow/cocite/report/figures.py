@@ -34,7 +34,7 @@ def draw_figures(
     results: Path, configuration: Mapping[str, Any], pairs: Mapping[str, str], counts: Path, output: Path
 ) -> None:
     """Draw all of them into a folder; `pairs` names the table of pairs of each graph that is made of them."""
-    losses = {name: entry["loss"] for name, entry in configuration["models"].items()}
+    losses = {name: entry["loss"]["kind"] for name, entry in configuration["models"].items()}
     draw_pair_counts(pl.DataFrame(read_table(counts, "pair_counts")), pairs, output / "pair_counts.svg")
     draw_validation_curves(read.read_curves(results, configuration), losses, output / "validation_curves.svg")
     draw_link_prediction(read.read_graph_scores(results, configuration), output / "link_prediction.svg")

@@ -52,7 +52,7 @@ def searches(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:
     """The share of the true neighbours that each approximate search finds, and its time beside the exact one's."""
     rows = []
     for name, entry in configuration["embeddings"].items():
-        if entry["neighbours"]["index"] == "flat":
+        if entry["neighbours"]["index"]["kind"] == "flat":
             continue
         for row in read_table(path_of(results, "search_quality", embedding=name), "search_quality").to_pylist():
             rows.append(
@@ -151,8 +151,8 @@ def trained_models(configuration: Mapping[str, Any]) -> pl.DataFrame:
             "sampler": configuration["triplets"][entry["triplets"]]["sampler"],
             "sampled from": _source(configuration["triplets"][entry["triplets"]]),
             "encoder": entry["encoder"],
-            "loss": entry["loss"],
-            "weights that learn": entry["trainable"],
+            "loss": entry["loss"]["kind"],
+            "weights that learn": entry["trainable"]["kind"],
             "epochs": str(entry["epochs"]),
             "training seeds": ", ".join(map(str, entry["seeds"])),
         }

@@ -8,14 +8,12 @@ from typing import Any
 
 import polars as pl
 
-from cocite.config.choices import choices
 from cocite.config.runs import names_in_order
 from cocite.config.tasks import BOTH, FORMATS
 from cocite.report.labels import METRICS, measure, over_seeds
 
 Configuration = Mapping[str, Any]
 Curves = Mapping[str, pl.DataFrame]
-LOSSES = choices("encoder/losses")
 OF_DIFFICULTY = {
     "k_positive": "k⁺",
     "k_negative": "k⁻",
@@ -89,9 +87,14 @@ def losses(scores: pl.DataFrame, curves: Curves, configuration: Configuration) -
     models = configuration["models"]
 
     def differ(one: str, other: str) -> bool:
-        return models[one]["loss"] != models[other]["loss"] and _of_all(models[one]) == _of_all(models[other])
+        return models[one]["loss"] != models[other]["loss"] and _without(models[one], ["loss"]) == _without(
+            models[other], ["loss"]
+        )
 
-    known = {name: {key: entry[key] for key in ("loss", "triplets", "encoder")} for name, entry in models.items()}
+    known = {
+        name: {"loss": entry["loss"]["kind"], "triplets": entry["triplets"], "encoder": entry["encoder"]}
+        for name, entry in models.items()
+    }
     return _side_by_side(differ, known, scores, curves, configuration)
 
 
@@ -162,11 +165,6 @@ def _side_by_side(
     if not rows:
         return pl.DataFrame(schema=["model", "validation accuracy"])
     return pl.DataFrame(rows).join(models_by_format(scores, configuration), on="model", maintain_order="left")
-
-
-def _of_all(model: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a model, without its loss and the keys of that loss."""
-    return _without(model, ["loss", *LOSSES[model["loss"]].keys])
 
 
 def _without(entry: Mapping[str, Any], keys: Any) -> dict[str, Any]:

@@ -10,13 +10,12 @@ every graph.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from pydantic import PositiveInt
 
+from cocite.config.entries import Count, Entry
 from cocite.ground.database import connect
 from cocite.ground.progress import report
 from cocite.ground.randomness import priorities
@@ -53,11 +52,10 @@ WHERE found.query IN (FROM sampled) GROUP BY last_rank ORDER BY last_rank
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class BandSettings:
+class BandSettings(Entry):
     """Which bands are measured."""
 
-    ranks: tuple[PositiveInt, ...] = ()
+    ranks: tuple[Count, ...] = ()
     """Last ranks of bands, beside those of the ladder."""
 
 

@@ -15,7 +15,6 @@ NeighbourFiles = Annotated[list[Path], typer.Argument(help="Files of the table n
 
 @app.command()
 def sample(
-    sampler: Annotated[str, typer.Option(help="Name of the sampler: a module of cocite.triplets.samplers.")],
     queries: Queries,
     papers: Papers,
     settings: Settings,
@@ -26,15 +25,16 @@ def sample(
     written_settings: WrittenSettings,
     sources: Annotated[list[Path] | None, typer.Argument(help="All files that the sampler draws from.")] = None,
 ) -> None:
-    """Sample triplets, in the way that a sampler has."""
+    """Sample triplets; the settings are an entry of the configuration, which names the sampler."""
+    from cocite.config.settings import parse_settings
+    from cocite.config.triplets import TripletSet
     from cocite.triplets.sampling import sample_triplets
 
     sample_triplets(
-        sampler,
+        parse_settings(TripletSet, settings),
         sources or [],
         queries=queries,
         papers=papers,
-        settings=settings,
         seed=seed,
         threads=threads,
         output=output,

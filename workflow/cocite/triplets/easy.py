@@ -12,14 +12,13 @@ it.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Literal, NamedTuple
+from typing import NamedTuple
 
 import faiss
 import numpy as np
 import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
-from pydantic import Field, PositiveInt
 from threadpoolctl import threadpool_limits
 
 from cocite.ground.errors import InputError
@@ -27,9 +26,9 @@ from cocite.ground.id_sets import Ids, are_in
 from cocite.ground.randomness import derive_seed, priorities
 from cocite.tables.files import count_rows, vectors_of
 from cocite.triplets.drawing import SPARE, Draws, draw, drawn, half_bits, permuted
-from cocite.triplets.pairing import Mixing
 from cocite.triplets.picking import NONE, mixed
 from cocite.triplets.sampled import Block
+from cocite.triplets.samplers.neighbours import ClusterNegatives, EasyNegatives, FarthestNegatives, RandomNegatives
 
 TABLE = "graph_embeddings"
 KNOWN = 50_000
@@ -46,44 +45,29 @@ Keys = NDArray[np.uint64]
 Vectors = NDArray[np.float32]
 
 
-@dataclass(frozen=True, kw_only=True)
-class EasyNegatives(Mixing):
-    """Which easy negatives are drawn."""
-
-    easy_negatives: Literal["random", "k-means", "sorted-random"] = "random"
-    """How they are drawn."""
-    clusters: Annotated[int, Field(ge=2)] = 100
-    """k-means: clusters of the graph embedding."""
-    cluster_ranks: tuple[PositiveInt, PositiveInt] | None = None
-    """k-means: first and last of the other clusters, from the nearest, to draw from; left out, all of them."""
-    drawn: PositiveInt = 1000
-    """sorted-random: papers drawn for each query, of which the farthest are taken."""
-
-
-def draw_easy(block: Block, settings: EasyNegatives) -> Draws:
-    """Draw candidates of easy negatives for each query, in the order in which they are preferred."""
-    if settings.easy_negatives == "random" or settings.most_easy == 0:
-        return draw(block, settings.most_easy, "easy negatives")
-    papers = np.full((len(block.queries), settings.most_easy + SPARE), NONE, dtype=np.int64)
-    choose = _way(block, settings, papers.shape[1])
+def draw_easy(block: Block, way: EasyNegatives, count: int) -> Draws:
+    """Draw candidates of `count` easy negatives for each query, in the order in which they are preferred."""
+    if isinstance(way, RandomNegatives) or count == 0:
+        return draw(block, count, "easy negatives")
+    papers = np.full((len(block.queries), count + SPARE), NONE, dtype=np.int64)
+    choose = _choice(block, way, papers.shape[1])
     for places, vectors in query_vectors(block):
         papers[places] = choose(priorities(block.seed, "easy negatives", block.queries[places]), vectors)
     papers[papers == block.queries[:, None]] = NONE
     return drawn(papers)
 
 
-def _way(block: Block, settings: EasyNegatives, width: int) -> Callable[[Keys, Vectors], Ids]:
+def _choice(block: Block, way: ClusterNegatives | FarthestNegatives, width: int) -> Callable[[Keys, Vectors], Ids]:
     """What draws `width` papers for queries of some hashes and vectors."""
     known = known_vectors(block)
-    if settings.easy_negatives == "sorted-random":
-        return lambda keys, vectors: draw_farthest(known, keys, vectors, drawn=settings.drawn, width=width)
-    if len(known.ids) < settings.clusters:
+    if isinstance(way, FarthestNegatives):
+        return lambda keys, vectors: draw_farthest(known, keys, vectors, drawn=way.drawn, width=width)
+    if len(known.ids) < way.clusters:
         raise InputError(
-            f"Setting clusters is {settings.clusters}, but only {len(known.ids)} papers with a text have a vector."
+            f"Setting clusters is {way.clusters}, but only {len(known.ids)} papers with a text have a vector."
         )
-    clusters = find_clusters(known, settings.clusters, block.seed)
-    ranks = settings.cluster_ranks or (1, settings.clusters - 1)
-    return lambda keys, vectors: draw_from_clusters(clusters, keys, vectors, ranks=ranks, width=width)
+    clusters = find_clusters(known, way.clusters, block.seed)
+    return lambda keys, vectors: draw_from_clusters(clusters, keys, vectors, ranks=way.ranks, width=width)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,13 +6,12 @@ dropped, if they were picked at all; a query that is left without a triplet is c
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import NonNegativeInt, PositiveInt
 
+from cocite.config.sampler import Pairing
 from cocite.ground.id_sets import Ids, are_in
 from cocite.ground.randomness import priorities
 from cocite.triplets.drawing import Draws
@@ -22,45 +21,6 @@ from cocite.triplets.sampled import Block, Sampled, as_triplets
 Flags = NDArray[np.bool_]
 UNSERVED = "queries without a triplet"
 SHORT = "triplets fewer than asked for, of queries with some"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pairing:
-    """What every sampler that pairs positives with negatives can be told."""
-
-    per_query: PositiveInt
-    """Triplets of each query."""
-    text: Literal["required", "dropped"] = "required"
-    """required: papers without a text are left out before papers are ranked or picked; dropped: after."""
-    partial: Literal["kept", "dropped"] = "kept"
-    """kept: a query may have fewer triplets than asked for; dropped: then it has none."""
-    oversample: bool = False
-    """Whether a query with fewer positives than negatives uses them again."""
-
-    @property
-    def requires_text(self) -> bool:
-        """Whether papers without a text are left out from the start."""
-        return self.text == "required"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mixing(Pairing):
-    """What samplers of hard and easy negatives can be told."""
-
-    easy: NonNegativeInt
-    """Triplets of a query with an easy negative; the others have hard ones."""
-    fill: bool = False
-    """Whether easy negatives stand in for hard ones that a query lacks, if it has some."""
-
-    @property
-    def hard(self) -> int:
-        """Triplets of a query with a hard negative."""
-        return self.per_query - self.easy
-
-    @property
-    def most_easy(self) -> int:
-        """Easy negatives that a query may need."""
-        return self.per_query if self.fill else self.easy
 
 
 @dataclass(frozen=True, kw_only=True)

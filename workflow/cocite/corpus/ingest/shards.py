@@ -77,7 +77,7 @@ def _read_shards(
 
 def read_shard(settings: IngestSettings, path: Path, tally: Tally, spill: Path) -> Iterator[list[pa.RecordBatch]]:
     """The rows of a shard, a batch a bucket, some at a time; every line is counted."""
-    blocks = unpack(path, ahead=BLOCKS_AHEAD[settings.dataset] if settings.threads > 1 else 0)
+    blocks = unpack(path, blocks_ahead=BLOCKS_AHEAD[settings.dataset] if settings.threads > 1 else 0)
     # Each reader needs a library that takes long to import: Numba or DuckDB.
     if settings.dataset == "citations":
         from cocite.corpus.ingest.citations import read_citations

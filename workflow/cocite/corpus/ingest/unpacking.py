@@ -5,9 +5,7 @@ fast as zlib, and, where there is a processor for it, in a thread of its own tha
 that is not packed is read in the same way.
 """
 
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedIOBase
@@ -18,6 +16,7 @@ from isal import igzip, igzip_lib
 from numpy.typing import NDArray
 
 from cocite.config.release_folder import unpacked
+from cocite.ground.ahead import ahead
 from cocite.ground.errors import InputError
 
 BYTES_IN_BLOCK = 1 << 21
@@ -42,35 +41,21 @@ class Block:
     """Bytes that count; the last one is a newline."""
 
 
-def unpack(path: Path, *, ahead: int = 0) -> Iterator[Block]:
-    """The lines of a shard, in blocks, of which up to `ahead` are unpacked before they are asked for.
+def unpack(path: Path, *, blocks_ahead: int = 0) -> Iterator[Block]:
+    """The lines of a shard, in blocks, of which up to `blocks_ahead` are unpacked before they are asked for.
 
     Raises `InputError`, with the first block or a later one, where the file is cut short or no gzip file, or a line is
     longer than `LONGEST_LINE`.
     """
     spare: list[Text] = []
     blocks = _unpack(path, spare)
-    return _recycle(_run_ahead(blocks, ahead) if ahead else blocks, spare)
+    return _recycle(ahead(blocks, blocks_ahead) if blocks_ahead else blocks, spare)
 
 
 def _recycle(blocks: Iterator[Block], spare: list[Text]) -> Iterator[Block]:
     for block in blocks:
         yield block
         spare.append(block.text)
-
-
-def _run_ahead(blocks: Iterator[Block], ahead: int) -> Iterator[Block]:
-    """The same blocks, made by a thread of their own from now on."""
-    thread = ThreadPoolExecutor(max_workers=1)
-    making = deque(thread.submit(next, blocks, None) for _ in range(ahead))
-
-    def made() -> Iterator[Block]:
-        with thread:
-            while (block := making.popleft().result()) is not None:
-                making.append(thread.submit(next, blocks, None))
-                yield block
-
-    return made()
 
 
 def _unpack(path: Path, spare: list[Text]) -> Iterator[Block]:

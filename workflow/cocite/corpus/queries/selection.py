@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
+from cocite.config.queries import QuerySettings
 from cocite.corpus.ingest.accounting import quoted
-from cocite.corpus.queries.candidates import Ids, QuerySettings, candidates, find_candidates
+from cocite.corpus.queries.candidates import Ids, candidates, find_candidates
 from cocite.ground.database import connect
 from cocite.ground.errors import InputError
 from cocite.ground.randomness import priorities
@@ -63,8 +64,8 @@ def select(
         queries = given
         if settings.from_ != "file":
             pool = candidates(connection, 0) if settings.from_ == "rule" else iter([asked])
-            queries = _draw(_without(pool, holdout), settings.count, seed, "queries")
-            counts[SHORT_OF_QUERIES] = settings.count - len(queries)
+            queries = _draw(_without(pool, holdout), settings.count or 0, seed, "queries")
+            counts[SHORT_OF_QUERIES] = (settings.count or 0) - len(queries)
         if len(queries) == 0:
             raise InputError(_no_queries(connection, settings, len(named), len(holdout)))
     validating = _validating(queries, settings.validation, seed)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cocite.config.configuration import results_folder
-from cocite.config.consistent_corpus import LATEST
+from cocite.config.corpus import LATEST
 from cocite.config.release_folder import DATASETS, is_packed
 from cocite.corpus.release.manifest import Manifest, Shard, read_manifest, shards_of_part
 from cocite.corpus.sources.source import Source, list_release, source_of

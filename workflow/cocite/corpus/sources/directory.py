@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import ClassVar
 
-from cocite.config.consistent_corpus import LATEST
+from cocite.config.corpus import LATEST
 from cocite.config.release_folder import DATASETS, find_shards, readme_of, stated_by
 from cocite.corpus.release.manifest import Dataset, Manifest, Shard, check_datasets, check_shards
 from cocite.corpus.sources.source import Source

@@ -40,9 +40,10 @@ def prepare_holdout_command(
     omissions: Omissions,
 ) -> None:
     """Make the hold-out benchmark: what held-out papers cite and are cited with, among random papers."""
+    from cocite.config.benchmark import HoldoutSettings
     from cocite.config.settings import parse_settings
     from cocite.evaluation.benchmark import Prepared
-    from cocite.evaluation.preparation.holdout import Budget, HoldoutSettings, Release, prepare_holdout
+    from cocite.evaluation.preparation.holdout import Budget, Release, prepare_holdout
 
     prepare_holdout(
         Release(papers=papers, citations=citations, queries=queries),
@@ -81,7 +82,7 @@ def prepare_folder_command(
 ) -> None:
     """Read a benchmark that others made."""
     from cocite.config.benchmarks import BENCHMARKS, LAYOUTS, names
-    from cocite.config.choices import check_choice
+    from cocite.config.plugins import check_choice
     from cocite.evaluation.benchmark import Prepared
     from cocite.evaluation.preparation.beir import prepare_beir
     from cocite.evaluation.preparation.mdcr import prepare_mdcr

@@ -1,7 +1,10 @@
-"""Generated files: docs/config.md from the schema, docs/tables.md from the declarations, docs/reference/commands.md
-from the command line, and envs/pipeline.yaml from the lock. A test keeps them in step.
+"""Generated files, which a test keeps in step with what they are made from.
+
+docs/config.md and workflow/schemas come from the configuration's entries, docs/tables.md from the declarations,
+docs/reference/commands.md from the command line, and envs/pipeline.yaml from the lock.
 """
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -40,10 +43,12 @@ def cookbook(results: Annotated[Path, typer.Option(help="Folder of the demo's re
 
 def generated(command_line: Any) -> dict[str, str]:
     """The generated files, by their path from the project's root; `command_line` is that of all commands."""
-    from cocite.people.documentation.pages import commands_page, conda_environment, configuration_page, tables_page
+    from cocite.config.described import configuration_page, json_schema
+    from cocite.people.documentation.pages import commands_page, conda_environment, tables_page
 
     return {
         "docs/config.md": configuration_page(),
+        "workflow/schemas/config.schema.json": json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n",
         "docs/tables.md": tables_page(),
         "docs/reference/commands.md": commands_page(command_line),
         "envs/pipeline.yaml": conda_environment((ROOT / "envs" / "lock.txt").read_text(encoding="utf-8")),

@@ -5,28 +5,34 @@ papers are one sorted array, the rows of edges are looked up in it block by bloc
 same edges between the same papers, whose rows are drawn at random. Beyond that, edges are put into a random order:
 PyTorch-BigGraph shuffles within a chunk of an epoch only, so that chunks of sorted edges would each hold some papers.
 
+Each edge gets a random 64-bit key, and the order is that of the keys. Edges are dealt out to piles on disk by the first
+bits of their keys, and each pile is then sorted in memory. So the order depends on the keys alone, neither on the order
+that the edges came in nor on the number of piles.
+
 Memory depends on the number of papers (about 30 bytes each) and on the size of a block, not on the number of edges.
 """
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.embeddings.imported import HOLDOUT, TRAINING, EdgeWriter, Papers, Rows, partition_starts, write_papers
-from cocite.embeddings.reading import BLOCK_ROWS, blocks_of_edges
-from cocite.embeddings.shuffling import Piles
-from cocite.embeddings.splitting import Edges, EdgeSettings, check_sides, divide
-from cocite.embeddings.weights import unit_of
+from cocite.config.embeddings import EdgeSettings
+from cocite.embeddings.edges import BLOCK_ROWS, HOLDOUT, TRAINING, Papers, Rows, blocks_of_edges, check_sides
+from cocite.embeddings.engines.biggraph.imported import EdgeWriter, partition_starts, write_papers
+from cocite.embeddings.engines.biggraph.weights import Edges, divide, unit_of
 from cocite.ground.errors import InputError
 from cocite.ground.progress import progress_bar, report
 from cocite.ground.randomness import generator, priorities
 from cocite.tables.files import atomic_path, count_rows
 
 MOST_PAPERS = 2**31 - 1
+EDGES_IN_PILE = 4_000_000
+MOST_PILES = 512
+EDGE = np.dtype([("key", np.uint64), ("lhs", np.int32), ("rhs", np.int32)])
 SHARE_IN_PILES = {TRAINING: 1.0, HOLDOUT: 0.5}
 
 
@@ -78,6 +84,39 @@ def rank(papers: Papers, ids: Papers) -> Rows:
     ranks = np.empty(len(ids), dtype=np.int64)
     ranks[order] = np.searchsorted(papers, ids[order])
     return ranks
+
+
+class Piles:
+    """Edges on their way into order."""
+
+    def __init__(self, folder: Path, opened: ExitStack, *, expected: int) -> None:
+        """Make piles in a folder for about so many edges; `opened` closes their files."""
+        folder.mkdir(parents=True)
+        self.bits = min(MOST_PILES.bit_length() - 1, (max(1, expected - 1) // EDGES_IN_PILE).bit_length())
+        self.paths = [folder / str(pile) for pile in range(2**self.bits)]
+        self.files = [opened.enter_context(path.open("wb")) for path in self.paths]
+
+    def add(self, keys: NDArray[np.uint64], lhs: NDArray[np.int32], rhs: NDArray[np.int32]) -> None:
+        """Add edges with their keys."""
+        edges = np.empty(len(keys), dtype=EDGE)
+        edges["key"], edges["lhs"], edges["rhs"] = keys, lhs, rhs
+        if self.bits == 0:
+            edges.tofile(self.files[0])
+            return
+        pile = (keys >> np.uint64(64 - self.bits)).astype(np.uint16)
+        ends = np.cumsum(np.bincount(pile, minlength=len(self.files)))
+        dealt = np.split(edges[np.argsort(pile, kind="stable")], ends[:-1])
+        for file, part in zip(self.files, dealt, strict=True):
+            part.tofile(file)
+
+    def in_order(self) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+        """All edges in the order of their keys, in blocks; each pile is removed once it is read."""
+        for path, file in zip(self.paths, self.files, strict=True):
+            file.close()
+            edges = np.fromfile(path, dtype=EDGE)
+            path.unlink()
+            order = np.argsort(np.ascontiguousarray(edges["key"]))
+            yield edges["lhs"][order], edges["rhs"][order]
 
 
 def _distinct(rising: Papers) -> Papers:

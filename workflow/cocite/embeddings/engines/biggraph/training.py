@@ -9,42 +9,39 @@ not.
 """
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import torch
-from torchbiggraph.model import make_model
+from torch import Tensor
+from torch.nn import functional
+from torchbiggraph.losses import LOSS_FUNCTIONS
+from torchbiggraph.model import COMPARATORS, make_model
 from torchbiggraph.train import train_and_report_stats
 
-from cocite.config.settings import settings_as_dict
-from cocite.embeddings.checkpoints import TrainingState, fingerprint
-from cocite.embeddings.configuration import GraphEmbeddingSettings, biggraph_configuration
-from cocite.embeddings.held_out import Batch, load_held_out
-from cocite.embeddings.imported import TRAINING, count_edges, read_starts
-from cocite.embeddings.link_prediction import measure
-from cocite.embeddings.trainer import SeededTrainer, stop_with_parent
-from cocite.embeddings.vectors import Vectors, map_vectors
+from cocite.config.embeddings import GraphEmbeddingSettings, RankingLoss
+from cocite.config.entries import as_json
+from cocite.embeddings.edges import TRAINING, Rows
+from cocite.embeddings.engines import Trained
+from cocite.embeddings.engines.biggraph.checkpoints import TrainingState
+from cocite.embeddings.engines.biggraph.configuration import biggraph_configuration
+from cocite.embeddings.engines.biggraph.imported import ImportedFolder
+from cocite.embeddings.engines.biggraph.trainer import SeededTrainer, stop_with_parent
+from cocite.embeddings.link_prediction import Batch, load_held_out, measure
+from cocite.embeddings.vectors import Vectors
+from cocite.ground.checkpoints import fingerprint_of
 from cocite.ground.errors import InputError
 from cocite.ground.progress import progress_bar, report
 
 MOST_EDGES_IN_CHUNK = 2**31 - 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class Trained:
-    """What a training leaves: the vectors of its last checkpoint, and the scores of each epoch."""
-
-    vectors: Vectors
-    scores: list[dict[str, Any]]
-
-
 def train_graph_embedding(imported: Path, settings: GraphEmbeddingSettings, *, seed: int, state: Path) -> Trained:
     """Train to the end, from the checkpoint in `state` if it belongs to the same settings, seed and edges."""
     check_chunks(imported, settings.chunks)
     kept = TrainingState(state)
-    done = kept.open({**settings_as_dict(settings), "seed": seed, "edges": fingerprint(imported)})
+    done = kept.open({**as_json(settings), "seed": seed, "edges": fingerprint_of([imported])})
     iterations = settings.epochs * settings.chunks
     if done:
         report(f"going on after iteration {done} of {iterations}")
@@ -55,14 +52,14 @@ def train_graph_embedding(imported: Path, settings: GraphEmbeddingSettings, *, s
         raise InputError(
             f"{state}: holds {kept.version()} iterations of {iterations}; remove the folder and run again."
         )
-    parts = range(len(read_starts(imported)) - 1)
-    vectors = Vectors([map_vectors(kept.vectors(part, iterations)) for part in parts])
+    parts = range(len(ImportedFolder(imported).starts()) - 1)
+    vectors = Vectors([kept.vectors(part, iterations) for part in parts])
     return Trained(vectors=vectors, scores=kept.scores(settings.epochs))
 
 
 def check_chunks(imported: Path, chunks: int) -> None:
     """Raise `InputError` if a chunk would hold no edge, or more than PyTorch can shuffle."""
-    edges = count_edges(imported, TRAINING)
+    edges = ImportedFolder(imported).count_edges(TRAINING)
     fewest, most = int(edges.min()), int(edges.max())
     if chunks > fewest:
         of = "to train on" if edges.size == 1 else f"from one of {len(edges)} partitions to another"
@@ -81,8 +78,8 @@ def _train(imported: Path, settings: GraphEmbeddingSettings, *, seed: int, kept:
     config = biggraph_configuration(settings, imported, kept.url)
     model = make_model(config)
     trainer = SeededTrainer(config, seed)
-    held_out = load_held_out(imported, seed=seed)
-    edges = count_edges(imported, TRAINING)
+    held_out = load_held_out(ImportedFolder(imported), seed=seed)
+    edges = ImportedFolder(imported).count_edges(TRAINING)
     pass_ = _Pass()
     trainer.begin(done)
     first = int(edges.sum()) * done // settings.chunks
@@ -100,7 +97,8 @@ def _train(imported: Path, settings: GraphEmbeddingSettings, *, seed: int, kept:
             report(f"{line}: {pass_.summary()}")
             if chunk == 0:
                 parts = _trained_parts(trainer, kept, len(edges), iteration)
-                kept.keep_scores(epoch, _measured(parts, held_out, settings))
+                score = partial(score_batch, parts, settings)
+                kept.keep_scores(epoch, measure(held_out, score, loss_function(settings)))
             pass_ = _Pass()
             trainer.begin(iteration)
 
@@ -109,19 +107,29 @@ def _trained_parts(trainer: SeededTrainer, kept: TrainingState, partitions: int,
     """The vectors at the end of an iteration: of some partitions in memory, of the others written already."""
     in_memory = trainer.vectors_in_memory()
     return Vectors(
-        [
-            in_memory[part] if part in in_memory else map_vectors(kept.vectors(part, iteration))
-            for part in range(partitions)
-        ]
+        [in_memory[part] if part in in_memory else kept.vectors(part, iteration) for part in range(partitions)]
     )
 
 
-def _measured(vectors: Vectors, batches: Sequence[Batch], settings: GraphEmbeddingSettings) -> dict[str, Any]:
-    scores = measure(vectors, batches, settings)
-    for kind, values in scores.items():
-        told = ", ".join(f"{name} {values[name]:.3f}" for name in ("loss", "mrr", "hits_at_10", "auc"))
-        report(f"  link prediction, {kind}: {told}")
-    return {**scores, "edges": sum(map(len, batches))}
+def loss_function(settings: GraphEmbeddingSettings) -> Callable[[Tensor, Tensor], Tensor]:
+    """The loss of PyTorch-BigGraph that the settings name."""
+    of_name: Callable[..., Callable[[Tensor, Tensor], Tensor]] = LOSS_FUNCTIONS.get_class(settings.loss.kind)
+    return of_name(settings.loss.margin) if isinstance(settings.loss, RankingLoss) else of_name()
+
+
+def score_batch(vectors: Vectors, settings: GraphEmbeddingSettings, batch: Batch) -> list[Tensor]:
+    """Scores of the edges, and scores of edges × candidates for the sources and for the targets."""
+    compare = COMPARATORS.get_class(settings.comparator)()
+
+    def prepared(rows: Rows) -> Tensor:
+        chosen = torch.from_numpy(vectors.of(rows))
+        if settings.max_norm is not None:
+            # As the training does whenever it looks a vector up.
+            functional.embedding(torch.arange(len(rows)), chosen, max_norm=settings.max_norm)
+        return compare.prepare(chosen).unsqueeze(0)
+
+    ends = (prepared(rows) for rows in (batch.lhs, batch.rhs, batch.lhs_candidates, batch.rhs_candidates))
+    return [scores.squeeze(0) for scores in compare(*ends)]
 
 
 class _Pass:

@@ -1,4 +1,4 @@
-"""Edge strength as repetition: PyTorch-BigGraph 1.0.0 trains all edges alike, so a heavier edge is there more often.
+"""Which edges PyTorch-BigGraph trains on, and how often: it trains all alike, so a heavier edge is there more often.
 
 An edge of weight w is expected w / u times, where u is the weight of one repetition, at least once and at most
 `max_repetitions` times: the whole part for sure, and once more with the probability of the fraction. The draw depends
@@ -7,21 +7,64 @@ copies, the expected gradient is that of a loss in which each edge counts by its
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.embeddings.reading import EdgeBlock, blocks_of_edges
+from cocite.config.embeddings import EdgeSettings
+from cocite.embeddings.edges import EdgeBlock, Papers, Weights, blocks_of_edges, held_out, mirrored
 from cocite.ground.errors import InputError
 from cocite.ground.progress import report
 from cocite.ground.randomness import priorities
 
 
+@dataclass(frozen=True, kw_only=True)
+class Edges:
+    """Some edges, each with the number of the copy that it is: 0, 1, …"""
+
+    source: Papers
+    target: Papers
+    copy: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Number of edges, each copy counted."""
+        return len(self.source)
+
+
+def divide(
+    source: Papers,
+    target: Papers,
+    weight: Weights,
+    settings: EdgeSettings,
+    *,
+    directed: bool,
+    unit: float,
+    seed: int,
+) -> tuple[Edges, Edges]:
+    """The edges to train on, repeated by their weight, and those held out, once each.
+
+    An undirected edge is followed by its mirror; otherwise edges keep their order. `unit` is the weight of one copy.
+    """
+    if not directed:
+        source, target, weight = *mirrored(source, target), np.repeat(weight, 2)
+    kept = ~held_out(source, target, share=settings.holdout, of=settings.holdout_of, seed=seed)
+    copies = np.ones(int(kept.sum()), dtype=np.int64)
+    if settings.weights:
+        copies = repetitions(
+            source[kept], target[kept], weight[kept], unit=unit, most=settings.max_repetitions, seed=seed
+        )
+    return (
+        Edges(source=np.repeat(source[kept], copies), target=np.repeat(target[kept], copies), copy=_numbers(copies)),
+        Edges(source=source[~kept], target=target[~kept], copy=np.zeros(int((~kept).sum()), dtype=np.int64)),
+    )
+
+
 def unit_of(edges: Sequence[Path], given: float | None, most: int) -> float:
     """The weight of one repetition: the one given, or the smallest of the graph.
 
-    Raises `InputError` for weights that are not positive numbers. Tells how many edges stand at either bound.
+    Raises `InputError` for weights that are not positive numbers. The log says how many edges stand at either bound.
     """
     smallest = min((float(block[2].min()) for block in _checked(edges)), default=1.0)
     unit = given or smallest
@@ -37,9 +80,9 @@ def unit_of(edges: Sequence[Path], given: float | None, most: int) -> float:
 
 
 def repetitions(
-    source: NDArray[np.int64],
-    target: NDArray[np.int64],
-    weight: NDArray[np.float32],
+    source: Papers,
+    target: Papers,
+    weight: Weights,
     *,
     unit: float,
     most: int,
@@ -62,3 +105,9 @@ def _checked(edges: Sequence[Path]) -> Iterator[EdgeBlock]:
                 "weights: true takes positive numbers; choose another strength for the graph, or weights: false."
             )
         yield source, target, weight
+
+
+def _numbers(copies: NDArray[np.int64]) -> NDArray[np.int64]:
+    """0, 1, … n − 1 for each n."""
+    firsts = np.cumsum(copies) - copies
+    return np.arange(copies.sum()) - np.repeat(firsts, copies)

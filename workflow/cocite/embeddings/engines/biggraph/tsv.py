@@ -20,10 +20,10 @@ from torchbiggraph.converters.import_from_tsv import convert_input_data
 from torchbiggraph.edgelist import EdgeList
 from torchbiggraph.graph_storages import EDGE_STORAGES
 
-from cocite.embeddings.imported import ENTITIES, ENTITY, HOLDOUT, RELATION, TRAINING, edge_file
-from cocite.embeddings.reading import EdgeBlock
-from cocite.embeddings.splitting import EdgeSettings, check_sides, divide
-from cocite.embeddings.weights import unit_of
+from cocite.config.embeddings import EdgeSettings
+from cocite.embeddings.edges import HOLDOUT, TRAINING, EdgeBlock, check_sides
+from cocite.embeddings.engines.biggraph.imported import ENTITIES, ENTITY, RELATION, edge_file
+from cocite.embeddings.engines.biggraph.weights import divide, unit_of
 from cocite.ground.database import connect
 from cocite.ground.progress import report
 from cocite.ground.randomness import derive_seed

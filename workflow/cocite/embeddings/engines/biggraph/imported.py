@@ -1,11 +1,11 @@
-"""The folder that PyTorch-BigGraph trains from, as its own importer lays it out.
+"""The folder that PyTorch-BigGraph trains from, laid out as its own importer does it.
 
     entities/entity_count_paper_<p>.txt    number of papers of a partition
     entities/entity_names_paper_<p>.json   their corpus ids, in the order of the rows of the embedding
     training/edges_<i>_<j>.h5              edges from partition i to partition j: lhs, rel, rhs, rows of a partition
     holdout/edges_<i>_<j>.h5
 
-Here papers have one row over all partitions, which lie one behind the other. Nothing is held in memory but arrays.
+Here papers have one row over all partitions, which lie one behind the other. Only arrays are held in memory.
 """
 
 from collections.abc import Iterator
@@ -19,20 +19,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from cocite.embeddings.edges import Papers, Rows
+
 ENTITY = "paper"
 RELATION = "edge"
 ENTITIES = "entities"
-TRAINING = "training"
-HOLDOUT = "holdout"
 
 FORMAT_VERSION = 1
 ENDS = ("lhs", "rhs")
 VALUES_IN_CHUNK = 65_536
 NAMES_IN_MEMORY = 1_000_000
 EDGES_IN_MEMORY = 4_000_000
-
-Papers = NDArray[np.int64]
-Rows = NDArray[np.int64]
 
 
 def partition_starts(papers: int, partitions: int) -> Rows:
@@ -55,37 +52,40 @@ def write_papers(imported: Path, papers: Papers, starts: Rows) -> None:
             file.write(b"\n]\n")
 
 
-def read_starts(imported: Path) -> Rows:
-    """First row of each partition, and the number of papers."""
-    partitions = len(list((imported / ENTITIES).glob(f"entity_count_{ENTITY}_*.txt")))
-    return np.cumsum([0, *(int(_count_file(imported, part).read_text()) for part in range(partitions))])
+class ImportedFolder:
+    """An imported graph, to be read."""
 
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
-def read_papers(imported: Path) -> Papers:
-    """The corpus ids of all papers by row."""
-    partitions = len(read_starts(imported)) - 1
-    return np.concatenate([_read_names(_names_file(imported, part)) for part in range(partitions)])
+    def starts(self) -> Rows:
+        """First row of each partition, and the number of papers."""
+        partitions = len(list((self.folder / ENTITIES).glob(f"entity_count_{ENTITY}_*.txt")))
+        return np.cumsum([0, *(int(_count_file(self.folder, part).read_text()) for part in range(partitions))])
 
+    def papers(self) -> Papers:
+        """The corpus ids of all papers by row."""
+        partitions = len(self.starts()) - 1
+        return np.concatenate([_read_names(_names_file(self.folder, part)) for part in range(partitions)])
 
-def edges_of(imported: Path, side: str) -> Iterator[tuple[Rows, Rows]]:
-    """All edges to train on or all held-out ones, as rows of source and target, in blocks."""
-    starts = read_starts(imported)
-    for lhs_part, rhs_part in product(range(len(starts) - 1), repeat=2):
-        with h5py.File(edge_file(imported, side, lhs_part, rhs_part)) as file:
-            lhs, rhs = (file[end] for end in ENDS)
-            for start in range(0, len(lhs), EDGES_IN_MEMORY):
-                block = slice(start, start + EDGES_IN_MEMORY)
-                yield lhs[block] + starts[lhs_part], rhs[block] + starts[rhs_part]
+    def edges(self, side: str) -> Iterator[tuple[Rows, Rows]]:
+        """All edges to train on or all held-out ones, as rows of source and target, in blocks."""
+        starts = self.starts()
+        for lhs_part, rhs_part in product(range(len(starts) - 1), repeat=2):
+            with h5py.File(edge_file(self.folder, side, lhs_part, rhs_part)) as file:
+                lhs, rhs = (file[end] for end in ENDS)
+                for start in range(0, len(lhs), EDGES_IN_MEMORY):
+                    block = slice(start, start + EDGES_IN_MEMORY)
+                    yield lhs[block] + starts[lhs_part], rhs[block] + starts[rhs_part]
 
-
-def count_edges(imported: Path, side: str) -> NDArray[np.int64]:
-    """Number of edges from each partition to each, partitions × partitions."""
-    partitions = len(read_starts(imported)) - 1
-    counts = np.zeros((partitions, partitions), dtype=np.int64)
-    for lhs_part, rhs_part in product(range(partitions), repeat=2):
-        with h5py.File(edge_file(imported, side, lhs_part, rhs_part)) as file:
-            counts[lhs_part, rhs_part] = len(file["rel"])
-    return counts
+    def count_edges(self, side: str) -> NDArray[np.int64]:
+        """Number of edges from each partition to each, partitions × partitions."""
+        partitions = len(self.starts()) - 1
+        counts = np.zeros((partitions, partitions), dtype=np.int64)
+        for lhs_part, rhs_part in product(range(partitions), repeat=2):
+            with h5py.File(edge_file(self.folder, side, lhs_part, rhs_part)) as file:
+                counts[lhs_part, rhs_part] = len(file["rel"])
+        return counts
 
 
 def edge_file(imported: Path, side: str, lhs_part: int, rhs_part: int) -> Path:
