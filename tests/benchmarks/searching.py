@@ -57,11 +57,13 @@ def main(folder: Path) -> None:
 def compare_lists(folder: Path) -> None:
     """The fewest lists that reach the recall, and how long reading them takes beside the exact search."""
     built = run(
-        _neighbours("index", folder, {"index": "ivf", "lists": LISTS}, "--output", folder / "index", "--seed", "1")
+        _neighbours(
+            "index", folder, {"index": {"kind": "ivf", "nlist": LISTS}}, "--output", folder / "index", "--seed", "1"
+        )
     )
     say(f"IVF: {LISTS} lists built in {built.wall:.1f} s, peak memory {built.peak_mb:.0f} MB.")
     for probes in PROBES:
-        chosen = {"index": "ivf", "probes": probes, "k": K}
+        chosen = {"index": {"kind": "ivf", "nprobe": probes}, "k": K}
         rows = [_measure(folder, chosen) for _ in range(ROUNDS)]
         faster, recall = median(row["exact_seconds"] / row["seconds"] for row in rows), rows[0]["recall"]
         say(f"IVF of {probes} probes: recall {recall:.3f}, {faster:.1f} × faster than the exact search to search.")

@@ -9,10 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cocite.embeddings.engines.biggraph.configuration import GraphEmbeddingSettings
+from cocite.config.embeddings import EdgeSettings, GraphEmbeddingSettings, RankingLoss
 from cocite.embeddings.engines.biggraph.imported import ImportedFolder
 from cocite.embeddings.engines.biggraph.importing import import_edges
-from cocite.embeddings.engines.biggraph.weights import EdgeSettings
 from cocite.tables.files import write_table
 
 Pair = tuple[int, int]
@@ -22,8 +21,7 @@ SETTINGS = {
     "dimension": 16,
     "epochs": 3,
     "lr": 0.1,
-    "loss": "ranking",
-    "margin": 0.15,
+    "loss": RankingLoss(kind="ranking", margin=0.15),
     "max_norm": 1.0,
     "batch_size": 500,
     "batch_negatives": 50,

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from cocite.config.embeddings import GraphEmbeddingSettings, RankingLoss
 from cocite.embeddings import link_prediction
-from cocite.embeddings.engines.biggraph.configuration import GraphEmbeddingSettings
 from cocite.embeddings.engines.biggraph.imported import ImportedFolder
 from cocite.embeddings.engines.biggraph.training import loss_function, score_batch, train_graph_embedding
 from cocite.embeddings.link_prediction import load_held_out, measure
@@ -68,7 +68,7 @@ def test_ranks_losses_and_auc_equal_those_counted_one_by_one(
     imported = graphs.imported(tmp_path, graphs.random(40, 250), directed=directed, partitions=partitions)
     vectors = np.random.default_rng(3).normal(size=(40, 4)).astype(np.float32)
     batches = load_held_out(ImportedFolder(imported), seed=1)
-    chosen = settings(margin=0.5, max_norm=1.5)
+    chosen = settings(loss=RankingLoss(kind="ranking", margin=0.5), max_norm=1.5)
     parts = Vectors(np.split(vectors, ImportedFolder(imported).starts()[1:-1]))
     scores = measure(batches, partial(score_batch, parts, chosen), loss_function(chosen))
     papers = ImportedFolder(imported).papers()

@@ -15,11 +15,11 @@ from typing import Any
 import psutil
 import pytest
 
-from cocite.config.settings import settings_as_dict
+from cocite.config.embeddings import GraphEmbeddingSettings, RankingLoss
+from cocite.config.entries import as_json
 from cocite.embeddings.commands import train
 from cocite.embeddings.engines.biggraph import training
 from cocite.embeddings.engines.biggraph.checkpoints import TrainingState
-from cocite.embeddings.engines.biggraph.configuration import GraphEmbeddingSettings
 from cocite.embeddings.engines.biggraph.imported import ImportedFolder
 from cocite.embeddings.engines.biggraph.training import train_graph_embedding
 from cocite.ground.checkpoints import remove_state
@@ -38,7 +38,7 @@ VALUES = 14
 
 def arguments(folder: Path, settings: GraphEmbeddingSettings) -> dict[str, str | int | Path]:
     results = {name: folder / name for name in RESULTS}
-    return {"settings": json.dumps(settings_as_dict(settings)), "seed": 1, "state": folder / "state", **results}
+    return {"settings": json.dumps(as_json(settings)), "seed": 1, "state": folder / "state", **results}
 
 
 def start(imported: Path, folder: Path, settings: GraphEmbeddingSettings) -> "subprocess.Popen[str]":
@@ -114,7 +114,13 @@ def test_partitions_learn_what_one_learns(parted: Path, tmp_path: Path, settings
 
 
 @pytest.mark.parametrize(
-    "changed", [{"loss": "logistic"}, {"loss": "softmax"}, {"comparator": "cos", "margin": 0.5}, {"max_norm": None}]
+    "changed",
+    [
+        {"loss": "logistic"},
+        {"loss": "softmax"},
+        {"comparator": "cos", "loss": RankingLoss(kind="ranking", margin=0.5)},
+        {"max_norm": None},
+    ],
 )
 def test_other_losses_comparators_and_bounds_learn_as_well(
     communities: Path, tmp_path: Path, settings: Settings, changed: dict[str, Any]
@@ -156,12 +162,12 @@ def test_state_whose_removal_was_killed_is_not_gone_on_from(tmp_path: Path, monk
 
 
 def test_settings_without_negatives_are_refused(settings: Settings) -> None:
-    with pytest.raises(InputError, match="both 0"):
+    with pytest.raises(ValueError, match="both 0"):
         settings(batch_negatives=0, uniform_negatives=0)
 
 
 def test_a_batch_that_is_no_multiple_of_its_negatives_is_refused(settings: Settings) -> None:
-    with pytest.raises(InputError, match=r"batch_size \(500\) must be a multiple of batch_negatives \(60\)"):
+    with pytest.raises(ValueError, match=r"batch_size \(500\) must be a multiple of batch_negatives \(60\)"):
         settings(batch_negatives=60)
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cocite.neighbours.choices import SearchSettings
 from tests.neighbours.small_searches import Row, by_definition, read_rows, search, write_queries
 
+from cocite.config.embeddings import SearchSettings
 from cocite.neighbours import checkpoints, searching
 from cocite.neighbours.checkpoints import open_search
 from cocite.neighbours.distances import Block

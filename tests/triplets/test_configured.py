@@ -1,12 +1,14 @@
 """Sets of triplets that cannot be sampled are refused before any job, in one sentence that names the key."""
 
+from pathlib import Path
+
 import pytest
 import yaml
 
-from cocite.config.configuration import SCHEMA_FILE, resolve
+from cocite.config.configuration import resolve
 from cocite.ground.errors import InputError
 
-ROOT = SCHEMA_FILE.parents[2]
+ROOT = Path(__file__).parents[2]
 BANDS = {"sampler": "neighbours", "embedding": "cocitation-dot", "k_positive": 10, "k_negative": 300}
 
 
@@ -37,7 +39,10 @@ def resolved(entry, **queries):
         ({**BANDS, "k_positive": 0}, "triplets.new.k_positive is 0"),
         ({**BANDS, "easy": 5}, "triplets.new has a band of hard negatives, but as many easy negatives as triplets"),
         ({**BANDS, "easy_negatives": "kmeans"}, "'kmeans'; it must be one of random, k-means, sorted-random"),
-        ({**BANDS, "clusters": 8, "cluster_ranks": [3, 8]}, "cluster_ranks ([3, 8]) must rise and stay below clusters"),
+        (
+            {**BANDS, "easy_negatives": {"kind": "k-means", "clusters": 8, "cluster_ranks": [3, 8]}},
+            "cluster_ranks ([3, 8]) must rise and stay below clusters",
+        ),
         (
             {
                 **{"sampler": "neighbours", "embedding": "cocitation-dot"},

@@ -11,13 +11,12 @@ search that the index led to, at several k, and the seconds that either search t
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from cocite.config.embeddings import SearchSettings
+from cocite.config.embeddings import FlatIndex, SearchSettings
 from cocite.config.entries import as_json
 from cocite.ground.checkpoints import remove_state, sampled_fingerprint
 from cocite.ground.errors import InputError
@@ -137,7 +136,7 @@ def measure_search(
     table = open_vectors(vectors, papers)
     check_papers(table, queries, settings.k)
     approximate = choose_search(settings, table, index)
-    exact = choose_search(replace(settings, index="flat"), table, None)
+    exact = choose_search(settings.model_copy(update={"index": FlatIndex(kind="flat")}), table, None)
     with start_workers(threads) as workers:
         found = approximate.find(anchors(queries), workers)
         ids = table.numbering.ids_of(found.numbers)
