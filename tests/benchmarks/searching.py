@@ -56,11 +56,8 @@ def main(folder: Path) -> None:
 
 def compare_lists(folder: Path) -> None:
     """The fewest lists that reach the recall, and how long reading them takes beside the exact search."""
-    built = run(
-        _neighbours(
-            "index", folder, {"index": {"kind": "ivf", "nlist": LISTS}}, "--output", folder / "index", "--seed", "1"
-        )
-    )
+    ivf = {"kind": "ivf", "nlist": LISTS}
+    built = run(_neighbours("index", folder, {"index": ivf}, "--output", folder / "index", "--seed", "1"))
     say(f"IVF: {LISTS} lists built in {built.wall:.1f} s, peak memory {built.peak_mb:.0f} MB.")
     for probes in PROBES:
         chosen = {"index": {"kind": "ivf", "nprobe": probes}, "k": K}

@@ -27,6 +27,7 @@ from cocite.ground.errors import InputError
 from cocite.tables.files import read_table
 
 Settings = Callable[..., GraphEmbeddingSettings]
+WIDE = RankingLoss(kind="ranking", margin=0.5)
 
 COMMAND = [sys.executable, "-c", "from cocite.embeddings.commands import app; app()", "train"]
 RESULTS = ("vectors", "scores", "written_settings", "omissions")
@@ -118,7 +119,7 @@ def test_partitions_learn_what_one_learns(parted: Path, tmp_path: Path, settings
     [
         {"loss": "logistic"},
         {"loss": "softmax"},
-        {"comparator": "cos", "loss": RankingLoss(kind="ranking", margin=0.5)},
+        {"comparator": "cos", "loss": WIDE},
         {"max_norm": None},
     ],
 )

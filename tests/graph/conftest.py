@@ -63,7 +63,7 @@ def shard_by_cited(folder: Path, buckets: int) -> None:
         )
 
 
-def counting(signal: str, **settings: Any) -> Counting:
+def pair_counting(signal: str, **settings: Any) -> Counting:
     """How the pairs of a signal are counted."""
     kind = CocitationCounting if signal == "cocitation" else CouplingCounting
     return kind(signal=signal, **settings)

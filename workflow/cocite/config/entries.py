@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Strict
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_before_validator_function
@@ -125,9 +125,10 @@ Url = Annotated[str, Field(pattern=URL)]
 PackageName = Annotated[str, Field(pattern=PACKAGE)]
 GivenPath = Annotated[str, Field(min_length=1), AfterValidator(_filled_in)]
 """A path in which ~ and variables of the environment are filled in."""
-Ranks = tuple[Count, Count]
-Seeds = Annotated[tuple[Count, ...], Field(min_length=1), AfterValidator(_distinct)]
-Names = Annotated[tuple[Text, ...], AfterValidator(_distinct)]
+# Strict tuples refuse lists, which is what is left of JSON behind a short form.
+Ranks = Annotated[tuple[Count, Count], Strict(False)]
+Seeds = Annotated[tuple[Count, ...], Strict(False), Field(min_length=1), AfterValidator(_distinct)]
+Names = Annotated[tuple[Text, ...], Strict(False), AfterValidator(_distinct)]
 
 
 def as_json(value: Any) -> Any:

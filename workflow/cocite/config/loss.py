@@ -3,14 +3,9 @@
 The losses are modules of `encoder/losses`; how to add one is in docs/how-to/new-loss.md.
 """
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 from cocite.config.entries import Entry
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from cocite.encoder.batches import Batch
 
 
 class Loss(Entry):
@@ -27,6 +22,6 @@ class Loss(Entry):
     together: ClassVar[int] = 8
     """Triplets of a query that stay together in a batch where the configuration does not say how many."""
 
-    def __call__(self, vectors: "Tensor", batch: "Batch") -> "Tensor":
+    def __call__(self, vectors: Any, batch: Any) -> Any:
         """The loss of the vectors of the documents of a batch."""
         raise NotImplementedError

@@ -4,7 +4,7 @@ The samplers are modules of `triplets/samplers`; how to add one is in docs/how-t
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import model_validator
 
@@ -12,7 +12,6 @@ from cocite.config.entries import Count, Entry, Name, Natural, inconsistent
 
 if TYPE_CHECKING:
     from cocite.config.configuration import Configuration
-    from cocite.triplets.sampled import Block, Sampled
 
 
 class Sampler(Entry):
@@ -28,8 +27,8 @@ class Sampler(Entry):
         """The sets of triplets that this one is made of."""
         return ()
 
-    def sample(self, block: "Block") -> "Sampled":
-        """The triplets of the queries of a block, and what was left out, by reason.
+    def sample(self, block: Any) -> Any:
+        """The triplets of the queries of a block (`triplets.sampled.Block`), and what was left out, by reason.
 
         Sources are read from front to back; what is made of a query depends on the query and the seed alone.
         """
