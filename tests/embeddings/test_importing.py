@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,6 +15,7 @@ import numpy as np
 import pytest
 from torchbiggraph.graph_storages import EDGE_STORAGES, ENTITY_STORAGES
 
+from cocite.config.entries import as_json
 from cocite.embeddings.engines.biggraph import importing
 from cocite.embeddings.engines.biggraph.imported import ImportedFolder
 from cocite.embeddings.engines.biggraph.importing import import_edges
@@ -96,7 +96,7 @@ def test_an_import_that_was_killed_leaves_nothing_and_ends_like_one_that_was_not
     chosen = graphs.settings(partitions=2)
     import_edges([edges], chosen, directed=False, seed=1, output=tmp_path / "whole")
     output = tmp_path / "killed"
-    options = ["--undirected", "--settings", json.dumps(asdict(chosen)), "--seed", "1", "--output", str(output)]
+    options = ["--undirected", "--settings", json.dumps(as_json(chosen)), "--seed", "1", "--output", str(output)]
     command = [
         sys.executable,
         "-c",

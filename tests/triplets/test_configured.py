@@ -86,7 +86,7 @@ def test_rarer_pairs_than_the_graph_holds_are_refused():
         {**BANDS, "k_positive": [1, 25], "k_negative": [200, 400], "easy": 2, "fill": True},
         {"sampler": "neighbours", "embedding": "cocitation-dot", "k_positive": 25, "easy": 5},
         {"sampler": "neighbours", "embedding": "cocitation-dot", "distance_positive": 0.2, "distance_negative": 0.5},
-        {**BANDS, "easy": 3, "easy_negatives": "k-means", "clusters": 8, "cluster_ranks": [3, 7]},
+        {**BANDS, "easy": 3, "easy_negatives": {"kind": "k-means", "clusters": 8, "cluster_ranks": [3, 7]}},
         {"sampler": "citations", "graph": "citation", "directed": False, "oversample": True, "partial": "dropped"},
         {"sampler": "cocited", "graph": "cocitation", "min_count": 2},
         {"sampler": "random"},
@@ -106,4 +106,4 @@ def test_brought_triplets_are_found_through_the_environment(tmp_path, monkeypatc
 
 
 def test_without_a_path_the_published_triplets_are_taken():
-    assert "path" not in resolved({"sampler": "file"}, revision="0" * 40)
+    assert "path" not in resolved({"sampler": "file"}, **{"from": "triplets", "revision": "0" * 40, "min_citations": 0})

@@ -90,11 +90,10 @@ def test_a_number_that_is_no_paper_may_be_excluded_whatever_its_size(folder):
 def test_a_folder_among_the_sources_is_refused(folder):
     with pytest.raises(InputError, match="papers does not exist or is not a Parquet file"):
         sample_triplets(
-            "neighbours",
+            sampler("neighbours", **EACH["neighbours"][1]),
             [folder / "papers"],
             queries=folder / "queries",
             papers=folder / "papers",
-            settings=json.dumps({"sampler": "neighbours", "embedding": "e", **EACH["neighbours"][1]}),
             seed=1,
             threads=1,
             **{name: folder / name for name in ("output", "omissions", "written_settings")},
@@ -115,12 +114,12 @@ def test_neither_triplets_nor_counts_depend_on_blocks_of_queries(folder, name, m
     assert run(folder, name, output="again") == whole
 
 
-@pytest.mark.parametrize("easy_negatives", ["k-means", "sorted-random"])
-def test_easy_negatives_of_an_embedding_do_not_depend_on_blocks_either(folder, easy_negatives, monkeypatch):
+@pytest.mark.parametrize("way", [{"kind": "k-means", "clusters": 8}, {"kind": "sorted-random", "drawn": 50}])
+def test_easy_negatives_of_an_embedding_do_not_depend_on_blocks_either(folder, way, monkeypatch):
     vectors = np.random.default_rng(0).normal(size=(300, 12))
     write_vectors(folder / "vectors", dict(zip(PAPERS, vectors.tolist(), strict=True)))
     monkeypatch.setitem(EACH, "neighbours", (["neighbours", "vectors"], EACH["neighbours"][1]))
-    more = {"easy_negatives": easy_negatives, "clusters": 8, "drawn": 50}
+    more = {"easy_negatives": way}
     whole = run(folder, "neighbours", **more)
     monkeypatch.setattr("cocite.triplets.sampling.QUERIES_AT_ONCE", 3)
     assert run(folder, "neighbours", output="again", **more) == whole
@@ -143,7 +142,7 @@ def test_the_settings_are_written_with_their_defaults_and_what_was_sampled_from(
     assert json.loads((folder / "settings.json").read_text()) == {
         "sources": sources,
         **{"sampler": "citations", "seed": 1, "per_query": 3, "easy": 1, "text": "required", "partial": "kept"},
-        **{"directed": True, "fill": False, "oversample": False},
+        **{"directed": True, "fill": False, "oversample": False, "graph": "g", "group": "all"},
     }
 
 
