@@ -25,7 +25,7 @@ from cocite.corpus.release.client import DatasetsApi, Storage
 from cocite.corpus.release.download import download_shards
 from cocite.corpus.release.manifest import shards_of_part, write_manifest
 from cocite.corpus.release.remote import RemoteDataset
-from cocite.corpus.sources.source import list_release
+from cocite.corpus.sources import list_release
 
 RELEASE = "2026-01-06"
 JOBS = {"papers": 20, "abstracts": 1, "citations": 4}

@@ -17,7 +17,7 @@ from cocite.corpus.release.client import DatasetsApi, Storage
 from cocite.corpus.release.download import download_shards
 from cocite.corpus.release.manifest import Shard, write_manifest
 from cocite.corpus.release.remote import RemoteDataset
-from cocite.corpus.sources.source import list_release
+from cocite.corpus.sources import list_release
 from cocite.ground.errors import InputError
 
 RELEASE = "2026-01-06"

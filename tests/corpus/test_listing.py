@@ -11,10 +11,10 @@ from tests.releases.faults import Faults
 from tests.releases.server import Arrival, serve
 from typer.testing import CliRunner
 
+from cocite.corpus import sources as source
 from cocite.corpus.commands import app
 from cocite.corpus.release import client, retry
 from cocite.corpus.release.manifest import Manifest, read_manifest, shards_of_part, write_manifest
-from cocite.corpus.sources import source
 from cocite.ground.errors import InputError
 
 RELEASE = "2026-01-06"

@@ -1,6 +1,5 @@
 """A batch as mini-batches of documents: each once, little padding, and vectors that find their triplets."""
 
-from functools import partial
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -10,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cocite.encoder.batches import Collator, Examples, Links, prepare_examples
-from cocite.encoder.losses.cosent import loss as cosent
+from cocite.encoder.losses.cosent import CoSent
 from cocite.encoder.model import open_encoder
 from cocite.encoder.tokens import Documents, joined_text, mini_batches_of_like_length
 from cocite.encoder.training import Objective
@@ -130,7 +129,9 @@ def gradients(prepared, *, start, mini_batch_size=None, dropout=0.0):
     batch = Collator(examples=examples, padding=model.tokenizer.padding, start=start, mini_batch_size=mini_batch_size)(
         np.arange(8)
     )
-    objective = Objective(encoder=model, loss=partial(cosent, temperature=5.0), recompute=mini_batch_size is not None)
+    objective = Objective(
+        encoder=model, loss=CoSent(kind="cosent", temperature=5.0), recompute=mini_batch_size is not None
+    )
     loss, _ = objective(batch)
     loss.backward()
     return loss.item(), learned_gradients(model)

@@ -1,7 +1,5 @@
 """Packed documents have the vectors and gradients of padded ones, and know nothing of their neighbours."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 import torch
@@ -10,7 +8,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from cocite.config.models import TrainingSettings
 from cocite.encoder import packing, training
 from cocite.encoder.batches import Collator, prepare_examples
-from cocite.encoder.losses.cosent import loss as cosent
+from cocite.encoder.losses.cosent import CoSent
 from cocite.encoder.model import open_encoder
 from cocite.encoder.packing import let_pack
 from cocite.encoder.schedule import Stopping, Unfinished
@@ -68,7 +66,7 @@ def test_a_packed_document_knows_nothing_of_its_neighbours(model):
 @pytest.mark.parametrize("size", [None, 3])
 def test_packing_leaves_the_gradients_as_they_are(model, triplets, tmp_path, size):
     examples = prepare_examples(triplets / "training.parquet", tmp_path / "tokens", model.tokenizer)
-    objective = Objective(encoder=model, loss=partial(cosent, temperature=5.0), recompute=bool(size))
+    objective = Objective(encoder=model, loss=CoSent(kind="cosent", temperature=5.0), recompute=bool(size))
     gradients = []
     for packs in (False, True):
         assert not packs or let_pack(model)

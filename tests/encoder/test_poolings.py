@@ -7,10 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from cocite.config.choices import Choice
 from sentence_transformers import SentenceTransformer
 
-from cocite.config.encoders import EncoderSettings
 from cocite.encoder import model, poolings
 from cocite.encoder.build import build_encoder
 from cocite.encoder.model import open_encoder
@@ -35,12 +33,10 @@ def last(monkeypatch):
     def pool(hidden, mask):
         return hidden[torch.arange(len(hidden)), mask.sum(dim=1).long() - 1]
 
-    found = {
-        **poolings._FOUND,
-        "last": Choice(summary="The last token.", constants={"SAVED_AS": "pooling_mode_lasttoken"}),
-    }
-    monkeypatch.setattr(poolings, "_FOUND", found)
-    monkeypatch.setitem(sys.modules, "cocite.encoder.poolings.last", SimpleNamespace(pool=pool))
+    found = {**poolings.poolings(), "last": "The last token."}
+    monkeypatch.setattr(poolings, "modules", lambda package: found)
+    module = SimpleNamespace(pool=pool, SAVED_AS="pooling_mode_lasttoken")
+    monkeypatch.setitem(sys.modules, "cocite.encoder.poolings.last", module)
     return "last"
 
 
@@ -94,7 +90,7 @@ def test_no_pooling_of_ours_or_several_are_refused(encoder, tmp_path):
 
 @pytest.mark.parametrize("pooling", ["cls", "mean", "max", "last"])
 def test_sentence_transformers_pools_the_tokens_of_a_folder_alike(corpus, small_settings, tmp_path, last, pooling):
-    settings = EncoderSettings(build=small_settings.build, pooling=pooling, max_length=16)
+    settings = small_settings.model_copy(update={"pooling": pooling})
     papers = [corpus / "papers.parquet"]
     build_encoder(papers, corpus / "queries.parquet", tmp_path / "m", settings=settings, seed=1)
     theirs = SentenceTransformer(str(tmp_path / "m"), device="cpu")

@@ -15,7 +15,7 @@ from cocite.config.configuration import read_configuration
 from cocite.config.described import json_schema
 from cocite.corpus.ingest.merge import merge
 from cocite.corpus.ingest.shards import IngestSettings, ingest
-from cocite.corpus.sources.source import list_release
+from cocite.corpus.sources import list_release
 from cocite.people.documentation import ROOT
 from cocite.tables.files import read_table
 

@@ -6,15 +6,12 @@ The benchmarks are modules of `config/benchmarks`; how to add one is in docs/how
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from cocite.config.entries import Count, Entry, GivenPath, Names, Seeds
+from cocite.config.entries import Count, Entry, GivenPath, Names, Seeds, Whole
 from cocite.config.tasks import Task
-
-if TYPE_CHECKING:
-    from cocite.config.configuration import Configuration
 
 
 class Benchmark(Entry):
@@ -45,7 +42,7 @@ class BroughtBenchmark(Benchmark):
     """compat follows the published protocol; correct uses an intercept and standardised inputs; both gives the
     scores of either."""
 
-    def faults(self, key: str, config: "Configuration") -> Iterator[str]:
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
         """Tasks that the benchmark does not have."""
         known = [task.name for task in self.declared]
         for task in self.tasks or ():
@@ -60,7 +57,7 @@ class FolderBenchmark(BroughtBenchmark):
     folder: GivenPath
     """Folder of the benchmark. Variables of the environment are filled in."""
 
-    def faults(self, key: str, config: "Configuration") -> Iterator[str]:
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
         """A folder that is not there."""
         yield from super().faults(key, config)
         if not Path(self.folder).is_dir():

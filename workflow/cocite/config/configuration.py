@@ -15,7 +15,7 @@ from cocite.config.benchmarks import AnyBenchmark
 from cocite.config.corpus import Source
 from cocite.config.embeddings import Embedding
 from cocite.config.encoders import EncoderSettings
-from cocite.config.entries import Entry, GivenPath, Name, Natural, Refers, Text, as_json, check_characters
+from cocite.config.entries import Entry, GivenPath, Name, Natural, Refers, Text, Whole, as_json, check_characters
 from cocite.config.explained import explain
 from cocite.config.folders import folders_of, in_the_way, is_as_it_stands
 from cocite.config.graphs import Graph
@@ -85,7 +85,7 @@ class Configuration(Entry):
         """The folders of the run, as `folders_of` takes them."""
         return {"pathvars": {} if self.pathvars is None else as_json(self.pathvars)}
 
-    def faults(self, key: str, config: "Configuration") -> Iterator[str]:
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
         """Files and folders that cannot be what they are named for."""
         for number, entry in enumerate(self.exclude):
             yield from self._faults_of_excluded(f"exclude[{number}]", entry)

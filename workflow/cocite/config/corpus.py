@@ -4,18 +4,15 @@ import re
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from cocite.config.entries import Entry, GivenPath, Url
+from cocite.config.entries import Entry, GivenPath, Url, Whole
 from cocite.config.explained import shown
 from cocite.config.folders import folders_of
 from cocite.config.release_folder import DATASETS, ENDINGS, find_shards, stated_by
 from cocite.ground.errors import InputError
-
-if TYPE_CHECKING:
-    from cocite.config.configuration import Configuration
 
 LATEST = "latest"
 NAME_OF_RELEASE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
@@ -58,7 +55,7 @@ class Corpus(Entry):
     A later release can then be reached from them, as its base. If it is switched on after that, the shards are
     downloaded and ingested again."""
 
-    def faults(self, key: str, config: "Configuration") -> Iterator[str]:
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
         """A release that has no date."""
         if config.release == LATEST:
             yield f"release is {LATEST}, which only the source s2 can tell; name the release."
@@ -98,7 +95,7 @@ class SemanticScholar(Downloaded):
     same number of buckets. The release is then reached from there: only the diffs since then are downloaded, and
     shards are their files, which `cocite corpus plan` counts. Variables of the environment are filled in."""
 
-    def faults(self, key: str, config: "Configuration") -> Iterator[str]:
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
         """A release without a date, or a base that a release cannot be reached from."""
         if config.release != LATEST:
             yield from super().faults(key, config)
@@ -133,7 +130,7 @@ class Directory(Corpus):
     path: GivenPath
     """Folder of the release. Variables of the environment are filled in."""
 
-    def faults(self, key: str, config: "Configuration") -> Iterator[str]:
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
         """A release whose name no folder can have, and a folder that is not that of the release, or is written to."""
         if config.release == LATEST:
             yield from super().faults(key, config)

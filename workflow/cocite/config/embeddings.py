@@ -1,14 +1,11 @@
 """The section `embeddings`: graph embeddings, and the search for neighbours in them."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from cocite.config.entries import Count, Entry, Natural, NonNegative, Positive, Refers, ShortFor, inconsistent
-
-if TYPE_CHECKING:
-    from cocite.config.configuration import Configuration
+from cocite.config.entries import Count, Entry, Natural, NonNegative, Positive, Refers, ShortFor, Whole, inconsistent
 
 Metric = Literal["cosine", "l2", "inner_product"]
 
@@ -214,7 +211,7 @@ class Embedding(GraphEmbeddingSettings, EdgeSettings):
     neighbours: Neighbours = Neighbours()
     """The search for the nearest neighbours of the queries."""
 
-    def faults_of_references(self, key: str, config: "Configuration") -> Iterator[str]:
+    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
         """More neighbours than the release can have papers."""
         largest = config.corpus.largest_index
         if largest is not None and self.neighbours.k >= largest - 1:

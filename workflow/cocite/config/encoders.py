@@ -1,16 +1,12 @@
 """The section `encoders`: text encoders before fine-tuning."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from cocite.config.entries import Commit, Count, Entry, GivenPath, PackageName, inconsistent, unpinned
+from cocite.config.entries import Commit, Count, Entry, GivenPath, PackageName, Whole, inconsistent, unpinned
 from cocite.config.plugins import modules
-
-if TYPE_CHECKING:
-    from cocite.config.configuration import Configuration
-
 
 POOLINGS = "cocite.encoder.poolings"
 
@@ -61,7 +57,7 @@ class EncoderSettings(Entry):
             raise inconsistent(f".revision does not go with {given[0]}: only a model of the hub has one.")
         return self
 
-    def faults(self, key: str, config: "Configuration") -> Iterator[str]:
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
         """A folder that is not there, or a model of the hub without its commit."""
         if self.model is not None:
             yield from unpinned(key, "model", self.model, self.revision)

@@ -11,15 +11,12 @@ import os
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Strict
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_before_validator_function
-
-if TYPE_CHECKING:
-    from cocite.config.configuration import Configuration
 
 TAKEN = "{}<>"
 """Characters that Snakemake reads as wildcards and path variables."""
@@ -35,6 +32,8 @@ MEANINGS = {
 NAME, COMMIT, URL, PACKAGE = MEANINGS
 
 Item = TypeVar("Item", bound=Hashable)
+Whole = Any
+"""The whole `Configuration`, which knows all entries, so that none of them can know it."""
 
 
 class Entry(BaseModel):
@@ -42,11 +41,11 @@ class Entry(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True, defer_build=True)
 
-    def faults(self, key: str, config: "Configuration") -> Iterator[str]:
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
         """What is wrong with this entry in view of the disk and of other sections; sentences that begin with a key."""
         yield from ()
 
-    def faults_of_references(self, key: str, config: "Configuration") -> Iterator[str]:
+    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
         """What is wrong in view of the entries that this one names; asked only where all names are declared."""
         yield from ()
 

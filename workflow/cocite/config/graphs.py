@@ -1,14 +1,11 @@
 """The section `graphs`: graphs over papers, by the signal that joins two of them."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cocite.config.entries import Count, Entry, Refers
-
-if TYPE_CHECKING:
-    from cocite.config.configuration import Configuration
+from cocite.config.entries import Count, Entry, Refers, Whole
 
 Strength = Literal["count", "cosine", "jaccard", "association", "pmi", "fractional"]
 Largest = Annotated[int, Field(ge=2)]
@@ -94,7 +91,7 @@ class CombinationGraph(Combination):
     signal: Literal["combination"]
     """What joins two papers."""
 
-    def faults_of_references(self, key: str, config: "Configuration") -> Iterator[str]:
+    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
         """Parts that are directed, or that the combination is a part of."""
         for part in self.of:
             if getattr(config.graphs[part], "directed", False):
@@ -107,7 +104,7 @@ Counting = Annotated[CocitationCounting | CouplingCounting, Field(discriminator=
 Graph = Annotated[CocitationGraph | CouplingGraph | CitationGraph | CombinationGraph, Field(discriminator="signal")]
 
 
-def _all_parts(combination: CombinationGraph, config: "Configuration") -> set[str]:
+def _all_parts(combination: CombinationGraph, config: Whole) -> set[str]:
     """The graphs that a combination is made of, those that its parts are made of among them."""
     found: set[str] = set()
     left = list(combination.of)

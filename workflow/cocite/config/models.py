@@ -5,13 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from cocite.config.entries import Count, Entry, Positive, Refers, Seeds, ShortFor
+from cocite.config.entries import Count, Entry, Positive, Refers, Seeds, ShortFor, Whole
 from cocite.config.loss import Loss
 from cocite.config.plugins import one_of
 from cocite.config.runs import BASELINES
-
-if TYPE_CHECKING:
-    from cocite.config.configuration import Configuration
 
 LOSSES = "cocite.encoder.losses"
 
@@ -104,7 +101,7 @@ class Model(TrainingSettings):
     """Memory that a training asks for, MB. It grows with the encoder's layers and width, batch_size and max_length; a
     second attempt asks for twice as much."""
 
-    def faults(self, key: str, config: "Configuration") -> Iterator[str]:
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
         """The name of a baseline."""
         if key.removeprefix("models.") in BASELINES:
             yield f"{key}: that name is a baseline's; give the model another."

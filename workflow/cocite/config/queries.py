@@ -2,14 +2,11 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from cocite.config.entries import Commit, Count, Entry, GivenPath, Names, Natural, inconsistent, unpinned
-
-if TYPE_CHECKING:
-    from cocite.config.configuration import Configuration
+from cocite.config.entries import Commit, Count, Entry, GivenPath, Names, Natural, Whole, inconsistent, unpinned
 
 Year = Annotated[int, Field(ge=0, le=9999)]
 
@@ -59,7 +56,7 @@ class ListedQueries(QueryRule):
     path: GivenPath
     """Text file with one corpus id a line. Variables of the environment are filled in."""
 
-    def faults(self, key: str, config: "Configuration") -> Iterator[str]:
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
         """A file that is not there."""
         if not Path(self.path).is_file():
             yield f"{key}.path: the file {self.path} does not exist."
@@ -79,7 +76,7 @@ class PublishedQueries(QueryRule):
     revision: Commit | None = None
     """Commit of the Hugging Face dataset, 40 hexadecimal digits."""
 
-    def faults(self, key: str, config: "Configuration") -> Iterator[str]:
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
         """A folder that is not there, or a dataset without its commit."""
         yield from unpinned(key, "dataset", self.dataset, self.revision)
 

@@ -4,14 +4,11 @@ The samplers are modules of `triplets/samplers`; how to add one is in docs/how-t
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
-from cocite.config.entries import Count, Entry, Name, Natural, inconsistent
-
-if TYPE_CHECKING:
-    from cocite.config.configuration import Configuration
+from cocite.config.entries import Count, Entry, Name, Natural, Ranks, ShortFor, Whole, inconsistent
 
 
 class Sampler(Entry):
@@ -34,7 +31,7 @@ class Sampler(Entry):
         """
         raise NotImplementedError
 
-    def faults_of_references(self, key: str, config: "Configuration") -> Iterator[str]:
+    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
         """A set that is a part of itself."""
         left, found = list(self.parts), set[str]()
         while left:
@@ -88,3 +85,50 @@ class Mixing(Pairing):
         if self.easy > self.per_query:
             raise inconsistent(f".easy must not exceed per_query ({self.per_query}).")
         return self
+
+
+class RandomNegatives(Entry):
+    """Draws from all papers but the k neighbours."""
+
+    kind: Literal["random"]
+    """Where easy negatives come from."""
+
+
+class ClusterNegatives(Entry):
+    """Draws from clusters of the embedding that are not the query's own."""
+
+    kind: Literal["k-means"]
+    """Where easy negatives come from."""
+    clusters: Annotated[int, Field(ge=2)] = 100
+    """Clusters of the graph embedding."""
+    cluster_ranks: Ranks | None = None
+    """Ranks [first, last] of the clusters to draw from, where 1 is the one nearest to the query's own. Left out,
+    all."""
+
+    @property
+    def ranks(self) -> Ranks:
+        """First and last rank of the clusters to draw from."""
+        return self.cluster_ranks or (1, self.clusters - 1)
+
+    @model_validator(mode="after")
+    def _ranks_rise(self) -> "ClusterNegatives":
+        first, last = self.ranks
+        if not first <= last < self.clusters:
+            raise inconsistent(
+                f".cluster_ranks ([{first}, {last}]) must rise and stay below clusters ({self.clusters})."
+            )
+        return self
+
+
+class FarthestNegatives(Entry):
+    """Takes the farthest of some random papers."""
+
+    kind: Literal["sorted-random"]
+    """Where easy negatives come from."""
+    drawn: Count = 1000
+    """Random papers of which the farthest are taken."""
+
+
+EasyNegatives = Annotated[
+    RandomNegatives | ClusterNegatives | FarthestNegatives, Field(discriminator="kind"), ShortFor("kind")
+]

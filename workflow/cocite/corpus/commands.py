@@ -57,8 +57,8 @@ def list_shards(
 ) -> None:
     """List the shards of a release, or of the diffs that lead to it. An API needs the key in S2_API_KEY."""
     from cocite.corpus.release.manifest import read_manifest, write_manifest
+    from cocite.corpus.sources import list_release
     from cocite.corpus.sources.s2 import list_diffs
-    from cocite.corpus.sources.source import list_release
 
     if since is not None:
         listed = list_diffs(origin, release, read_manifest(since), turns=turns)

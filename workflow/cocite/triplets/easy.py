@@ -21,6 +21,7 @@ from numba import njit
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from cocite.config.sampler import ClusterNegatives, EasyNegatives, FarthestNegatives, RandomNegatives
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids, are_in
 from cocite.ground.randomness import derive_seed, priorities
@@ -28,7 +29,6 @@ from cocite.tables.files import count_rows, vectors_of
 from cocite.triplets.drawing import SPARE, Draws, draw, drawn, half_bits, permuted
 from cocite.triplets.picking import NONE, mixed
 from cocite.triplets.sampled import Block
-from cocite.triplets.samplers.neighbours import ClusterNegatives, EasyNegatives, FarthestNegatives, RandomNegatives
 
 TABLE = "graph_embeddings"
 KNOWN = 50_000

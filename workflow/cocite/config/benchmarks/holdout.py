@@ -1,13 +1,11 @@
 """The benchmark `holdout`."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from cocite.config.benchmark import Benchmark, HoldoutSettings
+from cocite.config.entries import Whole
 from cocite.config.tasks import Task
-
-if TYPE_CHECKING:
-    from cocite.config.configuration import Configuration
 
 TASKS = (
     Task(name="cite", kind="ranking", group="holdout", metrics=("map", "ndcg")),
@@ -21,7 +19,7 @@ class Holdout(Benchmark, HoldoutSettings):
     kind: Literal["holdout"]
     declared: ClassVar[tuple[Task, ...]] = TASKS
 
-    def faults(self, key: str, config: "Configuration") -> Iterator[str]:
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
         """No held-out papers."""
         if config.queries.holdout == 0:
             yield f"{key} needs held-out papers; queries.holdout is 0."

@@ -2,16 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import model_validator
 
 from cocite.config.benchmark import BroughtBenchmark
-from cocite.config.entries import Commit, Entry, GivenPath, Text, inconsistent
+from cocite.config.entries import Commit, Entry, GivenPath, Text, Whole, inconsistent
 from cocite.config.tasks import FewShot, Task
-
-if TYPE_CHECKING:
-    from cocite.config.configuration import Configuration
 
 GENERATED = "demo"
 """The folder that stands for a benchmark which is generated about the corpus of the run."""
@@ -131,7 +128,7 @@ class SciRepEval(BroughtBenchmark):
             raise inconsistent(" needs exactly one of folder and hub.")
         return self
 
-    def faults(self, key: str, config: "Configuration") -> Iterator[str]:
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
         """A folder that is not there, or a corpus that no benchmark can be generated about."""
         yield from super().faults(key, config)
         if self.folder == GENERATED and config.corpus.source == "s2":

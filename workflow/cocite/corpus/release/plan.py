@@ -15,7 +15,8 @@ from cocite.config.configuration import results_folder
 from cocite.config.corpus import LATEST
 from cocite.config.release_folder import DATASETS, is_packed
 from cocite.corpus.release.manifest import Manifest, Shard, read_manifest, shards_of_part
-from cocite.corpus.sources.source import Source, list_release, source_of
+from cocite.corpus.sources import list_release, source_of
+from cocite.corpus.sources.source import Source
 from cocite.ground.space import existing_folder
 from cocite.tables.places import path_of
 

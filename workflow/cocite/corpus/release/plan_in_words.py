@@ -8,7 +8,8 @@ from typing import Any
 from cocite.config.remaking import program
 from cocite.corpus.release.client import KEY_VARIABLE, has_key
 from cocite.corpus.release.plan import Need, Plan
-from cocite.corpus.sources.source import Source, source_of
+from cocite.corpus.sources import source_of
+from cocite.corpus.sources.source import Source
 from cocite.ground.words import byte_size
 
 HEADINGS = ("", "shards", "packed", "downloaded", "ingested", "to download", "as Parquet")

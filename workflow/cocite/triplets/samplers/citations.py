@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cocite.config.entries import Natural, Refers
+from cocite.config.entries import Natural, Refers, Whole
 from cocite.config.sampler import Mixing
 
 if TYPE_CHECKING:
-    from cocite.config.configuration import Configuration
     from cocite.triplets.sampled import Block, Sampled
 
 
@@ -29,7 +28,7 @@ class CitedPapers(Mixing):
     easy: Natural = 3
     """Triplets of a query whose negative is an easy one; the others have hard negatives."""
 
-    def faults_of_references(self, key: str, config: "Configuration") -> Iterator[str]:
+    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
         """Another graph."""
         if not getattr(config.graphs[self.graph], "directed", False):
             yield f"{key}.graph: {self.graph!r} is not a directed citation graph."

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cocite.config.entries import Count, Refers
+from cocite.config.entries import Count, Refers, Whole
 from cocite.config.sampler import Pairing
 
 if TYPE_CHECKING:
-    from cocite.config.configuration import Configuration
     from cocite.triplets.sampled import Block, Sampled
 
 
@@ -25,7 +24,7 @@ class CocitedPapers(Pairing):
     min_count: Count = 1
     """Papers that must cite query and positive together; not below the graph's own min_count."""
 
-    def faults_of_references(self, key: str, config: "Configuration") -> Iterator[str]:
+    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
         """Another graph, or one that lacks what is asked for."""
         graph = config.graphs[self.graph]
         if graph.signal != "cocitation":

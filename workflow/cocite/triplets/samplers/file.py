@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from cocite.config.entries import Count, GivenPath
+from cocite.config.entries import Count, GivenPath, Whole
 from cocite.config.sampler import Sampler
 
 if TYPE_CHECKING:
-    from cocite.config.configuration import Configuration
     from cocite.triplets.sampled import Block, Sampled
 
 
@@ -27,7 +26,7 @@ class BroughtTriplets(Sampler):
     per_query: Count | None = None
     """At most so many triplets of a query, at random. Left out, all."""
 
-    def faults_of_references(self, key: str, config: "Configuration") -> Iterator[str]:
+    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
         """Files that are not there, or published triplets without their commit."""
         if self.path is not None:
             path = Path(self.path)

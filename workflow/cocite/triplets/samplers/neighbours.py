@@ -4,63 +4,15 @@ from collections.abc import Iterator
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from cocite.config.entries import Count, Entry, Ranks, Refers, ShortFor, inconsistent
-from cocite.config.sampler import Mixing
+from cocite.config.entries import Count, Ranks, Refers, Whole, inconsistent
+from cocite.config.sampler import EasyNegatives, FarthestNegatives, Mixing, RandomNegatives
 
 if TYPE_CHECKING:
-    from cocite.config.configuration import Configuration
     from cocite.triplets.sampled import Block, Sampled
 
 Band = tuple[int, int]
-
-
-class RandomNegatives(Entry):
-    """Draws from all papers but the k neighbours."""
-
-    kind: Literal["random"]
-    """Where easy negatives come from."""
-
-
-class ClusterNegatives(Entry):
-    """Draws from clusters of the embedding that are not the query's own."""
-
-    kind: Literal["k-means"]
-    """Where easy negatives come from."""
-    clusters: Annotated[int, Field(ge=2)] = 100
-    """Clusters of the graph embedding."""
-    cluster_ranks: Ranks | None = None
-    """Ranks [first, last] of the clusters to draw from, where 1 is the one nearest to the query's own. Left out,
-    all."""
-
-    @property
-    def ranks(self) -> Ranks:
-        """First and last rank of the clusters to draw from."""
-        return self.cluster_ranks or (1, self.clusters - 1)
-
-    @model_validator(mode="after")
-    def _ranks_rise(self) -> "ClusterNegatives":
-        first, last = self.ranks
-        if not first <= last < self.clusters:
-            raise inconsistent(
-                f".cluster_ranks ([{first}, {last}]) must rise and stay below clusters ({self.clusters})."
-            )
-        return self
-
-
-class FarthestNegatives(Entry):
-    """Takes the farthest of some random papers."""
-
-    kind: Literal["sorted-random"]
-    """Where easy negatives come from."""
-    drawn: Count = 1000
-    """Random papers of which the farthest are taken."""
-
-
-EasyNegatives = Annotated[
-    RandomNegatives | ClusterNegatives | FarthestNegatives, Field(discriminator="kind"), ShortFor("kind")
-]
 
 
 class RankedNeighbours(Mixing):
@@ -127,7 +79,7 @@ class RankedNeighbours(Mixing):
                 f"({positives[1]} + {self.hard}), or the bands overlap."
             )
 
-    def faults_of_references(self, key: str, config: "Configuration") -> Iterator[str]:
+    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
         """A band that ends behind the neighbours that are searched."""
         k = config.embeddings[self.embedding].neighbours.k
         for kind, given in (("positive", self.k_positive), ("negative", self.k_negative)):
