@@ -1,6 +1,7 @@
 from pathlib import Path
 
-from cocite.config.configuration import resolve, written_configuration
+from cocite.config.configuration import resolve
+from cocite.config.yaml_files import written_configuration
 from cocite.ground.errors import InputError
 from cocite.config.recorded import check_folder
 from snakemake.exceptions import WorkflowError
@@ -10,7 +11,7 @@ min_version("9.27")
 
 try:
     for file in workflow.configfiles or ["config.yaml"]:
-        written_configuration(Path(file))  # says what Snakemake's own reader leaves unsaid
+        written_configuration(Path(file))  # refuses what Snakemake's own reader accepts in silence
 except InputError as error:
     raise WorkflowError(error) from None
 
@@ -64,7 +65,7 @@ rule embeddings:
         expand("<results>/embeddings/{embedding}/graph_scores.parquet", embedding=config["embeddings"]),
 
 
-rule biggraph:  # the name of their one engine until now
+rule biggraph:  # the former name of this target
     input:
         rules.embeddings.input,
 

@@ -1,4 +1,4 @@
-"""What the stages have in common: names of the configuration turned into files, its entries into settings."""
+"""What the rules of all stages share: from names in the configuration to files, and from entries to settings."""
 
 import json
 import os
@@ -6,11 +6,19 @@ import shlex
 import sys
 from pathlib import Path
 
+from cocite.config.benchmark import HoldoutSettings
 from cocite.config.benchmarks import SMALL, TASKS, is_generated, suites_of, splits_to_fetch, tasks_of
+from cocite.config.corpus import GeneratedRelease
+from cocite.config.embeddings import EdgeSettings, GraphEmbeddingSettings, IndexSettings, SearchSettings
+from cocite.config.encoders import EncoderSettings
+from cocite.config.entries import as_json
 from cocite.config.folders import make_folders
+from cocite.config.graphs import Combination, Counting
+from cocite.config.models import TrainingSettings
 from cocite.config.origins import settings_of_origin
 from cocite.config.recorded import record
 from cocite.config.release_folder import DATASETS, find_shards
+from cocite.config.settings import settings_of
 from cocite.config.runs import mapped_runs, runs_of, scored_runs, untrained
 from cocite.people.status.described import report_failures
 from cocite.config.started import write_start
@@ -23,24 +31,23 @@ os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.ge
 RESULTS = config.get("pathvars", {}).get("results", "results")
 BUCKETS = range(config["corpus"]["buckets"])
 BASE = config["corpus"].get("base", "")
-SAMPLED = ("embedding", "graph", "of", "path")  # keys of a set of triplets that name what it is sampled from
 PAIRS = {"cocitation": "cocitations", "coupling": "couplings"}
 PAIRS_OF = {name: PAIRS[entry["signal"]] for name, entry in config["graphs"].items() if entry["signal"] in PAIRS}
 HOLDOUTS = [name for name, entry in config["benchmarks"].items() if entry["kind"] == "holdout"]
-# Benchmarks about the corpus itself are small, and embedded in one job; those that others made in one each.
+# Benchmarks about the corpus itself are small and embedded in one job; published ones get a job each.
 OWN_BENCHMARKS = [name for name, entry in config["benchmarks"].items() if name in HOLDOUTS or is_generated(entry)]
 FOREIGN_BENCHMARKS = [name for name in config["benchmarks"] if name not in OWN_BENCHMARKS]
-APPROXIMATE = [name for name, entry in config["embeddings"].items() if entry["neighbours"]["index"] != "flat"]
+APPROXIMATE = [name for name, entry in config["embeddings"].items() if entry["neighbours"]["index"]["kind"] != "flat"]
 UNTRAINED = untrained(config)
 
 
 def either(names):
-    """Regular expression of some names; it matches nothing if there are none."""
+    """Regular expression that matches one of these names; without names it matches nothing."""
     return "|".join(names) or "(?!)"
 
 
 def named(section, **having):
-    """Regular expression of the names in a section whose entries have these values."""
+    """Regular expression that matches the names of a section whose entries have these values."""
     return either(name for name, entry in config[section].items() if having.items() <= entry.items())
 
 
@@ -62,25 +69,26 @@ def buckets(path, **wildcards):
     return expand(path, bucket=BUCKETS, **wildcards)
 
 
-def settings(section, wildcard, *without, only=None, part=None):
-    """The entry that a wildcard names, or a part of it, as JSON for `--settings`, without what the step ignores."""
+def settings(section, wildcard, kind, part=None):
+    """What the entry that a wildcard names holds of the settings of a step, as JSON for `--settings`.
+
+    A step is given the keys that it uses and no others: an edit of another key does not make its result again.
+    """
 
     def as_json(wildcards):
         entry = config[section][wildcards[wildcard]]
-        entry = entry if part is None else entry[part]
-        looked_at = (set(entry) if only is None else set(entry).intersection(only)).difference(without)
-        return json.dumps({key: entry[key] for key in looked_at}, sort_keys=True)
+        return json.dumps(settings_of(entry if part is None else entry[part], kind), sort_keys=True)
 
     return as_json
 
 
 def state(folder):
-    """A folder that Snakemake does not know and never wipes, for what a killed step goes on from."""
+    """A folder that Snakemake does not know and never deletes, where a killed step keeps what it resumes from."""
     return f"{RESULTS}/.state/{folder}"
 
 
 def surplus_files():
-    """What a run with more buckets or parts has left: tables are read by the folder, and would hold its rows twice."""
+    """Files of an earlier run with more buckets or parts: tables are read by folder, and would hold rows twice."""
     numbered = {
         "corpus/papers/*.parquet": BUCKETS,
         "corpus/citations/*.parquet": BUCKETS,
@@ -127,13 +135,13 @@ onerror:
 
 
 def files_in(folder):
-    """All files of a folder that the user brings: by its own time, Snakemake would not notice what changes in it."""
+    """All files of a folder that the user brings: Snakemake does not notice a change in them by the folder's time."""
     found = (path for path in Path(folder).rglob("*") if path.is_file())
     return sorted(str(path) for path in found if not any(name[0] == "." for name in path.relative_to(folder).parts))
 
 
 def folder_of(inputs):
-    """The folder that the files of a sharded table lie in."""
+    """The folder of a sharded table, from its files."""
 
     def folder(wildcards, input):
         return Path(input[inputs][0]).parent
@@ -142,7 +150,7 @@ def folder_of(inputs):
 
 
 def folders_of(inputs):
-    """The folders that files lie in, one each."""
+    """The folder of each file."""
 
     def folders(wildcards, input):
         files = input[inputs]
@@ -152,13 +160,18 @@ def folders_of(inputs):
 
 
 def folders_of_buckets(inputs):
-    """The folders of the sharded tables among the files, and the files of the others."""
+    """The tables among some files: the folder of each sharded one, the file of any other."""
 
     def tables(wildcards, input):
         paths = [Path(path) for path in input[inputs]]
         return sorted({str(path.parent if path.stem.isdigit() else path) for path in paths})
 
     return tables
+
+
+def option(name, value):
+    """An option of a command with its value; nothing where the job has no value for it."""
+    return f"{name} {shlex.quote(str(value))}" if value else ""
 
 
 include: "common/resources.smk"

@@ -11,9 +11,8 @@ rule list_shards:
     localrule: True
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
-        # Memory holds names: 105 MB for any release. Time is the API's, which may ask for patience.
+        # It holds names only: 105 MB for any release. Most of the time goes to the API's rate limit.
         mem_mb=megabytes(300),
         runtime=minutes(60),
     params:
@@ -47,9 +46,9 @@ rule download_shards:
         "<benchmarks>/corpus/download-{dataset}-{part}.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 2  # as many as ingest: whatever ends makes room for one of these, and it comes first
+    threads: 2  # as many as ingest, so that every job that ends makes room for an ingest, which has priority
     resources:
-        # Shards stream to the disk: 156 MB with the demo's server, for 0.1 MB as for 6.4.
+        # Shards stream to disk: 156 MB with the demo's server, for 0.1 MB and for 6.4 MB.
         mem_mb=megabytes(300),
         downloads=1,
         runtime=download_minutes,
@@ -85,12 +84,12 @@ rule ingest:
         "<logs>/corpus/ingest-{dataset}-{part}.log",
     benchmark:
         "<benchmarks>/corpus/ingest-{dataset}-{part}.jsonl"
-    priority: 10  # a disk smaller than the release has room for the shards under way only
+    priority: 10  # the disk may have room for only a few raw shards at a time
     conda:
         "../envs/pipeline.yaml"
     threads: 2
     resources:
-        # Told its memory: a shard of 14 million citations took 0.7 GB and 4 s, 1.3 GB of abstracts 1.2 GB and 7 s
+        # Bounded: a shard of 14 million citations took 0.7 GB and 4 s, 1.3 GB of abstracts 1.2 GB and 7 s
         # (docs/speed.md); 6.4 MB of packed citations took 363 MB and 2.5 s, start included.
         mem_mb=megabytes(1500),
         runtime=minutes(10, shards=0.02),
@@ -129,9 +128,8 @@ rule account:
     localrule: True
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
-        # Some numbers a shard: 146 MB for 2 of them and for 4.
+        # It reads a few numbers per shard: 146 MB for 2 shards and for 4.
         mem_mb=megabytes(300, reports=20),
         runtime=minutes(5, reports=1),
     params:
@@ -165,7 +163,7 @@ rule update:
         "../envs/pipeline.yaml"
     threads: 2
     resources:
-        # Told its memory, as the merge of a bucket is: 205 MB and 0.8 s for half of 40,000 papers, 5% of them changed.
+        # Bounded, as the merge of a bucket is: 205 MB and 0.8 s for half of 40,000 papers, 5% of them changed.
         mem_mb=megabytes(1500),
         runtime=update_minutes,
     params:
@@ -205,14 +203,13 @@ rule merge_papers:
         "<benchmarks>/corpus/merge-papers-{bucket}.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
-        # Told its memory: 212 MB for 3,000 papers, 264 for 40,000, 271 MB and 1.9 s for hci's (11 MB in 2 buckets).
+        # Bounded: 212 MB for 3,000 papers, 264 for 40,000, 271 MB and 1.9 s for hci's (11 MB in 2 buckets).
         mem_mb=megabytes(1500),
         runtime=minutes(10, papers=0.1 / len(BUCKETS), abstracts=0.1 / len(BUCKETS)),
     params:
         version=4,
-        buckets=len(BUCKETS),  # a bucket of another cut has the same name, and other papers
+        buckets=len(BUCKETS),  # with another number of buckets, a bucket of the same name holds other papers
         papers=folder_of("papers"),
         abstracts=folder_of("abstracts"),
     shell:
@@ -244,7 +241,7 @@ rule merge_citations:
         "../envs/pipeline.yaml"
     threads: 2
     resources:
-        # Told its memory: 207 MB for 0.2 MB, 250 MB and 1.8 s for 2.9. 400 million rows took 68 s (docs/speed.md).
+        # Bounded: 207 MB for 0.2 MB, 250 MB and 1.8 s for 2.9. 400 million rows took 68 s (docs/speed.md).
         mem_mb=megabytes(1500),
         runtime=minutes(10, citations=0.05 / len(BUCKETS)),
     params:
@@ -273,14 +270,13 @@ rule fetch_triplets:
         "<benchmarks>/corpus/fetch-triplets.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
-        # Streams, and does not know how much before; stopped, it goes on where it stood.
+        # It streams a dataset of unknown size, and a stopped job resumes.
         mem_mb=megabytes(1000),
         runtime=minutes(480),
     params:
         version=1,
-        dataset=config["queries"]["dataset"],
+        dataset=config["queries"].get("dataset", ""),
         revision=config["queries"].get("revision", ""),
         state=state("corpus/triplets"),
     shell:
@@ -306,9 +302,8 @@ rule read_triplets:
         "<benchmarks>/corpus/read-triplets.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
-        # Ids stream by: 65,000 triplets with their texts (107 MB) took 173 MB and 1 s.
+        # It streams ids: 65,000 triplets with their texts (107 MB) took 173 MB and 1 s.
         mem_mb=megabytes(600),
         runtime=minutes(10, every=0.01),
     params:
@@ -338,9 +333,8 @@ rule select_queries:
         "<benchmarks>/corpus/select.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
-        # Told its memory: 199 MB for 3,000 papers (0.4 MB), 205 for 40,000 (5 MB), 209 MB and 1.3 s for hci's (12 MB).
+        # Bounded: 199 MB for 3,000 papers (0.4 MB), 205 for 40,000 (5 MB), 209 MB and 1.3 s for hci's (12 MB).
         mem_mb=megabytes(2000),
         runtime=minutes(10, papers=0.005, citations=0.005),
     params:
@@ -376,9 +370,8 @@ rule check_leaks:
         "<benchmarks>/corpus/leaks.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
-        # Told its memory: 197 MB and 1.4 s for the tables of 3,000 papers (12 MB).
+        # Bounded: 197 MB and 1.4 s for the tables of 3,000 papers (12 MB).
         mem_mb=megabytes(1000),
         runtime=minutes(10, tables=0.005),
     params:

@@ -1,3 +1,7 @@
+# What the source demo generates; other sources never ask for it.
+GENERATED = config["corpus"].get("demo", as_json(GeneratedRelease()))
+
+
 rule generate_release:
     output:
         directory("<results>/demo/release"),
@@ -7,17 +11,16 @@ rule generate_release:
         "<benchmarks>/demo/generate-release.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
         # 3,000 papers took 102 MB and 3 s, 40,000 took 134 MB and 48 s.
-        mem_mb=megabytes(300 + config["corpus"]["demo"]["papers"] / 200),
-        runtime=minutes(10 + config["corpus"]["demo"]["papers"] / 10_000),
+        mem_mb=megabytes(300 + GENERATED["papers"] / 200),
+        runtime=minutes(10 + GENERATED["papers"] / 10_000),
     params:
         version=1,
         release=config["release"],
-        papers=config["corpus"]["demo"]["papers"],
-        topics=config["corpus"]["demo"]["topics"],
-        shards=config["corpus"]["demo"]["shards"],
+        papers=GENERATED["papers"],
+        topics=GENERATED["topics"],
+        shards=GENERATED["shards"],
         seed=config["seed"],
     shell:
         """
@@ -43,9 +46,8 @@ rule generate_benchmark:
         "<benchmarks>/demo/generate-benchmark.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
-        # About 40,000 generated papers (19 MB) it took 266 MB and 11 s, about hci's 27,152 (14 MB) 193 MB and 5 s.
+        # 40,000 generated papers (19 MB) took 266 MB and 11 s, hci's 27,152 (14 MB) 193 MB and 5 s.
         mem_mb=megabytes(300, release=20),
         runtime=minutes(10, release=0.05),
     params:

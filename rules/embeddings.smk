@@ -1,12 +1,8 @@
-# What the import looks at, and the training does not.
-EDGE_SETTINGS = ["holdout", "holdout_of", "max_repetitions", "partitions", "weight_unit", "weights"]
 
 
 rule import_edges:
     input:
-        edges=lambda wildcards: buckets(
-            "<results>/graph/{graph}/edges/{bucket}.parquet", graph=config["embeddings"][wildcards.embedding]["graph"]
-        ),
+        edges=edges_of_embedding,
     output:
         directory("<results>/embeddings/{embedding}/imported"),
     log:
@@ -17,15 +13,14 @@ rule import_edges:
         embedding=named("embeddings", **{"import": "arrow"}),
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
         # 2 million edges (9 MB) took 381 MB and 2.4 s, 8 million (35 MB) 429 MB and 6 s, 100 million 1.0 GB and 33 s.
         mem_mb=megabytes(500, edges=4),
         runtime=minutes(10, edges=0.02),
     params:
         version=1,
-        direction=lambda wildcards: "directed" if is_directed(wildcards) else "undirected",
-        settings=settings("embeddings", "embedding", only=EDGE_SETTINGS),
+        direction=direction_of_edges,
+        settings=settings("embeddings", "embedding", EdgeSettings),
         seed=config["seed"],
     shell:
         """
@@ -40,9 +35,7 @@ rule import_edges:
 
 rule split_edges:
     input:
-        edges=lambda wildcards: buckets(
-            "<results>/graph/{graph}/edges/{bucket}.parquet", graph=config["embeddings"][wildcards.embedding]["graph"]
-        ),
+        edges=edges_of_embedding,
     output:
         training=temp("<results>/embeddings/{embedding}/training.tsv"),
         holdout=temp("<results>/embeddings/{embedding}/holdout.tsv"),
@@ -52,15 +45,14 @@ rule split_edges:
         "<benchmarks>/embeddings/{embedding}/split.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
-        # Told its memory: 408 MB for 0.1 MB, 456 MB and 4 s for 1.6.
+        # Bounded: 408 MB for 0.1 MB, 456 MB and 4 s for 1.6.
         mem_mb=megabytes(1500),
         runtime=minutes(10, edges=0.1),
     params:
         version=3,
-        direction=lambda wildcards: "directed" if is_directed(wildcards) else "undirected",
-        settings=settings("embeddings", "embedding", only=EDGE_SETTINGS),
+        direction=direction_of_edges,
+        settings=settings("embeddings", "embedding", EdgeSettings),
         seed=config["seed"],
     shell:
         """
@@ -90,7 +82,6 @@ rule import_tsv:
         embedding=named("embeddings", **{"import": "tsv"}),
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
         # 0.7 MB took 377 MB and 9 s, hci's 4.7 MB 399 MB and 49 s, 10 MB of 40,000 papers 394 MB and 82 s.
         mem_mb=megabytes(800, training=10, holdout=10),
@@ -133,7 +124,7 @@ rule train_graph_embedding:
         runtime=graph_training_minutes,
     params:
         version=2,
-        settings=settings("embeddings", "embedding", "graph", "neighbours", "import", *EDGE_SETTINGS),
+        settings=settings("embeddings", "embedding", GraphEmbeddingSettings),
         seed=config["seed"],
         state=state("embeddings/{embedding}"),
     shell:

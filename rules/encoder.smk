@@ -12,14 +12,13 @@ rule build_encoder:
         encoder=either(name for name, entry in config["encoders"].items() if "build" in entry),
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
         # 3,000 papers (0.2 MB) took 608 MB and 11 s, 40,000 (3 MB) 641 MB and 16 s, hci's (11 MB) 694 MB and 22 s.
         mem_mb=building_memory,
         runtime=minutes(15, papers=0.5),
     params:
         version=2,
-        settings=settings("encoders", "encoder"),
+        settings=settings("encoders", "encoder", EncoderSettings),
         seed=config["seed"],
     shell:
         """
@@ -46,14 +45,13 @@ rule fetch_encoder:
     localrule: True
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
         # Holds the weights of the encoder, whose size is not known before; BERT's are 440 MB.
         mem_mb=megabytes(2000),
         runtime=minutes(60),
     params:
         version=1,
-        settings=settings("encoders", "encoder"),
+        settings=settings("encoders", "encoder", EncoderSettings),
     shell:
         """
         cocite encoder fetch \
@@ -71,7 +69,7 @@ rule train_encoder:
             triplets=config["models"][wildcards.model]["triplets"],
         ),
         validation=validation_of,
-        # For the release and its terms on the card; it cannot change without all that follows from it.
+        # For the release and its terms on the model's card. When it changes, so does everything else here.
         manifest="<results>/corpus/manifest.json",
     output:
         model=directory("<results>/encoder/{model}/seed-{seed}/model"),
@@ -84,19 +82,19 @@ rule train_encoder:
         "<benchmarks>/encoder/{model}/seed-{seed}/train.jsonl"
     wildcard_constraints:
         model=named("models"),
-    priority: 1  # nothing takes longer
+    priority: 1  # the longest jobs start first
     conda:
         "../envs/pipeline.yaml"
     threads: lookup(within=config, dpath="models/{model}/threads")
     resources:
-        # A further attempt is a training that has stopped in time and goes on, at least as often as one that lacked memory.
+        # A further attempt more often continues a training that ran out of time than one that ran out of memory.
         mem_mb=lambda wildcards, attempt: config["models"][wildcards.model]["memory_mb"] * min(attempt, 2),
-        # Slurm ends a job that takes longer; where nothing does, a training runs to its end.
+        # Slurm ends a job that takes longer; elsewhere a training runs to its end.
         runtime=1440,
         gpu=lambda wildcards: config["models"][wildcards.model]["processes"] if config["gpu"] else 0,
     params:
         version=3,
-        settings=settings("models", "model", "triplets", "encoder", "seeds", "threads", "memory_mb", "processes"),
+        settings=settings("models", "model", TrainingSettings),
         run_seed=config["seed"],
         origin=origin_of_model,
         launch=launched_in_processes,
@@ -138,8 +136,8 @@ rule embed_documents:
     conda:
         "../envs/pipeline.yaml"
     resources:
-        # A window of documents is held: with tiny encoders 35,441 documents (2.6 MB) took 707 MB and 25 s, hci's 6.5 MB
-        # 760 MB; docs/speed.md has 1.2 GB for 20,000 documents as for 80,000. What a GPU takes besides is a guess.
+        # It holds a window of documents: with tiny encoders 35,441 documents (2.6 MB) took 707 MB and 25 s, hci's 6.5
+        # MB 760 MB; docs/speed.md has 1.2 GB for 20,000 documents and for 80,000. The GPU's extra memory is a guess.
         mem_mb=megabytes(4000 if config["gpu"] else 1500, model=3),
         runtime=embedding_minutes("documents"),
         gpu=int(config["gpu"]),
@@ -148,7 +146,7 @@ rule embed_documents:
         sources=folders_of("documents"),
         table="documents",
         state=state("embedding/{model}/seed-{seed}/{benchmark}"),
-        vectors=lambda wildcards, output: Path(output[0]).parent,
+        vectors=subpath(output[0], parent=True),
     shell:
         """
         cocite encoder embed {params.sources:q} \
@@ -174,11 +172,7 @@ if OWN_BENCHMARKS:
         benchmark:
             "<benchmarks>/encoder/{model}/seed-{seed}/embed-own.jsonl"
         params:
-            version=3,
-            sources=folders_of("documents"),
-            table="documents",
             state=state("embedding/{model}/seed-{seed}/own"),
-            vectors=lambda wildcards, output: Path(output[0]).parent,
 
 
 use rule embed_documents as embed_papers with:
@@ -196,4 +190,3 @@ use rule embed_documents as embed_papers with:
         sources=lambda wildcards, input: input.documents,
         table="papers",
         state=state("embedding/{model}/seed-{seed}/papers-{bucket}"),
-        vectors=lambda wildcards, output: Path(output[0]).parent,

@@ -15,9 +15,8 @@ rule prepare_holdout:
         benchmark=named("benchmarks", kind="holdout"),
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
-        # Told its memory: 216 MB for 200 held-out papers of 3,000, 334 MB and 3 s for 2,667 of 40,000.
+        # Bounded: 216 MB for 200 held-out papers of 3,000, 334 MB and 3 s for 2,667 of 40,000.
         mem_mb=megabytes(2000),
         runtime=minutes(10, papers=0.005, citations=0.005),
     params:
@@ -25,7 +24,7 @@ rule prepare_holdout:
         tables=subpath(output.sizes, parent=True),
         papers=folder_of("papers"),
         citations=folder_of("citations"),
-        settings=settings("benchmarks", "benchmark", only=["positives", "negatives", "min_cocitations"]),
+        settings=settings("benchmarks", "benchmark", HoldoutSettings),
         seed=config["seed"],
     shell:
         """
@@ -56,9 +55,8 @@ rule fetch_benchmark:
     localrule: True
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
-        # Streams, and does not know how much before; stopped, it goes on where it stood.
+        # It streams a dataset of unknown size, and a stopped job resumes.
         mem_mb=megabytes(1000),
         runtime=minutes(240),
     params:
@@ -94,7 +92,6 @@ rule prepare_folder:
         benchmark=either(set(config["benchmarks"]).difference(HOLDOUTS)),
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
         # 100,000 documents (112 MB of JSON) took 602 MB and 6 s, 2,345 (5 MB) 161 MB and 1.1 s.
         mem_mb=megabytes(1000, files=8),
@@ -132,15 +129,15 @@ rule score_model:
     conda:
         "../envs/pipeline.yaml"
     resources:
-        # With 768 dimensions, ranking 9,150 documents (28 MB) took 490 MB, fitting machines to 30,000 (92 MB) 1,280 MB;
-        # fitting them to 54,603 (168 MB) took 172 s, to 258,687 (795 MB) 230 s (docs/evaluation.md).
+        # With 768 dimensions, ranking 9,150 documents (28 MB) took 490 MB, fitting linear models to 30,000 (92 MB)
+        # 1,280 MB; fitting them to 54,603 (168 MB) took 172 s, to 258,687 (795 MB) 230 s (docs/evaluation.md).
         mem_mb=scoring_memory("embeddings", 700, ranked=3, fitted=12),
         runtime=scoring_minutes("embeddings"),
     params:
         version=7,
         tables=subpath(input.sizes, parent=True),
         tasks=tasks_of_suite,
-        mode=lambda wildcards: config["benchmarks"][wildcards.benchmark].get("mode", "correct"),
+        mode=scored_mode,
         largest_missing=lookup(within=config, dpath="benchmarks/{benchmark}/largest_missing"),
         seeds=evaluation_seeds,
     shell:
@@ -181,14 +178,15 @@ rule score_random:
         runtime=scoring_minutes("tables"),
     params:
         version=7,
+        baseline="random",
         tables=subpath(input.sizes, parent=True),
         tasks=tasks_of_suite,
-        mode=lambda wildcards: config["benchmarks"][wildcards.benchmark].get("mode", "correct"),
+        mode=scored_mode,
         seeds=evaluation_seeds,
         seed=config["seed"],
     shell:
         """
-        cocite evaluation score-random {params.seeds} \
+        cocite evaluation score-baseline {params.baseline} {params.seeds} \
             --tables {params.tables:q} \
             --tasks {params.tasks} \
             --mode {params.mode} \
@@ -201,10 +199,7 @@ rule score_random:
         """
 
 
-rule score_bm25:
-    input:
-        tables=prepared("documents"),
-        sizes="<results>/evaluation/{benchmark}/sizes.json",
+use rule score_random as score_bm25 with:
     output:
         scores="<results>/evaluation/{benchmark}/scores/{suite}/bm25-0.parquet",
         outcomes="<results>/evaluation/{benchmark}/outcomes/{suite}/bm25-0.parquet",
@@ -213,8 +208,6 @@ rule score_bm25:
         "<logs>/evaluation/{benchmark}/score-{suite}-bm25-0.log",
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/score-{suite}-bm25-0.jsonl"
-    conda:
-        "../envs/pipeline.yaml"
     resources:
         # The words of 20,000 abstracts, 11 MB as they are stored, took 480 MB; ranking the candidates of 2,667 queries
         # among 35,441 documents (2.6 MB) took 392 MB and 3.5 s.
@@ -222,19 +215,10 @@ rule score_bm25:
         runtime=word_scoring_minutes,
     params:
         version=6,
-        tables=subpath(input.sizes, parent=True),
-        tasks=tasks_of_suite,
-        seeds=evaluation_seeds,
-    shell:
-        """
-        cocite evaluation score-bm25 {params.seeds} \
-            --tables {params.tables:q} \
-            --tasks {params.tasks} \
-            --scores {output.scores:q} \
-            --outcomes {output.outcomes:q} \
-            --failures {output.failures:q} \
-            >> {log:q} 2>&1
-        """
+        baseline="bm25",
+        # It ranks only, without a random choice: neither the benchmark's mode nor the run's seed changes its scores.
+        mode="correct",
+        seed=0,
 
 
 rule average_scores:
@@ -249,7 +233,6 @@ rule average_scores:
     localrule: True
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
         # 7 runs and baselines on 5 tasks of the demo took 143 MB and 1 s: a file of 4 kB for each.
         mem_mb=megabytes(400, every=20),
@@ -280,7 +263,6 @@ rule compare_models:
         "<benchmarks>/evaluation/{benchmark}/compare.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
         # 7 models on 5 tasks of the demo (0.2 MB), drawn 1,000 times, took 160 MB and 1.5 s.
         mem_mb=megabytes(1000, every=30),

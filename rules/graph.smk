@@ -10,9 +10,8 @@ rule split_citations:
         "<benchmarks>/graph/split-{part}.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
-        # Told its memory: 203 MB for 0.06 MB, 243 MB and 1.6 s for 1.
+        # Bounded: 203 MB for 0.06 MB, 243 MB and 1.6 s for 1.
         mem_mb=megabytes(2000),
         runtime=minutes(10, citations=0.05),
     params:
@@ -41,9 +40,8 @@ rule unite_citations:
         "<benchmarks>/graph/unite-{bucket}.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
-        # Told its memory: 197 MB for 0.1 MB, 213 MB and 1.1 s for 1.7.
+        # Bounded: 197 MB for 0.1 MB, 213 MB and 1.1 s for 1.7.
         mem_mb=megabytes(2000),
         runtime=minutes(10, every=0.05 / len(BUCKETS)),
     params:
@@ -74,15 +72,14 @@ rule count_pairs:
         pairs="|".join(PAIRS.values()),
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
-        # Told its memory: 351 MB for 0.1 MB, 380 MB and 10 s for 2. 102 million citations, of 60,000 queries, took two
+        # Bounded: 351 MB for 0.1 MB, 380 MB and 10 s for 2. 102 million citations, of 60,000 queries, took two
         # jobs 1.6 GB and 23 s (docs/speed.md).
         mem_mb=megabytes(2000),
         runtime=minutes(20, citations=0.05),
     params:
         version=3,
-        settings=settings("graphs", "graph", "min_count"),
+        settings=settings("graphs", "graph", Counting),
         buckets=len(BUCKETS),
     shell:
         """
@@ -112,9 +109,8 @@ rule pair_edges:
         graph=either(PAIRS_OF),
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
-        # Pairs stream by: 172 MB for 0.1 MB, 227 MB and 1.8 s for 3.
+        # It streams pairs: 172 MB for 0.1 MB, 227 MB and 1.8 s for 3.
         mem_mb=megabytes(500),
         runtime=minutes(10, every=0.05),
     params:
@@ -147,9 +143,8 @@ rule citation_edges:
         graph=named("graphs", signal="citation"),
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
-        # Told its memory: 209 MB for 0.1 MB, 269 MB and 1.2 s for 1.8.
+        # Bounded: 209 MB for 0.1 MB, 269 MB and 1.2 s for 1.8.
         mem_mb=megabytes(2000),
         runtime=minutes(10, citations=0.05, by_cited=0.05),
     params:
@@ -170,7 +165,7 @@ rule citation_edges:
 
 rule combine_graphs:
     input:
-        edges_to_combine,
+        edges=edges_to_combine,
     output:
         "<results>/graph/{graph}/edges/{bucket}.parquet",
     log:
@@ -181,15 +176,14 @@ rule combine_graphs:
         graph=named("graphs", signal="combination"),
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
-        # Told its memory: 219 MB for 0.2 MB, 304 MB and 2.6 s for 4.
+        # Bounded: 219 MB for 0.2 MB, 304 MB and 2.6 s for 4.
         mem_mb=megabytes(2000),
-        runtime=minutes(10, every=0.05),
+        runtime=minutes(10, edges=0.05),
     params:
         version=1,
-        edges=lambda wildcards, input: sorted({str(Path(path).parent) for path in input}),
-        settings=settings("graphs", "graph", "signal"),
+        edges=folders_of_buckets("edges"),
+        settings=settings("graphs", "graph", Combination),
     shell:
         """
         cocite graph combine {params.edges:q} \

@@ -12,16 +12,13 @@ rule build_index:
         embedding=either(APPROXIMATE),
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
         # 1.1 MB of vectors took 293 MB and 2 s as lists, 315 MB and 1.7 s as links; 24 MB as lists 374 MB and 2.5 s.
         mem_mb=index_memory,
         runtime=minutes(20, vectors=0.05),
     params:
         version=1,
-        settings=settings(
-            "embeddings", "embedding", part="neighbours", only=["metric", "index", "lists", "links", "ef_construction"]
-        ),
+        settings=settings("embeddings", "embedding", IndexSettings, part="neighbours"),
         seed=config["seed"],
     shell:
         """
@@ -50,17 +47,14 @@ rule search_neighbours:
         "<benchmarks>/neighbours/{embedding}/search-{bucket}.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
-        # Told its memory: 0.6 GB for 500,000 vectors and for ten times as many, 6.5 s on two threads (docs/speed.md).
+        # Bounded: 0.6 GB for 500,000 vectors and for ten times as many, 6.5 s on two threads (docs/speed.md).
         mem_mb=search_memory,
         runtime=search_minutes,
     params:
         version=2,
-        index=lambda wildcards, input: f"--index {shlex.quote(input.index)}" if input.index else "",
-        settings=settings(
-            "embeddings", "embedding", part="neighbours", only=["metric", "k", "index", "probes", "ef_search"]
-        ),
+        index=lambda wildcards, input: option("--index", input.index),
+        settings=settings("embeddings", "embedding", SearchSettings, part="neighbours"),
         shards=lookup(within=config, dpath="embeddings/{embedding}/neighbours/shards"),
         state=state("neighbours/{embedding}/{bucket}"),
     shell:
@@ -96,17 +90,14 @@ rule measure_search:
         embedding=either(APPROXIMATE),
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
         # 1.1 MB of vectors took 359 MB and 3 s, 24 MB took 350 MB and 2.4 s.
         mem_mb=search_memory,
         runtime=minutes(20, vectors=0.05, index=0.05),
     params:
         version=1,
-        settings=settings(
-            "embeddings", "embedding", part="neighbours", only=["metric", "k", "index", "probes", "ef_search"]
-        ),
-        sample=lookup(within=config, dpath="embeddings/{embedding}/neighbours/sample"),
+        settings=settings("embeddings", "embedding", SearchSettings, part="neighbours"),
+        sample=lookup(within=config, dpath="embeddings/{embedding}/neighbours/index/sample"),
         seed=config["seed"],
     shell:
         """

@@ -9,7 +9,6 @@ rule provenance:
         "<benchmarks>/report/provenance.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
         # The configuration, a list of names and the machine: 95 MB.
         mem_mb=megabytes(300),
@@ -42,9 +41,8 @@ rule describe_corpus:
         "<benchmarks>/report/corpus.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
-        # It keeps within its memory: 265 MB for 3,000 papers, 266 MB and 3 s for 40,000.
+        # Bounded: 265 MB for 3,000 papers, 266 MB and 3 s for 40,000.
         mem_mb=megabytes(1000),
         runtime=minutes(10, papers=0.005, citations=0.005, pairs=0.005),
     params:
@@ -113,7 +111,6 @@ rule draw_figures:
         "<benchmarks>/report/figures.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
         # The demo's five figures took 252 MB and 3 s.
         mem_mb=megabytes(600, every=20),
@@ -154,7 +151,6 @@ rule draw_map:
         "<benchmarks>/report/map-{benchmark}.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
         # 7 models' vectors of the demo (7 MB) took 347 MB and 9 s, 2 models' of hci 368 MB and 10 s.
         mem_mb=megabytes(700, documents=10, embeddings=5),
@@ -211,7 +207,6 @@ rule write_page:
         "<benchmarks>/report/page.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
         # The demo's took 232 MB and 3 s.
         mem_mb=megabytes(700, scores=20, failures=20, summaries=40, curves=20, figures=20),
@@ -246,14 +241,13 @@ rule write_views:
         "<benchmarks>/report/views.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
         # Views hold no rows: 152 MB and 1.2 s.
         mem_mb=megabytes(400),
         runtime=minutes(5),
     params:
         version=3,
-        results=lambda wildcards, output: Path(output[0]).parent,
+        results=subpath(output[0], parent=True),
     shell:
         """
         cocite report views \

@@ -15,22 +15,18 @@ rule sample_triplets:
         "../envs/pipeline.yaml"
     threads: 2
     resources:
-        # Sources stream by: 380 MB for 3,000 papers and for hci's; for 5 million papers 0.7 GB, with 100 million
-        # neighbours (770 MB, 4 s) as with 97 million citations (11.5 s; docs/triplets.md).
+        # It streams its sources: 380 MB for 3,000 papers and for hci's; 0.7 GB for 5 million papers, both with 100
+        # million neighbours (770 MB, 4 s) and with 97 million citations (11.5 s; docs/triplets.md).
         mem_mb=megabytes(2000),
         runtime=minutes(20, sources=0.005, papers=0.002),
     params:
-        version=2,
+        version=3,
         papers=folder_of("papers"),
-        sampler=lookup(within=config, dpath="triplets/{triplets}/sampler"),
-        settings=settings("triplets", "triplets", "sampler", "group", *SAMPLED),
-        # Not told to the command, which sees the files; Snakemake compares these without their order.
-        sampled_from=settings("triplets", "triplets", only=SAMPLED),
+        settings=sampler_settings,
         seed=config["seed"],
     shell:
         """
         cocite triplets sample {input.sources:q} \
-            --sampler {params.sampler} \
             --queries {input.queries:q} \
             --papers {params.papers:q} \
             --settings {params.settings:q} \
@@ -46,9 +42,7 @@ rule sample_triplets:
 rule materialise_training:
     input:
         triplets="<results>/triplets/{triplets}/triplets.parquet",
-        group=lambda wildcards: expand(
-            "<results>/triplets/{member}/triplets.parquet", member=group_of(wildcards.triplets)
-        ),
+        group=lambda wildcards: triplets_of_group(config["triplets"][wildcards.triplets]["group"]),
         papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
     output:
         directory("<results>/triplets/{triplets}/training_texts"),
@@ -81,10 +75,7 @@ rule materialise_training:
 
 rule materialise_validation:
     input:
-        group=lambda wildcards: expand(
-            "<results>/triplets/{member}/triplets.parquet",
-            member=[name for name, entry in config["triplets"].items() if entry["group"] == wildcards.group],
-        ),
+        group=lambda wildcards: triplets_of_group(wildcards.group),
         papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
     output:
         directory("<results>/triplets/validation_{group}"),
@@ -128,7 +119,7 @@ rule relate_sample:
         "../envs/pipeline.yaml"
     threads: 2
     resources:
-        # Told its memory: 214 MB and 1.1 s for 0.1 MB, 231 MB and 1.5 s for 2.
+        # Bounded: 214 MB and 1.1 s for 0.1 MB, 231 MB and 1.5 s for 2.
         mem_mb=megabytes(2000),
         runtime=minutes(20, citations=0.01),
     params:
@@ -159,9 +150,8 @@ rule measure_bands:
         "<benchmarks>/triplets/band_quality/{embedding}.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
-        # Told its memory: 202 MB for 240,000 neighbours (2 MB), 209 MB and 1.4 s for 3 million (22 MB).
+        # Bounded: 202 MB for 240,000 neighbours (2 MB), 209 MB and 1.4 s for 3 million (22 MB).
         mem_mb=megabytes(1000),
         runtime=minutes(10, neighbours=0.005),
     params:
@@ -199,7 +189,6 @@ rule check_triplets:
         "<benchmarks>/triplets/{triplets}/check.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: 1
     resources:
         # 3,000 triplets with 240,000 neighbours (2 MB) took 338 MB and 2.5 s, a million (10 MB) alone 505 MB and 10 s.
         mem_mb=megabytes(700, triplets=40),

@@ -1,12 +1,17 @@
 """Fixtures that every stage's tests share."""
 
+import gzip
+import json
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 ROOT = Path(__file__).parents[1]
+Rows = list[dict[str, Any]]
 
 # How long an example takes is a matter of the machine.
 settings.register_profile("any machine", deadline=None)
@@ -20,3 +25,16 @@ def shared() -> Path:
     if not (folder / "data" / "releases").is_dir():
         pytest.skip(f"no real corpora: COCITE_SHARED is not set and {folder} holds none")
     return folder
+
+
+@pytest.fixture(scope="session")
+def read_rows() -> Callable[[Path], Rows]:
+    """A reading of a dataset's folder, or of one shard, that shares no code with the program."""
+
+    def read(source: Path) -> Rows:
+        rows: Rows = []
+        for path in sorted(source.glob("*.gz")) if source.is_dir() else [source]:
+            rows += [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+        return rows
+
+    return read

@@ -39,7 +39,7 @@ def test_bad_input_is_one_message_without_a_traceback(tmp_path):
 
 
 def test_settings_that_are_not_json_are_told_where(tmp_path):
-    arguments = ["triplets", "sample", "e", "--sampler", "citations", "--queries", "q", "--papers", "p", "--seed", "1"]
+    arguments = ["triplets", "sample", "e", "--queries", "q", "--papers", "p", "--seed", "1"]
     arguments += [
         "--threads",
         "1",

@@ -1,4 +1,4 @@
-"""Shards, parts and buckets of a release, and what names the queries."""
+"""Shards, parts and buckets of a release, and the files that name queries."""
 
 
 def given_shards(dataset):
@@ -12,13 +12,13 @@ GIVEN = {dataset: given_shards(dataset) for dataset in DATASETS}
 
 
 def shards_of(dataset):
-    """How many shards a dataset has, where that is known before the release is listed, or is told to have."""
+    """The number of shards of a dataset: as known before the release is listed, or as the configuration says."""
     if config["corpus"]["source"] == "demo":
         return config["corpus"]["demo"]["shards"]
     return len(GIVEN[dataset]) or config["corpus"]["shards"][dataset]
 
 
-# A job for each shard; a release that has more of them than it is told to gives some jobs several.
+# One job for each shard. If a release has more shards than the configuration says, some jobs take several.
 PARTS = {dataset: range(shards_of(dataset)) for dataset in DATASETS}
 
 
@@ -38,35 +38,35 @@ def each_part(path, dataset=None):
 
 
 def download_minutes(wildcards, input, attempt):
-    """Time of a download, no more than a day at first: two seconds a MB, and two hours for a server that is away."""
+    """Time of a download, no more than a day at first: two seconds a MB, and two hours in case the server is down."""
     shards = json.loads(Path(input.manifest).read_text())["datasets"][wildcards.dataset]["shards"]
     size = sum(shard["bytes"] for shard in shards) / 1e6 / parts(wildcards)
     return min(A_DAY, ceil(120 + size / 30)) * attempt
 
 
 def update_minutes(wildcards, attempt):
-    """Time to update a bucket, as to merge one: by its share of the base's rows, which are written again."""
+    """Time to update a bucket, as to merge one: by its share of the base's rows, all of which are written again."""
     ingested_before = sorted(map(str, Path(BASE, "corpus/ingested", wildcards.dataset).glob("*.parquet")))
     return ceil(20 + 0.1 * size_mb(ingested_before) / len(BUCKETS)) * attempt
 
 
 def raw(shards):
-    """Downloaded shards are dropped once they are ingested, unless the configuration keeps them."""
-    return shards if config["corpus"]["keep_raw"] else temp(shards)
+    """Downloaded shards: deleted once they are ingested, unless the configuration keeps them."""
+    return shards if config["corpus"].get("keep_raw") else temp(shards)
 
 
 def ingested(table):
-    """Ingested rows are dropped once they are merged, unless the configuration keeps them for updates."""
+    """Ingested rows: deleted once they are merged, unless the configuration keeps them for updates."""
     return table if config["corpus"]["keep_ingested"] else temp(table)
 
 
 def since_base():
-    """With a base, what is listed are the diffs since its release."""
-    return f"--since {shlex.quote(f'{BASE}/corpus/manifest.json')}" if BASE else ""
+    """With a base, the diffs since its release are listed."""
+    return option("--since", f"{BASE}/corpus/manifest.json" if BASE else None)
 
 
 def read_from_shards():
-    """What a job reads from shards: rows to merge or, from the diffs since a base, what they change in its rows."""
+    """What a job reads from shards: rows to merge or, with a base, the changes to its rows."""
     if BASE:
         return temp("<results>/corpus/changes/{dataset}/{part}.parquet")
     return ingested("<results>/corpus/ingested/{dataset}/{part}.parquet")
@@ -81,18 +81,18 @@ def rows_to_merge(dataset):
 
 def published_triplets():
     """The files of published triplets in the folder that the configuration names; others are fetched."""
-    dataset = Path(config["queries"]["dataset"])
-    return sorted(map(str, dataset.rglob("*.parquet"))) if dataset.is_dir() else "<results>/corpus/triplets"
+    dataset = Path(config["queries"].get("dataset", ""))
+    return sorted(map(str, dataset.rglob("*.parquet"))) if dataset.name and dataset.is_dir() else "<results>/corpus/triplets"
 
 
 def folder_of_triplets(wildcards, input):
     """The folder of the published triplets."""
-    dataset = config["queries"]["dataset"]
-    return dataset if Path(dataset).is_dir() else input[0]
+    dataset = config["queries"].get("dataset", "")
+    return dataset if dataset and Path(dataset).is_dir() else input[0]
 
 
 def asked_queries():
-    """What names the queries: a file of ids, or the table of published ones; nothing where the rule draws them."""
+    """The file that names the queries: ids, or the table of published ones; nothing where the rule draws them."""
     return {
         "rule": [],
         "file": config["queries"].get("path"),
@@ -101,8 +101,8 @@ def asked_queries():
 
 
 def query_settings():
-    """How queries are chosen, as JSON, with the path of what names them; without where that came from."""
-    # Not a function of the input: when such a setting changes, Snakemake does not notice.
+    """How queries are chosen, as JSON, with the path of the file that names them but not its origin."""
+    # Not a function of the input: Snakemake does not notice a change in a parameter that is one.
     chosen = {key: value for key, value in config["queries"].items() if key not in ("dataset", "revision", "path")}
     asked = asked_queries()
     if asked:
@@ -113,7 +113,7 @@ def query_settings():
 
 
 def excluded_papers():
-    """What names the papers to exclude: files of ids, and the documents of benchmarks."""
+    """The files that name the papers to exclude: lists of ids, and the documents of benchmarks."""
     documents = "<results>/evaluation/{benchmark}/documents.parquet"
     return [
         documents.format(benchmark=entry) if entry in config["benchmarks"] else entry for entry in config["exclude"]
@@ -121,7 +121,7 @@ def excluded_papers():
 
 
 def tables_of_papers():
-    """Every table of papers between the corpus and the encoders: where a paper that is kept out could leak to."""
+    """Every table of papers between the corpus and the encoders: where an excluded paper could leak to."""
     return [
         *tables_of_pairs(),
         *buckets("<results>/graph/{graph}/edges/{bucket}.parquet", graph=config["graphs"]),
@@ -134,7 +134,7 @@ def tables_of_papers():
 
 
 def raw_shards(wildcards):
-    """What a job ingests: the folder of what it downloaded, or one of the shards that were given."""
+    """What a job ingests: the folder of its downloads, or one of the shards in the user's folder."""
     if config["corpus"]["source"] == "directory":
         return GIVEN[wildcards.dataset][int(wildcards.part)]
     return f"<results>/corpus/raw/{wildcards.dataset}/{wildcards.part}"
@@ -148,19 +148,19 @@ def folder_of_shards(wildcards, input):
 
 
 def served_release(wildcards):
-    """The release that the demo's server serves; other sources are served by others."""
+    """The release that the demo's server serves; nothing for other sources."""
     return "<results>/demo/release" if config["corpus"]["source"] == "demo" else []
 
 
 def served_by(wildcards, input):
-    """The demo's release is fetched like a real one, from a server that runs for as long as the command does."""
+    """What serves the demo's release while the command runs, so that it is fetched like a real one."""
     return f"cocite demo serve {shlex.quote(str(input.served))} --" if config["corpus"]["source"] == "demo" else ""
 
 
 def origin():
     """Where a release comes from: a folder, or the base URL of an API; the demo's server fills in its own."""
     return {
-        "s2": config["corpus"]["api"],
+        "s2": config["corpus"].get("api"),
         "directory": config["corpus"].get("path"),
         "demo": "SERVER",
     }[config["corpus"]["source"]]

@@ -1,14 +1,14 @@
-"""What training a graph embedding costs: by its papers, their edges, and how often these are gone through."""
+"""What training a graph embedding costs, by its papers, its edges and its epochs."""
 
 
 def trained_vectors_mb(imported, entry):
-    """Size of the vectors that a training holds at once: all, or those of two parts of the papers."""
+    """Size of the vectors in memory at one time: all, or those of two partitions."""
     papers = sum(int(file.read_text()) for file in Path(imported, "entities").glob("entity_count_*"))
     return papers * entry["dimension"] * 4 / 1e6 * min(1, 2 / entry["partitions"])
 
 
 def imported_edges_mb(imported, entry):
-    """Size of the edges that a training reads; PyTorch-BigGraph's importer fills each file of them up to 158 MB."""
+    """Size of the edges that a training reads; PyTorch-BigGraph's importer pads each of its files to 158 MB."""
     filled = 158 * len(list(Path(imported).rglob("*.h5"))) if entry["import"] == "tsv" else 0
     return max(0, size_mb(imported) - filled)
 
@@ -21,7 +21,7 @@ def graph_training_memory(wildcards, input, attempt):
 
 
 def graph_training_minutes(wildcards, input, attempt):
-    """Time of a training, no more than a day at first: one that is stopped goes on from its last chunk."""
+    """Time of a training, no more than a day at first: a stopped training resumes from its last chunk."""
     entry = config["embeddings"][wildcards.embedding]
     passes = entry["epochs"] * imported_edges_mb(input.imported, entry) / entry["workers"]
     return min(A_DAY, ceil(30 + 0.002 * passes * entry["dimension"])) * attempt

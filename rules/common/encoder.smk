@@ -12,7 +12,7 @@ def encoder_of(wildcards):
 
 
 def origin_of_model(wildcards):
-    """What a model comes from, for its card, as JSON: settings of steps before it, without which it is trained again."""
+    """The settings of the earlier steps for a model's card, as JSON; a change in them trains the model again."""
     return json.dumps(settings_of_origin(wildcards.model, config), sort_keys=True)
 
 
@@ -23,7 +23,7 @@ def given_encoder(wildcards):
 
 
 def building_memory(wildcards, input, attempt):
-    """Memory to build an encoder, MB: its vocabulary looks at 130,000 papers at once, or all of a smaller bucket."""
+    """Memory to build an encoder, MB: its vocabulary reads 130,000 papers at a time, or a whole smaller bucket."""
     largest = max(map(size_mb, input.papers))
     return ceil(800 + 60 * min(60, largest)) * attempt
 
@@ -31,7 +31,8 @@ def building_memory(wildcards, input, attempt):
 def embedding_minutes(table):
     """Time to embed a table, no more than a day at first: by the size of its texts and that of the encoder.
 
-    MiniLM's size embeds 30 documents a second on two threads, that of BERT 4.5; a GPU is taken to need a hundredth.
+    On two threads an encoder of MiniLM's size embeds 30 documents a second, one of BERT's 4.5; a GPU is assumed to take
+    a hundredth of that time.
     """
 
     def asked(wildcards, input, attempt):
@@ -42,7 +43,7 @@ def embedding_minutes(table):
 
 
 def launched_in_processes(wildcards):
-    """What starts the processes that share a training; nothing where it has one."""
+    """The launcher of a training with several processes; nothing for one process."""
     processes = config["models"][wildcards.model]["processes"]
     return f"torchrun --standalone --nproc-per-node {processes} --no-python" if processes > 1 else ""
 

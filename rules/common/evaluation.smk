@@ -4,7 +4,7 @@ RUNS = runs_of(config)
 
 
 def prepared(*texts):
-    """The tables that a benchmark is scored from; with its documents' texts, where these are asked for."""
+    """The tables that a benchmark is scored from, with the named tables of texts."""
     tables = [*texts, "judgements", "labels", "reviewers", "collections", "signatures"]
     return expand("<results>/evaluation/{{benchmark}}/{table}.parquet", table=tables)
 
@@ -20,9 +20,14 @@ def tasks_of_suite(wildcards):
 
 
 def evaluation_seeds(wildcards):
-    """The evaluation seeds that a suite is scored with: rankings have no random choice, and are scored once."""
+    """The evaluation seeds of a suite: rankings have no random choice, and are scored once."""
     seeds = config["benchmarks"][wildcards.benchmark]["seeds"]
     return seeds if any(task.is_supervised for task in suite_of(wildcards)) else seeds[:1]
+
+
+def scored_mode(wildcards):
+    """The way in which supervised tasks are fitted: compat, correct or both; benchmarks of rankings name none."""
+    return config["benchmarks"][wildcards.benchmark].get("mode", "correct")
 
 
 def suites_as_json(wildcards):
@@ -39,7 +44,7 @@ def scored_mb(wildcards, input, table):
 
 
 def scoring_memory(table, least, ranked, fitted=0):
-    """Memory to score a suite, MB: so many times its largest task's share of a table, more where machines are fitted."""
+    """Memory to score a suite, MB: a multiple of its largest task's share of a table, more where models are fitted."""
 
     def memory(wildcards, input, attempt):
         sizes = scored_mb(wildcards, input, table)
@@ -50,32 +55,31 @@ def scoring_memory(table, least, ranked, fitted=0):
 
 
 def scoring_minutes(table):
-    """Time to score a suite: by its tasks' shares of a table, once for each seed and mode that fits are scored with."""
+    """Time to score a suite: by its tasks' shares of a table, for supervised tasks times their seeds and modes."""
 
     def asked(wildcards, input, attempt):
         modes = 2 if config["benchmarks"][wildcards.benchmark].get("mode") == "both" else 1
         fits = modes * len(evaluation_seeds(wildcards))
         sizes = scored_mb(wildcards, input, table)
-        return (
-            ceil(30 + sum(0.1 * size * (fits if task.is_supervised else 1) for task, size in sizes.items())) * attempt
-        )
+        of_tasks = (0.1 * size * (fits if task.is_supervised else 1) for task, size in sizes.items())
+        return ceil(30 + sum(of_tasks)) * attempt
 
     return asked
 
 
 def word_scoring_minutes(wildcards, input, attempt):
-    """Time to rank by words: candidates in no time; in a search, every query is held against every document."""
+    """Time to rank by words: only searches cost time, which compare every query with every document."""
     searched = sum(size for task, size in scored_mb(wildcards, input, "tables").items() if task.kind == "retrieval")
     return ceil(30 + searched * size_mb(input.tables)) * attempt
 
 
 def comparing_minutes(wildcards, input, attempt):
-    """Time to compare models: by what is drawn from, as often as it is drawn from."""
+    """Time to compare models: by the size of their outcomes times the resamples."""
     return ceil(20 + size_mb(input) * config["benchmarks"][wildcards.benchmark]["resamples"] / 1000) * attempt
 
 
 def scored(table, benchmark):
-    """The scores of every model and baseline on every suite of a benchmark, or what stands behind them."""
+    """A table of every model and baseline on every suite of a benchmark: scores, outcomes or failures."""
     return [
         f"<results>/evaluation/{benchmark}/{table}/{suite}/{run}.parquet"
         for suite, run in scored_runs(suites_of(config["benchmarks"][benchmark]), RUNS)
@@ -94,7 +98,7 @@ def summaries():
 
 
 def benchmark_sources(wildcards):
-    """What a benchmark that others made is read from: the files of its folder, or folders fetched from the hub."""
+    """The sources of a published benchmark: the files of its folder, or folders fetched from the hub."""
     entry = config["benchmarks"][wildcards.benchmark]
     if "hub" not in entry:
         return "<results>/demo/benchmark" if is_generated(entry) else files_in(entry["folder"])
@@ -106,7 +110,7 @@ def benchmark_sources(wildcards):
 
 
 def benchmark_folder(wildcards, input):
-    """The folder of a benchmark that others made; what is fetched lies in its halves metadata and test."""
+    """The folder of a published benchmark; a fetched one has the halves metadata and test."""
     entry = config["benchmarks"][wildcards.benchmark]
     if "hub" in entry:
         return Path(input[0]).parents[1]
@@ -114,13 +118,13 @@ def benchmark_folder(wildcards, input):
 
 
 def fetched_dataset(wildcards):
-    """The dataset of the hub, with its revision, that a half of a benchmark is fetched from."""
+    """The dataset on the hub, with its revision, for one half of a benchmark."""
     hub = config["benchmarks"][wildcards.benchmark]["hub"]
     return hub["texts" if wildcards.half == "metadata" else "labels"]
 
 
 def fetched_splits(wildcards):
-    """The splits of a config that the tasks of a benchmark ask for."""
+    """The splits of a dataset's config that the tasks of a benchmark need."""
     asked = splits_to_fetch(tasks_of(config["benchmarks"][wildcards.benchmark]))
     return ",".join(asked[wildcards.half, wildcards.name])
 

@@ -1,4 +1,4 @@
-"""What the edges of a graph are made of."""
+"""What the edges of a graph are made of, and which edges an embedding is trained on."""
 
 
 def citations_in_groups(wildcards):
@@ -25,16 +25,23 @@ def tables_of_pairs():
 
 
 def citations_the_other_way(wildcards):
-    """Undirected edges take those that lead to the papers of a bucket as well; directed ones nothing."""
+    """The citations of the papers of a bucket by others, which undirected edges need as well; else nothing."""
     directed = config["graphs"][wildcards.graph]["directed"]
     return [] if directed else "<results>/graph/citations_by_cited/{bucket}.parquet"
 
 
 def edges_to_combine(wildcards):
-    """The edges of the graphs that a combination adds up."""
+    """The edges of the graphs that a combination adds."""
     return buckets("<results>/graph/{graph}/edges/{bucket}.parquet", graph=config["graphs"][wildcards.graph]["of"])
 
 
-def is_directed(wildcards):
-    """Whether an embedding's graph is; the edges of an undirected graph are trained on both ways."""
-    return config["graphs"][config["embeddings"][wildcards.embedding]["graph"]].get("directed", False)
+def edges_of_embedding(wildcards):
+    """The edges of the graph that an embedding is trained on."""
+    graph = config["embeddings"][wildcards.embedding]["graph"]
+    return buckets("<results>/graph/{graph}/edges/{bucket}.parquet", graph=graph)
+
+
+def direction_of_edges(wildcards):
+    """Whether the graph of an embedding is directed; the edges of an undirected graph are trained on both ways."""
+    graph = config["graphs"][config["embeddings"][wildcards.embedding]["graph"]]
+    return "directed" if graph.get("directed", False) else "undirected"

@@ -2,13 +2,13 @@
 
 
 def neighbours_of(embedding):
-    """The neighbours that were found in an embedding: a file for each shard of the queries."""
+    """The neighbours of an embedding: a file for each shard of the queries."""
     shards = range(config["embeddings"][embedding]["neighbours"]["shards"])
     return expand("<results>/neighbours/{embedding}/neighbours/{bucket}.parquet", embedding=embedding, bucket=shards)
 
 
 def searched_papers(wildcards):
-    """The papers, where only those with a text are searched for neighbours; nothing where all are."""
+    """The papers, where the search is limited to papers with a text; nothing where it is not."""
     among = config["embeddings"][wildcards.embedding]["neighbours"]["among"]
     return buckets("<results>/corpus/papers/{bucket}.parquet") if among == "texts" else []
 
@@ -21,29 +21,29 @@ def index_of(wildcards):
 def index_memory(wildcards, input, attempt):
     """Memory to build an index, MB: the sample of an IVF index in two copies; all vectors and links of an HNSW one."""
     entry = config["embeddings"][wildcards.embedding]
-    if entry["neighbours"]["index"] == "hnsw":
+    if entry["neighbours"]["index"]["kind"] == "hnsw":
         return megabytes(700, vectors=3)(wildcards, input, attempt)
-    sample = entry["neighbours"]["lists"] * 64 * entry["dimension"] * 4 / 1e6
+    sample = entry["neighbours"]["index"]["nlist"] * 64 * entry["dimension"] * 4 / 1e6
     return ceil(700 + 3 * sample) * attempt
 
 
 def search_memory(wildcards, input, threads, attempt):
-    """Memory of a search, MB: the more, the more queries the vectors go past at once; each thread reads blocks of 4,096
-    vectors into three copies. HNSW holds its index besides."""
+    """Memory of a search, MB: more memory compares more queries at a time; each thread holds blocks of 4,096 vectors in
+    three copies. HNSW also holds its index."""
     entry = config["embeddings"][wildcards.embedding]
     blocks = threads * 3 * 4096 * entry["dimension"] * 4 / 1e6
-    held = size_mb(input.index) if entry["neighbours"]["index"] == "hnsw" else 0
+    held = size_mb(input.index) if entry["neighbours"]["index"]["kind"] == "hnsw" else 0
     return ceil(1000 + blocks + held) * attempt
 
 
 def search_minutes(wildcards, input, threads, attempt):
-    """Time of a search, no more than a day at first: every query of the shard goes past every vector, whatever the
-    index may spare. A thread takes 3·10¹⁰ products a second; a query is two bytes of its table at least."""
+    """Time of a search, no more than a day at first: that of comparing every query of the shard with every vector,
+    an upper bound for an index. A thread does 3·10¹⁰ products a second; a query is two bytes of its table at least."""
     shards = config["embeddings"][wildcards.embedding]["neighbours"]["shards"]
     products = size_mb(input.queries) / 2e-6 / shards * size_mb(input.vectors) * 1e6 / 4
     return min(A_DAY, ceil(20 + 4 * products / 3e10 / 60 / threads)) * attempt
 
 
 def measured_searches():
-    """What the approximate searches miss."""
+    """The measured recall of the approximate searches."""
     return expand("<results>/neighbours/{embedding}/search_quality.parquet", embedding=APPROXIMATE)

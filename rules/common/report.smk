@@ -1,4 +1,4 @@
-"""The figures of the page, and where rules say what their jobs took."""
+"""The figures of the page, and the logs that say what jobs took."""
 
 
 def figures():

@@ -1,4 +1,4 @@
-"""Targets that are asked for by name are of this configuration, or the run says which ones there are."""
+"""Refuses a target that this configuration does not have, and names the ones that it has."""
 
 OUTPUTS = [str(output) for rule in workflow.rules for output in rule.output]
 

@@ -6,10 +6,10 @@ def groups():
     return sorted({entry["group"] for entry in config["triplets"].values()})
 
 
-def group_of(triplets):
-    """The sets of triplets that are compared with this one, itself among them."""
-    group = config["triplets"][triplets]["group"]
-    return [name for name, entry in config["triplets"].items() if entry["group"] == group]
+def triplets_of_group(group):
+    """All sets of triplets of a group."""
+    members = [name for name, entry in config["triplets"].items() if entry["group"] == group]
+    return expand("<results>/triplets/{triplets}/triplets.parquet", triplets=members)
 
 
 def sampled_sources(wildcards):
@@ -18,7 +18,7 @@ def sampled_sources(wildcards):
     sources = []
     if "embedding" in entry:
         sources += neighbours_of(entry["embedding"])
-        if entry.get("easy_negatives", "random") != "random":
+        if entry.get("easy_negatives", {"kind": "random"})["kind"] != "random":
             sources += expand("<results>/embeddings/{embedding}/graph_embeddings.parquet", embedding=entry["embedding"])
     if "graph" in entry:
         table = PAIRS_OF.get(entry["graph"], "edges")
@@ -30,8 +30,14 @@ def sampled_sources(wildcards):
     return sources
 
 
+def sampler_settings(wildcards):
+    """A set of triplets as the configuration has it, as JSON for `--settings`; its group is no matter of its sampler."""
+    entry = config["triplets"][wildcards.triplets]
+    return json.dumps({key: value for key, value in entry.items() if key != "group"}, sort_keys=True)
+
+
 def brought_triplets(path):
-    """The files of triplets that the user brings; without a path, those that are published."""
+    """The files of triplets that the user brings; without a path, the published ones."""
     if path is None:
         published = published_triplets()
         return published if isinstance(published, list) else [published]
@@ -46,17 +52,17 @@ def ranks_in_use(wildcards):
 
 
 def ranked_neighbours(wildcards):
-    """The neighbours whose ranks a set of triplets was drawn by; nothing for other sets."""
+    """The neighbours by whose ranks a set of triplets was drawn; nothing for other sets."""
     entry = config["triplets"][wildcards.triplets]
     return neighbours_of(entry["embedding"]) if entry["sampler"] == "neighbours" else []
 
 
 def folder_of_neighbours(wildcards, input):
     """The option that names the folder of the neighbours; nothing where there are none."""
-    return f"--neighbours {shlex.quote(str(Path(input.neighbours[0]).parent))}" if input.neighbours else ""
+    return option("--neighbours", Path(input.neighbours[0]).parent if input.neighbours else None)
 
 
 def foreign_documents():
-    """The documents of the benchmarks that others made; the papers of our own are kept out."""
+    """The documents of published benchmarks; the papers of our own are held out of all triplets anyway."""
     foreign = [name for name in config["benchmarks"] if name not in HOLDOUTS]
     return expand("<results>/evaluation/{benchmark}/documents.parquet", benchmark=foreign)

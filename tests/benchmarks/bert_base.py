@@ -19,10 +19,10 @@ from tests.benchmarks.made_documents import write_documents
 from tests.benchmarks.made_triplets import PER_QUERY, write_encoder, write_triplets
 from tests.benchmarks.measuring import say
 
-from cocite.encoder.documents import embed_tables
-from cocite.encoder.examples import prepare_examples
+from cocite.config.models import TrainingSettings
+from cocite.encoder.batches import prepare_examples
+from cocite.encoder.embedding import embed_tables
 from cocite.encoder.model import open_encoder
-from cocite.encoder.settings import TrainingSettings
 from cocite.encoder.training import Learner
 
 LAYERS, HIDDEN, HEADS = 12, 768, 12
@@ -155,13 +155,13 @@ def work_of(learner: Learner) -> Work:
     """What there is to do in the steps that are measured."""
     tokens = padded = squares = 0
     start = time.perf_counter()
-    numbers = (batch for step in range(WARM + 1, WARM + STEPS + 1) for batch in learner.plan.batches_of(step))
+    numbers = (batch for step in range(WARM + 1, WARM + STEPS + 1) for batch in learner.schedule.batches_of(step))
     batches = [learner.collate(of_batch) for of_batch in numbers]
     making = time.perf_counter() - start
     for batch in batches:
         lengths = learner.training.documents.lengths_of(batch.documents)
         tokens, squares = tokens + lengths.sum(), squares + (lengths**2).sum()
-        padded += sum(group["input_ids"].numel() for group in batch.groups)
+        padded += sum(some["input_ids"].numel() for some in batch.mini_batches)
     # Weights of linear layers take 2 operations a token, attention 4 a pair of tokens and dimension; backwards twice.
     operations = 3.0 * LAYERS * (2 * 12 * HIDDEN**2 * tokens + 4 * HIDDEN * squares)
     return Work(tokens=int(tokens), padded=padded, operations=operations, making=making)

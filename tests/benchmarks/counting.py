@@ -1,6 +1,10 @@
-"""Counting co-citations beside a dictionary, a sparse product, and the same with large ids; and four times the size."""
+"""Counting co-citations beside DuckDB, a dictionary, a sparse product, and large ids; and four times the size.
+
+Two numbers behind the folder, citations and queries, choose another size.
+"""
 
 import json
+import statistics
 import sys
 from pathlib import Path
 
@@ -15,40 +19,59 @@ MEMORY_MB = 1000
 """Limit of one of two jobs that run side by side."""
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, citations: int = CITATIONS, queries: int = QUERIES) -> None:
     """Print each ratio that the limits are about."""
-    once = _corpus(folder / "citations" / "once", CITATIONS)
-    count = _count(folder, once, QUERIES)
+    once = _corpus(folder / "citations" / f"once-{citations}", citations)
+    count = _count(folder, once, queries)
+    _compare_join(folder, count, once, queries)
     compare(
         "Counting to a sparse product that holds everything",
         lambda: run_together(count),
-        lambda: run(_rival("sparse_product", folder, once)),
+        lambda: run(_rival("sparse_product", folder, once, queries)),
         "wall",
         rounds=3,
     )
     compare(
         "One Python dictionary to counting",
-        lambda: run(_rival("dictionary", folder, once)),
+        lambda: run(_rival("dictionary", folder, once, queries)),
         lambda: run_together(count),
         "wall",
         rounds=1,
     )
-    cost = _tell(folder, count, CITATIONS, QUERIES)
-    _compare_ids(folder, count)
+    cost = _tell(folder, count, citations, queries)
+    _compare_ids(folder, count, citations, queries)
 
-    fourfold = _corpus(folder / "citations" / "fourfold", 4 * CITATIONS)
-    larger = _tell(folder, _count(folder, fourfold, QUERIES), 4 * CITATIONS, QUERIES)
+    fourfold = _corpus(folder / "citations" / f"fourfold-{citations}", 4 * citations)
+    larger = _tell(folder, _count(folder, fourfold, queries), 4 * citations, queries)
     say(f"Counting four times the citations within the same limit: {larger.wall / cost.wall:.2f} × the time.")
-    _tell(folder, _count(folder, fourfold, 3 * QUERIES), 4 * CITATIONS, 3 * QUERIES)
+    _tell(folder, _count(folder, fourfold, 3 * queries), 4 * citations, 3 * queries)
 
 
-def _compare_ids(folder: Path, count: list[list[Command]]) -> None:
+def _compare_join(folder: Path, count: list[list[Command]], citations: list[Path], queries: int) -> None:
+    """Beside DuckDB's join of the citations with themselves, with the same memory and threads, and the same output."""
+    joined = folder / "joined.parquet"
+    program = [sys.executable, "-m", "tests.benchmarks.duckdb_join"]
+    limits = [str(BUCKETS * MEMORY_MB), str(BUCKETS)]
+    join = [*program, "join", citations[0].parent, _queries(folder, queries, 1), joined, *limits]
+    rounds = [(run_together(count), run(join)) for _ in range(3)]
+    run([*program, "check", _counted(folder)[0].parent, joined])
+    for title, costs in zip(("Counting", "DuckDB's self-join"), zip(*rounds, strict=True), strict=True):
+        wall, cpu, peak = (statistics.median(getattr(cost, of) for cost in costs) for of in ("wall", "cpu", "peak_mb"))
+        peak *= BUCKETS if title == "Counting" else 1
+        say(f"{title}, with the same pairs and counts: {wall:.2f} s, {cpu:.2f} s of CPU, peak memory {peak:.0f} MB.")
+    ratios = sorted(joining.wall / counting.wall for counting, joining in rounds)
+    median, lowest, highest = statistics.median(ratios), ratios[0], ratios[-1]
+    say(f"DuckDB's self-join to counting: {median:.2f} × the time (round by round {lowest:.2f} to {highest:.2f})")
+
+
+def _compare_ids(folder: Path, count: list[list[Command]], citations: int, queries: int) -> None:
     """The same citations with ids all over 63 bits, beside those with ids as dense as Semantic Scholar's."""
-    spread = _count(folder, _corpus(folder / "citations" / "spread", CITATIONS, FAR_APART), QUERIES, FAR_APART)
+    corpus = _corpus(folder / "citations" / f"spread-{citations}", citations, FAR_APART)
+    spread = _count(folder, corpus, queries, FAR_APART)
     title = "Counting with ids all over 63 bits to counting with small ones"
     for of in ("wall", "cpu"):
         compare(title, lambda: run_together(spread), lambda: run_together(count), of, rounds=3)
-    _tell(folder, spread, CITATIONS, QUERIES)
+    _tell(folder, spread, citations, queries)
 
 
 def _corpus(folder: Path, citations: int, factor: int = 1) -> list[Path]:
@@ -61,7 +84,7 @@ def _corpus(folder: Path, citations: int, factor: int = 1) -> list[Path]:
 
 def _count(folder: Path, citations: list[Path], queries: int, factor: int = 1) -> list[list[Command]]:
     """Two jobs to run side by side, one a bucket."""
-    asked = folder / f"queries-{queries}-{factor}.parquet"
+    asked = _queries(folder, queries, factor)
     write_queries(asked, queries=queries, factor=factor)
     settings = json.dumps({"signal": "cocitation", "pairs": "query"})
     limits = ["--settings", settings, "--buckets", str(BUCKETS), "--memory-mb", str(MEMORY_MB)]
@@ -70,14 +93,17 @@ def _count(folder: Path, citations: list[Path], queries: int, factor: int = 1) -
     return [[[*program, *limits, "--bucket", str(bucket), *outputs[bucket]]] for bucket in range(BUCKETS)]
 
 
+def _queries(folder: Path, queries: int, factor: int) -> Path:
+    return folder / f"queries-{queries}-{factor}.parquet"
+
+
 def _counted(folder: Path) -> list[Path]:
     return [folder / "cocitations" / f"{bucket}.parquet" for bucket in range(BUCKETS)]
 
 
-def _rival(name: str, folder: Path, citations: list[Path]) -> Command:
-    queries = folder / f"queries-{QUERIES}-1.parquet"
+def _rival(name: str, folder: Path, citations: list[Path], queries: int) -> Command:
     program = [sys.executable, "-m", "tests.benchmarks.counters", name]
-    return [*program, citations[0].parent, queries, "query", folder / "rival.parquet"]
+    return [*program, citations[0].parent, _queries(folder, queries, 1), "query", folder / "rival.parquet"]
 
 
 def _tell(folder: Path, count: list[list[Command]], citations: int, queries: int) -> Cost:
@@ -93,4 +119,4 @@ def _tell(folder: Path, count: list[list[Command]], citations: int, queries: int
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))

@@ -12,10 +12,9 @@ import numpy as np
 import pyarrow as pa
 from tests.benchmarks.measuring import say
 
-from cocite.embeddings.configuration import GraphEmbeddingSettings
-from cocite.embeddings.importing import import_edges
-from cocite.embeddings.splitting import EdgeSettings
-from cocite.embeddings.training import train_graph_embedding
+from cocite.config.embeddings import EdgeSettings, GraphEmbeddingSettings
+from cocite.embeddings.engines.biggraph.importing import import_edges
+from cocite.embeddings.engines.biggraph.training import train_graph_embedding
 from cocite.tables.files import write_table
 
 PAPERS, PAIRS = 10_000, 100_000
@@ -25,7 +24,6 @@ SETTINGS = GraphEmbeddingSettings(
     epochs=10,
     lr=0.1,
     loss="ranking",
-    margin=0.15,
     max_norm=1.0,
     batch_size=1000,
     batch_negatives=50,

@@ -18,7 +18,7 @@ PAPERS, COMMUNITIES, MEMBERS = 4000, 400, 25
 METRICS = ("loss", "mean_rank", "mrr", "hits_at_10", "auc")
 EDGE_SETTINGS = {"holdout": 0.1, "holdout_of": "pairs", "weights": False, "max_repetitions": 1, "partitions": 1}
 SETTINGS = {
-    **{"comparator": "dot", "dimension": 32, "epochs": 15, "lr": 0.1, "loss": "ranking", "margin": 0.15},
+    **{"comparator": "dot", "dimension": 32, "epochs": 15, "lr": 0.1, "loss": {"kind": "ranking", "margin": 0.15}},
     **{"max_norm": 1.0, "batch_size": 1000, "batch_negatives": 50, "uniform_negatives": 50, "workers": 1},
 }
 COCITE = Path(sys.executable).with_name("cocite")

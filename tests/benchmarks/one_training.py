@@ -18,11 +18,11 @@ THREADS = 2
 
 def train_ours(folder: Path, output: Path) -> float:
     """Seconds of a training with the stage encoder."""
-    from cocite.encoder.environment import work_offline
+    from cocite.encoder.commands import work_offline
 
     work_offline(THREADS)
+    from cocite.config.models import TrainingSettings
     from cocite.encoder.results import Outputs
-    from cocite.encoder.settings import TrainingSettings
     from cocite.encoder.training import Inputs, train_encoder
 
     outputs = Outputs(
@@ -42,7 +42,7 @@ def train_ours(folder: Path, output: Path) -> float:
 
 def train_rival(folder: Path, output: Path) -> float:
     """Seconds of a training with sentence-transformers' trainer and its triplet loss, as its manual has it."""
-    from cocite.encoder.environment import work_offline
+    from cocite.encoder.commands import work_offline
 
     work_offline(THREADS)
     import pyarrow.parquet as pq

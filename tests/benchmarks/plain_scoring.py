@@ -15,8 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from cocite.config.benchmarks import TASKS
 from cocite.config.tasks import Task
-from cocite.evaluation.few_shot import feasible_stages, few_shot_samples
-from cocite.evaluation.supervised import Classes, Examples, encode_classes
+from cocite.evaluation.supervised import Classes, Examples, encode_classes, feasible_stages, few_shot_samples
 from cocite.evaluation.vectors import read_vectors
 from cocite.tables.files import read_table, write_table
 

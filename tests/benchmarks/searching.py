@@ -1,8 +1,8 @@
 """The search for neighbours: exact and with the vectors on disk, against FAISS with all of them in memory; IVF; memory.
 
 Like for like are whole commands: ours from the table of vectors to the table of neighbours, against FAISS's
-IndexFlatL2 from the same table to its answer, which it does not write. FAISS's search alone, without reading, is told
-as well.
+IndexFlatL2 from the same table to its answer, which it does not write, and against `faiss.knn` on each block of
+vectors, merged. FAISS's search alone, without reading, is reported as well.
 """
 
 import json
@@ -39,6 +39,13 @@ def main(folder: Path) -> None:
     )
     rival = run(_rival(folder))
     alone = median(_rival_search(folder) for _ in range(ROUNDS))
+    compare(
+        "The same to faiss.knn in each block of vectors",
+        lambda: run(_search(folder, {"index": "flat"})),
+        lambda: run(_rival(folder, "faiss_blocks")),
+        "cpu",
+        rounds=ROUNDS,
+    )
     say(f"IndexFlatL2's search alone took {alone:.2f} s; peak memory {exact.peak_mb:.0f} MB to {rival.peak_mb:.0f} MB.")
     compare_lists(folder)
     compare_ids(folder)
@@ -49,12 +56,11 @@ def main(folder: Path) -> None:
 
 def compare_lists(folder: Path) -> None:
     """The fewest lists that reach the recall, and how long reading them takes beside the exact search."""
-    built = run(
-        _neighbours("index", folder, {"index": "ivf", "lists": LISTS}, "--output", folder / "index", "--seed", "1")
-    )
+    ivf = {"kind": "ivf", "nlist": LISTS}
+    built = run(_neighbours("index", folder, {"index": ivf}, "--output", folder / "index", "--seed", "1"))
     say(f"IVF: {LISTS} lists built in {built.wall:.1f} s, peak memory {built.peak_mb:.0f} MB.")
     for probes in PROBES:
-        chosen = {"index": "ivf", "probes": probes, "k": K}
+        chosen = {"index": {"kind": "ivf", "nprobe": probes}, "k": K}
         rows = [_measure(folder, chosen) for _ in range(ROUNDS)]
         faster, recall = median(row["exact_seconds"] / row["seconds"] for row in rows), rows[0]["recall"]
         say(f"IVF of {probes} probes: recall {recall:.3f}, {faster:.1f} × faster than the exact search to search.")
@@ -132,8 +138,8 @@ def _neighbours(command: str, folder: Path, chosen: dict[str, object], *more: st
     ]
 
 
-def _rival(folder: Path) -> Command:
-    return [sys.executable, "-m", "tests.benchmarks.faiss_flat", folder, str(K), str(THREADS)]
+def _rival(folder: Path, module: str = "faiss_flat") -> Command:
+    return [sys.executable, "-m", f"tests.benchmarks.{module}", folder, str(K), str(THREADS)]
 
 
 def _rival_search(folder: Path) -> float:

@@ -4,7 +4,7 @@ import pytest
 
 from cocite.config.origins import encoder_in_words, graph_of, origin_of, sampling_of, settings_of_origin
 
-MIXED = {"per_query": 5, "easy": 3, "easy_negatives": "random", "clusters": 100, "drawn": 1000, "fill": False}
+MIXED = {"per_query": 5, "easy": 3, "easy_negatives": {"kind": "k-means", "clusters": 100}, "fill": False}
 CONFIGURATION = {
     "corpus": {"source": "directory", "path": "/home/someone/papers"},
     "graphs": {"cocited": {"signal": "cocitation", "min_count": 2}},
@@ -15,10 +15,9 @@ CONFIGURATION = {
                 "comparator": "dot",
                 "dimension": 64,
                 "epochs": 3,
-                "loss": "softmax",
-                "margin": 0.15,
+                "loss": {"kind": "softmax"},
             },
-            "neighbours": {"metric": "cosine", "index": "flat", "probes": 32},
+            "neighbours": {"metric": "cosine", "index": {"kind": "flat"}},
         }
     },
     "triplets": {
@@ -50,8 +49,8 @@ def test_a_sampler_is_told_with_what_it_does_and_its_settings_that_had_an_effect
     told = sampling_of("near", RUN)
     assert told["sampler"].startswith("neighbours: The sampler of CoCite and SciNCL")
     assert told["k_positive"] == 10
-    assert told["easy_negatives"] == "random"
-    assert not {"clusters", "drawn", "cluster_ranks"} & set(told)
+    assert (told["easy_negatives"], told["clusters"]) == ("k-means", 100)
+    assert not {"drawn", "cluster_ranks"} & set(told)
 
 
 def test_without_easy_negatives_it_does_not_matter_how_they_would_be_drawn():

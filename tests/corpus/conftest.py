@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from cocite.corpus.release import patience, turns
+from cocite.corpus.release import rate_limit, retry
 
 KEY = "a-key-that-must-stay-secret"
 
@@ -21,9 +21,9 @@ WriteShard = Callable[..., Path]
 @pytest.fixture(autouse=True)
 def _surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("S2_API_KEY", KEY)
-    monkeypatch.setattr(turns, "DISTANCE", 0.002)
-    monkeypatch.setattr(patience, "FIRST_PAUSE", 0.005)
-    monkeypatch.setattr(patience, "REPETITIONS", 4)
+    monkeypatch.setattr(rate_limit, "DISTANCE", 0.002)
+    monkeypatch.setattr(retry, "FIRST_PAUSE", 0.005)
+    monkeypatch.setattr(retry, "REPETITIONS", 4)
 
 
 @pytest.fixture

@@ -17,16 +17,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from tests.releases.faults import AT_RANDOM, Faults
+from tests.releases.server import Arrival, serve
 
-from cocite.corpus.release import patience, turns
+from cocite.corpus.release import rate_limit, retry
 from cocite.corpus.release.client import DatasetsApi, Storage
 from cocite.corpus.release.download import download_shards
-from cocite.corpus.release.listing import list_release
 from cocite.corpus.release.manifest import shards_of_part, write_manifest
 from cocite.corpus.release.remote import RemoteDataset
-from cocite.demo.arrivals import Arrival
-from cocite.demo.faults import AT_RANDOM, Faults
-from cocite.demo.server import serve
+from cocite.corpus.sources import list_release
 
 RELEASE = "2026-01-06"
 JOBS = {"papers": 20, "abstracts": 1, "citations": 4}
@@ -93,7 +92,7 @@ def bad_day(release: Path, key: str, **faults: Any):
 def assert_all_is_well(day: Day, key: str, said: str) -> None:
     files = {path.name: path.read_bytes() for path in day.release.rglob("*.gz")}
     assert {path.name: path.read_bytes() for path in day.results.rglob("*.gz")} == files
-    assert min(day.distances()) >= turns.DISTANCE
+    assert min(day.distances()) >= rate_limit.DISTANCE
     for shard, content in files.items():
         starts, lengths = zip(*day.downloads(shard), strict=True)
         assert list(starts) == [0, *itertools.accumulate(lengths)][:-1], shard
@@ -119,9 +118,9 @@ def every_job(day: Day, download: Callable[..., object]) -> list[object]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_everything_arrives_once_and_the_api_is_asked_in_turns(many_shards, key, monkeypatch, capfd, seed):
-    monkeypatch.setattr(turns, "DISTANCE", 0.02)
-    monkeypatch.setattr(patience, "TIMEOUT", (10.0, 1.0))
-    monkeypatch.setattr(patience, "REPETITIONS", 10)
+    monkeypatch.setattr(rate_limit, "DISTANCE", 0.02)
+    monkeypatch.setattr(retry, "TIMEOUT", (10.0, 1.0))
+    monkeypatch.setattr(retry, "REPETITIONS", 10)
     with bad_day(many_shards, key, seed=seed, retry_after="0") as day:
         manifest = list_release(day.origin, RELEASE, turns=day.turns)
         write_manifest(day.manifest, manifest)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from cocite.corpus.ingest.account import account
+from cocite.corpus.ingest.accounting import account
 from cocite.corpus.ingest.changes import ingest_changes
 from cocite.corpus.ingest.shards import IngestSettings
 from cocite.corpus.release.manifest import DiffShard

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from isal import igzip
 
+from cocite.corpus.ingest.accounting import Tally
 from cocite.corpus.ingest.citations import read_citations
-from cocite.corpus.ingest.tally import Tally
 from cocite.corpus.ingest.unpacking import unpack
 
 BITS = {"background": 1, "methodology": 2, "result": 4}

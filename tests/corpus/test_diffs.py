@@ -4,16 +4,15 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from tests.releases.faults import Faults
+from tests.releases.server import Arrival, serve
+from tests.releases.successor import generate_successor
 
 from cocite.config.release_folder import DATASETS
 from cocite.corpus import commands
-from cocite.corpus.release.diffs import list_diffs
 from cocite.corpus.release.manifest import Dataset, Manifest, read_manifest, write_manifest
-from cocite.demo.arrivals import Arrival
-from cocite.demo.faults import Faults
+from cocite.corpus.sources.s2 import list_diffs
 from cocite.demo.release import generate_release
-from cocite.demo.server import serve
-from cocite.demo.successor import generate_successor
 from cocite.ground.errors import InputError
 
 RELEASES = ("2026-01-06", "2026-01-13", "2026-01-20")

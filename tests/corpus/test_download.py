@@ -7,18 +7,17 @@ from pathlib import Path
 
 import pytest
 import requests as http
+from tests.releases.faults import Faults
+from tests.releases.server import Arrival, serve
 from typer.testing import CliRunner
 
 from cocite.corpus.commands import app
-from cocite.corpus.release import patience
+from cocite.corpus.release import retry
 from cocite.corpus.release.client import DatasetsApi, Storage
 from cocite.corpus.release.download import download_shards
-from cocite.corpus.release.listing import list_release
 from cocite.corpus.release.manifest import Shard, write_manifest
 from cocite.corpus.release.remote import RemoteDataset
-from cocite.demo.arrivals import Arrival
-from cocite.demo.faults import Faults
-from cocite.demo.server import serve
+from cocite.corpus.sources import list_release
 from cocite.ground.errors import InputError
 
 RELEASE = "2026-01-06"
@@ -79,7 +78,7 @@ def test_a_storage_that_sends_less_than_was_asked_for_is_asked_for_the_rest(rele
 
 
 def test_a_stalled_connection_is_given_up_and_gone_on_from(release, shards, key, tmp_path, monkeypatch):
-    monkeypatch.setattr(patience, "TIMEOUT", (10.0, 0.3))
+    monkeypatch.setattr(retry, "TIMEOUT", (10.0, 0.3))
     requests: list[Arrival] = []
     with serve(release, key=key, faults=Faults(stalls=1, cut_after=5000), requests=requests) as origin:
         raw = download(origin, shards[:1], tmp_path)

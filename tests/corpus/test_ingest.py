@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cocite.corpus.ingest import citations, unpacking
-from cocite.corpus.ingest.account import account
+from cocite.corpus.ingest.accounting import account
 from cocite.corpus.ingest.shards import IngestSettings, ingest
 from cocite.corpus.release.manifest import Shard
 from cocite.ground.errors import InputError

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from tests.releases.faults import Faults
+from tests.releases.server import Arrival, serve
 from typer.testing import CliRunner
 
+from cocite.corpus import sources as source
 from cocite.corpus.commands import app
-from cocite.corpus.release import client, listing, patience
+from cocite.corpus.release import client, retry
 from cocite.corpus.release.manifest import Manifest, read_manifest, shards_of_part, write_manifest
-from cocite.demo.arrivals import Arrival
-from cocite.demo.faults import Faults
-from cocite.demo.server import serve
 from cocite.ground.errors import InputError
 
 RELEASE = "2026-01-06"
@@ -23,7 +23,7 @@ RELEASE = "2026-01-06"
 @pytest.fixture
 def list_release(tmp_path):
     def list_in_turns(origin: str, release: str) -> Manifest:
-        return listing.list_release(origin, release, turns=tmp_path / "turns")
+        return source.list_release(origin, release, turns=tmp_path / "turns")
 
     return list_in_turns
 
@@ -136,7 +136,7 @@ def test_an_api_that_never_recovers_is_given_up(list_release, release, key):
         pytest.raises(InputError, match="answers with status 503, also after 4 repetitions"),
     ):
         list_release(origin, RELEASE)
-    assert len(requests) == 1 + patience.REPETITIONS
+    assert len(requests) == 1 + retry.REPETITIONS
 
 
 def test_nothing_listens_at_the_origin(list_release, key):

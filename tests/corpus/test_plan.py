@@ -6,15 +6,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.releases.server import Arrival, serve
 from typer.testing import CliRunner
 
 from cocite.config.configuration import resolve
 from cocite.corpus.commands import app
-from cocite.corpus.release.estimates import raw_under_way, spilled_while_merged
 from cocite.corpus.release.manifest import Dataset, Manifest, Shard, write_manifest
-from cocite.corpus.release.plan import plan_corpus
-from cocite.demo.arrivals import Arrival
-from cocite.demo.server import serve
+from cocite.corpus.release.plan import plan_corpus, raw_under_way, spilled_while_merged
 from cocite.ground.errors import InputError
 
 RELEASE = "2026-01-06"

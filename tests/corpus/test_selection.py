@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.papers import papers_table
 from typer.testing import CliRunner
 
+from cocite.config.queries import QuerySettings
 from cocite.corpus.commands import app
-from cocite.corpus.queries.candidates import QuerySettings
 from cocite.corpus.queries.selection import (
     ASKED_AND_EXCLUDED,
     NO_CORPUS_ID,

@@ -7,13 +7,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.releases.server import serve
+from tests.releases.successor import generate_successor
 
 from cocite.corpus import commands
-from cocite.corpus.ingest.update import check_base, update
+from cocite.corpus.ingest.changes import check_base, update
 from cocite.corpus.release.manifest import read_manifest
 from cocite.demo.release import generate_release
-from cocite.demo.server import serve
-from cocite.demo.successor import generate_successor
 from cocite.ground.errors import InputError
 from cocite.tables import TABLES, empty_schema
 from cocite.tables.files import read_table, write_table

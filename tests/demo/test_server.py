@@ -1,6 +1,5 @@
-"""The server answers as the Datasets API is known to answer, and fails as real servers fail."""
+"""The server answers as the Datasets API is known to answer."""
 
-import http.client
 import json
 import re
 import socket
@@ -14,10 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from cocite.demo.arrivals import Arrival
-from cocite.demo.catalogue import Catalogue
-from cocite.demo.faults import Faults
-from cocite.demo.links import LinkSigner
+from cocite.demo.catalogue import Catalogue, LinkSigner
 from cocite.demo.server import serve
 from cocite.ground.errors import InputError
 
@@ -112,14 +108,14 @@ def test_a_tampered_link_is_refused(url: str) -> None:
 
 def test_a_link_lapses_at_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr("cocite.demo.links.time.time", lambda: now)
-    signer = LinkSigner(60)
-    path, _, query = signer.sign("/staging/a.gz").partition("?")
+    monkeypatch.setattr("cocite.demo.catalogue.time.time", lambda: now)
+    signer = LinkSigner()
+    path, _, query = signer.sign("/staging/a.gz", 60).partition("?")
     now = 1059.9
     assert signer.refusal(path, query) is None
     now = 1060.0
     assert signer.refusal(path, query) == "Request has expired"
-    assert LinkSigner(60).refusal(path, query) == "SignatureDoesNotMatch"
+    assert LinkSigner().refusal(path, query) == "SignatureDoesNotMatch"
 
 
 @pytest.mark.parametrize(
@@ -181,63 +177,6 @@ def test_the_server_is_gone_afterwards(folder: Path) -> None:
         pass
     with pytest.raises(requests.ConnectionError):
         requests.get(f"{url}/release/", timeout=5)
-
-
-def test_too_many_requests_are_answered_so_often_and_then_no_more(folder: Path) -> None:
-    with serve(folder, key="right", faults=Faults(too_many_requests=2, retry_after="1")) as url:
-        answers = [requests.get(f"{url}/release/", timeout=5) for _ in range(3)]
-    assert [answer.status_code for answer in answers] == [429, 429, 200]
-    assert answers[0].headers["Retry-After"] == "1"
-
-
-def test_unavailability_is_separate_for_the_api_and_the_storage(folder: Path) -> None:
-    with serve(folder, key="right", faults=Faults(api_unavailable=1, storage_unavailable=1)) as url:
-        listings = [requests.get(f"{url}/release/", timeout=5) for _ in range(2)]
-        link = _links(url)[0]
-        downloads = [requests.get(link, timeout=5) for _ in range(2)]
-    assert [answer.status_code for answer in listings] == [503, 200]
-    assert [answer.status_code for answer in downloads] == [503, 200]
-    assert "Retry-After" not in listings[0].headers
-
-
-def test_a_lapsed_listing_gives_links_that_have_lapsed(folder: Path) -> None:
-    with serve(folder, key="right", faults=Faults(lapsed_listings=1)) as url:
-        statuses = [requests.get(_links(url)[0], timeout=5).status_code for _ in range(2)]
-    assert statuses == [403, 200]
-
-
-def test_a_cut_closes_the_connection_after_so_many_bytes(folder: Path) -> None:
-    with serve(folder, key="right", faults=Faults(cuts=1, cut_after=1000)) as url:
-        link = urlsplit(_links(url)[0])
-        connection = http.client.HTTPConnection(link.netloc, timeout=5)
-        connection.request("GET", f"{link.path}?{link.query}")
-        answer = connection.getresponse()
-        with pytest.raises(http.client.IncompleteRead) as cut:
-            answer.read()
-        assert requests.get(link.geturl(), timeout=5).content == CONTENT
-    assert (answer.getheader("Content-Length"), cut.value.partial) == ("102400", CONTENT[:1000])
-
-
-def test_a_wrong_length_promises_more_than_comes(folder: Path) -> None:
-    with serve(folder, key="right", faults=Faults(wrong_lengths=1)) as url:
-        link = _links(url)[0]
-        answer = requests.get(link, timeout=5, stream=True)
-        assert answer.headers["Content-Length"] == "102401"
-        with pytest.raises(requests.exceptions.ChunkedEncodingError):
-            answer.content  # noqa: B018 - reading is what fails
-
-
-def test_arrivals_tell_where_to_what_for_and_with_what_headers(folder: Path) -> None:
-    seen: list[Arrival] = []
-    with serve(folder, key="right", requests=seen) as url:
-        link = _links(url)[0]
-        requests.get(link, headers={"Range": "bytes=5-"}, timeout=5)
-    assert [request.host for request in seen] == [urlsplit(url).netloc] * 2
-    assert [request.path for request in seen] == ["/datasets/v1/release/latest/dataset/papers", urlsplit(link).path]
-    assert [request.range for request in seen] == ["", "bytes=5-"]
-    assert ["x-api-key" in request.headers for request in seen] == [True, False]
-    assert seen[1].body_sent == len(CONTENT) - 5
-    assert seen[0].seconds <= seen[1].seconds
 
 
 def test_a_folder_that_is_no_release_is_named(tmp_path: Path) -> None:

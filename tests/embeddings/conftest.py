@@ -9,10 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cocite.embeddings.configuration import GraphEmbeddingSettings
-from cocite.embeddings.imported import edges_of, read_papers
-from cocite.embeddings.importing import import_edges
-from cocite.embeddings.splitting import EdgeSettings
+from cocite.config.embeddings import EdgeSettings, GraphEmbeddingSettings, RankingLoss
+from cocite.embeddings.engines.biggraph.imported import ImportedFolder
+from cocite.embeddings.engines.biggraph.importing import import_edges
 from cocite.tables.files import write_table
 
 Pair = tuple[int, int]
@@ -22,8 +21,7 @@ SETTINGS = {
     "dimension": 16,
     "epochs": 3,
     "lr": 0.1,
-    "loss": "ranking",
-    "margin": 0.15,
+    "loss": RankingLoss(kind="ranking", margin=0.15),
     "max_norm": 1.0,
     "batch_size": 500,
     "batch_negatives": 50,
@@ -81,10 +79,10 @@ def make_imported(
 
 def imported_edges(imported: Path, side: str) -> list[Pair]:
     """The edges of an imported graph by corpus id, in their order."""
-    papers = read_papers(imported)
+    papers = ImportedFolder(imported).papers()
     return [
         (int(papers[source]), int(papers[target]))
-        for block in edges_of(imported, side)
+        for block in ImportedFolder(imported).edges(side)
         for source, target in zip(*block, strict=True)
     ]
 

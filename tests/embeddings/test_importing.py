@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,11 +15,12 @@ import numpy as np
 import pytest
 from torchbiggraph.graph_storages import EDGE_STORAGES, ENTITY_STORAGES
 
-from cocite.embeddings import importing, shuffling
-from cocite.embeddings.checkpoints import fingerprint
-from cocite.embeddings.imported import count_edges, read_papers
-from cocite.embeddings.importing import import_edges
-from cocite.embeddings.tsv import import_tsv, split_edges
+from cocite.config.entries import as_json
+from cocite.embeddings.engines.biggraph import importing
+from cocite.embeddings.engines.biggraph.imported import ImportedFolder
+from cocite.embeddings.engines.biggraph.importing import import_edges
+from cocite.embeddings.engines.biggraph.tsv import import_tsv, split_edges
+from cocite.ground.checkpoints import fingerprint_of
 from cocite.ground.errors import InputError
 
 BEYOND_DOUBLES = 2**57 + 11
@@ -39,7 +39,7 @@ def test_both_ways_in_lead_to_the_same_edges_between_the_same_papers(
     files = {"training": tmp_path / "training.tsv", "holdout": tmp_path / "holdout.tsv"}
     split_edges(edges, chosen, directed=directed, seed=1, memory_mb=500, threads=1, **files)
     import_tsv(**files, partitions=partitions, seed=1, output=tmp_path / "tsv")
-    assert sorted(read_papers(tmp_path / "arrow")) == sorted(read_papers(tmp_path / "tsv"))
+    assert sorted(ImportedFolder(tmp_path / "arrow").papers()) == sorted(ImportedFolder(tmp_path / "tsv").papers())
     for side, lines in files.items():
         expected = Counter(graphs.read(lines))
         assert (
@@ -52,11 +52,11 @@ def test_the_files_are_those_of_pytorch_biggraph(tmp_path: Path, graphs: SimpleN
     entities = ENTITY_STORAGES.make_instance(str(imported / "entities"))
     assert [entities.load_count("paper", part) for part in (0, 1)] == [25, 25]
     assert [entities.load_names("paper", part) for part in (0, 1)] == [
-        [str(paper) for paper in read_papers(imported)[rows]] for rows in (slice(0, 25), slice(25, 50))
+        [str(paper) for paper in ImportedFolder(imported).papers()[rows]] for rows in (slice(0, 25), slice(25, 50))
     ]
     edges = EDGE_STORAGES.make_instance(str(imported / "training"))
     loaded = [edges.load_edges(lhs, rhs) for lhs in (0, 1) for rhs in (0, 1)]
-    assert [len(part) for part in loaded] == count_edges(imported, "training").ravel().tolist()
+    assert [len(part) for part in loaded] == ImportedFolder(imported).count_edges("training").ravel().tolist()
     assert all(part.rel.eq(0).all() and part.lhs.tensor.lt(25).all() for part in loaded)
     with h5py.File(imported / "training" / "edges_0_1.h5") as file:
         assert file.attrs["format_version"] == 1
@@ -72,13 +72,13 @@ def test_neither_buckets_nor_blocks_nor_piles_change_a_byte_but_the_seed_does(
 
     def imported(name: str, edges: list[Path], seed: int = 1) -> str:
         import_edges(edges, graphs.settings(), directed=False, seed=seed, output=tmp_path / name)
-        return fingerprint(tmp_path / name)
+        return fingerprint_of([tmp_path / name])
 
     expected = imported("whole", one)
     assert imported("buckets", buckets) == expected
     assert imported("seed", one, seed=2) != expected
     monkeypatch.setattr(importing, "BLOCK_ROWS", 7)
-    monkeypatch.setattr(shuffling, "EDGES_IN_PILE", 50)
+    monkeypatch.setattr(importing, "EDGES_IN_PILE", 50)
     assert imported("piles", one) == expected
 
 
@@ -96,7 +96,7 @@ def test_an_import_that_was_killed_leaves_nothing_and_ends_like_one_that_was_not
     chosen = graphs.settings(partitions=2)
     import_edges([edges], chosen, directed=False, seed=1, output=tmp_path / "whole")
     output = tmp_path / "killed"
-    options = ["--undirected", "--settings", json.dumps(asdict(chosen)), "--seed", "1", "--output", str(output)]
+    options = ["--undirected", "--settings", json.dumps(as_json(chosen)), "--seed", "1", "--output", str(output)]
     command = [
         sys.executable,
         "-c",
@@ -113,7 +113,7 @@ def test_an_import_that_was_killed_leaves_nothing_and_ends_like_one_that_was_not
     process.communicate()
     assert not output.exists()
     subprocess.run(command, check=True, capture_output=True)
-    assert fingerprint(output) == fingerprint(tmp_path / "whole")
+    assert fingerprint_of([output]) == fingerprint_of([tmp_path / "whole"])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["edges.parquet", "killed", "whole"]
 
 

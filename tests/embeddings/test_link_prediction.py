@@ -1,18 +1,18 @@
 """Link prediction finds what is there, and nothing where nothing is; and it measures what it says."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from cocite.embeddings import held_out
-from cocite.embeddings.configuration import GraphEmbeddingSettings
-from cocite.embeddings.held_out import load_held_out
-from cocite.embeddings.imported import read_papers, read_starts
-from cocite.embeddings.link_prediction import measure
-from cocite.embeddings.training import train_graph_embedding
+from cocite.config.embeddings import GraphEmbeddingSettings, RankingLoss
+from cocite.embeddings import link_prediction
+from cocite.embeddings.engines.biggraph.imported import ImportedFolder
+from cocite.embeddings.engines.biggraph.training import loss_function, score_batch, train_graph_embedding
+from cocite.embeddings.link_prediction import load_held_out, measure
 from cocite.embeddings.vectors import Vectors
 
 Settings = Callable[..., GraphEmbeddingSettings]
@@ -64,13 +64,14 @@ def test_ranks_losses_and_auc_equal_those_counted_one_by_one(
     directed: bool,
     partitions: int,
 ) -> None:
-    monkeypatch.setattr(held_out, "NEGATIVES", 20)
+    monkeypatch.setattr(link_prediction, "NEGATIVES", 20)
     imported = graphs.imported(tmp_path, graphs.random(40, 250), directed=directed, partitions=partitions)
     vectors = np.random.default_rng(3).normal(size=(40, 4)).astype(np.float32)
-    batches = load_held_out(imported, seed=1)
-    chosen = settings(margin=0.5, max_norm=1.5)
-    scores = measure(Vectors(np.split(vectors, read_starts(imported)[1:-1])), batches, chosen)
-    papers = read_papers(imported)
+    batches = load_held_out(ImportedFolder(imported), seed=1)
+    chosen = settings(loss=RankingLoss(kind="ranking", margin=0.5), max_norm=1.5)
+    parts = Vectors(np.split(vectors, ImportedFolder(imported).starts()[1:-1]))
+    scores = measure(batches, partial(score_batch, parts, chosen), loss_function(chosen))
+    papers = ImportedFolder(imported).papers()
     edges = {edge for side in ("training", "holdout") for edge in graphs.edges(imported, side)}
     scaled = vectors * np.minimum(1, 1.5 / np.linalg.norm(vectors, axis=1))[:, None]
     assert len(batches) > 1
@@ -116,8 +117,8 @@ def test_every_model_of_a_graph_is_measured_on_the_same_edges_and_negatives(
         folder = tmp_path / str(len(asked))
         folder.mkdir()
         imported = graphs.imported(folder, pairs, **changed)
-        papers = read_papers(imported)
-        (batch,) = load_held_out(imported, seed=1)
+        papers = ImportedFolder(imported).papers()
+        (batch,) = load_held_out(ImportedFolder(imported), seed=1)
         rows = (batch.lhs, batch.rhs, batch.lhs_candidates, batch.rhs_candidates)
         asked.append([papers[part].tolist() for part in rows])
     assert asked[0] == asked[1] == asked[2]
@@ -128,12 +129,12 @@ def test_of_many_held_out_edges_a_sample_is_measured(
 ) -> None:
     imported = graphs.imported(tmp_path, graphs.random(100, 2000), directed=True)
     held = graphs.edges(imported, "holdout")
-    monkeypatch.setattr(held_out, "NEGATIVES", 50)
-    monkeypatch.setattr(held_out, "MOST_EDGES", 130)
-    papers = read_papers(imported)
+    monkeypatch.setattr(link_prediction, "NEGATIVES", 50)
+    monkeypatch.setattr(link_prediction, "MOST_EDGES", 130)
+    papers = ImportedFolder(imported).papers()
     chosen = [
         (int(papers[source]), int(papers[target]))
-        for batch in load_held_out(imported, seed=1)
+        for batch in load_held_out(ImportedFolder(imported), seed=1)
         for source, target in zip(batch.lhs, batch.rhs, strict=True)
     ]
     assert len(set(chosen)) == len(chosen) == 100

@@ -15,17 +15,19 @@ from typing import Any
 import psutil
 import pytest
 
-from cocite.config.settings import settings_as_dict
-from cocite.embeddings import training
-from cocite.embeddings.checkpoints import TrainingState
+from cocite.config.embeddings import GraphEmbeddingSettings, RankingLoss
+from cocite.config.entries import as_json
 from cocite.embeddings.commands import train
-from cocite.embeddings.configuration import GraphEmbeddingSettings
-from cocite.embeddings.imported import read_starts
-from cocite.embeddings.training import train_graph_embedding
+from cocite.embeddings.engines.biggraph import training
+from cocite.embeddings.engines.biggraph.checkpoints import TrainingState
+from cocite.embeddings.engines.biggraph.imported import ImportedFolder
+from cocite.embeddings.engines.biggraph.training import train_graph_embedding
+from cocite.ground.checkpoints import remove_state
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table
 
 Settings = Callable[..., GraphEmbeddingSettings]
+WIDE = RankingLoss(kind="ranking", margin=0.5)
 
 COMMAND = [sys.executable, "-c", "from cocite.embeddings.commands import app; app()", "train"]
 RESULTS = ("vectors", "scores", "written_settings", "omissions")
@@ -37,7 +39,7 @@ VALUES = 14
 
 def arguments(folder: Path, settings: GraphEmbeddingSettings) -> dict[str, str | int | Path]:
     results = {name: folder / name for name in RESULTS}
-    return {"settings": json.dumps(settings_as_dict(settings)), "seed": 1, "state": folder / "state", **results}
+    return {"settings": json.dumps(as_json(settings)), "seed": 1, "state": folder / "state", **results}
 
 
 def start(imported: Path, folder: Path, settings: GraphEmbeddingSettings) -> "subprocess.Popen[str]":
@@ -75,7 +77,7 @@ def test_a_killed_training_ends_like_one_that_was_not(
 ) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     train(parted, **arguments(whole, settings()))
-    for moment in MOMENTS if len(read_starts(parted)) == 2 else MOMENTS[:1]:
+    for moment in MOMENTS if len(ImportedFolder(parted).starts()) == 2 else MOMENTS[:1]:
         kill_at(killed / "state" / moment, start(parted, killed, settings()))
         assert not any((killed / name).exists() for name in RESULTS)
     capsys.readouterr()
@@ -113,7 +115,13 @@ def test_partitions_learn_what_one_learns(parted: Path, tmp_path: Path, settings
 
 
 @pytest.mark.parametrize(
-    "changed", [{"loss": "logistic"}, {"loss": "softmax"}, {"comparator": "cos", "margin": 0.5}, {"max_norm": None}]
+    "changed",
+    [
+        {"loss": "logistic"},
+        {"loss": "softmax"},
+        {"comparator": "cos", "loss": WIDE},
+        {"max_norm": None},
+    ],
 )
 def test_other_losses_comparators_and_bounds_learn_as_well(
     communities: Path, tmp_path: Path, settings: Settings, changed: dict[str, Any]
@@ -150,17 +158,17 @@ def test_state_whose_removal_was_killed_is_not_gone_on_from(tmp_path: Path, monk
     (tmp_path / "state" / "checkpoint" / "checkpoint_version.txt").write_text("3\n")
     with monkeypatch.context() as killed:
         killed.setattr("shutil.rmtree", lambda *_, **__: None)
-        state.remove()
+        remove_state(state.folder)
     assert state.open({"seed": 1}) == 0
 
 
 def test_settings_without_negatives_are_refused(settings: Settings) -> None:
-    with pytest.raises(InputError, match="both 0"):
+    with pytest.raises(ValueError, match="both 0"):
         settings(batch_negatives=0, uniform_negatives=0)
 
 
 def test_a_batch_that_is_no_multiple_of_its_negatives_is_refused(settings: Settings) -> None:
-    with pytest.raises(InputError, match=r"batch_size \(500\) must be a multiple of batch_negatives \(60\)"):
+    with pytest.raises(ValueError, match=r"batch_size \(500\) must be a multiple of batch_negatives \(60\)"):
         settings(batch_negatives=60)
 
 

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from cocite.embeddings.checkpoints import fingerprint
-from cocite.embeddings.imported import count_edges
-from cocite.embeddings.tsv import import_tsv
+from cocite.embeddings.engines.biggraph.imported import ImportedFolder
+from cocite.embeddings.engines.biggraph.tsv import import_tsv
+from cocite.ground.checkpoints import fingerprint_of
 
 
 def write_lines(path: Path, edges: list[tuple[int, int]]) -> Path:
@@ -31,7 +31,7 @@ def test_imported_edges_are_the_edges_of_the_files(tmp_path: Path, graphs: Simpl
 def test_partitions_without_an_edge_between_them_have_an_empty_file(tmp_path: Path) -> None:
     training, holdout = write_lines(tmp_path / "t", [(1, 2)]), write_lines(tmp_path / "h", [(2, 1)])
     import_tsv(training=training, holdout=holdout, partitions=2, seed=1, output=tmp_path / "imported")
-    assert sorted(count_edges(tmp_path / "imported", "training").ravel()) == [0, 0, 0, 1]
+    assert sorted(ImportedFolder(tmp_path / "imported").count_edges("training").ravel()) == [0, 0, 0, 1]
 
 
 def test_the_same_seed_gives_the_same_bytes_and_leaves_the_global_generator_alone(
@@ -44,5 +44,5 @@ def test_the_same_seed_gives_the_same_bytes_and_leaves_the_global_generator_alon
         before = random.getstate()
         import_tsv(training=training, holdout=holdout, partitions=1, seed=seed, output=tmp_path / str(run))
         assert random.getstate() == before
-        hashes.append(fingerprint(tmp_path / str(run)))
+        hashes.append(fingerprint_of([tmp_path / str(run)]))
     assert hashes[0] == hashes[1] != hashes[2]

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 from tests.papers import papers_table
 
+from cocite.config.encoders import Architecture, EncoderSettings
 from cocite.encoder.build import build_encoder
 from cocite.encoder.results import Outputs
-from cocite.encoder.settings import EncoderSettings
 from cocite.tables.files import write_table
 
 TOPICS = {0: "bees collect nectar from flowers in the meadow", 1: "compilers allocate registers for loops in programs"}
@@ -63,7 +63,7 @@ def _write_documents(path: Path, texts: dict[str, tuple[str | None, ...]]) -> Pa
 @pytest.fixture(scope="session")
 def small_settings() -> EncoderSettings:
     sizes = {"layers": 1, "hidden": 16, "heads": 2, "vocabulary": 220}
-    return EncoderSettings(build=sizes, pooling="mean", max_length=16)
+    return EncoderSettings(build=Architecture(**sizes), pooling="mean", max_length=16)
 
 
 @pytest.fixture(scope="session")

@@ -1,64 +1,99 @@
-"""The order of the triplets in an epoch."""
+"""A batch as mini-batches of documents: each once, little padding, and vectors that find their triplets."""
+
+from itertools import combinations, pairwise
 
 import numpy as np
+import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cocite.encoder.batches import Plan, epoch_order
-from cocite.encoder.tokens import Documents, joined_text
+from cocite.encoder.batches import Collator, Examples, Links, prepare_examples
+from cocite.encoder.losses.cosent import CoSent
+from cocite.encoder.model import open_encoder
+from cocite.encoder.tokens import Documents, joined_text, mini_batches_of_like_length
+from cocite.encoder.training import Objective
 
-QUERIES = st.lists(st.integers(0, 5), min_size=1, max_size=40).map(np.array)
-
-
-def runs(values):
-    """Lengths of the runs of equal neighbours, with their value."""
-    ends = [i for i in range(len(values)) if i + 1 == len(values) or values[i] != values[i + 1]]
-    return [(values[end], end - start + 1) for start, end in zip([0, *(e + 1 for e in ends)], ends, strict=False)]
+LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=7).map(np.array)
 
 
-@given(queries=QUERIES, block=st.integers(1, 5), epoch=st.integers(0, 3))
-def test_an_epoch_holds_every_triplet_once(queries, block, epoch):
-    order = epoch_order(queries, block=block, seed=3, epoch=epoch)
-    assert sorted(order) == list(range(len(queries)))
+def cost(mini_batches, lengths, start):
+    return sum(len(some) * max(lengths[document] for document in some) + start for some in mini_batches)
 
 
-def test_the_triplets_of_a_query_stay_together_in_blocks_of_up_to_four():
-    queries = np.repeat(np.arange(50), 4)[np.random.default_rng(1).permutation(200)]
-    order = epoch_order(queries, block=4, seed=1, epoch=0)
-    assert [length for _, length in runs(queries[order].tolist())] == [4] * 50
-    assert queries[order].tolist() != sorted(queries)
+def cheapest(lengths, start, most):
+    """The smallest cost over all ways to cut the documents, ordered by length, into mini-batches."""
+    order = sorted(range(len(lengths)), key=lambda document: -lengths[document])
+    costs = []
+    for count in range(len(order)):
+        for cuts in combinations(range(1, len(order)), count):
+            ends = [0, *cuts, len(order)]
+            mini_batches = [order[a:b] for a, b in pairwise(ends)]
+            if most is None or max(map(len, mini_batches)) <= most:
+                costs.append(cost(mini_batches, lengths, start))
+    return min(costs)
 
 
-def test_seven_triplets_of_a_query_make_blocks_of_four_and_three():
-    queries = np.repeat(np.arange(200), 7)
-    lengths = [length for _, length in runs(queries[epoch_order(queries, block=4, seed=1, epoch=0)].tolist())]
-    # The two blocks of a query may happen to be neighbours, and then look like one of seven.
-    assert set(lengths) <= {3, 4, 7}
-    assert lengths.count(7) < 10
+@given(lengths=LENGTHS, start=st.integers(0, 40), most=st.none() | st.integers(1, 4))
+def test_no_cut_into_mini_batches_costs_less(lengths, start, most):
+    mini_batches = mini_batches_of_like_length(lengths, start=start, most=most)
+    assert sorted(np.concatenate(mini_batches)) == list(range(len(lengths)))
+    assert cost(mini_batches, lengths, start) == cheapest(lengths, start, most)
+    assert most is None or max(map(len, mini_batches)) <= most
 
 
-def test_each_epoch_has_its_own_order_and_the_same_seed_gives_it_again():
-    queries = np.arange(100)
-    first, second = (epoch_order(queries, block=1, seed=9, epoch=epoch).tolist() for epoch in (0, 1))
-    assert first != second
-    assert first == epoch_order(queries, block=1, seed=9, epoch=0).tolist()
-    assert first != epoch_order(queries, block=1, seed=8, epoch=0).tolist()
+def small_examples():
+    """Documents 0 to 4 of one to five tokens; document d holds the token 10 + d. The second example is no triplet."""
+    tokens = np.repeat(np.arange(10, 15), np.arange(1, 6)).astype(np.int32)
+    return Examples(
+        queries=np.array([0, 0, 1]),
+        positives=Links(documents=np.array([4, 3, 1, 0]), starts=np.array([0, 1, 3, 4])),
+        negatives=Links(documents=np.array([2, 4, 2, 2]), starts=np.array([0, 1, 3, 4])),
+        documents=Documents(tokens=tokens, starts=np.array([0, 1, 3, 6, 10, 15])),
+        ids=np.arange(100, 105),
+    )
 
 
-def test_the_batches_of_a_step_are_the_same_whichever_steps_were_asked_for_before():
-    def plan():
-        return Plan(queries=np.arange(10), batch_size=2, accumulation=2, block=1, epochs=3, seed=2)
+def collated(numbers, **how):
+    return Collator(examples=small_examples(), padding=0, **how)(np.array(numbers))
 
-    in_turn, alone = plan(), plan()
-    # 10 examples in steps of two batches of 2 are 3 steps an epoch; the third has one batch.
-    assert (in_turn.steps_of_an_epoch, in_turn.steps) == (3, 9)
-    told = {step: [batch.tolist() for batch in in_turn.batches_of(step)] for step in range(1, 10)}
-    assert [len(batches) for batches in told.values()] == [2, 2, 1] * 3
-    for step in (8, 2, 5, 9):
-        assert [batch.tolist() for batch in alone.batches_of(step)] == told[step]
-    for epoch in range(3):
-        of_epoch = [number for step in range(3 * epoch + 1, 3 * epoch + 4) for batch in told[step] for number in batch]
-        assert of_epoch == epoch_order(np.arange(10), block=1, seed=2, epoch=epoch).tolist()
+
+def test_a_document_of_several_examples_is_in_a_batch_once():
+    batch = collated([0, 1], start=0)
+    assert sorted(batch.documents.tolist()) == [0, 1, 2, 3, 4]
+    assert sum(len(some["input_ids"]) for some in batch.mini_batches) == 5
+
+
+def test_each_place_of_a_pair_or_triplet_leads_to_its_document():
+    batch = collated([2, 1], start=1000)
+    assert len(batch.mini_batches) == 1
+    tokens = batch.mini_batches[0]["input_ids"]
+    assert tokens[batch.positives, 0].tolist() == [[11, 10], [10, 13], [10, 11]]
+    assert tokens[batch.negatives, 0].tolist() == [[11, 12], [10, 14], [10, 12]]
+    assert tokens[batch.triplets, 0].tolist() == [
+        [11, 10, 12],
+        [10, 13, 14],
+        [10, 13, 12],
+        [10, 11, 14],
+        [10, 11, 12],
+    ]
+
+
+def test_without_a_cost_of_starting_nothing_is_padded():
+    assert all(bool(some["attention_mask"].all()) for some in collated([0, 1, 2], start=0).mini_batches)
+
+
+def test_processes_embed_every_document_once_and_know_the_same_pairs():
+    one, *shares = (
+        collated([0, 1, 2], processes=processes, process=process) for processes, process in ((1, 0), (2, 0), (2, 1))
+    )
+    tokens = torch.cat([some["input_ids"][:, 0] for share in shares for some in share.mini_batches])
+    assert tokens.tolist() == [10 + document for document in shares[0].documents]
+    assert shares[0].shares == shares[1].shares == (3, 2)
+    for share in shares:
+        for name in ("positives", "negatives", "triplets"):
+            of_one, of_share = (batch.documents[getattr(batch, name).numpy()] for batch in (one, share))
+            assert of_one.tolist() == of_share.tolist()
 
 
 def test_a_batch_is_padded_to_its_longest_document():
@@ -73,3 +108,77 @@ def test_only_the_fields_that_are_there_are_joined():
     assert joined_text(("Title", None), "[SEP]") == "Title"
     assert joined_text(("", " Abstract "), "[SEP]") == "Abstract"
     assert joined_text((None, ""), "[SEP]") == ""
+
+
+@pytest.fixture(scope="module")
+def prepared(encoder, triplets, tmp_path_factory):
+    model = open_encoder(encoder)
+    folder = tmp_path_factory.mktemp("prepared") / "tokens"
+    return model, prepare_examples(triplets / "training.parquet", folder, model.tokenizer)
+
+
+def gradients(prepared, *, start, mini_batch_size=None, dropout=0.0):
+    """Loss and gradients of the first eight examples."""
+    model, examples = prepared
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = dropout
+    model.train()
+    model.zero_grad()
+    torch.manual_seed(3)
+    batch = Collator(examples=examples, padding=model.tokenizer.padding, start=start, mini_batch_size=mini_batch_size)(
+        np.arange(8)
+    )
+    objective = Objective(
+        encoder=model, loss=CoSent(kind="cosent", temperature=5.0), recompute=mini_batch_size is not None
+    )
+    loss, _ = objective(batch)
+    loss.backward()
+    return loss.item(), learned_gradients(model)
+
+
+def learned_gradients(model):
+    return {name: weight.grad.clone() for name, weight in model.named_parameters() if weight.grad is not None}
+
+
+def assert_close(some, others):
+    assert some[0] == pytest.approx(others[0], rel=1e-5)
+    assert some[1].keys() == others[1].keys()
+    for name, gradient in some[1].items():
+        torch.testing.assert_close(gradient, others[1][name], rtol=1e-4, atol=1e-6)
+
+
+def test_gradients_do_not_depend_on_the_mini_batches(prepared):
+    assert_close(gradients(prepared, start=0), gradients(prepared, start=10**6))
+
+
+def test_gradients_are_those_of_documents_that_are_encoded_one_by_one(prepared):
+    grouped = gradients(prepared, start=0)
+    model, examples = prepared
+    model.zero_grad()
+    vectors = []
+    for document in range(len(examples.documents)):
+        ids, mask = (torch.from_numpy(array) for array in examples.documents.padded([document], 0))
+        vectors.append(model({"input_ids": ids, "attention_mask": mask}))
+    vectors = torch.cat(vectors)
+    near, far = (
+        torch.cosine_similarity(vectors[examples.queries[:8]], vectors[links.documents[:8]])
+        for links in (examples.positives, examples.negatives)
+    )
+    loss = torch.log1p(torch.exp(5.0 * (far[:, None] - near[None, :])).sum())
+    loss.backward()
+    assert_close(grouped, (loss.item(), learned_gradients(model)))
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_recomputed_batches_have_the_gradients_of_whole_ones(prepared, dropout):
+    whole, recomputed = (
+        # Mini-batches of one size in both, so that dropout draws the same numbers.
+        gradients(prepared, start=0, mini_batch_size=mini_batch_size, dropout=dropout)
+        for mini_batch_size in (None, 1000)
+    )
+    assert_close(whole, recomputed)
+
+
+def test_small_mini_batches_give_the_gradients_of_the_whole_batch(prepared):
+    assert_close(gradients(prepared, start=10**6), gradients(prepared, start=10**6, mini_batch_size=3))

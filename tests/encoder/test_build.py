@@ -5,8 +5,8 @@ import torch
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoTokenizer
 
+from cocite.config.encoders import Architecture, EncoderSettings
 from cocite.encoder.build import build_encoder
-from cocite.encoder.settings import ArchitectureSettings, EncoderSettings
 from cocite.ground.errors import InputError
 
 
@@ -71,4 +71,4 @@ def test_a_corpus_without_texts_is_refused(small_settings, write_papers, write_q
 
 def test_heads_that_do_not_divide_the_width_are_refused():
     with pytest.raises(InputError, match=r"build\.hidden \(10\) must be a multiple of build\.heads \(4\)"):
-        ArchitectureSettings(hidden=10, heads=4)
+        Architecture(hidden=10, heads=4)

@@ -11,8 +11,8 @@ import torch
 from sentence_transformers import SentenceTransformer
 from tests.hub import COMMIT, serve_hub
 
+from cocite.config.encoders import EncoderSettings
 from cocite.encoder.fetch import fetch_encoder
-from cocite.encoder.settings import EncoderSettings
 from cocite.ground.errors import InputError
 
 

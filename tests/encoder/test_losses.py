@@ -9,16 +9,18 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cocite.config.models import LOSSES, TrainingSettings
+from cocite.config.plugins import plugins
+from cocite.config.settings import parse_settings
 from cocite.encoder.batches import Batch
-from cocite.encoder.losses.angle import loss as angle
-from cocite.encoder.losses.cosent import loss as cosent
-from cocite.encoder.losses.infonce import loss as infonce
-from cocite.encoder.losses.mnrl import loss as mnrl
-from cocite.encoder.losses.supcon import loss as supcon
-from cocite.encoder.losses.triplet import loss as triplet
-from cocite.encoder.objective import loss_of
-from cocite.encoder.settings import TrainingSettings, training_settings
-from cocite.ground.errors import InputError
+
+
+def call(name, vectors, batch, **settings):
+    """The loss of that name and these settings."""
+    return plugins(LOSSES, "kind")[name](kind=name, **settings)(vectors, batch)
+
+
+angle, cosent, infonce, mnrl, supcon, triplet = (partial(call, name) for name in plugins(LOSSES, "kind"))
 
 QUERY = torch.tensor([[1, 0, 2, 1], [0, 1, 1, -1]], dtype=torch.float64)
 POSITIVE = torch.tensor([[1, 1, 1, 0], [1, 1, 0, -1]], dtype=torch.float64)
@@ -35,7 +37,7 @@ def batch_of(*examples):
     return Batch(
         documents=np.arange(100),
         shares=(100,),
-        groups=(),
+        mini_batches=(),
         positives=torch.tensor(positives, dtype=torch.int64).reshape(-1, 2),
         negatives=torch.tensor(negatives, dtype=torch.int64).reshape(-1, 2),
         triplets=torch.tensor(triplets, dtype=torch.int64).reshape(-1, 3),
@@ -225,22 +227,11 @@ def test_a_positive_that_two_queries_share_is_no_negative_of_either_in_mnrl():
     ],
 )
 def test_a_temperature_left_out_is_the_published_one(name, expected):
-    given = loss_of(TrainingSettings(loss=name))(VECTORS, PAIRED)
+    given = TrainingSettings(loss=name).loss(VECTORS, PAIRED)
     assert given.item() == pytest.approx(PUBLISHED[expected][2], abs=5e-7)
 
 
-def test_an_unknown_loss_is_refused():
-    with pytest.raises(InputError, match="known are angle, cosent, infonce, mnrl, supcon, triplet"):
-        TrainingSettings(loss="hinge")
-
-
-def test_a_setting_that_the_loss_does_not_have_is_refused():
-    with pytest.raises(InputError, match="the loss triplet: 'temperature' is not known; known are margin"):
-        TrainingSettings(loss="triplet", of_loss={"temperature": 0.1})
-
-
-def test_settings_as_json_hold_what_the_loss_is_told_beside_all_else():
-    given = training_settings('{"loss": "mnrl", "sampled_negatives": false, "epochs": 3}')
-    assert given == TrainingSettings(loss="mnrl", of_loss={"sampled_negatives": False}, epochs=3)
-    told = loss_of(given)(VECTORS, PAIRED).item()
+def test_settings_as_json_hold_the_settings_of_the_loss():
+    given = parse_settings(TrainingSettings, '{"loss": {"kind": "mnrl", "sampled_negatives": false}, "epochs": 3}')
+    told = given.loss(VECTORS, PAIRED).item()
     assert told == pytest.approx(PUBLISHED["mnrl, without negatives"][2], abs=5e-7)

@@ -1,24 +1,19 @@
 """Packed documents have the vectors and gradients of padded ones, and know nothing of their neighbours."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
+from cocite.config.models import TrainingSettings
 from cocite.encoder import packing, training
-from cocite.encoder.batches import Collator
-from cocite.encoder.embedding import features_of
-from cocite.encoder.examples import prepare_examples
-from cocite.encoder.losses.cosent import loss as cosent
+from cocite.encoder.batches import Collator, prepare_examples
+from cocite.encoder.losses.cosent import CoSent
 from cocite.encoder.model import open_encoder
-from cocite.encoder.objective import Objective
-from cocite.encoder.packing import let_pack, packed
-from cocite.encoder.settings import TrainingSettings
-from cocite.encoder.stopping import Stopping, Unfinished
-from cocite.encoder.tokens import Documents
-from cocite.encoder.training import Inputs, train_encoder
+from cocite.encoder.packing import let_pack
+from cocite.encoder.schedule import Stopping, Unfinished
+from cocite.encoder.tokens import Documents, features_of, packed
+from cocite.encoder.training import Inputs, Objective, train_encoder
 from cocite.tables.files import read_json
 
 
@@ -68,14 +63,14 @@ def test_a_packed_document_knows_nothing_of_its_neighbours(model):
     torch.testing.assert_close(some, others, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("at_once", [None, 3])
-def test_packing_leaves_the_gradients_as_they_are(model, triplets, tmp_path, at_once):
+@pytest.mark.parametrize("size", [None, 3])
+def test_packing_leaves_the_gradients_as_they_are(model, triplets, tmp_path, size):
     examples = prepare_examples(triplets / "training.parquet", tmp_path / "tokens", model.tokenizer)
-    objective = Objective(encoder=model, loss=partial(cosent, temperature=5.0), recompute=bool(at_once))
+    objective = Objective(encoder=model, loss=CoSent(kind="cosent", temperature=5.0), recompute=bool(size))
     gradients = []
     for packs in (False, True):
         assert not packs or let_pack(model)
-        batch = Collator(examples=examples, padding=0, start=10**6, at_once=at_once, packs=packs)(np.arange(8))
+        batch = Collator(examples=examples, padding=0, start=10**6, mini_batch_size=size, packs=packs)(np.arange(8))
         model.zero_grad()
         loss, _ = objective(batch)
         loss.backward()

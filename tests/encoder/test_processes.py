@@ -37,7 +37,7 @@ def train(encoder, triplets, folder, processes, **settings):
 
 def test_two_processes_learn_what_one_learns(encoder, triplets, tmp_path):
     assert train(encoder, triplets, tmp_path / "two", 2, **SETTINGS) == [0, 0]
-    assert train(encoder, triplets, tmp_path / "recomputed", 2, **SETTINGS, at_once=4) == [0, 0]
+    assert train(encoder, triplets, tmp_path / "recomputed", 2, **SETTINGS, mini_batch_size=4) == [0, 0]
     assert train(encoder, triplets, tmp_path / "one", 1, **SETTINGS) == [0]
     start, whole = load_file(encoder / "model.safetensors"), load_file(tmp_path / "one/model/model.safetensors")
     for folder in ("two", "recomputed"):

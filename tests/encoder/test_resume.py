@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from cocite.config.models import TrainingSettings
 from cocite.encoder import training
 from cocite.encoder.checkpoints import open_state
-from cocite.encoder.settings import TrainingSettings
 from cocite.encoder.training import Inputs, train_encoder
 from cocite.tables.files import read_json, read_table
 

@@ -1,23 +1,17 @@
 """Which weights learn, when a training ends before its last epoch, and what it leaves beside the encoder."""
 
-import math
-
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 from tensorboard.backend.event_processing.event_file_loader import EventFileLoader
 from transformers import AutoModel
 
+from cocite.config.models import TrainingSettings
 from cocite.encoder import training
-from cocite.encoder.build import build_encoder
-from cocite.encoder.event_log import FILE
-from cocite.encoder.settings import EncoderSettings, TrainingSettings
-from cocite.encoder.stopping import Stopping, Unfinished
+from cocite.encoder.results import EVENTS_FILE
+from cocite.encoder.schedule import Stopping, Unfinished
 from cocite.encoder.training import Inputs, train_encoder
-from cocite.encoder.validation import rank_correlation
 from cocite.tables.files import read_table
 
 
@@ -58,7 +52,7 @@ def test_bias_trains_the_bias_terms_and_nothing_else(train, encoder):
 
 
 def test_low_rank_additions_are_summed_into_the_linear_weights(train, encoder):
-    differences = changed(train(trainable="lora", lora_rank=2, lora_alpha=8), encoder)
+    differences = changed(train(trainable={"kind": "lora", "rank": 2, "alpha": 8}), encoder)
     assert any("attention" in name for name in differences)
     for name, difference in differences.items():
         assert name.endswith("weight")
@@ -119,7 +113,9 @@ def test_the_events_tell_what_the_curves_tell_also_when_a_training_was_stopped(t
         train(stopping=stopping_once)
     folder = train()
     events = [
-        event for event in EventFileLoader(str(folder / "tensorboard" / FILE)).Load() if event.HasField("summary")
+        event
+        for event in EventFileLoader(str(folder / "tensorboard" / EVENTS_FILE)).Load()
+        if event.HasField("summary")
     ]
     told = sorted(
         (event.step, value.tag, value.tensor.float_val[0]) for event in events for value in event.summary.value
@@ -136,7 +132,7 @@ def test_the_card_tells_data_settings_pooling_length_versions_and_scores(train):
         "| longest text | 16 tokens; what is longer is cut |",
         "| training triplets | 22 |",
         "| loss | triplet |",
-        "| margin | 1.0 |",
+        "| loss: margin | 1.0 |",
         "| lr | 0.003 |",
         f"| torch | {torch.__version__} |",
     ):
@@ -147,32 +143,5 @@ def test_the_card_tells_data_settings_pooling_length_versions_and_scores(train):
 @pytest.mark.parametrize(("trainable", "told"), [("all", False), ("lora", True)])
 def test_the_card_tells_of_low_rank_where_it_was_trained_and_of_a_margin_where_the_loss_has_one(train, trainable, told):
     card = (train(trainable=trainable, loss="infonce") / "model/README.md").read_text()
-    assert ("| lora_rank | 8 |" in card) is told
+    assert ("| trainable: rank | 8 |" in card) is told
     assert "margin" not in card
-
-
-def test_rank_correlation_by_hand():
-    # The ranks of the positives are 4 and 3, of the negatives 1 and 2: Pearson's is 2 / √5; swapped, its opposite.
-    near, far = np.array([0.9, 0.8]), np.array([0.1, 0.2])
-    assert rank_correlation(near, far) == pytest.approx(2 / math.sqrt(5))
-    assert rank_correlation(far, near) == pytest.approx(-2 / math.sqrt(5))
-    # With all of three alike but one positive, ranks 4 and 2, 2, 2: 1 / √3.
-    assert rank_correlation(np.array([0.9, 0.5]), np.array([0.5, 0.5])) == pytest.approx(1 / math.sqrt(3))
-    assert rank_correlation(near * 0, far * 0) == 0.0
-
-
-def test_rank_correlation_is_that_of_scipy_with_ties_and_without():
-    random = np.random.default_rng(1)
-    for digits in (1, 8):
-        near, far = random.normal(0.2, size=30).round(digits), random.normal(size=50).round(digits)
-        expected = spearmanr(np.concatenate([near, far]), [1] * 30 + [0] * 50).statistic
-        assert rank_correlation(near, far) == pytest.approx(expected, rel=1e-12)
-
-
-def test_max_pooling_takes_the_largest_value_of_each_dimension(corpus, tmp_path):
-    sizes = {"layers": 1, "hidden": 16, "heads": 2, "vocabulary": 220}
-    settings = EncoderSettings(build=sizes, pooling="max", max_length=16)
-    build_encoder([corpus / "papers.parquet"], corpus / "queries.parquet", tmp_path / "m", settings=settings, seed=1)
-    model = SentenceTransformer(str(tmp_path / "m"), device="cpu")
-    tokens = model.encode("bees collect nectar", output_value="token_embeddings")
-    assert model.encode("bees collect nectar") == pytest.approx(tokens.max(dim=0).values.numpy(), abs=1e-6)

@@ -5,16 +5,15 @@ import torch
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoTokenizer
 
+from cocite.config.models import LOSSES, TrainingSettings
+from cocite.config.plugins import plugins
 from cocite.encoder import training
-from cocite.encoder.embedding import embed
-from cocite.encoder.examples import prepare_examples
-from cocite.encoder.model import open_encoder
-from cocite.encoder.objective import loss_of
+from cocite.encoder.batches import prepare_examples
+from cocite.encoder.measuring import measure
+from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.results import curves_of
-from cocite.encoder.settings import LOSSES, TrainingSettings
 from cocite.encoder.tokens import open_tokenizer
 from cocite.encoder.training import Inputs, train_encoder
-from cocite.encoder.validation import measure
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_json, read_table, write_table
 
@@ -40,7 +39,7 @@ def curve(folder, metric):
     return {row["step"]: row["value"] for row in rows if row["metric"] == metric}
 
 
-@pytest.fixture(scope="module", params=LOSSES)
+@pytest.fixture(scope="module", params=plugins(LOSSES, "kind"))
 def trained(request, train):
     return train(loss=request.param)
 
@@ -65,7 +64,7 @@ def test_both_libraries_open_a_trained_encoder(one):
 def test_the_encoder_of_the_smallest_validation_loss_is_kept(one, triplets, tmp_path):
     model = open_encoder(one / "model")
     validation = prepare_examples(triplets / "validation.parquet", tmp_path / "tokens", model.tokenizer)
-    measured = measure(model, validation, loss_of(TrainingSettings()), batch_size=4)["eval_loss"]
+    measured = measure(model, validation, TrainingSettings().loss, batch_size=4)["eval_loss"]
     assert measured == pytest.approx(min(curve(one, "validation_loss").values()), abs=1e-6)
 
 
@@ -85,7 +84,7 @@ def test_the_same_seed_gives_the_same_files_and_another_does_not(train, one):
 
 def test_the_settings_are_written_as_they_were_resolved(train):
     written = read_json(train(loss="cosent", epochs=1) / "settings.json")
-    assert written["settings"]["temperature"] == 20.0
+    assert written["settings"]["loss"] == {"kind": "cosent", "temperature": 20.0}
     assert written["seeds"] == {"run": 1, "training": 1}
     assert written["triplets"] == {"training": 22, "validation": 6}
     assert written["versions"]["torch"] == torch.__version__
@@ -124,7 +123,7 @@ def test_accuracy_counts_the_triplets_whose_positive_is_nearer(encoder, triplet_
     write_table(tmp_path / "two.parquet", "training_texts", table)
     model = open_encoder(encoder)
     validation = prepare_examples(tmp_path / "two.parquet", tmp_path / "tokens", model.tokenizer)
-    assert measure(model, validation, loss_of(TrainingSettings()), batch_size=2)["eval_accuracy"] == 0.5
+    assert measure(model, validation, TrainingSettings().loss, batch_size=2)["eval_accuracy"] == 0.5
 
 
 def test_each_document_is_tokenised_once(encoder, triplet_table, tmp_path):
@@ -140,7 +139,7 @@ def test_each_document_is_tokenised_once(encoder, triplet_table, tmp_path):
 def test_shards_are_read_one_after_the_other_and_each_triplet_finds_its_texts(
     encoder, triplet_table, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("cocite.encoder.examples.ROWS", 2)
+    monkeypatch.setattr("cocite.encoder.batches.ROWS", 2)
     shards = [[(6, 8, 1), (6, 10, 3), (6, 12, 5)], [(2, 6, 3), (4, 2, 6)]]
     for number, rows in enumerate(shards):
         write_table(tmp_path / f"texts/{number:05}.parquet", "training_texts", triplet_table(rows))

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 from cocite.config.benchmarks import TASKS
 from cocite.config.benchmarks.holdout import TASKS as HOLDOUT
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
+from cocite.evaluation.averages import averages, expected_values, write_averages
 from cocite.evaluation.commands import app
-from cocite.evaluation.summaries.aggregating import averages, expected_values, write_averages
 from cocite.tables.files import read_table, write_table
 
 COUNTS = dict.fromkeys(("documents", "missing", "scored", "unscored"), 0)

@@ -12,11 +12,10 @@ from cocite.config.benchmarks import TASKS
 from cocite.evaluation import vectors as vectors_module
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.bm25 import score_words
-from cocite.evaluation.competitors import score_model
-from cocite.evaluation.failures import UnscorableError
 from cocite.evaluation.preparation.beir import prepare_beir
 from cocite.evaluation.retrieval import best_hits
-from cocite.evaluation.scored import Run
+from cocite.evaluation.scored import Run, UnscorableError
+from cocite.evaluation.scoring import score_model
 from cocite.ground.errors import InputError
 from cocite.tables.files import vector_column, write_table
 

@@ -6,8 +6,8 @@ import pytest
 from scipy.stats import kendalltau, norm
 from sklearn.metrics import f1_score
 
-from cocite.evaluation.summaries.bootstrap import difference, draws, f1_statistic, mean_statistic, tau_statistic
-from cocite.evaluation.summaries.comparing import compare_models
+from cocite.evaluation.comparisons import compare_models, difference, draws
+from cocite.evaluation.metrics import f1_statistic, mean_statistic, tau_statistic
 from cocite.tables.files import read_table, write_table
 
 ITEMS = 120

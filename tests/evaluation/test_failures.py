@@ -5,9 +5,8 @@ import pytest
 
 from cocite.config.benchmarks import TASKS
 from cocite.evaluation.benchmark import Benchmark, write_tables
-from cocite.evaluation.results import ResultFiles, write_results
 from cocite.evaluation.scored import Run
-from cocite.evaluation.scoring import score_task
+from cocite.evaluation.scoring import ResultFiles, score_task, write_results
 from cocite.evaluation.vectors import Vectors
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table

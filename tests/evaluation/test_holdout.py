@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from tests.evaluation.prepared import prepared_files, read_benchmark
 from tests.papers import papers_table
 
+from cocite.config.benchmark import HoldoutSettings
 from cocite.evaluation.preparation import holdout
-from cocite.evaluation.preparation.holdout import Budget, Choice, HoldoutSettings, Release, prepare_holdout
+from cocite.evaluation.preparation.holdout import Budget, Choice, Release, prepare_holdout
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table, write_table
 
@@ -46,7 +47,7 @@ def prepare(folder, citations, held_out, without_text=(), papers=range(15), buck
     files = prepared_files(folder)
     prepare_holdout(
         Release(papers=folder / "papers", citations=folder / "citations", queries=folder / "queries.parquet"),
-        HoldoutSettings(**(vars(SETTINGS) | changed)),
+        SETTINGS.model_copy(update=changed),
         seed,
         Budget(memory_mb=400, threads=threads, spill_to=folder),
         files,

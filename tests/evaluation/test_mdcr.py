@@ -6,8 +6,8 @@ import pytest
 from tests.evaluation.folders import BenchmarkFolder
 
 from cocite.config.benchmarks.mdcr import TASKS as MDCR
+from cocite.evaluation.averages import averages
 from cocite.evaluation.preparation.mdcr import prepare_mdcr
-from cocite.evaluation.summaries.aggregating import averages
 from cocite.ground.errors import InputError
 
 NEGATIVE = ("bm25", "graph", "most_cited", "random", "scincl", "specter")

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-from cocite.evaluation.ranking import Vectors, by_cosine, by_distance, measure, rank_candidates, rank_reviewers
+from cocite.evaluation.metrics import measure_rankings
+from cocite.evaluation.ranking import by_cosine, by_distance, rank_candidates, rank_reviewers
+from cocite.evaluation.vectors import Vectors
 from cocite.ground.errors import InputError
 
 
@@ -16,13 +18,13 @@ def vectors(**rows: list[float]) -> Vectors:
 
 def test_average_precision_and_ndcg_by_hand():
     judgements = {"q": {"a": 1, "b": 0, "c": 1}}
-    values = measure(judgements, {"q": {"a": -1.0, "b": -2.0, "c": -3.0}}, ["map", "ndcg"])
+    values = measure_rankings(judgements, {"q": {"a": -1.0, "b": -2.0, "c": -3.0}}, ["map", "ndcg"])
     assert values["map"]["q"] == pytest.approx(100 * (1 / 1 + 2 / 3) / 2)
     assert values["ndcg"]["q"] == pytest.approx(100 * (1 + 1 / math.log2(4)) / (1 + 1 / math.log2(3)))
 
 
 def test_graded_relevance_gains_its_grade():
-    values = measure({"q": {"a": 1, "b": 2}}, {"q": {"a": -1.0, "b": -2.0}}, ["ndcg"])
+    values = measure_rankings({"q": {"a": 1, "b": 2}}, {"q": {"a": -1.0, "b": -2.0}}, ["ndcg"])
     assert values["ndcg"]["q"] == pytest.approx(100 * (1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3)))
 
 
@@ -34,13 +36,13 @@ def test_measures_equal_trec_eval_where_nothing_ties():
     }
     metrics = ["map", "ndcg", "P_5", "P_10", "recall_5"]
     reference = pytrec_eval.RelevanceEvaluator(judgements, set(metrics)).evaluate(run)
-    for metric, values in measure(judgements, run, metrics).items():
+    for metric, values in measure_rankings(judgements, run, metrics).items():
         assert values == {query: pytest.approx(100 * reference[query][metric]) for query in judgements}
 
 
 def test_differences_below_single_precision_still_rank():
     run = {f"q{q}": {"a": 1.0 + 1e-12, "b": 1.0} for q in range(20)}
-    values = measure({query: {"a": 1, "b": 0} for query in run}, run, ["map"])["map"]
+    values = measure_rankings({query: {"a": 1, "b": 0} for query in run}, run, ["map"])["map"]
     assert set(values.values()) == {100}
 
 
@@ -48,7 +50,7 @@ def test_ties_favour_no_side_of_the_ids():
     queries = [f"q{q}" for q in range(2000)]
     run = {query: {"1": 0.0, "2": 0.0} for query in queries}
     low, high = (
-        np.mean(list(measure(dict.fromkeys(queries, judged), run, ["map"])["map"].values()))
+        np.mean(list(measure_rankings(dict.fromkeys(queries, judged), run, ["map"])["map"].values()))
         for judged in ({"1": 1, "2": 0}, {"1": 0, "2": 1})
     )
     assert low == pytest.approx(75, abs=2)
@@ -70,7 +72,7 @@ def test_a_candidate_without_vector_counts_as_not_found():
     judgements = {"q": {"a": 1, "b": 1}, "unknown": {"b": 1}}
     run = rank_candidates(judgements, by_distance(embedded), embedded.rows)
     assert run == {"q": {"b": -1.0}}
-    assert measure(judgements, run, ["map"])["map"] == {"q": pytest.approx(50)}
+    assert measure_rankings(judgements, run, ["map"])["map"] == {"q": pytest.approx(50)}
 
 
 def test_a_reviewer_scores_the_mean_of_the_three_nearest_papers():
@@ -83,4 +85,4 @@ def test_a_reviewer_scores_the_mean_of_the_three_nearest_papers():
 
 def test_a_ranking_of_nothing_is_refused():
     with pytest.raises(InputError, match="No query"):
-        measure({"q": {"a": 1}}, {}, ["map"])
+        measure_rankings({"q": {"a": 1}}, {}, ["map"])

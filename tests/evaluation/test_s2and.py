@@ -12,11 +12,10 @@ from tests.evaluation.folders import BenchmarkFolder
 from cocite.config.benchmarks import TASKS
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.disambiguation import clusters_up_to, cosine_distances
-from cocite.evaluation.failures import UnscorableError
+from cocite.evaluation.metrics import b3_statistic
 from cocite.evaluation.preparation.s2and import prepare_s2and
-from cocite.evaluation.scored import Run
+from cocite.evaluation.scored import Run, UnscorableError
 from cocite.evaluation.scoring import score_task
-from cocite.evaluation.summaries.bootstrap import b3_statistic
 from cocite.evaluation.vectors import Vectors
 from cocite.ground.errors import InputError
 

@@ -14,9 +14,8 @@ from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark, write_documents, write_tables
 from cocite.evaluation.bm25 import Words, read_document_texts, score_words
-from cocite.evaluation.results import ResultFiles, write_results
 from cocite.evaluation.scored import Run
-from cocite.evaluation.scoring import score_task
+from cocite.evaluation.scoring import ResultFiles, score_task, write_results
 from cocite.evaluation.vectors import Vectors, random_vectors, read_vectors
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table, vector_column, write_table

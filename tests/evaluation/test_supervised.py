@@ -11,10 +11,9 @@ from sklearn.svm import LinearSVC, LinearSVR
 
 from cocite.config.benchmarks import TASKS
 from cocite.config.tasks import FewShot
-from cocite.evaluation.few_shot import feasible_stages, few_shot_samples
-from cocite.evaluation.machines.fitting import Protocol, fit_regression
-from cocite.evaluation.summaries.bootstrap import f1_statistic
-from cocite.evaluation.supervised import Examples, score_supervised
+from cocite.evaluation.linear_models.fitting import Protocol, fit_regression
+from cocite.evaluation.metrics import f1_statistic
+from cocite.evaluation.supervised import Examples, feasible_stages, few_shot_samples, score_supervised
 from cocite.ground.errors import InputError
 
 SEED = 3
@@ -38,7 +37,7 @@ def score(name, given, mode="compat", seed=SEED):
 
 
 def best_c(points, classes, grid=(0.01, 0.1, 1, 10, 100), **solver):
-    """The C of the best 3-fold accuracy of scikit-learn's machine."""
+    """The C of the best 3-fold accuracy of scikit-learn's model."""
     accuracy = {
         c: np.mean(
             [
@@ -224,10 +223,10 @@ def test_the_full_task_counts_as_much_as_all_few_shot_stages_together():
     stages = []
     for size, runs in ((64, 50), (16, 100)):
         folds = [fold for _, fold in StratifiedKFold(-(-3200 // size)).split(points[:3200], classes)][:runs]
-        machines = [
+        models = [
             LinearSVC(fit_intercept=False, random_state=1).fit(ordered.train[fold], classes[fold]) for fold in folds
         ]
-        stages.append(np.mean([f1_score(truth, model.predict(given.test), pos_label="1") for model in machines]))
+        stages.append(np.mean([f1_score(truth, model.predict(given.test), pos_label="1") for model in models]))
     whole = LinearSVC(C=best_c(ordered.train, classes), fit_intercept=False).fit(ordered.train, classes)
     full = f1_score(truth, whole.predict(given.test), pos_label="1")
     metric, value = score("biomimicry", given)

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
-from cocite.graph.by_cited import split_citations, unite_citations
-from cocite.graph.pairs import FIXED_MB, PairSettings, count_pairs
+from cocite.config.graphs import CocitationCounting, Counting, CouplingCounting
+from cocite.graph.citations import split_citations, unite_citations
+from cocite.graph.pairs import FIXED_MB, count_pairs
 from cocite.tables.files import read_table, write_table
 
 TABLES = {"cocitation": "cocitations", "coupling": "couplings"}
@@ -61,7 +63,13 @@ def shard_by_cited(folder: Path, buckets: int) -> None:
         )
 
 
-def count_bucket(folder: Path, settings: PairSettings, bucket: int, buckets: int) -> None:
+def pair_counting(signal: str, **settings: Any) -> Counting:
+    """How the pairs of a signal are counted."""
+    kind = CocitationCounting if signal == "cocitation" else CouplingCounting
+    return kind(signal=signal, **settings)
+
+
+def count_bucket(folder: Path, settings: Counting, bucket: int, buckets: int) -> None:
     table = TABLES[settings.signal]
     source = "citations" if settings.signal == "cocitation" else "citations_by_cited"
     count_pairs(
@@ -76,7 +84,7 @@ def count_bucket(folder: Path, settings: PairSettings, bucket: int, buckets: int
     )
 
 
-def count_all(folder: Path, settings: PairSettings, buckets: int) -> pa.Table:
+def count_all(folder: Path, settings: Counting, buckets: int) -> pa.Table:
     """All buckets of the pairs."""
     if settings.signal == "coupling":
         shard_by_cited(folder, buckets)
@@ -85,7 +93,7 @@ def count_all(folder: Path, settings: PairSettings, buckets: int) -> pa.Table:
     return read_table(folder / TABLES[settings.signal], TABLES[settings.signal])
 
 
-def count(folder: Path, settings: PairSettings, buckets: int) -> dict[tuple[int, int], tuple[int, float]]:
+def count(folder: Path, settings: Counting, buckets: int) -> dict[tuple[int, int], tuple[int, float]]:
     """Count and strength of each pair; without a strength, the count stands for it."""
     rows = count_all(folder, settings, buckets).to_pylist()
     return {(row["paper"], row["other"]): (row["count"], row.get("strength", row["count"])) for row in rows}

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cocite.graph.combining import CombinationSettings, combine_graphs
+from cocite.config.graphs import Combination
+from cocite.graph.edges import combine_graphs
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table, write_table
 
@@ -32,7 +33,7 @@ def combined(folder, graphs, factors, *, normalise="none", buckets=1):
     for bucket in range(buckets):
         combine_graphs(
             [folder / name / "edges" for name in reversed(graphs)],
-            CombinationSettings(of=factors, normalise=normalise),
+            Combination(of=factors, normalise=normalise),
             bucket=bucket,
             memory_mb=300,
             threads=1,

@@ -8,11 +8,13 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.graph.conftest import pair_counting
 from tests.large_ids import RELABELLINGS, as_they_are, spread_over_63_bits
 
+from cocite.config.graphs import Strength
 from cocite.graph import counting, groups
 from cocite.graph import pairs as pairs_module
-from cocite.graph.pairs import PairSettings, Strength, count_pairs
+from cocite.graph.pairs import count_pairs
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table
 
@@ -29,7 +31,7 @@ LIMITS = {"cocitation": "max_references", "coupling": "max_citations"}
 
 def asked_for(signal, pairs, strength, largest):
     limit = {LIMITS[signal]: largest} if largest else {}
-    return PairSettings(signal=signal, pairs=pairs, strength=strength, **limit)
+    return pair_counting(signal=signal, pairs=pairs, strength=strength, **limit)
 
 
 def equal_brute_force(folder, citations, splits, relabel, signal, pairs, strength, largest, buckets):
@@ -98,18 +100,18 @@ def corpus(tmp_path):
 
 
 def test_two_papers_cited_by_three_are_cocited_three_times(corpus):
-    assert count(corpus, PairSettings(signal="cocitation"), 2) == {(1, 2): (3, 3), (1, 3): (1, 1)}
+    assert count(corpus, pair_counting(signal="cocitation"), 2) == {(1, 2): (3, 3), (1, 3): (1, 1)}
 
 
 def test_all_pairs_are_those_of_the_papers_that_cite_a_query(corpus):
-    found = count(corpus, PairSettings(signal="cocitation", pairs="all"), 2)
+    found = count(corpus, pair_counting(signal="cocitation", pairs="all"), 2)
     assert found == {(1, 2): (3, 3), (1, 3): (1, 1), (2, 3): (1, 1)}
 
 
 def test_two_papers_that_cite_the_same_three_are_coupled_by_them(tmp_path):
     citations = {(citing, cited) for citing in (1, 2) for cited in (7, 8, 9)} | {(3, 7), (2, 6)}
     shard(tmp_path, citations, {1: "train"}, 2)
-    assert count(tmp_path, PairSettings(signal="coupling"), 2) == {(1, 2): (3, 3), (1, 3): (1, 1)}
+    assert count(tmp_path, pair_counting(signal="coupling"), 2) == {(1, 2): (3, 3), (1, 3): (1, 1)}
 
 
 @pytest.mark.parametrize(
@@ -123,18 +125,18 @@ def test_two_papers_that_cite_the_same_three_are_coupled_by_them(tmp_path):
     ],
 )
 def test_strengths_by_hand(corpus, strength, expected):
-    found = count(corpus, PairSettings(signal="cocitation", strength=strength), 2)
+    found = count(corpus, pair_counting(signal="cocitation", strength=strength), 2)
     assert found[1, 2] == (3, pytest.approx(expected))
 
 
 def test_fractions_of_a_citing_paper_sum_to_one_for_each_of_its_references(tmp_path):
     shard(tmp_path, {(9, cited) for cited in range(1, 8)}, {1: "train"}, 1)
-    found = count(tmp_path, PairSettings(signal="cocitation", strength="fractional"), 1)
+    found = count(tmp_path, pair_counting(signal="cocitation", strength="fractional"), 1)
     assert sum(strength for _, strength in found.values()) == pytest.approx(1)
 
 
 def test_a_count_alone_has_no_column_of_strengths(corpus):
-    count(corpus, PairSettings(signal="cocitation"), 2)
+    count(corpus, pair_counting(signal="cocitation"), 2)
     assert read_table(corpus / "cocitations", "cocitations").column_names == ["paper", "other", "count"]
 
 
@@ -142,17 +144,17 @@ def test_a_count_alone_has_no_column_of_strengths(corpus):
 def test_a_paper_that_is_kept_out_neither_joins_nor_makes_a_pair(tmp_path, split):
     citations = {(9, 1), (9, 2), (9, 3), (8, 1), (8, 2)}
     shard(tmp_path, citations, {1: "train", 3: split, 8: split}, 2)
-    assert count(tmp_path, PairSettings(signal="cocitation", pairs="all"), 2) == {(1, 2): (1, 1)}
+    assert count(tmp_path, pair_counting(signal="cocitation", pairs="all"), 2) == {(1, 2): (1, 1)}
     assert left_out(tmp_path)["citations by or of papers that are kept out"] == 3
 
 
 def test_a_number_that_is_no_paper_may_be_excluded_whatever_its_size(tmp_path):
     shard(tmp_path, {(9, 1), (9, 2)}, {1: "train", 2**63 - 1: "excluded"}, 1)
-    assert count(tmp_path, PairSettings(signal="cocitation"), 1) == {(1, 2): (1, 1)}
+    assert count(tmp_path, pair_counting(signal="cocitation"), 1) == {(1, 2): (1, 1)}
 
 
 def test_papers_with_too_many_references_are_dropped_and_counted(corpus):
-    found = count(corpus, PairSettings(signal="cocitation", max_references=2), 2)
+    found = count(corpus, pair_counting(signal="cocitation", max_references=2), 2)
     assert found == {(1, 2): (2, 2)}
     dropped = left_out(corpus)
     assert dropped["papers with more references than max_references"] == 2
@@ -161,35 +163,35 @@ def test_papers_with_too_many_references_are_dropped_and_counted(corpus):
 
 def test_a_query_that_is_cited_alone_is_counted(tmp_path):
     shard(tmp_path, {(9, 1), (9, 2), (8, 3)}, {1: "train", 3: "train", 4: "validation"}, 2)
-    assert count(tmp_path, PairSettings(signal="cocitation"), 2) == {(1, 2): (1, 1)}
+    assert count(tmp_path, pair_counting(signal="cocitation"), 2) == {(1, 2): (1, 1)}
     assert left_out(tmp_path)["queries that no paper cites together with another"] == 2
 
 
 def test_a_graph_without_a_pair_is_refused(tmp_path):
     shard(tmp_path, {(9, 1), (8, 2)}, {1: "train"}, 1)
     with pytest.raises(InputError, match="holds no pair for the graph; no paper cites a query together with another"):
-        count(tmp_path, PairSettings(signal="cocitation"), 1)
+        count(tmp_path, pair_counting(signal="cocitation"), 1)
 
 
 def test_a_graph_that_a_limit_leaves_without_a_pair_is_refused_with_the_limit(tmp_path):
     shard(tmp_path, {(9, 1), (9, 2), (9, 3)}, {1: "train"}, 1)
     with pytest.raises(InputError, match=r"together with another paper, among groups of at most 2 papers\.$"):
-        count(tmp_path, PairSettings(signal="cocitation", max_references=2), 1)
+        count(tmp_path, pair_counting(signal="cocitation", max_references=2), 1)
 
 
 def test_a_query_that_is_listed_twice_counts_once(corpus):
     pq.write_table(pa.table({"corpusid": [1, 1, 5], "split": ["train"] * 3}), corpus / "queries.parquet")
-    found = count(corpus, PairSettings(signal="cocitation"), 2)
+    found = count(corpus, pair_counting(signal="cocitation"), 2)
     assert found == {(1, 2): (3, 3), (1, 3): (1, 1), (2, 5): (1, 1), (3, 5): (1, 1), (4, 5): (1, 1)}
     pq.write_table(pa.table({"corpusid": [1, 4444, 4444], "split": ["train"] * 3}), corpus / "queries.parquet")
-    count(corpus, PairSettings(signal="cocitation"), 2)
+    count(corpus, pair_counting(signal="cocitation"), 2)
     assert left_out(corpus)["queries that no paper cites together with another"] == 1
 
 
 def test_a_bucket_that_is_missing_is_refused(corpus):
     (corpus / "citations/1.parquet").unlink()
     with pytest.raises(InputError, match=r"citations/1\.parquet does not exist"):
-        count(corpus, PairSettings(signal="cocitation"), 2)
+        count(corpus, pair_counting(signal="cocitation"), 2)
 
 
 def test_too_few_buckets_are_refused(corpus):
@@ -197,7 +199,7 @@ def test_too_few_buckets_are_refused(corpus):
         count_pairs(
             [corpus / "citations/0.parquet"],
             corpus / "queries.parquet",
-            PairSettings(signal="cocitation"),
+            pair_counting(signal="cocitation"),
             bucket=0,
             buckets=2,
             memory_mb=500,
@@ -215,10 +217,10 @@ def test_a_negative_id_is_refused_and_its_file_is_named(tmp_path, place):
     with pytest.raises(
         InputError, match=rf"{file}\.parquet: holds the corpus id -1; ids must lie between 0 and 9,223,"
     ):
-        count(tmp_path, PairSettings(signal="cocitation"), 1)
+        count(tmp_path, pair_counting(signal="cocitation"), 1)
 
 
 @pytest.mark.parametrize("largest", [2**29, 2**31, 2**32, 2**53 + 1, 2**63 - 1])
 def test_the_largest_ids_are_counted(tmp_path, largest):
     shard(tmp_path, {(largest, largest - 1), (largest, 0)}, {largest - 1: "train"}, 1)
-    assert count(tmp_path, PairSettings(signal="cocitation"), 1) == {(0, largest - 1): (1, 1)}
+    assert count(tmp_path, pair_counting(signal="cocitation"), 1) == {(0, largest - 1): (1, 1)}

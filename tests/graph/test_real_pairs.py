@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, triu
+from tests.graph.conftest import pair_counting
 
-from cocite.graph.pairs import PairSettings
 from cocite.ground.database import connect
 
 from .conftest import count_all, shard
@@ -57,7 +57,7 @@ def test_pairs_on_hci_equal_a_sparse_product(hci, signal, pairs):
     folder, citing, cited, queries = hci
     groups, members = (citing, cited) if signal == "cocitation" else (cited, citing)
     expected = product(groups, members, queries, all_pairs=pairs == "all")
-    found = count_all(folder, PairSettings(signal=signal, pairs=pairs, strength="cosine"), BUCKETS)
+    found = count_all(folder, pair_counting(signal=signal, pairs=pairs, strength="cosine"), BUCKETS)
     found = found.sort_by([("paper", "ascending"), ("other", "ascending")])
     assert len(found) > 100_000
     for column, values in zip(("paper", "other", "count"), expected, strict=False):

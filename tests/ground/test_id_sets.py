@@ -21,7 +21,6 @@ from cocite.ground.id_sets import (
     places_of,
     set_of,
     size,
-    sorted_ids,
 )
 
 LARGEST = 2**63 - 1
@@ -39,6 +38,15 @@ IDS = st.sampled_from([DENSE, SPARSE, CLUSTERED, STRIDED, st.one_of(DENSE, SPARS
 
 def as_array(ids):
     return np.array(ids, dtype=np.int64)
+
+
+def sorted_ids(members):
+    """The ids of a set, rising, bit by bit."""
+    low = len(members.words) - len(members.keys)
+    filled = np.flatnonzero(members.words)
+    numbers = np.where(filled < low, filled, np.append(members.keys, 0)[np.maximum(filled - low, 0)])
+    words, bits = np.nonzero(np.unpackbits(members.words[filled].view(np.uint8), bitorder="little").reshape(-1, 64))
+    return numbers[words] * 64 + bits
 
 
 def strangers_near(ids):

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from cocite.neighbours.choices import SearchSettings
+from cocite.config.embeddings import SearchSettings
 from cocite.neighbours.searching import search_neighbours
 from cocite.tables.files import read_table, vector_column, write_table
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from tests.neighbours.small_searches import Row, by_definition, read_rows, search, write_queries
 
+from cocite.config.embeddings import SearchSettings
 from cocite.neighbours import checkpoints, searching
-from cocite.neighbours.checkpoints import open_state
-from cocite.neighbours.choices import SearchSettings
+from cocite.neighbours.checkpoints import open_search
 from cocite.neighbours.distances import Block
-from cocite.neighbours.exact import ExactSearch
+from cocite.neighbours.indexes import ExactSearch
 from cocite.neighbours.searching import search_neighbours
 
 VECTORS = {paper: [float(paper), float(paper * paper % 7)] for paper in range(100)}
@@ -78,7 +78,7 @@ def test_it_starts_afresh_where_the_search_is_another(
 def test_groups_of_another_search_are_not_used(tmp_path: Path) -> None:
     groups = tmp_path / "state" / "groups"
     for belongs_to, expected in (({"k": 1}, False), ({"k": 1}, True), ({"k": 2}, False)):
-        assert open_state(tmp_path / "state", belongs_to, 10) == 10
+        assert open_search(tmp_path / "state", belongs_to, 10) == 10
         assert (groups / "0.npy").exists() == expected
         groups.mkdir(parents=True, exist_ok=True)
         (groups / "0.npy").touch()
@@ -102,7 +102,8 @@ def test_with_too_little_memory_for_its_groups_it_starts_afresh(
         search(tmp_path, VECTORS, SPLITS, k=4, row_group=20)
     del met[:]
     monkeypatch.setattr(searching, "queries_at_once", lambda *_: 50)
-    state = tmp_path / "state" / "settings.json"
-    state.write_text(state.read_text().replace('"group": 40', '"group": 60'))
+    group = tmp_path / "state" / "group.json"
+    assert group.read_text() == "40\n"
+    group.write_text("60\n")
     assert again(tmp_path) == [row for query in VECTORS for row in by_definition(VECTORS, query, "l2", 4)]
     assert met == [0, 1, 2, 3, 4] * 2

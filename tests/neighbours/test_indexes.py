@@ -17,12 +17,12 @@ from tests.neighbours.small_searches import (
     write_vectors,
 )
 
+from cocite.config.embeddings import FlatIndex, HnswIndex, HnswWalk, IndexSettings, IvfIndex, IvfProbing, SearchSettings
+from cocite.config.settings import parse_settings
 from cocite.ground.errors import InputError
-from cocite.neighbours.building import build_index
-from cocite.neighbours.choices import IndexSettings, SearchSettings
-from cocite.neighbours.clusters import SAMPLE_OF_LIST
-from cocite.neighbours.quality import measure_search
-from cocite.neighbours.searching import NOT_REACHED, search_neighbours
+from cocite.neighbours.indexes import build_index
+from cocite.neighbours.ivf import SAMPLE_OF_LIST
+from cocite.neighbours.searching import NOT_REACHED, measure_search, search_neighbours
 from cocite.tables.files import read_table
 
 METRICS = ["cosine", "l2", "inner_product"]
@@ -43,7 +43,8 @@ def crowds(tmp_path: Path) -> dict[int, list[float]]:
 
 def build(folder: Path, name: str, metric: str, *, threads: int = 1, seed: int = 1, lists: int = CROWDS) -> Path:
     output = folder / f"{name}-{seed}-{threads}"
-    chosen = IndexSettings(metric=metric, index=name, lists=lists, links=8, ef_construction=40)
+    index = IvfIndex(kind="ivf", nlist=lists) if name == "ivf" else HnswIndex(kind="hnsw", links=8, ef_construction=40)
+    chosen = IndexSettings(metric=metric, index=index)
     build_index(folder / "graph_embeddings.parquet", chosen, seed=seed, threads=threads, output=output)
     return output
 
@@ -59,7 +60,12 @@ def search_index(
 
 
 def asked(name: str, metric: str, *, k: int = 20, probes: int = 2) -> SearchSettings:
-    return SearchSettings(metric=metric, k=k, index=name, probes=probes, ef_search=64)
+    indexes = {
+        "flat": FlatIndex(kind="flat"),
+        "ivf": IvfProbing(kind="ivf", nprobe=probes),
+        "hnsw": HnswWalk(kind="hnsw", ef_search=64),
+    }
+    return SearchSettings(metric=metric, k=k, index=indexes[name])
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -129,7 +135,7 @@ def test_neighbours_that_no_link_leads_to_are_counted(tmp_path: Path) -> None:
     papers = {paper: [1000.0 * (paper % 50), *rng.normal(size=3)] for paper in range(400)}
     write_vectors(tmp_path, papers)
     write_queries(tmp_path, dict.fromkeys(range(40), "train"))
-    chosen = IndexSettings(metric="l2", index="hnsw", links=2, ef_construction=1)
+    chosen = IndexSettings(metric="l2", index=HnswIndex(kind="hnsw", links=2, ef_construction=1))
     build_index(tmp_path / "graph_embeddings.parquet", chosen, seed=1, threads=1, output=tmp_path / "index")
     found, wanting = search_index(tmp_path, tmp_path / "index", asked("hnsw", "l2", k=390))
     assert wanting > 0
@@ -203,6 +209,6 @@ def test_an_index_is_given_where_one_is_searched_and_nowhere_else(
         search_index(tmp_path, index, asked(name, "l2", k=2))
 
 
-def test_an_index_that_is_exact_cannot_be_built(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="'flat' cannot be built"):
-        build(tmp_path, "flat", "l2")
+def test_an_index_that_is_exact_cannot_be_built() -> None:
+    with pytest.raises(InputError, match=r"key index\.kind is 'flat'; it must be one of ivf, hnsw"):
+        parse_settings(IndexSettings, '{"metric": "l2", "index": {"kind": "flat"}}')

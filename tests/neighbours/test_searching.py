@@ -6,8 +6,8 @@ import pytest
 from tests.neighbours.small_searches import LINE, read_rows, search, write_queries, write_vectors
 from tests.papers import papers_table
 
+from cocite.config.embeddings import SearchSettings
 from cocite.ground.errors import InputError
-from cocite.neighbours.choices import SearchSettings
 from cocite.neighbours.searching import NOT_REACHED, NOT_SEARCHED, queries_at_once, search_neighbours
 from cocite.tables.files import write_table
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from cocite.cli import app
 from cocite.config import folders
 from cocite.config.configuration import resolve_or_explain
-from cocite.people.doctor import asked, cluster, limits, machine, places, source
+from cocite.people.doctor import asked, cluster, configuration, machine
 
 PROFILE = Path(__file__).parents[2] / "profiles/slurm"
 WITH_ACCOUNTS = "echo 'AccountingStorageType   = accounting_storage/slurmdbd'; echo 'MinJobAge = 300 sec'"
@@ -66,7 +66,7 @@ def test_the_demo_can_run_here(tmp_path, monkeypatch):
     result = CliRunner().invoke(app, ["doctor"])
     assert result.exit_code == 0, result.output
     assert "failed" not in result.output
-    assert "no key needed" in result.output
+    assert "needs no key" in result.output
     assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
 
 
@@ -112,7 +112,7 @@ def test_what_would_stop_a_run_gives_status_1(tmp_path, monkeypatch):
 def test_the_key_is_tried_at_the_api_and_not_shown(api, monkeypatch, key, verdict):
     url, asked = api
     monkeypatch.setenv("S2_API_KEY", key)
-    finding = source.key(from_api(url))
+    finding = configuration.key(from_api(url))
     assert finding.verdict == verdict
     assert asked == ["/release/2026-01-06/dataset/papers"]
     assert key not in str(finding).split()
@@ -120,7 +120,7 @@ def test_the_key_is_tried_at_the_api_and_not_shown(api, monkeypatch, key, verdic
 
 def test_an_api_that_is_not_there_is_told(monkeypatch):
     monkeypatch.setenv("S2_API_KEY", "good")
-    finding = source.key(from_api("http://127.0.0.1:9"))
+    finding = configuration.key(from_api("http://127.0.0.1:9"))
     assert (finding.verdict, "cannot be reached" in finding.what) == ("failed", True)
 
 
@@ -194,29 +194,31 @@ def test_what_rules_ask_for_is_read_from_them(complete):
 
 def test_a_rule_that_uses_another_asks_for_what_that_one_does_or_for_its_own(complete, tmp_path, monkeypatch):
     (tmp_path / "own.smk").write_text(
-        "rule train_encoder:\n    threads: 1\n\n\n"
+        "rule train_encoder:\n    threads: lookup()\n\n\n"
         "rule first:\n    threads: 2\n"
         "    resources:\n        mem_mb=megabytes(700),\n        runtime=minutes(10),\n\n\n"
         "if OWN:\n\n    use rule first as second with:\n        output:\n            a,\n\n\n"
-        "use rule first as third with:\n    threads: 4\n"
+        "use rule first as third with:\n    threads: 4\n\n\n"
+        "rule small:\n    resources:\n        mem_mb=megabytes(100),\n"
     )
     monkeypatch.setattr(asked, "RULES", tmp_path)
     found = {one.rule: one for one in asked.asked(complete)}
     assert found["first"] == asked.Asked(rule="first", memory_mb=700, minutes=10, threads=2)
     assert found["second"] == asked.Asked(rule="second", memory_mb=700, minutes=10, threads=2)
     assert found["third"] == asked.Asked(rule="third", memory_mb=700, minutes=10, threads=4)
+    assert found["small"] == asked.Asked(rule="small", memory_mb=100, minutes=0, threads=1)
 
 
 def test_folders_that_cannot_be_written_to_and_full_disks_are_told(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
     config = {"pathvars": {"results": "new/results", "logs": "file/logs"}}
-    verdicts = [finding.verdict for finding in places.examine_places(config)]
+    verdicts = [finding.verdict for finding in configuration.examine_places(config)]
     assert verdicts == ["ok", "failed", "ok", "ok"]
     assert not (tmp_path / "new").exists()
     usage = type(shutil.disk_usage(tmp_path))(10**12, 10**12, 5 * 10**8)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
-    full = next(places.examine_places(config))
+    full = next(configuration.examine_places(config))
     assert (full.verdict, "500.0 MB free" in full.what) == ("warning", True)
 
 
@@ -235,16 +237,16 @@ def test_a_disk_that_can_only_be_read_is_an_obstacle(tmp_path, monkeypatch):
     ],
 )
 def test_times_of_slurm_are_read_in_all_their_forms(time, minutes):
-    assert limits.in_minutes(time) == minutes
+    assert cluster.in_minutes(time) == minutes
 
 
 NODES = "small|4:00:00|4|8000\nsmall|4:00:00|8+|16000+\nlarge|infinite|64|512000\n"
 
 
 def test_a_partition_grants_what_its_largest_node_has():
-    assert limits.read_limits(NODES) == {
-        "small": limits.Limits(minutes=240, memory_mb=16000, threads=8),
-        "large": limits.Limits(minutes=math.inf, memory_mb=512000, threads=64),
+    assert cluster.read_limits(NODES) == {
+        "small": cluster.Limits(minutes=240, memory_mb=16000, threads=8),
+        "large": cluster.Limits(minutes=math.inf, memory_mb=512000, threads=64),
     }
 
 
@@ -260,7 +262,7 @@ def test_a_partition_grants_what_its_largest_node_has():
         ),
         (
             {"default-resources": ["slurm_partition=small"], "set-resources": {"train_encoder": {"runtime": 200}}},
-            ["warning: partition small grants 240 minutes, and long jobs ask for up to a day by their input"],
+            ["warning: partition small grants 240 minutes, and jobs with a large input ask for up to a day"],
         ),
         (
             {"default-resources": {"slurm_partition": "large"}, "set-resources": {"ingest": {"mem_mb": 600000}}},
@@ -273,14 +275,14 @@ def test_a_partition_grants_what_its_largest_node_has():
             },
             [
                 "ok: partition large grants what its rules ask for at least",
-                "warning: partition small grants 240 minutes, and long jobs ask for up to a day by their input",
+                "warning: partition small grants 240 minutes, and jobs with a large input ask for up to a day",
             ],
         ),
         ({"default-resources": {"slurm_partition": "unknown"}}, []),
     ],
 )
 def test_partitions_are_held_against_what_rules_ask_for_there(complete, written, told):
-    found = limits.compare(limits.read_limits(NODES), asked.asked(complete), written)
+    found = cluster.compare(cluster.read_limits(NODES), asked.asked(complete), written)
     assert sorted(f"{finding.verdict}: {finding.what}" for finding in found) == told
 
 
@@ -300,9 +302,9 @@ def test_a_full_disk_is_told(tmp_path, monkeypatch):
     config = {"release": "2026-01-06", "pathvars": {"results": str(tmp_path)}}
     demo = {"source": "demo", "buckets": 2, "keep_raw": False, "keep_ingested": False}
     full = {**config, "corpus": {**demo, "demo": {"papers": 10**12, "shards": 2}}}
-    assert source.disk(full).verdict == "failed"
+    assert configuration.disk(full).verdict == "failed"
     small = {**config, "corpus": {**demo, "demo": {"papers": 1000, "shards": 2}}}
-    assert source.disk(small).verdict == "ok"
+    assert configuration.disk(small).verdict == "ok"
 
 
 def test_the_delivered_profile_is_incomplete_until_the_site_is_set():
@@ -335,7 +337,7 @@ def test_a_partition_that_slurm_does_not_have_is_told_with_those_that_it_has(tmp
     folder = profile(tmp_path, slurm_partition="huge", slurm_account="ours")
     answers = list(cluster.examine_cluster(folder))
     assert [finding.verdict for finding in answers] == ["ok", "ok", "failed", "ok"]
-    assert "take one of large, small" in answers[2].to_do
+    assert "use one of large, small" in answers[2].to_do
 
 
 @pytest.mark.parametrize(

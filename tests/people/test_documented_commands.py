@@ -11,10 +11,11 @@ from jsonschema import Draft202012Validator
 from snakemake.cli import get_argument_parser
 
 from cocite.cli import app
-from cocite.config.configuration import load_schema, read_configuration
+from cocite.config.configuration import read_configuration
+from cocite.config.described import json_schema
 from cocite.corpus.ingest.merge import merge
 from cocite.corpus.ingest.shards import IngestSettings, ingest
-from cocite.corpus.release.listing import list_release
+from cocite.corpus.sources import list_release
 from cocite.people.documentation import ROOT
 from cocite.tables.files import read_table
 
@@ -108,7 +109,7 @@ def test_the_configurations_of_a_page_have_keys_and_values_that_there_are(name):
     blocks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)]
     assert blocks
     # A page shows parts of a configuration; the commit of an encoder is the reader's to find.
-    wrong = [error for block in blocks for error in Draft202012Validator(load_schema()).iter_errors(block)]
+    wrong = [error for block in blocks for error in Draft202012Validator(json_schema()).iter_errors(block)]
     assert [error.message for error in wrong if error.validator != "required" and error.instance != "…"] == []
 
 

@@ -9,14 +9,19 @@ from tests.report.made_run import comparisons_of, configuration_of, curves_of, p
 
 from cocite.config.runs import mapped_runs
 from cocite.ground.randomness import generator
-from cocite.report import compared_models, score_tables, tables
+from cocite.report import scores as of_models
+from cocite.report.costs import costs_of_rules
 from cocite.report.differences import differences
-from cocite.report.figures import draw_link_prediction, draw_pair_counts, draw_validation_curves
+from cocite.report.figures import (
+    draw_band_quality,
+    draw_link_prediction,
+    draw_pair_counts,
+    draw_validation_curves,
+)
+from cocite.report.inputs import trained_models
 from cocite.report.map import draw_map
 from cocite.report.page import write_page
-from cocite.report.run_tables import costs_of_rules, trained_models
 from cocite.report.summary import best_scores, facts
-from cocite.report.triplet_figures import draw_band_quality
 from cocite.tables import TABLES, empty_schema
 
 FIELDS = ["physics"] * 20 + ["biology"] * 10
@@ -107,15 +112,15 @@ def _score_tables(
     curves: Mapping[str, pl.DataFrame],
 ) -> dict[str, pl.DataFrame]:
     averages = pl.DataFrame(empty_schema(TABLES["averages"]).empty_table())
-    of_tasks = score_tables.tasks(scores, configuration)
+    of_tasks = of_models.tasks(scores, configuration)
     return {
         "best": best_scores(scores, averages, comparisons, configuration),
-        "models": tables.models_by_format(scores, configuration),
+        "models": of_models.models_by_format(scores, configuration),
         **{f"tasks_{name}": table for name, table in of_tasks.items()},
-        "incomplete": score_tables.incomplete(scores),
+        "incomplete": of_models.incomplete(scores),
         "failures": pl.DataFrame(schema=["task"]),
-        "losses": compared_models.losses(scores, curves, configuration),
-        "difficulties": compared_models.difficulties(scores, curves, configuration),
+        "losses": of_models.losses(scores, curves, configuration),
+        "difficulties": of_models.difficulties(scores, curves, configuration),
     }
 
 

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from cocite.ground.errors import InputError
-from cocite.report.archive import write_archive
+from cocite.report.writing import write_archive
 
 
 @pytest.fixture

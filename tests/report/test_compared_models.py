@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from cocite.report.compared_models import difficulties, losses
+from cocite.report.scores import difficulties, losses
 
 MODEL = {"triplets": "near", "encoder": "e", "lr": 0.1}
 BAND = {"sampler": "neighbours", "embedding": "g", "per_query": 7, "k_positive": 25}

@@ -8,12 +8,16 @@ import pytest
 
 from cocite.ground.randomness import generator
 from cocite.report.canvas import styles
-from cocite.report.figures import draw_link_prediction, draw_pair_counts, draw_validation_curves
+from cocite.report.figures import (
+    draw_band_quality,
+    draw_link_prediction,
+    draw_pair_counts,
+    draw_triplets,
+    draw_validation_curves,
+)
 from cocite.report.map import draw_map
-from cocite.report.panels import read_figure
 from cocite.report.results import UNKNOWN_FIELD
-from cocite.report.svg import read_svg
-from cocite.report.triplet_figures import draw_band_quality, draw_triplets
+from cocite.report.svg import read_figure, read_svg
 
 METRICS = ("loss", "mean_rank", "mrr", "hits_at_1", "hits_at_10", "hits_at_50", "auc")
 

@@ -9,7 +9,7 @@ from tests.report.made_page import TITLES, page_of
 from tests.report.made_run import configuration_of
 
 from cocite.config.benchmarks import is_generated
-from cocite.report.best import shown
+from cocite.report.page_tables import shown
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cocite.report import machine
-from cocite.report.machine import describe_machine
-from cocite.report.provenance import write_provenance
+from cocite.report import provenance
+from cocite.report.provenance import describe_machine, write_provenance
 from cocite.tables.files import read_json, write_json
 
 
@@ -54,7 +53,7 @@ def test_it_describes_the_machine(tmp_path):
 
 def test_a_processor_without_a_name_is_told_by_its_architecture(tmp_path, monkeypatch):
     (tmp_path / "cpuinfo").write_text("processor : 0\nBogoMIPS : 50.00\n")
-    monkeypatch.setattr(machine, "PROCESSORS", tmp_path / "cpuinfo")
+    monkeypatch.setattr(provenance, "PROCESSORS", tmp_path / "cpuinfo")
     assert describe_machine()["processor"] == platform.machine()
 
 

@@ -4,7 +4,7 @@ import polars as pl
 
 from cocite.config.benchmarks import TASKS
 from cocite.config.benchmarks.mdcr import TASKS as MDCR
-from cocite.report.published_tables import COLUMNS, PUBLISHED, beside_published
+from cocite.report.published import COLUMNS, VALUES, beside_published
 
 CONFIGURATION = {
     "models": {"ours": {}},
@@ -69,7 +69,7 @@ def test_every_column_is_a_metric_of_a_declared_task():
     named = [*COLUMNS["scidocs"].values(), *COLUMNS["scirepeval"].values()]
     assert all(metric in TASKS[task].metrics for task, metric in named)
     assert all(metric in MDCR[0].metrics for _, metric in COLUMNS["mdcr"].values())
-    assert all(len(values) == len(COLUMNS[kind]) for kind, rows in PUBLISHED.items() for values in rows.values())
+    assert all(len(values) == len(COLUMNS[kind]) for kind, rows in VALUES.items() for values in rows.values())
 
 
 def test_without_such_a_benchmark_nothing_published_is_shown():

@@ -8,8 +8,7 @@ import pytest
 from tests.slurm.cluster import CPUS, MEMORY_MB, PARTITION, WITH_GPUS, wait_for
 
 from cocite.people.doctor.asked import Asked
-from cocite.people.doctor.cluster import slurm
-from cocite.people.doctor.limits import FORMAT, Limits, compare, read_limits
+from cocite.people.doctor.cluster import FORMAT, Limits, compare, read_limits, slurm
 
 pytestmark = pytest.mark.slurm
 

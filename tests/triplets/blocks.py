@@ -1,12 +1,15 @@
 """Small tables for the samplers, and what they make of them as plain rows."""
 
+import json
+
 import numpy as np
 import pyarrow as pa
 
+from cocite.config.settings import parse_settings
+from cocite.config.triplets import TripletSet
 from cocite.ground.id_sets import set_of
 from cocite.tables.files import write_table
 from cocite.triplets.sampled import Block
-from cocite.triplets.sampling import sampler_named
 
 COLUMNS = ("query", "positive", "negative", "positive_rank", "negative_rank", "negative_kind")
 
@@ -24,8 +27,14 @@ def block(queries, texts, sources=(), *, seed=1, split="train"):
 
 def sample(name, given, **settings):
     """What a sampler makes of a block."""
-    module = sampler_named(name)
-    return module.sample(given, module.Settings(**settings))
+    return sampler(name, **settings).sample(given)
+
+
+def sampler(name, **settings):
+    """A sampler with these settings; what it is sampled from has a name that nobody looks up."""
+    named = {"neighbours": {"embedding": "e"}, "citations": {"graph": "g"}, "cocited": {"graph": "g"}}
+    sets = {"union": {"of": ["one", "other"]}, "subset": {"of": "one"}}
+    return parse_settings(TripletSet, json.dumps({"sampler": name, **(named | sets).get(name, {}), **settings}))
 
 
 def rows_of(sampled):

@@ -9,8 +9,7 @@ from tests.papers import papers_table
 from tests.triplets.small_tables import write_neighbours, write_queries
 
 from cocite.tables.files import read_table, write_table
-from cocite.triplets.checks.collisions import collision_curve, count_collisions
-from cocite.triplets.checks.counts import Checks, check_triplets
+from cocite.triplets.checks import Checks, check_triplets, collision_curve, count_collisions
 
 PAPERS = st.integers(1, 8)
 

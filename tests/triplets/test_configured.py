@@ -1,12 +1,14 @@
 """Sets of triplets that cannot be sampled are refused before any job, in one sentence that names the key."""
 
+from pathlib import Path
+
 import pytest
 import yaml
 
-from cocite.config.configuration import SCHEMA_FILE, resolve
+from cocite.config.configuration import resolve
 from cocite.ground.errors import InputError
 
-ROOT = SCHEMA_FILE.parents[2]
+ROOT = Path(__file__).parents[2]
 BANDS = {"sampler": "neighbours", "embedding": "cocitation-dot", "k_positive": 10, "k_negative": 300}
 
 
@@ -37,7 +39,10 @@ def resolved(entry, **queries):
         ({**BANDS, "k_positive": 0}, "triplets.new.k_positive is 0"),
         ({**BANDS, "easy": 5}, "triplets.new has a band of hard negatives, but as many easy negatives as triplets"),
         ({**BANDS, "easy_negatives": "kmeans"}, "'kmeans'; it must be one of random, k-means, sorted-random"),
-        ({**BANDS, "clusters": 8, "cluster_ranks": [3, 8]}, "cluster_ranks ([3, 8]) must rise and stay below clusters"),
+        (
+            {**BANDS, "easy_negatives": {"kind": "k-means", "clusters": 8, "cluster_ranks": [3, 8]}},
+            "cluster_ranks ([3, 8]) must rise and stay below clusters",
+        ),
         (
             {
                 **{"sampler": "neighbours", "embedding": "cocitation-dot"},
@@ -45,12 +50,15 @@ def resolved(entry, **queries):
             },
             "triplets.new.distance_negative (0.5) must exceed distance_positive (0.5)",
         ),
-        ({**BANDS, "easy": 3, "easy_negatives": "sorted-random", "drawn": 2}, "drawn (2) must be at least easy (3)"),
+        (
+            {**BANDS, "easy": 3, "easy_negatives": {"kind": "sorted-random", "drawn": 2}},
+            "triplets.new.easy_negatives.drawn (2) must be at least easy (3)",
+        ),
         ({"sampler": "citations", "graph": "cocitation"}, "'cocitation' is not a directed citation graph"),
         ({"sampler": "cocited", "graph": "citation"}, "triplets.new.graph: 'citation' is not a co-citation graph"),
-        ({"sampler": "random", "easy": 1}, "triplets.new.easy is not known"),
+        ({"sampler": "random", "easy": 1}, "triplets.new.easy does not go with sampler: random"),
         ({"sampler": "file", "path": "none.parquet"}, "triplets.new.path: none.parquet is neither a file nor a folder"),
-        ({"sampler": "file"}, "the published triplets that it takes then need their commit in queries.revision"),
+        ({"sampler": "file"}, "triplets.new has no path, and takes published triplets then, which needs queries.from"),
         ({"sampler": "union", "of": ["cocite", "none"]}, "triplets.new.of names 'none', which triplets does not decl"),
         ({"sampler": "union", "of": ["cocite", "new"]}, "triplets.new.of: a set of triplets must not be a part of its"),
         ({"sampler": "subset", "of": "cocite"}, "triplets.new needs exactly one of share and count"),
@@ -78,7 +86,7 @@ def test_rarer_pairs_than_the_graph_holds_are_refused():
         {**BANDS, "k_positive": [1, 25], "k_negative": [200, 400], "easy": 2, "fill": True},
         {"sampler": "neighbours", "embedding": "cocitation-dot", "k_positive": 25, "easy": 5},
         {"sampler": "neighbours", "embedding": "cocitation-dot", "distance_positive": 0.2, "distance_negative": 0.5},
-        {**BANDS, "easy": 3, "easy_negatives": "k-means", "clusters": 8, "cluster_ranks": [3, 7]},
+        {**BANDS, "easy": 3, "easy_negatives": {"kind": "k-means", "clusters": 8, "cluster_ranks": [3, 7]}},
         {"sampler": "citations", "graph": "citation", "directed": False, "oversample": True, "partial": "dropped"},
         {"sampler": "cocited", "graph": "cocitation", "min_count": 2},
         {"sampler": "random"},
@@ -98,4 +106,4 @@ def test_brought_triplets_are_found_through_the_environment(tmp_path, monkeypatc
 
 
 def test_without_a_path_the_published_triplets_are_taken():
-    assert "path" not in resolved({"sampler": "file"}, revision="0" * 40)
+    assert "path" not in resolved({"sampler": "file"}, **{"from": "triplets", "revision": "0" * 40, "min_citations": 0})

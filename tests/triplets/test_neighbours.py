@@ -7,6 +7,7 @@ from tests.large_ids import RELABELLINGS
 
 from cocite.ground.errors import InputError
 from cocite.triplets.drawing import draw
+from cocite.triplets.samplers.neighbours import RankedNeighbours
 
 from .blocks import block, rows_of, sample, unserved, write_neighbours, write_vectors
 from .definitions import asked, from_neighbours
@@ -48,7 +49,8 @@ def test_every_triplet_is_as_defined(tmp_path_factory, world, relabel):
     path = write_neighbours(tmp_path_factory.mktemp("world") / "0.parquet", neighbours)
     queries = {*neighbours, relabel(41)}
     given_block = block(queries, texts, [path])
-    sampled = sample("neighbours", given_block, **chosen)
+    # The configuration refuses bands that overlap; what is made of them is defined all the same.
+    sampled = RankedNeighbours.model_construct(sampler="neighbours", embedding="e", **chosen).sample(given_block)
     needed = chosen["per_query"] if chosen["fill"] else chosen["easy"]
     drawn = draw(given_block, needed, "easy negatives").papers.tolist()
     expected = [
@@ -198,7 +200,7 @@ def easy_from(sources, texts=range(1, 101), **chosen):
 
 
 def test_easy_negatives_by_k_means_are_of_other_clusters(two_groups):
-    papers = easy_from(two_groups, easy_negatives="k-means", clusters=2)
+    papers = easy_from(two_groups, easy_negatives={"kind": "k-means", "clusters": 2})
     assert len(set(papers)) == 5
     assert min(papers) > 50
 
@@ -209,19 +211,21 @@ def test_clusters_are_ranked_by_how_near_they_are_to_the_querys(tmp_path):
     vectors = {paper: directions[(paper - 1) // 20] for paper in range(1, 61)}
     sources = [near, write_vectors(tmp_path / "vectors.parquet", vectors)]
     for rank, group in ((1, range(21, 41)), (2, range(41, 61))):
-        papers = easy_from(sources, easy_negatives="k-means", clusters=3, cluster_ranks=(rank, rank))
+        papers = easy_from(sources, easy_negatives={"kind": "k-means", "clusters": 3, "cluster_ranks": [rank, rank]})
         assert len(set(papers)) == 5
         assert set(papers) <= set(group)
 
 
 def test_sorted_random_takes_the_farthest_of_all_that_are_drawn(two_groups):
-    papers = easy_from(two_groups, easy_negatives="sorted-random", drawn=100)
+    papers = easy_from(two_groups, easy_negatives={"kind": "sorted-random", "drawn": 100})
     # Cosine with query 1's (1, 0.001, 0) rises with p for papers of the other group.
     assert sorted(papers) == [51, 52, 53, 54, 55]
-    papers = easy_from(two_groups, set(range(1, 101)) - {52, 54}, easy_negatives="sorted-random", drawn=100)
+    papers = easy_from(
+        two_groups, set(range(1, 101)) - {52, 54}, easy_negatives={"kind": "sorted-random", "drawn": 100}
+    )
     assert sorted(papers) == [51, 53, 55, 56, 57]
 
 
 def test_more_clusters_than_papers_are_refused(two_groups):
     with pytest.raises(InputError, match="clusters is 200"):
-        easy_from(two_groups, easy_negatives="k-means", clusters=200)
+        easy_from(two_groups, easy_negatives={"kind": "k-means", "clusters": 200})

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from dataclasses import MISSING, fields
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +10,15 @@ import pyarrow as pa
 import pytest
 from tests.papers import papers_table
 
-from cocite.config.choices import choices
+from cocite.config.plugins import plugins
+from cocite.config.triplets import SAMPLERS
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import are_in, size
 from cocite.tables.files import read_table, write_table
-from cocite.triplets.papers import read_papers
-from cocite.triplets.sampling import sample_triplets, sampler_named
+from cocite.triplets.sampled import read_papers
+from cocite.triplets.sampling import sample_triplets
 
-from .blocks import write_cocitations, write_edges, write_neighbours, write_triplets, write_vectors
+from .blocks import sampler, write_cocitations, write_edges, write_neighbours, write_triplets, write_vectors
 
 PAPERS = range(1, 301)
 SPLITS = {**dict.fromkeys(range(1, 19), "train"), 19: "validation", 20: "validation", 299: "holdout", 300: "excluded"}
@@ -56,11 +56,10 @@ EACH = {
 def run(folder, name, output="triplets", *, threads=1, **more):
     sources, settings = EACH[name]
     sample_triplets(
-        name,
+        sampler(name, **settings | more),
         [folder / source for source in sources],
         queries=folder / "queries",
         papers=folder / "papers",
-        settings=json.dumps(settings | more),
         seed=1,
         threads=threads,
         output=folder / output,
@@ -91,11 +90,10 @@ def test_a_number_that_is_no_paper_may_be_excluded_whatever_its_size(folder):
 def test_a_folder_among_the_sources_is_refused(folder):
     with pytest.raises(InputError, match="papers does not exist or is not a Parquet file"):
         sample_triplets(
-            "neighbours",
+            sampler("neighbours", **EACH["neighbours"][1]),
             [folder / "papers"],
             queries=folder / "queries",
             papers=folder / "papers",
-            settings=json.dumps(EACH["neighbours"][1]),
             seed=1,
             threads=1,
             **{name: folder / name for name in ("output", "omissions", "written_settings")},
@@ -116,12 +114,12 @@ def test_neither_triplets_nor_counts_depend_on_blocks_of_queries(folder, name, m
     assert run(folder, name, output="again") == whole
 
 
-@pytest.mark.parametrize("easy_negatives", ["k-means", "sorted-random"])
-def test_easy_negatives_of_an_embedding_do_not_depend_on_blocks_either(folder, easy_negatives, monkeypatch):
+@pytest.mark.parametrize("way", [{"kind": "k-means", "clusters": 8}, {"kind": "sorted-random", "drawn": 50}])
+def test_easy_negatives_of_an_embedding_do_not_depend_on_blocks_either(folder, way, monkeypatch):
     vectors = np.random.default_rng(0).normal(size=(300, 12))
     write_vectors(folder / "vectors", dict(zip(PAPERS, vectors.tolist(), strict=True)))
     monkeypatch.setitem(EACH, "neighbours", (["neighbours", "vectors"], EACH["neighbours"][1]))
-    more = {"easy_negatives": easy_negatives, "clusters": 8, "drawn": 50}
+    more = {"easy_negatives": way}
     whole = run(folder, "neighbours", **more)
     monkeypatch.setattr("cocite.triplets.sampling.QUERIES_AT_ONCE", 3)
     assert run(folder, "neighbours", output="again", **more) == whole
@@ -144,7 +142,7 @@ def test_the_settings_are_written_with_their_defaults_and_what_was_sampled_from(
     assert json.loads((folder / "settings.json").read_text()) == {
         "sources": sources,
         **{"sampler": "citations", "seed": 1, "per_query": 3, "easy": 1, "text": "required", "partial": "kept"},
-        **{"directed": True, "fill": False, "oversample": False},
+        **{"directed": True, "fill": False, "oversample": False, "graph": "g", "group": "all"},
     }
 
 
@@ -154,41 +152,22 @@ def test_a_set_without_a_triplet_is_an_error_that_says_why(folder):
     assert not (folder / "triplets").exists()
 
 
-def test_an_unknown_sampler_is_told_the_known_ones(folder):
-    with pytest.raises(InputError, match="'neighbors' is not known; known are citations, cocited, file, neighbours"):
-        sample_triplets(
-            "neighbors",
-            [],
-            **dict.fromkeys(
-                ("queries", "papers", "settings", "seed", "threads", "output", "omissions", "written_settings")
-            ),
-        )
-
-
-SOURCES = {"embedding", "graph", "of", "path"}
-
-
-@pytest.mark.parametrize("name", EACH)
-def test_what_an_entry_may_hold_is_what_its_sampler_can_be_told(name):
-    told = choices("triplets/samplers")[name]
-    settings = {field.name: field.default for field in fields(sampler_named(name).Settings)}
-    assert set(told.keys) - SOURCES <= set(settings)
-    given = {key: value for key, value in settings.items() if key in told.defaults and value is not MISSING}
-    assert given == {key: told.defaults[key] for key in given}
+def test_an_unknown_sampler_is_refused_with_the_known_ones():
+    with pytest.raises(InputError, match="'neighbors'; it must be one of citations, cocited, file, neighbours"):
+        sampler("neighbors")
 
 
 def test_every_sampler_is_tested():
-    assert set(choices("triplets/samplers")) == set(EACH)
+    assert set(plugins(SAMPLERS, "sampler")) == set(EACH)
 
 
 def test_the_command_samples(folder):
     options = {
-        "sampler": "neighbours",
         "queries": folder / "queries",
         "papers": folder / "papers",
         "seed": 1,
         "threads": 2,
-        "settings": json.dumps(EACH["neighbours"][1]),
+        "settings": json.dumps({"sampler": "neighbours", "embedding": "e", **EACH["neighbours"][1]}),
         "output": folder / "by-command",
         "omissions": folder / "o",
         "written-settings": folder / "s",

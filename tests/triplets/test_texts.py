@@ -14,8 +14,7 @@ from tests.papers import papers_table
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table, write_table
 from cocite.triplets import texts
-from cocite.triplets.cutting import shard_starts, training_rows, validation_rows
-from cocite.triplets.texts import write_texts
+from cocite.triplets.texts import shard_starts, training_rows, validation_rows, write_texts
 
 PAPERS = range(1, 61)
 LONG = [(query, 20 + query, 40 + i, "train") for query in range(1, 11) for i in range(4)]

@@ -5,11 +5,11 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.releases.server import serve
+from tests.releases.successor import generate_successor
 from tests.workflow.conftest import Run
 
 from cocite.demo.release import generate_release
-from cocite.demo.server import serve
-from cocite.demo.successor import generate_successor
 from cocite.tables.files import read_table
 
 OLDER, NEWER = "2026-01-06", "2026-01-13"

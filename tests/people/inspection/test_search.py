@@ -15,10 +15,10 @@ from tests.papers import papers_table
 from typer.testing import CliRunner
 
 from cocite.cli import app
+from cocite.config.encoders import EncoderSettings
 from cocite.config.started import FILE
 from cocite.encoder.build import build_encoder
-from cocite.encoder.documents import embed_tables
-from cocite.encoder.settings import EncoderSettings
+from cocite.encoder.embedding import embed_tables
 from cocite.ground.errors import InputError
 from cocite.report.views import write_views
 from cocite.tables.files import read_table, vectors_of, write_table

@@ -14,7 +14,6 @@ from cocite.cli import app
 from cocite.ground.errors import InputError
 from cocite.people.inspection import opening
 from cocite.people.inspection.answers import Answer, as_text, print_answer
-from cocite.people.inspection.listing import size
 from cocite.tables import TABLES
 
 
@@ -272,8 +271,3 @@ def test_rows_of_too_many_columns_become_records(capsys, monkeypatch):
 )
 def test_values_read_well(value, text):
     assert as_text(value) == text
-
-
-@pytest.mark.parametrize(("length", "text"), [(999, "999 B"), (1_500, "1.5 kB"), (2_345_678, "2.35 MB"), (3e9, "3 GB")])
-def test_sizes_read_well(length, text):
-    assert size(length) == text

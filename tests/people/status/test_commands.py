@@ -88,7 +88,9 @@ def test_a_finished_run_is_finished_wherever_it_was_started(status, start):
 
 def test_of_a_run_on_another_machine_nobody_claims_that_it_still_runs(status, start):
     start(BUSY)
-    assert status()[0].startswith("results: started on elsewhere, which cannot be asked from here")
+    assert status()[0].startswith(
+        "results: started on elsewhere, and whether it still runs cannot be checked from here"
+    )
 
 
 def test_rules_without_an_earlier_step_are_named(status, start):

@@ -7,8 +7,8 @@ import pytest
 from tests.people.status.conftest import STARTED, begun, event
 
 from cocite.config.started import Job
+from cocite.people.status.described import estimate
 from cocite.people.status.progress import read_progress
-from cocite.people.status.remaining import estimate
 
 INGESTED = begun(0, 3, "ingest") + event(5, "Finished jobid: 3 (Rule: ingest)")
 

@@ -41,7 +41,7 @@ def patch_ties(module) -> None:
 PATCHES = {
     "cocite.ground.randomness": patch_randomness,
     "cocite.triplets.picking": patch_picking,
-    "cocite.evaluation.ranking": patch_ties,
+    "cocite.evaluation.metrics": patch_ties,
     "cocite.evaluation.retrieval": patch_ties,
 }
 

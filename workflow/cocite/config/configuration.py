@@ -1,63 +1,119 @@
 """The configuration: defaults filled in, every key and name checked, before any job.
 
-`resolve` takes the configuration as it was written and returns it complete. What is wrong is refused with one
-sentence that names the key. The schema says what a key may hold; `consistency.py` checks what a schema cannot say.
+`resolve` takes the configuration as it was written and returns it complete. What is wrong is refused with one sentence
+that names the key. Each section is declared in a module of its own; here they come together.
 """
 
 import json
-import math
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import yaml
-from jsonschema import Draft202012Validator, ValidationError, validators
+from pydantic import AfterValidator, Field, ValidationError
 
-from cocite.config.choices import fill_in
-from cocite.config.consistency import Configuration, inconsistencies
-from cocite.config.folders import folders_of
-from cocite.config.schema_errors import explain, joined, precedence, quoted, shown
-from cocite.config.variables import fill_in_variables
-from cocite.ground.errors import InputError
+from cocite.config.benchmarks import AnyBenchmark
+from cocite.config.corpus import Source
+from cocite.config.embeddings import Embedding
+from cocite.config.encoders import EncoderSettings
+from cocite.config.entries import Entry, GivenPath, Name, Natural, Refers, Text, Whole, as_json, check_characters
+from cocite.config.explained import explain
+from cocite.config.folders import folders_of, in_the_way, is_as_it_stands
+from cocite.config.graphs import Graph
+from cocite.config.models import Model
+from cocite.config.queries import DrawnQueries, Queries
+from cocite.config.triplets import TripletSet
+from cocite.config.yaml_files import as_written, written_configuration
+from cocite.ground.errors import InputError, surroundings
 
-LARGEST_NUMBER = (1 << 63) - 1
-SCHEMA_FILE = Path(__file__).parents[2] / "schemas" / "config.schema.yaml"
+OMISSIONS = "omissions"
+"""The folder of what was left out, which stands among those of the entries of a section."""
+NAMED_FOLDERS = ("graphs", "embeddings", "triplets", "models", "benchmarks")
 
-
-class _Loader(yaml.SafeLoader):
-    """YAML whose keys stand once: PyYAML takes the last of several, in silence."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        first: dict[str, int] = {}
-        for key, _ in node.value:
-            line = key.start_mark.line + 1
-            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
-                if key.value in first:
-                    raise _UnreadableError(
-                        f"lines {first[key.value]} and {line}: the key {key.value} stands twice; write it once"
-                    )
-                first[key.value] = line
-        return super().construct_mapping(node, deep)
-
-    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        try:
-            return super().construct_object(node, deep)
-        except ValueError as error:  # what looks like a date or a number, and is none
-            line, value = node.start_mark.line + 1, shown(str(node.value))
-            raise _UnreadableError(f"line {line}: {value} cannot be read ({error}); a text stands in quotes") from None
+Folder = Annotated[Text, AfterValidator(check_characters)]
 
 
-class _UnreadableError(yaml.YAMLError):
-    """Where and why a configuration cannot be read."""
+class PathVariables(Entry):
+    """Where results, logs and benchmarks of jobs lie; Snakemake's own key."""
+
+    results: Folder | None = None
+    """Folder of results."""
+    logs: Folder | None = None
+    """Folder of logs."""
+    benchmarks: Folder | None = None
+    """Folder of run times and memory of jobs."""
 
 
-def load_schema() -> dict[str, Any]:
-    """The JSON schema of the configuration, with all that its choices add."""
-    with SCHEMA_FILE.open(encoding="utf-8") as file:
-        return fill_in(yaml.safe_load(file))
+class Configuration(Entry):
+    """A configuration names things: graphs, embeddings, triplets, encoders, models, benchmarks. An entry refers to
+    others by name, its results lie in the folder of its name, and editing it makes again what depends on it and
+    nothing else."""
+
+    seed: Natural = 1
+    """The run's seed; every random choice derives its own generator from it."""
+    release: str
+    """Release of the Semantic Scholar datasets, a date such as 2024-07-16. `latest` works with the source s2, and is
+    pinned in the manifest when the shards are listed. A release in a folder has any name of letters from a to z,
+    capitals as well, digits, dots, hyphens and underscores that starts with a letter or digit."""
+    gpu: bool = False
+    """Whether fine-tuning and embedding ask a cluster for GPUs: one for each process of a training, one for an
+    embedding. Without a cluster it changes nothing; whatever GPU there is is used."""
+    corpus: Source
+    """Where the release comes from and how it is cut for work."""
+    queries: Queries = DrawnQueries()
+    """Which papers anchor the triplets, and which are held out of everything."""
+    exclude: tuple[GivenPath, ...] = ()
+    """Papers that are kept out of every graph, index, triplet and vocabulary, as held-out papers are. Each entry is the
+    name of a benchmark that others made, for all its documents that have a corpus id, or a text file with one corpus id
+    a line (variables of the environment are filled in; a file named like a benchmark is written ./name)."""
+    graphs: dict[Name, Graph] = Field(default={})
+    """Graphs over papers, by name."""
+    embeddings: dict[Name, Embedding] = Field(default={})
+    """Graph embeddings, by name."""
+    triplets: dict[Name, TripletSet] = Field(default={})
+    """Sets of triplets, by name."""
+    encoders: dict[Name, EncoderSettings] = Field(default={})
+    """Text encoders before fine-tuning, by name."""
+    models: dict[Name, Model] = Field(default={})
+    """Encoders that are fine-tuned on triplets, by name."""
+    benchmarks: dict[Name, AnyBenchmark] = Field(default={})
+    """Benchmarks that every model and baseline is scored on, by name."""
+    pathvars: PathVariables | None = None
+    """Where results, logs and benchmarks of jobs lie; Snakemake's own key."""
+
+    @property
+    def pathvars_as_given(self) -> dict[str, Any]:
+        """The folders of the run, as `folders_of` takes them."""
+        return {"pathvars": {} if self.pathvars is None else as_json(self.pathvars)}
+
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
+        """Files and folders that cannot be what they are named for."""
+        for number, entry in enumerate(self.exclude):
+            yield from self._faults_of_excluded(f"exclude[{number}]", entry)
+        for name, path in folders_of(self.pathvars_as_given).items():
+            given = getattr(self.pathvars, name, None) or name
+            if not is_as_it_stands(given):
+                yield (
+                    f"pathvars.{name} is {given!r}; it is taken as it stands, without ~ or variables filled in, and "
+                    "has no ./ in front and no slash too many."
+                )
+            elif reason := in_the_way(path):
+                yield f"pathvars.{name}: no folder can be made at {path} ({reason})."
+        for section in NAMED_FOLDERS:
+            if OMISSIONS in getattr(self, section):
+                yield f"{section}.{OMISSIONS}: the folder of that name is taken; give it another."
+
+    def _faults_of_excluded(self, key: str, entry: str) -> Iterator[str]:
+        declared = self.benchmarks
+        if entry in declared:
+            if declared[entry].kind == "holdout":
+                yield f"{key}: the papers of the benchmark {entry} are held out already."
+        elif entry.lower().endswith(".parquet"):
+            yield f"{key}: {entry} is a table; the papers to exclude stand in a text file, an id a line."
+        elif not Path(entry).is_file():
+            yield f"{key}: {entry} is neither a file nor a benchmark (declared: {', '.join(declared) or 'none'})."
 
 
-def resolve(written: Mapping[str, Any]) -> Configuration:
+def resolve(written: Mapping[str, Any]) -> dict[str, Any]:
     """The complete configuration. Raises `InputError`, one sentence that names the key, if it cannot be run."""
     config, faults = resolve_or_explain(written)
     if faults:
@@ -65,49 +121,37 @@ def resolve(written: Mapping[str, Any]) -> Configuration:
     return config
 
 
-def resolve_or_explain(written: Mapping[str, Any]) -> tuple[Configuration, list[str]]:
+def resolve_or_explain(written: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The configuration as far as it is complete, and a sentence on each thing that is wrong with it.
 
     What fits together is checked only where each key by itself is right.
     """
     try:
-        config: Configuration = _as_json(written)
+        given: dict[str, Any] = as_written(written)
     except InputError as error:
         return {}, [str(error)]
     except RecursionError:
         return {}, ["The configuration has an entry that is a part of itself (&name and *name); write it out."]
-    errors = sorted(_validator().iter_errors(config), key=precedence)
-    if errors:
-        return config, list(dict.fromkeys(map(explain, errors)))
-    return config, fill_in_variables(config) or inconsistencies(config)
+    try:
+        config = Configuration.model_validate_json(json.dumps(given), by_alias=True, by_name=False)
+    except ValidationError as error:
+        return given, explain(error, Configuration, given)
+    return as_json(config), inconsistencies(config)
 
 
-def read_configuration(path: Path, keys: Collection[str] | None = None) -> Configuration:
+def read_configuration(path: Path, keys: Collection[str] | None = None) -> dict[str, Any]:
     """The configuration in a YAML file, resolved; with `keys`, what depends on these alone. Raises `InputError`."""
     written = written_configuration(path)
     return resolve({key: entry for key, entry in written.items() if keys is None or key in keys})
 
 
-def written_configuration(path: Path) -> Configuration:
-    """The configuration in a YAML file as it stands there. Raises `InputError` if it is no YAML."""
-    try:
-        written: Configuration = yaml.load(path.read_text(encoding="utf-8"), _Loader) or {}  # noqa: S506 (a safe loader)
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist; --configfile names a configuration of a run.") from None
-    except IsADirectoryError:
-        raise InputError(f"{path} is a folder; --configfile names a configuration of a run.") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 at byte {error.start}; a configuration is text in UTF-8.") from None
-    except yaml.reader.ReaderError as error:
-        raise InputError(f"{path}: not YAML (character U+{error.character:04X} may not be in it).") from None
-    except _UnreadableError as error:
-        raise InputError(f"{path}, {error}.") from None
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise InputError(f"{path}, line {line}: not YAML ({error.problem}).") from None
-    if not isinstance(written, dict):
-        raise InputError(f"{path} holds no keys; a configuration has some, such as `release:` and `corpus:`.")
-    return written
+def inconsistencies(config: Configuration) -> list[str]:
+    """What does not fit together, the first thing of each entry; references are looked up only where all are
+    declared."""
+    entries = list(_entries(config))
+    undeclared = (f"Configuration key {fault}" for fault in _undeclared(config, entries))
+    faults = [*undeclared, *_first_faults(entry.faults(key, config) for key, entry in entries)]
+    return faults or list(_first_faults(entry.faults_of_references(key, config) for key, entry in entries))
 
 
 def results_folder(config: Mapping[str, Any]) -> Path:
@@ -115,36 +159,39 @@ def results_folder(config: Mapping[str, Any]) -> Path:
     return folders_of(config)["results"]
 
 
-def _validator() -> Draft202012Validator:
-    """A validator that also fills in defaults, so that what hangs below a default is checked and filled as well."""
-    check_properties = Draft202012Validator.VALIDATORS["properties"]
-
-    def fill_and_check(
-        validator: Draft202012Validator, properties: dict[str, Any], instance: Any, schema: dict[str, Any]
-    ) -> Iterator[ValidationError]:
-        if isinstance(instance, dict):
-            for name, subschema in properties.items():
-                if isinstance(subschema, dict) and "default" in subschema:
-                    instance.setdefault(name, json.loads(json.dumps(subschema["default"])))
-        yield from check_properties(validator, properties, instance, schema)
-
-    # JSON Schema takes 2.0 for an integer, and Python does not.
-    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
-    return validators.extend(Draft202012Validator, {"properties": fill_and_check}, type_checker=types)(load_schema())
+def _entries(config: Configuration) -> Iterator[tuple[str, Entry]]:
+    """The configuration, its sections and their entries, by their keys."""
+    yield "", config
+    for section in type(config).model_fields:
+        match getattr(config, section):
+            case Entry() as entry:
+                yield section, entry
+            case dict() as entries:
+                yield from ((f"{section}.{name}", entry) for name, entry in entries.items())
 
 
-def _as_json(value: Any, key: str = "") -> Any:
-    """A copy of what YAML holds, in the types of JSON. Raises `InputError` for what has no place there."""
-    match value:
-        case Mapping():
-            return {str(name): _as_json(entry, joined(key, str(name))) for name, entry in value.items()}
-        case list():
-            return [_as_json(entry, f"{key}[{number}]") for number, entry in enumerate(value)]
-        case float() if not math.isfinite(value):
-            raise InputError(f"Configuration key {key} is {value}; it must be a number that is finite.")
-        case int() if abs(value) > LARGEST_NUMBER:
-            raise InputError(f"Configuration key {key} is {quoted(value)}; a whole number must be below 2⁶³.")
-        case None | bool() | int() | float() | str():
-            return value
-        case _:
-            return str(value)  # a date without quotes is one in YAML
+def _first_faults(found: Iterable[Iterator[str]]) -> Iterator[str]:
+    for faults in found:
+        try:
+            yield from [f"Configuration key {fault}" for fault in faults][:1]
+        except OSError as error:
+            said = surroundings(error)
+            if said is None:
+                raise
+            yield said
+
+
+def _undeclared(config: Configuration, entries: Iterable[tuple[str, Entry]]) -> Iterator[str]:
+    """Names that entries refer to, and that no section declares."""
+    for key, entry in entries:
+        for name, field in type(entry).model_fields.items():
+            for marked in field.metadata:
+                if isinstance(marked, Refers):
+                    given = getattr(entry, name)
+                    declared = getattr(config, marked.section)
+                    for each in [given] if isinstance(given, str) else given:
+                        if each not in declared:
+                            yield (
+                                f"{key}.{name} names {each!r}, which {marked.section} does not declare (declared: "
+                                f"{', '.join(declared) or 'none'})."
+                            )

@@ -61,3 +61,8 @@ def nearest(folder: Path) -> Path:
     """The folder itself or the nearest above it that exists; a file or a broken link in its place counts."""
     above: Iterable[Path] = (folder.absolute(), *folder.absolute().parents)
     return next(path for path in above if os.path.lexists(path))
+
+
+def is_as_it_stands(path: str) -> bool:
+    """Whether a path can be taken as it stands, with nothing in it to fill in or to shorten."""
+    return not path.startswith("~") and "$" not in path and path == os.path.normpath(path)

@@ -9,13 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cocite.config.choices import choices
+from cocite.config.plugins import plugins, summary
 from cocite.config.terms import Provenance, has_generated_corpus, packages_of, terms_of_corpus, terms_of_encoder
+from cocite.config.triplets import SAMPLERS
 
 CARD_SCORES = "## Scores on benchmarks"
 """The last heading of a card: what the training has no scores for yet, and the report fills in."""
-OF_EASY = {"random": (), "k-means": ("clusters", "cluster_ranks"), "sorted-random": ("drawn",)}
-"""The settings that each way to draw easy negatives has for itself."""
 OF_EMBEDDING = ("comparator", "dimension", "epochs", "loss")
 
 
@@ -112,7 +111,11 @@ def sampling_of(triplets: str, provenance: Provenance) -> dict[str, Any]:
     told = {name: value for name, value in entry.items() if name not in _without_effect(entry)}
     if "path" in told:
         told["path"] = Path(told["path"]).name
-    return {"sampler": f"{told.pop('sampler')}: {choices('triplets/samplers')[entry['sampler']].summary}", **told}
+    if isinstance(told.get("easy_negatives"), Mapping):
+        ways = told.pop("easy_negatives")
+        told |= {"easy_negatives": ways["kind"], **{key: value for key, value in ways.items() if key != "kind"}}
+    sampler = told.pop("sampler")
+    return {"sampler": f"{sampler}: {summary(plugins(SAMPLERS, 'sampler')[sampler])}", **told}
 
 
 def graph_of(triplets: str, provenance: Provenance) -> dict[str, Any]:
@@ -121,7 +124,7 @@ def graph_of(triplets: str, provenance: Provenance) -> dict[str, Any]:
     entry, told = configuration["triplets"][triplets], {}
     if "embedding" in entry:
         name, entry = entry["embedding"], configuration["embeddings"][entry["embedding"]]
-        told = {"embedding": name, **{key: entry[key] for key in OF_EMBEDDING}}
+        told = {"embedding": name, **{key: entry[key] for key in OF_EMBEDDING}, "loss": entry["loss"]["kind"]}
         told["metric of the neighbours"] = entry["neighbours"]["metric"]
     if "graph" in entry:
         told |= {"graph": entry["graph"], **configuration["graphs"][entry["graph"]]}
@@ -130,8 +133,4 @@ def graph_of(triplets: str, provenance: Provenance) -> dict[str, Any]:
 
 def _without_effect(entry: Mapping[str, Any]) -> set[str]:
     """The settings of a set of triplets that its other settings leave without an effect."""
-    if entry.get("easy") or entry.get("fill"):
-        idle = [keys for way, keys in OF_EASY.items() if way != entry.get("easy_negatives")]
-    else:
-        idle = [("easy_negatives",), *OF_EASY.values()]
-    return {key for keys in idle for key in keys}
+    return set() if entry.get("easy") or entry.get("fill") else {"easy_negatives"}

@@ -1,47 +1,62 @@
-"""Settings of a step: JSON from the command line, checked against a frozen dataclass.
+"""Settings of a step: a part of the configuration, as a rule hands it over and as it is written beside a result.
 
-The configuration has been checked before it gets here, so what is refused here was written by hand.
+A step is given the keys that it uses and no others, so that an edit of another key does not make its result again.
 """
 
-import dataclasses
 import json
 from collections.abc import Mapping
-from keyword import iskeyword
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, overload
 
 from pydantic import TypeAdapter, ValidationError
 
+from cocite.config.entries import Entry
+from cocite.config.explained import discriminator, explain, variants
 from cocite.ground.errors import InputError
 
-Settings = TypeVar("Settings")
+Settings = TypeVar("Settings", bound=Entry)
 
 
-def parse_settings(kind: type[Settings], text: str, *, others: str | None = None) -> Settings:
-    """Build the dataclass `kind` from JSON text, or from a file where `text` is @path.
+def settings_of(entry: Mapping[str, Any], kind: Any) -> dict[str, Any]:
+    """What a resolved entry of the configuration holds of the keys of a step's settings, within it as well."""
+    kinds = list(variants(kind))
+    told_apart = discriminator(kinds)
+    if told_apart:
+        kinds = [each for each in kinds if _tag(each, told_apart) == entry[told_apart]]
+    chosen: dict[str, Any] = {}
+    for name, field in kinds[0].model_fields.items():
+        key = field.alias or name
+        if key in entry:
+            value = entry[key]
+            has_keys = isinstance(value, Mapping) and any(variants(field.annotation))
+            chosen[key] = settings_of(value, field.annotation) if has_keys else value
+    return chosen
 
-    A key that is a word of Python, such as `from`, fills the field of that name with an underscore, `from_`. The field
-    `others`, if there is one, takes all keys that are no field's.
-    Raises `InputError` for anything that is not a JSON object, for keys that are unknown or missing, and for values
-    that are not of the type of their field.
+
+@overload
+def parse_settings(kind: type[Settings], text: str) -> Settings: ...
+
+
+@overload
+def parse_settings(kind: Any, text: str) -> Any: ...
+
+
+def parse_settings(kind: Any, text: str) -> Any:
+    """Settings from JSON text, or from a file where `text` is @path.
+
+    `kind` is an entry, or a union of some. Raises `InputError` for anything that is not a JSON object, for keys that
+    are unknown or missing, and for values that are not of the type of their field.
     """
-    given = {f"{name}_" if iskeyword(name) else name: value for name, value in _read(text).items()}
-    fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    if others is not None:
-        given[others] = {name: given.pop(name) for name in sorted(set(given) - (set(fields) - {others}))}
-    unknown = sorted(set(given) - set(fields))
-    if unknown:
-        raise InputError(f"--settings: unknown key {unknown[0]!r}; known are {', '.join(fields)}.")
-    values = _checked(given, get_type_hints(kind, include_extras=True))
-    missing = [name for name, field in fields.items() if name not in given and not _has_default(field)]
-    if missing:
-        raise InputError(f"--settings: the key {missing[0]!r} is missing.")
-    return kind(**values)
+    given = _read(text)
+    try:
+        return TypeAdapter(kind).validate_json(json.dumps(given), by_alias=True, by_name=False)
+    except ValidationError as error:
+        raise InputError(explain(error, kind, given, "--settings: key")[0]) from None
 
 
-def settings_as_dict(settings: Any) -> dict[str, Any]:
-    """The settings as plain JSON values, to be written beside a result."""
-    return dataclasses.asdict(settings)
+def _tag(kind: type[Entry], key: str) -> Any:
+    [field] = [field for name, field in kind.model_fields.items() if (field.alias or name) == key]
+    return field.annotation.__args__[0]  # type: ignore[union-attr]
 
 
 def _read(text: str) -> dict[str, Any]:
@@ -54,20 +69,3 @@ def _read(text: str) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise InputError("--settings: must be a JSON object.")
     return given
-
-
-def _has_default(field: dataclasses.Field[Any]) -> bool:
-    return field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
-
-
-def _checked(given: Mapping[str, Any], types: Mapping[str, Any]) -> dict[str, Any]:
-    """The values as their fields hold them: tuples in place of lists."""
-    values = {}
-    for name, value in given.items():
-        try:
-            held = tuple(value) if isinstance(value, list) else value
-            values[name] = TypeAdapter(types[name]).validate_python(held, strict=True)
-        except ValidationError as error:
-            wrong = "; ".join(dict.fromkeys(fault["msg"] for fault in error.errors()))
-            raise InputError(f"--settings: {name.rstrip('_')} is {json.dumps(value)}. {wrong}.") from None
-    return values

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from cocite.config.benchmarks import suites_of
-from cocite.config.configuration import written_configuration
 from cocite.config.runs import runs_of
+from cocite.config.yaml_files import written_configuration
 from cocite.ground.atomic import read_json
 from cocite.ground.errors import InputError
 

@@ -9,8 +9,8 @@ from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Any
 
-from cocite.config.benchmarks import is_generated
-from cocite.config.choices import choices
+from cocite.config.benchmarks import KINDS, is_generated
+from cocite.config.plugins import summary
 
 Provenance = Mapping[str, Any]
 GENERATED = "This is generated data."
@@ -71,7 +71,7 @@ def terms_of_benchmark(name: str, provenance: Provenance) -> str:
         return FREE
     if entry["kind"] == "holdout":
         return "It is drawn from the corpus, whose terms hold."
-    described = choices("config/benchmarks")[entry["kind"]].summary
+    described = summary(KINDS[entry["kind"]])
     return f"The terms are those of its publishers, who may have some for each task. What it is: {described}"
 
 

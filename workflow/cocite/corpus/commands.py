@@ -38,8 +38,8 @@ def plan(
 ) -> None:
     """Tell what a corpus needs before any of it is fetched: shards, downloads, disk, and what is there already."""
     from cocite.config.configuration import read_configuration
-    from cocite.corpus.release.outlook import describe
     from cocite.corpus.release.plan import KEYS, plan_corpus
+    from cocite.corpus.release.plan_in_words import describe
 
     config = read_configuration(configfile, KEYS)
     typer.echo(describe(plan_corpus(config), config, configfile))
@@ -56,9 +56,9 @@ def list_shards(
     ] = None,
 ) -> None:
     """List the shards of a release, or of the diffs that lead to it. An API needs the key in S2_API_KEY."""
-    from cocite.corpus.release.diffs import list_diffs
-    from cocite.corpus.release.listing import list_release
     from cocite.corpus.release.manifest import read_manifest, write_manifest
+    from cocite.corpus.sources import list_release
+    from cocite.corpus.sources.s2 import list_diffs
 
     if since is not None:
         listed = list_diffs(origin, release, read_manifest(since), turns=turns)
@@ -80,10 +80,9 @@ def download(
 ) -> None:
     """Download the shards of a part of a dataset; a killed download goes on where it stood."""
     from cocite.corpus.release.client import DatasetsApi, Storage
-    from cocite.corpus.release.diffs import RemoteDiffs
     from cocite.corpus.release.download import download_shards
     from cocite.corpus.release.manifest import read_manifest, shards_of_part
-    from cocite.corpus.release.remote import RemoteDataset
+    from cocite.corpus.release.remote import RemoteDataset, RemoteDiffs
 
     listed = read_manifest(manifest)
     shards = shards_of_part(listed, dataset, part=part, parts=parts)
@@ -141,7 +140,7 @@ def account(
     omissions: Omissions,
 ) -> None:
     """Account for every line of a dataset; stop where too many are malformed."""
-    from cocite.corpus.ingest.account import account as account_for
+    from cocite.corpus.ingest.accounting import account as account_for
 
     account_for(reports, malformed=malformed, omissions=omissions)
 
@@ -160,8 +159,8 @@ def update(
     omissions: Omissions,
 ) -> None:
     """Move a bucket of ingested rows to a newer release: drop what diffs replaced or deleted, add what they brought."""
-    from cocite.corpus.ingest.update import check_base
-    from cocite.corpus.ingest.update import update as update_rows
+    from cocite.corpus.ingest.changes import check_base
+    from cocite.corpus.ingest.changes import update as update_rows
     from cocite.corpus.release.manifest import read_manifest
 
     check_base(base, read_manifest(manifest))
@@ -252,8 +251,8 @@ def select(
     ] = None,
 ) -> None:
     """Choose the papers that anchor triplets, and those that are kept out of everything."""
+    from cocite.config.queries import QuerySettings
     from cocite.config.settings import parse_settings
-    from cocite.corpus.queries.candidates import QuerySettings
     from cocite.corpus.queries.selection import select as select_queries
 
     select_queries(

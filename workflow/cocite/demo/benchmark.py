@@ -5,8 +5,8 @@
     <folder>/test/<config>/{train,test}.jsonl          labels and judgements
     <folder>/test/paper_reviewer_matching/test_{hard,soft}.jsonl
 
-The tasks bear the names of SciRepEval's, since these stand for a format and a metric; what they ask is generated. What
-the records of a real release do not tell, such as authors, is not asked.
+The tasks have the names of SciRepEval's, since these stand for a format and a metric; what they ask is generated. What
+the records of a real release do not hold, such as authors, is not asked.
 """
 
 import json
@@ -15,8 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from cocite.demo.publications import Publications
-from cocite.demo.ranking import document_rows, judge_rankings, judgement_rows, pair_rows, search_rows
-from cocite.demo.reviewing import choose_reviewers, judge_reviewers
+from cocite.demo.ranking import (
+    choose_reviewers,
+    document_rows,
+    judge_rankings,
+    judge_reviewers,
+    judgement_rows,
+    pair_rows,
+    search_rows,
+)
 from cocite.demo.supervised import supervised_tasks
 from cocite.tables.files import atomic_path, write_text
 
@@ -29,7 +36,7 @@ def generate_benchmark(release: Path, output: Path, *, seed: int) -> None:
     with atomic_path(output) as folder:
         _write_supervised(folder, publications, seed)
         _write_rankings(folder, publications, seed)
-        if publications.tell_authors:
+        if publications.have_authors:
             _write_reviewing(folder, publications, seed)
 
 

@@ -1,42 +1,38 @@
-"""What the API tells about a release: its datasets, their READMEs, and links to their shards and to its diffs.
+"""What the API says of a release in a folder: its datasets, their READMEs, and signed links to their shards."""
 
-A folder holds one release whole. Where it is the successor of others (see `diffs.py`), they are listed too, and the
-diffs from each to each later one can be fetched, but none of their shards.
-"""
-
+import hashlib
+import hmac
 import json
-from itertools import pairwise
+import secrets
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlencode
 
-from cocite.demo.diffs import DELETES, UPDATES, diff_folder
-from cocite.demo.links import LinkSigner
 from cocite.ground.errors import InputError
 
-LATEST = "latest"
 STORAGE = "/staging"
-STORAGES = tuple(f"{folder}/" for folder in (STORAGE, f"/{UPDATES}", f"/{DELETES}"))
-"""What the paths begin with that a link can lead to."""
+_NONCE_DIGITS = 16
 
 
 class Catalogue:
     """A release in a folder, as the Datasets API describes it."""
 
+    storages: tuple[str, ...] = (f"{STORAGE}/",)
+    """What the paths begin with that a link can lead to."""
+
     def __init__(self, folder: Path) -> None:
         """Read the folder. Raises `InputError` if it holds no `release.json` with an id and names of datasets."""
         described = read_release(folder / "release.json")
-        self._folder = folder
         self.release: str = described["release_id"]
-        self.releases: list[str] = [*described.get("earlier_releases", []), self.release]
+        self.releases: list[str] = [self.release]
         """All that are known, the oldest first."""
         self.datasets = {name: _describe(folder / name) for name in described["datasets"]}
-        self.shards = {
+        self.files = {
             f"{STORAGE}/{self.release}/{name}/{path.name}": path
             for name in self.datasets
             for path in sorted((folder / name).glob("*.gz"))
-        }
-        self.files = self.shards | {
-            self._path_of(path): path for kind in (UPDATES, DELETES) for path in (folder / kind).rglob("*.gz")
         }
         """The file behind each path that a link can lead to."""
 
@@ -45,47 +41,44 @@ class Catalogue:
         datasets = [{"name": name, **described} for name, described in self.datasets.items()]
         return {"release_id": self.release, "README": "Each dataset has a README of its own.", "datasets": datasets}
 
-    def describe_dataset(self, name: str, origin: str, signer: LinkSigner, *, lapsed: bool) -> dict[str, Any]:
-        """The answer to `/release/{id}/dataset/{name}`, with links to its shards at `origin`."""
-        paths = [path for path in self.shards if path.startswith(f"{STORAGE}/{self.release}/{name}/")]
-        files = [origin + signer.sign(path, lapsed=lapsed) for path in paths]
-        return {"name": name, **self.datasets[name], "files": files}
+    def describe_dataset(self, name: str, link: Callable[[str], str]) -> dict[str, Any]:
+        """The answer to `/release/{id}/dataset/{name}`; `link` makes a link of the path of a shard."""
+        paths = [path for path in self.files if path.startswith(f"{STORAGE}/{self.release}/{name}/")]
+        return {"name": name, **self.datasets[name], "files": [link(path) for path in paths]}
 
-    def leads(self, start: str, end: str, name: str) -> bool:
-        """Whether the second release, which may be `latest`, is the first or comes after it, and has the dataset."""
-        later = [*self.releases[self.releases.index(start) :], LATEST] if start in self.releases else []
-        return name in self.datasets and end in later
 
-    def describe_diffs(
-        self, start: str, end: str, name: str, origin: str, signer: LinkSigner, *, lapsed: bool
-    ) -> dict[str, Any]:
-        """The answer to `/diffs/{start}/to/{end}/{name}`: a diff for each step from one release to the next."""
-        end = self.release if end == LATEST else end
-        span = self.releases[self.releases.index(start) : self.releases.index(end) + 1]
-        diffs: list[dict[str, Any]] = []
-        for older, newer in pairwise(span):
-            folders = {
-                f"{kind.removesuffix('s')}_files": diff_folder(self._folder, kind, older, newer, name)
-                for kind in (UPDATES, DELETES)
-            }
-            links = {
-                field: [
-                    origin + signer.sign(self._path_of(file), lapsed=lapsed) for file in sorted(folder.glob("*.gz"))
-                ]
-                for field, folder in folders.items()
-            }
-            diffs.append({"from_release": older, "to_release": newer, **links})
-        return {"dataset": name, "start_release": start, "end_release": end, "diffs": diffs}
+class LinkSigner:
+    """Signs paths and checks links: whoever holds one may fetch one file until it lapses, without any key.
 
-    def _path_of(self, file: Path) -> str:
-        return f"/{file.relative_to(self._folder).as_posix()}"
+    Like the links of a storage host, a link carries the time it lapses at and a signature over its path and that time.
+    A random part makes the links of every listing differ, so that no link can be mistaken for the name of a file. The
+    secret never leaves the signer.
+    """
+
+    def __init__(self) -> None:
+        self._secret = secrets.token_bytes(32)
+
+    def sign(self, path: str, seconds: float) -> str:
+        """The path with a query string that allows fetching it for so many seconds; 0 or less makes a lapsed link."""
+        expires = f"{time.time() + seconds:.3f}"
+        nonce = secrets.token_hex(_NONCE_DIGITS // 2)
+        return f"{path}?{urlencode({'Expires': expires, 'Signature': nonce + self._digest(path, expires, nonce)})}"
+
+    def refusal(self, path: str, query: str) -> str | None:
+        """Why a link is not valid, or None if it is."""
+        given = parse_qs(query)
+        expires, signature = (given.get(name, [""])[0] for name in ("Expires", "Signature"))
+        nonce, digest = signature[:_NONCE_DIGITS], signature[_NONCE_DIGITS:]
+        if not hmac.compare_digest(digest.encode(), self._digest(path, expires, nonce).encode()):
+            return "SignatureDoesNotMatch"
+        return "Request has expired" if time.time() >= float(expires) else None
+
+    def _digest(self, path: str, expires: str, nonce: str) -> str:
+        return hmac.new(self._secret, f"{path}\n{expires}\n{nonce}".encode(), hashlib.sha256).hexdigest()
 
 
 def read_release(path: Path) -> dict[str, Any]:
-    """The content of a `release.json`. Raises `InputError` where it is missing, or lacks the id or the datasets.
-
-    Not by `files.read_json`, because importing pyarrow takes longer than all that this server does.
-    """
+    """The content of a `release.json`. Raises `InputError` where it is missing, or lacks the id or the datasets."""
     try:
         described = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):

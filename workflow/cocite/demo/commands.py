@@ -26,20 +26,6 @@ def release(
 
 
 @app.command()
-def successor(
-    older: Annotated[Path, typer.Argument(help="Folder of a release, generated or real.")],
-    release: Annotated[str, typer.Option(help="Id of the release that follows it, a later date.")],
-    share: Annotated[float, typer.Option(help="Share of the records that each kind of change concerns; 0 for none.")],
-    seed: Seed,
-    output: Output,
-) -> None:
-    """Write the release that follows another one, and the diffs from the one to the other."""
-    from cocite.demo.successor import generate_successor
-
-    generate_successor(older, output, release=release, share=share, seed=seed)
-
-
-@app.command()
 def benchmark(
     release: Annotated[Path, typer.Option(help="Folder of a generated release.")], seed: Seed, output: Output
 ) -> None:

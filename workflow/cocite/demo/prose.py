@@ -1,6 +1,6 @@
 """Titles, abstracts and citing sentences, put together from templates and the vocabulary of a paper's topic.
 
-A text tells its topic only in part: it uses one of two names for each concept, shares the words of its field with
+A text shows its topic only in part: it uses one of two names for each concept, shares the words of its field with
 other topics, and mentions things from elsewhere.
 """
 

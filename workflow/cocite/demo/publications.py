@@ -61,7 +61,7 @@ class Publications:
                 self._citing[cited].add(citing)
 
     @property
-    def tell_authors(self) -> bool:
+    def have_authors(self) -> bool:
         """Whether the papers have authors."""
         return any(paper.authors for paper in self.papers.values())
 
@@ -79,12 +79,12 @@ def draw(ids: Iterable[int], count: int, seed: int, *names: str | int) -> list[i
 
 
 def _with_ids(folder: Path, *keys: str) -> Iterator[Record]:
-    """The rows of a dataset that have all of these ids; ingest leaves out the others as well, and counts them."""
+    """The rows of a dataset that have all of these ids; ingest leaves out the others too, and counts them."""
     return (row for row in read_rows(folder) if all(is_id(row.get(key)) for key in keys))
 
 
 def _paper(row: Record, abstract: str) -> Paper | None:
-    """The paper, or None if it lacks title or abstract; of all else, what a record does not tell is unknown."""
+    """The paper, or None if it lacks title or abstract; anything else that its record lacks is unknown."""
     if not row.get("title") or not abstract:
         return None
     return Paper(

@@ -1,16 +1,20 @@
-"""The generated ranking tasks: a query, five relevant papers and 25 others, told apart by authors or by citations.
+"""The generated ranking tasks: a query, five relevant papers and 25 others, which authors or citations tell apart.
 
-Each goes by the name of the SciRepEval task whose format it has, not by what it asks.
+Each has the name of the SciRepEval task whose format it has, whatever it asks. In the task of matching reviewers,
+authors, known by their papers, are ranked for a paper: a judgement is hard where only the paper's own venue counts, and
+soft where its main field of study does.
 """
 
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from cocite.demo.publications import Publications, draw
+from cocite.demo.publications import Paper, Publications, draw
 from cocite.ground.errors import InputError
 
 QUERIES, OTHERS = 40, 25
+REVIEWERS, JUDGED_REVIEWERS = 60, 25
+_PAPERS_PER_REVIEWER = range(3, 9)
 _RELEVANT = {1: (5,), 2: (3, 2)}
 """Candidates of each grade, the best first, by the number of grades."""
 _POOL = 600
@@ -21,16 +25,19 @@ Grades = Callable[[int], tuple[set[int], ...]]
 """From a query to the relevant papers: a set for each grade, the best first, disjoint."""
 Judged = dict[int, dict[int, int]]
 """The score of each candidate of each query."""
+Reviewers = dict[str, list[Paper]]
+Judgements = dict[tuple[int, str], tuple[int, int]]
+"""The hard and the soft score, 0 or 1, of each pair of a paper and a reviewer."""
 
 
 def judge_rankings(publications: Publications, seed: int) -> dict[str, Judged]:
     """The judgements of every task by its name; scores go from 0 for the others to 1 or 2.
 
-    Where no paper's record tells its authors, there is no same_author.
+    Where no paper's record has authors, there is no same_author.
     """
     cited, cocited = publications.cited, publications.cocited
     tasks: dict[str, Grades] = {
-        **({"same_author": _same_author(publications)} if publications.tell_authors else {}),
+        **({"same_author": _same_author(publications)} if publications.have_authors else {}),
         "relish": lambda query: (cocited(query), _same_venue(publications, query) - cocited(query)),
         "scidocs_cite": lambda query: (cited[query],),
         "scidocs_cocite": lambda query: (cocited(query),),
@@ -72,6 +79,28 @@ def search_rows(publications: Publications, judged: Judged, query_ids: dict[int,
         }
         for query, scores in judged.items()
     ]
+
+
+def choose_reviewers(publications: Publications, seed: int) -> Reviewers:
+    """Authors of three to eight papers, with these papers."""
+    papers: dict[int, list[Paper]] = defaultdict(list)
+    for paper in publications.papers.values():
+        for author in paper.authors:
+            papers[int(author)].append(paper)
+    known = [author for author in papers if len(papers[author]) in _PAPERS_PER_REVIEWER]
+    return {f"r{author}": papers[author] for author in draw(known, REVIEWERS, seed, "demo", "reviewers")}
+
+
+def judge_reviewers(publications: Publications, reviewers: Reviewers, seed: int) -> Judgements:
+    """Forty papers of none of the reviewers, each with the 25 reviewers that are nearest in venue and field."""
+    written = {paper.corpusid for papers in reviewers.values() for paper in papers}
+    chosen = [paper for paper in publications.papers.values() if paper.corpusid not in written and paper.fields]
+    judgements: Judgements = {}
+    for query in draw((paper.corpusid for paper in chosen), QUERIES, seed, "demo", "submissions"):
+        scores = {name: _scores(publications.papers[query], papers) for name, papers in reviewers.items()}
+        nearest = sorted(scores, key=lambda name: scores[name], reverse=True)[:JUDGED_REVIEWERS]
+        judgements |= {(query, name): scores[name] for name in sorted(nearest)}
+    return judgements
 
 
 def _candidates(publications: Publications, scores: dict[int, int]) -> list[Row]:
@@ -116,3 +145,9 @@ def _same_venue(publications: Publications, query: int) -> set[int]:
     papers = publications.papers
     venue = papers[query].venue
     return {paper for paper in papers if venue and papers[paper].venue == venue} - {query}
+
+
+def _scores(query: Paper, papers: list[Paper]) -> tuple[int, int]:
+    same_venue = query.venue != "" and any(paper.venue == query.venue for paper in papers)
+    same_field = any(paper.fields[:1] == query.fields[:1] for paper in papers)
+    return int(same_venue), int(same_venue or same_field)

@@ -1,6 +1,6 @@
-"""The records of a generated release: a literature told in the fields and types of a release of 2026.
+"""The records of a generated release, with the fields and types of a release of 2026.
 
-What real releases have, these have too: references that were never resolved (null cited ids), the same citation in
+They have what real releases have: references that were never resolved (null cited ids), the same citation in
 more than one copy that disagree on its influence, contexts and intents on few rows, papers without abstract, titles
 that are null or empty, years and fields that are unknown.
 """

@@ -1,77 +1,64 @@
 """The Semantic Scholar Datasets API over a folder in the layout of a release, on this machine alone.
 
-It answers as the real one is known to answer: releases are listed to everyone, file links only to who sends the key;
-the links are pre-signed, lapse, and differ at every listing; the storage takes single byte ranges and no key. Tests
-make it fail in the ways that real servers fail (`faults.py`). It stands on the standard library, so that starting it
-costs nothing.
+It answers as the real one is known to answer: releases are listed to everyone, file links only to those who send the
+key; the links are pre-signed, lapse, and differ at every listing; the storage takes single byte ranges and no key. It
+uses the standard library alone and imports no Arrow, so that starting it costs nothing. Tests serve a release by
+subclasses that fail as real servers do.
 """
 
 import hmac
+import io
+import json
+import re
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
-from http.server import ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any, BinaryIO
 
-from cocite.demo.arrivals import Arrival
-from cocite.demo.catalogue import STORAGES, Catalogue
-from cocite.demo.delivery import FAILING_STATUSES, Delivery
-from cocite.demo.faults import Fault, Faults, Mishaps
-from cocite.demo.links import LinkSigner
+from cocite.demo.catalogue import Catalogue, LinkSigner
 
 API = "/datasets/v1"
-_HOST, _OTHER_HOST = "127.0.0.1", "127.0.0.2"
+HOST = "127.0.0.1"
+_BLOCK = 1 << 16
+_RANGE = re.compile(r"bytes=(?=.*\d)(?P<first>\d*)-(?P<last>\d*)")
 
 
 @contextmanager
-def serve(
-    folder: Path,
-    *,
-    key: str,
-    link_seconds: float = 3600.0,
-    faults: Faults | None = None,
-    requests: list[Arrival] | None = None,
-) -> Iterator[str]:
+def serve(folder: Path, *, key: str) -> Iterator[str]:
     """Serve the release in `folder` on a free port of the loopback interface; yield the API's base URL.
 
-    `requests` collects what arrives. Where faults come at random, the storage has a second host to redirect to.
     Raises `InputError` if the folder holds no `release.json`.
     """
-    mishaps = Mishaps(faults or Faults())
-    site = Site(Catalogue(folder), key, LinkSigner(link_seconds), mishaps, [] if requests is None else requests)
-    with ExitStack() as stack:
-        stack.callback(mishaps.end_stalls)
-        for host in (_HOST, _OTHER_HOST) if mishaps.faults.share else (_HOST,):
-            site.origins.append(stack.enter_context(_running(host, site)))
-        yield f"{site.origins[0]}{API}"
+    site = Site(Catalogue(folder), key)
+    with running(site, Handler) as site.origin:
+        yield f"{site.origin}{API}"
 
 
 class Site:
-    """What the hosts of a served release share."""
+    """What all requests to a served release share."""
 
-    def __init__(
-        self, catalogue: Catalogue, key: str, signer: LinkSigner, mishaps: Mishaps, requests: list[Arrival]
-    ) -> None:
-        self.catalogue, self.key, self.signer = catalogue, key, signer
-        self.mishaps, self.requests = mishaps, requests
-        self.origins: list[str] = []
-
-    def other_origin(self, host: str) -> str:
-        """Another host that has the same files."""
-        return next(origin for origin in self.origins if not origin.endswith(f"/{host}"))
+    def __init__(self, catalogue: Catalogue, key: str, link_seconds: float = 3600.0) -> None:
+        """Links are valid for `link_seconds`."""
+        self.catalogue, self.key, self.link_seconds = catalogue, key, link_seconds
+        self.signer = LinkSigner()
+        self.origin = ""
+        """Scheme, host and port that links lead to."""
 
 
 class _Server(ThreadingHTTPServer):
-    def __init__(self, host: str, site: Site) -> None:
+    def __init__(self, site: Site, handler: type["Handler"], host: str) -> None:
         self.site = site
-        super().__init__((host, 0), _Handler)
+        super().__init__((host, 0), handler)
         self.host = f"{host}:{self.server_port}"
 
 
 @contextmanager
-def _running(host: str, site: Site) -> Iterator[str]:
-    server = _Server(host, site)
+def running(site: Site, handler: type["Handler"], host: str = HOST) -> Iterator[str]:
+    """Answer for a site on a free port of a host of the loopback interface; yield the origin."""
+    server = _Server(site, handler, host)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
@@ -82,73 +69,71 @@ def _running(host: str, site: Site) -> Iterator[str]:
         thread.join()
 
 
-class _Handler(Delivery):
+class Handler(BaseHTTPRequestHandler):
+    """Answers one request after another of one connection."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     server: _Server
 
     def setup(self) -> None:
+        """Take what all requests share from the server."""
         super().setup()
-        self.site, self.mishaps = self.server.site, self.server.site.mishaps
+        self.site = self.server.site
+
+    def handle(self) -> None:
+        """Answer until the client leaves, which it may do at any time."""
+        with suppress(ConnectionError):
+            super().handle()
+
+    def do_GET(self) -> None:
+        """Answer one request."""
+        self.answer()
+
+    def do_HEAD(self) -> None:
+        """Answer one request, without the body."""
+        self.answer()
 
     def answer(self) -> None:
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        self.arrival = Arrival(host=self.server.host, method=self.command, target=self.path, headers=headers)
-        self.site.requests.append(self.arrival)
-        stored = self.path.startswith(STORAGES)
-        self.arrival.fault = fault = self.mishaps.strike("storage" if stored else "api")
-        if fault in FAILING_STATUSES:
-            self.send_failure(fault)
-        elif fault == Fault.DROPPED:
-            self.close_connection = True
-        elif fault == Fault.ELSEWHERE:
-            elsewhere = f"{self.site.other_origin(self.server.host)}{self.path}"
-            self.send_bytes(HTTPStatus.TEMPORARY_REDIRECT, b"", {"Location": elsewhere})
-        elif stored:
-            self._answer_storage()
+        """Answer for the storage or for the API."""
+        if self.path.startswith(self.site.catalogue.storages):
+            self.answer_storage()
         else:
-            self._answer_api()
+            path = self.path.partition("?")[0]
+            self.answer_api(path.removeprefix(API).strip("/").split("/") if path.startswith(f"{API}/") else [""])
 
-    def _answer_api(self) -> None:
-        catalogue, path = self.site.catalogue, self.arrival.path
-        parts = path.removeprefix(API).strip("/").split("/")
+    def answer_api(self, parts: list[str]) -> None:
+        """Answer for the path of these parts, below the base URL."""
+        catalogue = self.site.catalogue
         if parts == ["release"]:
             self.send_json(HTTPStatus.OK, catalogue.releases)
-        elif path.startswith(f"{API}/diffs/"):
-            if self._key_is_right():
-                self._answer_diffs(parts[1:])
-        elif not path.startswith(f"{API}/release/") or parts[1] not in (catalogue.release, "latest"):
-            self._send_unknown()
+        elif parts[0] != "release" or parts[1] not in (catalogue.release, "latest"):
+            self.send_unknown()
         elif len(parts) == 2:
             self.send_json(HTTPStatus.OK, catalogue.describe_release())
-        elif self._key_is_right():
-            self._answer_dataset(parts[2:])
+        elif self.key_is_right():
+            if len(parts) == 4 and parts[2] == "dataset" and parts[3] in catalogue.datasets:
+                self.send_json(HTTPStatus.OK, catalogue.describe_dataset(parts[3], self.link))
+            else:
+                self.send_unknown()
 
-    def _answer_dataset(self, parts: list[str]) -> None:
-        site = self.site
-        if len(parts) == 2 and parts[0] == "dataset" and parts[1] in site.catalogue.datasets:
-            lapsed = self._gives_lapsed_links()
-            described = site.catalogue.describe_dataset(parts[1], site.origins[0], site.signer, lapsed=lapsed)
-            self.send_json(HTTPStatus.OK, described)
+    def answer_storage(self) -> None:
+        """Send the file that a link leads to, unless the link is not valid."""
+        path, _, query = self.path.partition("?")
+        refusal = self.site.signer.refusal(path, query)
+        if "x-api-key" in self.headers:
+            self.send_bytes(HTTPStatus.BAD_REQUEST, b"a key of the API was sent to the storage", {})
+        elif refusal is not None:
+            self.send_bytes(HTTPStatus.FORBIDDEN, refusal.encode(), {})
         else:
-            self._send_unknown()
+            self.send_file(self.site.catalogue.files[path])
 
-    def _answer_diffs(self, parts: list[str]) -> None:
-        site = self.site
-        if len(parts) == 4 and parts[1] == "to" and site.catalogue.leads(parts[0], parts[2], parts[3]):
-            lapsed = self._gives_lapsed_links()
-            start, _, end, name = parts
-            described = site.catalogue.describe_diffs(start, end, name, site.origins[0], site.signer, lapsed=lapsed)
-            self.send_json(HTTPStatus.OK, described)
-        else:
-            self._send_unknown()
+    def link(self, path: str) -> str:
+        """A signed link to the file behind a path."""
+        return self.site.origin + self.site.signer.sign(path, self.site.link_seconds)
 
-    def _gives_lapsed_links(self) -> bool:
-        self.arrival.fault = self.arrival.fault or self.mishaps.use_up("listing")
-        return self.arrival.fault == Fault.LAPSED
-
-    def _send_unknown(self) -> None:
-        self.send_json(HTTPStatus.NOT_FOUND, {"error": f"{self.arrival.path} does not exist"})
-
-    def _key_is_right(self) -> bool:
+    def key_is_right(self) -> bool:
+        """Whether the request has the key; refuses it where it has not."""
         given = self.headers.get("x-api-key")
         if given is None:
             self.send_json(HTTPStatus.UNAUTHORIZED, {"error": "the header x-api-key is missing"})
@@ -158,15 +143,55 @@ class _Handler(Delivery):
             return False
         return True
 
-    def _answer_storage(self) -> None:
-        if self.arrival.fault == Fault.ALL_LAPSED:
-            self.site.signer.lapse_all()
-        path, _, query = self.path.partition("?")
-        refusal = self.site.signer.refusal(path, query)
-        if "x-api-key" in self.headers:
-            self.send_bytes(HTTPStatus.BAD_REQUEST, b"a key of the API was sent to the storage", {})
-        elif refusal is not None:
-            self.send_bytes(HTTPStatus.FORBIDDEN, refusal.encode(), {})
-        else:
-            self.arrival.fault = self.arrival.fault or self.mishaps.use_up("body")
-            self.send_file(self.site.catalogue.files[path])
+    def send_unknown(self) -> None:
+        """Answer that nothing is at this path."""
+        self.send_json(HTTPStatus.NOT_FOUND, {"error": f"{self.path.partition('?')[0]} does not exist"})
+
+    def send_json(self, status: HTTPStatus, content: Any, headers: dict[str, str] | None = None) -> None:
+        """Send an answer of the API."""
+        self.send_bytes(status, json.dumps(content).encode(), {"Content-Type": "application/json", **(headers or {})})
+
+    def send_bytes(self, status: HTTPStatus, body: bytes, headers: dict[str, str]) -> None:
+        """Send a short answer."""
+        self.stream(status, io.BytesIO(body), len(body), headers)
+
+    def send_file(self, path: Path) -> None:
+        """Send a file, or the single range of it that was asked for."""
+        size = path.stat().st_size
+        headers = {"Accept-Ranges": "bytes", "ETag": f'"{path.stat().st_mtime_ns:x}-{size:x}"'}
+        headers["Content-Type"] = "binary/octet-stream"
+        status, span = HTTPStatus.OK, range(size)
+        wanted = _RANGE.fullmatch(self.headers.get("Range", ""))
+        if wanted is not None and self.headers.get("If-Range", headers["ETag"]) == headers["ETag"]:
+            status, span = HTTPStatus.PARTIAL_CONTENT, _span(wanted["first"], wanted["last"], size)
+            if not span:
+                self.send_bytes(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, b"", {"Content-Range": f"bytes */{size}"})
+                return
+            headers["Content-Range"] = f"bytes {span.start}-{span.stop - 1}/{size}"
+        with path.open("rb") as file:
+            file.seek(span.start)
+            self.stream(status, file, len(span), headers)
+
+    def stream(self, status: HTTPStatus, body: BinaryIO, length: int, headers: dict[str, str]) -> None:
+        """Send the head of an answer and, but for HEAD, so many bytes of its body, or as many as it has."""
+        self.send_response(status)
+        for name, value in {**headers, "Content-Length": str(length)}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        while self.command != "HEAD" and length > 0 and (block := body.read(min(length, _BLOCK))):
+            self.send_block(block)
+            length -= len(block)
+
+    def send_block(self, block: bytes) -> None:
+        """Send some bytes of a body."""
+        self.wfile.write(block)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Keep quiet: links are secrets, and the log belongs to the command that is served."""
+
+
+def _span(first: str, last: str, size: int) -> range:
+    """The bytes that a range asks for (RFC 9110, section 14.1.2); without a first one, so many from the end."""
+    if not first:
+        return range(max(size - int(last), 0), size)
+    return range(int(first), min(int(last) + 1 if last else size, size))

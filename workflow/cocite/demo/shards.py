@@ -1,7 +1,7 @@
-"""How a generated release keeps its rows: gzipped JSON Lines, dealt out to the shards of a dataset in turn.
+"""The shards of a generated release: gzipped JSON Lines, to which the rows of a dataset are dealt out in turn.
 
-Read back in the same turn, rows come in the order in which they were written, however many shards there are. So what
-is made from a release does not depend on its number of shards.
+Read back in turn, rows come in the order in which they were written, however many shards there are. So what is made
+from a release does not depend on its number of shards.
 """
 
 import gzip

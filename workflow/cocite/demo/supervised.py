@@ -1,7 +1,7 @@
 """The generated classification and regression tasks: a paper's texts, and what its record says about it.
 
-Each goes by the name of the SciRepEval task whose format it has, not by what it asks. What the records of a release do
-not tell is not asked: without fields of study there is neither biomimicry nor fos.
+Each has the name of the SciRepEval task whose format it has, whatever it asks. What the records of a release do not
+hold is not asked: without fields of study there is neither biomimicry nor fos.
 """
 
 import math

@@ -1,7 +1,7 @@
 """`cocite embeddings …`: import edges, train and measure graph embeddings."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,11 +18,13 @@ HoldoutEdges = Annotated[Path, typer.Option(help="Edges kept from training, in t
 @app.command("import")
 def import_(edges: Edges, directed: Directed, settings: Settings, seed: Seed, output: Output) -> None:
     """Turn the edges of a graph into the folder that PyTorch-BigGraph trains from."""
+    from cocite.config.embeddings import EdgeSettings
     from cocite.config.settings import parse_settings
-    from cocite.embeddings.importing import import_edges
-    from cocite.embeddings.splitting import EdgeSettings
+    from cocite.embeddings.engines import Engine
+    from cocite.embeddings.engines.biggraph.engine import BigGraph
 
-    import_edges(edges, parse_settings(EdgeSettings, settings), directed=directed, seed=seed, output=output)
+    engine: Engine[EdgeSettings, Any] = BigGraph()
+    engine.import_edges(edges, parse_settings(EdgeSettings, settings), directed=directed, seed=seed, output=output)
 
 
 @app.command()
@@ -37,9 +39,9 @@ def split(
     holdout_edges: HoldoutEdges,
 ) -> None:
     """Split the edges of a graph into those to train on and those to measure on, for PyTorch-BigGraph's importer."""
+    from cocite.config.embeddings import EdgeSettings
     from cocite.config.settings import parse_settings
-    from cocite.embeddings.splitting import EdgeSettings
-    from cocite.embeddings.tsv import split_edges
+    from cocite.embeddings.engines.biggraph.tsv import split_edges
 
     split_edges(
         edges,
@@ -62,7 +64,7 @@ def import_tsv(
     output: Output,
 ) -> None:
     """Turn split edges into the folder that PyTorch-BigGraph trains from, with its own importer."""
-    from cocite.embeddings import tsv
+    from cocite.embeddings.engines.biggraph import tsv
 
     tsv.import_tsv(training=training, holdout=holdout_edges, partitions=partitions, seed=seed, output=output)
 
@@ -79,17 +81,20 @@ def train(
     omissions: Omissions,
 ) -> None:
     """Train a graph embedding, measure it after each epoch, and go on where a killed training stood."""
-    from cocite.config.settings import parse_settings, settings_as_dict
-    from cocite.embeddings.checkpoints import TrainingState
-    from cocite.embeddings.configuration import GraphEmbeddingSettings
-    from cocite.embeddings.training import train_graph_embedding
+    from cocite.config.embeddings import GraphEmbeddingSettings
+    from cocite.config.entries import as_json
+    from cocite.config.settings import parse_settings
+    from cocite.embeddings.engines import Engine
+    from cocite.embeddings.engines.biggraph.engine import BigGraph
     from cocite.embeddings.vectors import write_scores, write_vectors
+    from cocite.ground.checkpoints import remove_state
     from cocite.tables.files import write_json, write_omissions
 
     chosen = parse_settings(GraphEmbeddingSettings, settings)
-    trained = train_graph_embedding(imported, chosen, seed=seed, state=state)
-    untrained = write_vectors(vectors, imported, trained.vectors)
+    engine: Engine[Any, GraphEmbeddingSettings] = BigGraph()
+    trained = engine.train(imported, chosen, seed=seed, state=state)
+    untrained = write_vectors(vectors, engine.open_graph(imported), trained.vectors)
     write_scores(scores, trained.scores)
     write_omissions(omissions, {"papers whose edges were all held out: never trained, no vector": untrained})
-    write_json(written_settings, {**settings_as_dict(chosen), "seed": seed})
-    TrainingState(state).remove()
+    write_json(written_settings, {**as_json(chosen), "seed": seed})
+    remove_state(state)

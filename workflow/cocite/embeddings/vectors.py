@@ -4,12 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cocite.embeddings.imported import TRAINING, Papers, Rows, edges_of, read_papers
+from cocite.embeddings.edges import TRAINING, ImportedGraph, Papers, Rows
 from cocite.ground.progress import report
 from cocite.tables.files import vector_column, write_table
 
@@ -37,20 +36,13 @@ class Vectors:
         return found
 
 
-def map_vectors(checkpoint: Path) -> NDArray[np.float32]:
-    """The vectors of a partition without loading them: PyTorch-BigGraph stores them contiguously."""
-    with h5py.File(checkpoint) as file:
-        vectors = file["embeddings"]
-        return np.memmap(checkpoint, np.float32, "r", offset=vectors.id.get_offset(), shape=vectors.shape)
-
-
-def write_vectors(path: Path, imported: Path, vectors: Vectors) -> int:
+def write_vectors(path: Path, graph: ImportedGraph, vectors: Vectors) -> int:
     """Write table `graph_embeddings`; return the number of papers left out because no training edge moved them.
 
     Papers whose edges are all held out stay where they were drawn, near the origin, and by L2 would be near to all.
     """
-    papers = read_papers(imported)
-    trained = np.flatnonzero(_has_training_edge(imported, len(papers)))
+    papers = graph.papers()
+    trained = np.flatnonzero(_has_training_edge(graph, len(papers)))
     rows = trained[np.argsort(papers[trained])]
     write_table(path, "graph_embeddings", _batches(papers, rows, vectors))
     untrained = len(papers) - len(rows)
@@ -69,9 +61,9 @@ def write_scores(path: Path, scores: Sequence[Mapping[str, Any]]) -> None:
     write_table(path, "graph_scores", pa.Table.from_pylist(rows))
 
 
-def _has_training_edge(imported: Path, papers: int) -> NDArray[np.bool_]:
+def _has_training_edge(graph: ImportedGraph, papers: int) -> NDArray[np.bool_]:
     found = np.zeros(papers, dtype=bool)
-    for lhs, rhs in edges_of(imported, TRAINING):
+    for lhs, rhs in graph.edges(TRAINING):
         found[lhs] = True
         found[rhs] = True
     return found

@@ -1,86 +1,109 @@
-"""Which examples make a batch, and a batch as what the encoder takes.
+"""Shards of triplets with texts become examples, and examples become batches for the encoder and the losses.
 
-The batches of a step follow from the seed and the step alone, so that a training that goes on after a kill, in
-however many processes, sees the batches that it would have seen. A query comes with several positives and negatives,
-and a document serves several queries: each distinct document of a batch is embedded once, by one of the processes, and
-the losses find its vector by its place.
+An example is a query, some positives and some negatives; a triplet is the smallest one. The ids are read first: they
+say which documents there are and where each occurs first. Then the texts stream by, and each document is tokenised at
+that place, once, into one long array on disk that is mapped into memory: millions of examples cost memory for their
+numbers only, and a training that goes on after a kill finds its tokens ready.
+
+A document serves several queries: each distinct document of a batch is embedded once, by one of the processes, and the
+losses find its vector by its place.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cocite.encoder.embedding import features_of
-from cocite.encoder.examples import Examples
-from cocite.ground.randomness import generator
+from cocite.encoder.tokens import (
+    Documents,
+    Tokenizer,
+    features_of,
+    joined_text,
+    mapped,
+    mini_batches_of_like_length,
+    packed,
+    tokenise_to,
+)
+from cocite.ground.errors import InputError
+from cocite.tables.files import atomic_path, checked_files, open_table
 
 Numbers = NDArray[np.int64]
 
+ROLES = ("query", "positive", "negative")
+ROWS = 4096
+"""Triplets that are in memory with their texts."""
 TOKENS_OF_A_START = {"cpu": 128, "cuda": 8192}
 """Tokens that take about as long as it takes to start a pass through the encoder and back. On a CPU that is between 20,
 measured with six layers of width 384, and 200, with two of width 64; on a GPU it is an estimate."""
 
 
-def epoch_order(queries: Numbers, *, block: int, seed: int, epoch: int) -> Numbers:
-    """The order of the examples in one epoch: blocks of up to `block` examples of one query, shuffled.
+@dataclass(frozen=True, kw_only=True)
+class Links:
+    """Documents of each example, one example after the other."""
 
-    `queries` holds the query of each example. Shuffled are the examples of a query among and within its blocks, and the
-    blocks of all queries. A query's blocks are of sizes that differ by one at most, and none is longer than `block`.
-    """
-    random = generator(seed, "epoch", epoch)
-    shuffled = random.permutation(len(queries))
-    grouped = shuffled[np.argsort(queries[shuffled], kind="stable")]
-    _, sizes = np.unique(queries, return_counts=True)
-    starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
-    position = np.arange(len(queries)) - starts
-    blocks = -(-np.repeat(sizes, sizes) // block)
-    # Dealing a query's examples out to its blocks in turn makes their sizes differ by one at most.
-    block_of = starts + position % blocks
-    rank = random.permutation(len(queries))
-    return grouped[np.argsort(rank[block_of], kind="stable")]
+    documents: Numbers
+    starts: Numbers
+    """Where those of each example start and, at the end, where those of the last one end."""
+
+    def of(self, examples: Numbers) -> tuple[Numbers, Numbers]:
+        """The documents of some examples; first, for each, which of these examples it is of, counted from 0."""
+        first, sizes = self.starts[examples], self.starts[examples + 1] - self.starts[examples]
+        owner = np.repeat(np.arange(len(examples)), sizes)
+        within = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return owner, self.documents[first[owner] + within]
 
 
-@dataclass(kw_only=True)
-class Plan:
-    """The steps of a training: the examples of each, in batches whose gradients are added up.
-
-    A batch's end may cut a block in two; the last batch of an epoch, and its last step, may be short ones.
-    """
+@dataclass(frozen=True, kw_only=True)
+class Examples:
+    """Examples over tokenised documents."""
 
     queries: Numbers
-    """The query of each example."""
-    batch_size: int
-    accumulation: int
-    block: int
-    epochs: int
-    seed: int
-    _epoch: int = field(default=-1, init=False)
-    _order: Numbers = field(default_factory=lambda: np.empty(0, np.int64), init=False)
+    """The number of the document that is each example's query."""
+    positives: Links
+    negatives: Links
+    documents: Documents
+    """The distinct documents in the order in which they first occur."""
+    ids: Numbers
+    """Corpus id of each document."""
 
-    @property
-    def steps_of_an_epoch(self) -> int:
-        """Steps that go once through the examples."""
-        return -(-len(self.queries) // (self.batch_size * self.accumulation))
+    def __len__(self) -> int:
+        """Count the examples."""
+        return len(self.queries)
 
-    @property
-    def steps(self) -> int:
-        """Steps of the training."""
-        return self.epochs * self.steps_of_an_epoch
 
-    def batches_of(self, step: int) -> list[Numbers]:
-        """The numbers of the examples in each batch of a step; the first step is 1."""
-        epoch, within = divmod(step - 1, self.steps_of_an_epoch)
-        if epoch != self._epoch:
-            self._order = epoch_order(self.queries, block=self.block, seed=self.seed, epoch=epoch)
-            self._epoch = epoch
-        size = self.batch_size * self.accumulation
-        of_step = self._order[within * size : (within + 1) * size]
-        return [of_step[start : start + self.batch_size] for start in range(0, len(of_step), self.batch_size)]
+def examples_of_triplets(rows: Numbers, documents: Documents, ids: Numbers) -> Examples:
+    """Triplets × (query, positive, negative), numbers of documents, as an example each."""
+    starts = np.arange(len(rows) + 1)
+    return Examples(
+        queries=rows[:, 0],
+        positives=Links(documents=rows[:, 1], starts=starts),
+        negatives=Links(documents=rows[:, 2], starts=starts),
+        documents=documents,
+        ids=ids,
+    )
+
+
+def prepare_examples(table: Path, folder: Path, tokenizer: Tokenizer) -> Examples:
+    """Tokenise the documents of a table training_texts, each once, into `folder`, unless they are there already.
+
+    `table` is a folder of shards or one file. Raises `InputError` if the table has no rows.
+    """
+    if not folder.is_dir():
+        with atomic_path(folder) as unfinished:
+            rows, first, ids = _number(table)
+            if len(rows) == 0:
+                raise InputError(f"{table}: has no triplets.")
+            tokenise_to(unfinished, _texts(table, first, tokenizer.separator), tokenizer)
+            np.save(unfinished / "triplets.npy", rows)
+            np.save(unfinished / "ids.npy", ids)
+    rows, ids = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("triplets", "ids"))
+    return examples_of_triplets(rows, mapped(folder), ids)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,8 +114,8 @@ class Batch:
     """The number of each distinct document."""
     shares: tuple[int, ...]
     """How many of them each process embeds, one process after the other."""
-    groups: Sequence[dict[str, Any]]
-    """The tokens of those that this process embeds."""
+    mini_batches: Sequence[dict[str, Any]]
+    """The tokens of those that this process embeds; a mini-batch goes through the encoder together."""
     positives: Tensor
     """Pairs × (query, positive): places among the documents."""
     negatives: Tensor
@@ -103,13 +126,13 @@ class Batch:
     def to(self, device: torch.device) -> "Batch":
         """Copy it to a device."""
         places = {name: getattr(self, name).to(device) for name in ("positives", "negatives", "triplets")}
-        return replace(self, groups=[_moved(group, device) for group in self.groups], **places)
+        return replace(self, mini_batches=[_moved(some, device) for some in self.mini_batches], **places)
 
 
 def arranged(examples: Examples, numbers: Numbers, processes: int = 1) -> Batch:
     """The examples of these numbers as a batch without tokens.
 
-    The documents are dealt out to the processes by their length, so that each has about as many tokens.
+    The documents are dealt out to the processes by their length, so that each has about as many tokens as the others.
     """
     queries = examples.queries[numbers]
     (positive_of, positives), (negative_of, negatives) = (
@@ -126,7 +149,7 @@ def arranged(examples: Examples, numbers: Numbers, processes: int = 1) -> Batch:
     return Batch(
         documents=distinct[order],
         shares=tuple(map(len, dealt)),
-        groups=(),
+        mini_batches=(),
         positives=_columns(query[positive_of], positive),
         negatives=_columns(query[negative_of], negative),
         triplets=_columns(query[positive_of[first]], positive[first], negative[second]),
@@ -135,17 +158,17 @@ def arranged(examples: Examples, numbers: Numbers, processes: int = 1) -> Batch:
 
 @dataclass(frozen=True, kw_only=True)
 class Collator:
-    """Makes batches of examples what the encoder and the losses take."""
+    """Makes of examples what the encoder and the losses take."""
 
     examples: Examples
     padding: int
     """Token id of the padding."""
     start: int = TOKENS_OF_A_START["cpu"]
-    """Tokens that starting one more group costs as much as."""
-    at_once: int | None = None
-    """Documents of a group at most."""
+    """Tokens that starting one more mini-batch costs as much as."""
+    mini_batch_size: int | None = None
+    """Documents of a mini-batch at most; None stands for no limit."""
     packs: bool = False
-    """Whether the documents of a group lie one after the other, without padding."""
+    """Whether the documents of a mini-batch lie one after the other, without padding."""
     process: int = 0
     processes: int = 1
 
@@ -154,48 +177,52 @@ class Collator:
         batch = arranged(self.examples, numbers, self.processes)
         before = sum(batch.shares[: self.process])
         mine = batch.documents[before : before + batch.shares[self.process]]
-        return replace(batch, groups=[self._features(group) for group in self._groups(mine)])
+        return replace(batch, mini_batches=self._packed(mine) if self.packs else self._padded(mine))
 
-    def _groups(self, documents: Numbers) -> list[Numbers]:
-        if self.packs:
-            most = self.at_once or max(1, len(documents))
-            return np.split(documents, range(most, len(documents), most))
-        lengths = self.examples.documents.lengths_of(documents)
-        return [documents[group] for group in groups_of_like_length(lengths, start=self.start, most=self.at_once)]
+    def _packed(self, rows: Numbers) -> list[dict[str, Any]]:
+        size = self.mini_batch_size or max(1, len(rows))
+        return [packed(self.examples.documents, some) for some in np.split(rows, range(size, len(rows), size))]
 
-    def _features(self, documents: Numbers) -> dict[str, Any]:
-        if self.packs:
-            from cocite.encoder.packing import packed
-
-            return packed(self.examples.documents, documents)
-        return features_of(self.examples.documents, documents, self.padding)
+    def _padded(self, rows: Numbers) -> list[dict[str, Any]]:
+        documents = self.examples.documents
+        lengths = documents.lengths_of(rows)
+        cut = mini_batches_of_like_length(lengths, start=self.start, most=self.mini_batch_size)
+        return [features_of(documents, rows[some], self.padding) for some in cut]
 
 
-def groups_of_like_length(lengths: Numbers, *, start: int, most: int | None = None) -> list[Numbers]:
-    """Documents of these lengths cut into groups, the longest first, that cost least.
+def _read(table: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+    for path in checked_files(table, "training_texts"):
+        yield from open_table(path, "training_texts").iter_batches(ROWS, columns=columns)
 
-    A group of n documents whose longest has l tokens costs n · l + `start`; it has at most `most` documents. The best
-    cut of the first n documents is the best over all last groups (dynamic programming, as for breaking lines).
-    """
-    order = np.argsort(-lengths, kind="stable")
-    longest = lengths[order]
-    cost = np.zeros(len(order) + 1)
-    first = np.zeros(len(order) + 1, dtype=np.int64)
-    for end in range(1, len(order) + 1):
-        starts = np.arange(0 if most is None else max(0, end - most), end)
-        costs = cost[starts] + (end - starts) * longest[starts] + start
-        best = int(costs.argmin())
-        cost[end], first[end] = costs[best], starts[best]
-    groups = []
-    end = len(order)
-    while end:
-        groups.append(order[first[end] : end])
-        end = int(first[end])
-    return groups[::-1]
+
+def _number(table: Path) -> tuple[Numbers, Numbers, Numbers]:
+    """The triplets as numbers of documents; for each document, where it first occurs (row × 3 + role), and its id."""
+    read = [[batch.column(role).to_numpy() for role in ROLES] for batch in _read(table, list(ROLES))]
+    ids = np.concatenate([np.empty((0, len(ROLES)), np.int64), *(np.stack(columns, axis=1) for columns in read)])
+    distinct, first, document = np.unique(ids, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    number = np.empty_like(order)
+    number[order] = np.arange(len(order))
+    return number[document].reshape(ids.shape), first[order], distinct[order]
+
+
+def _texts(table: Path, first: Numbers, separator: str) -> Iterator[list[str]]:
+    """The text of each document at the place where it first occurs, some at a time."""
+    start = 0
+    for batch in _read(table):
+        end = start + len(ROLES) * len(batch)
+        row, role = np.divmod(first[slice(*np.searchsorted(first, [start, end]))] - start, len(ROLES))
+        texts = np.empty(len(row), dtype=object)
+        for number, name in enumerate(ROLES):
+            rows = pa.array(row[role == number])
+            parts = [batch.column(f"{name}_{part}").take(rows).to_pylist() for part in ("title", "abstract")]
+            texts[role == number] = [joined_text(described, separator) for described in zip(*parts, strict=True)]
+        start = end
+        yield texts.tolist()
 
 
 def _combinations(first_of: Numbers, second_of: Numbers, examples: int) -> tuple[Numbers, Numbers]:
-    """The numbers of all firsts and seconds of the same example, each with each; both come in the order of examples."""
+    """The numbers of each first with each second of the same example; both come in the order of examples."""
     seconds = np.bincount(second_of, minlength=examples)
     starts = np.cumsum(seconds) - seconds
     partners = seconds[first_of]

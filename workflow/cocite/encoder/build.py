@@ -1,22 +1,26 @@
 """Build an untrained BERT for a corpus, so that a whole run needs no network.
 
-Its vocabulary comes from the corpus itself, its weights from BERT's own initialisation, drawn from the run's seed.
+Its WordPiece vocabulary comes from the titles and abstracts of the corpus. Papers that are kept out give it no word, so
+that nothing of them is known before they are tested on. The vocabulary depends on how often each word occurs and on
+nothing else: neither the order of the papers nor their buckets. The weights come from BERT's own initialisation, drawn
+from the run's seed.
 """
 
-import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+import pyarrow.compute as pc
 import torch
 
-from cocite.config.settings import parse_settings
-from cocite.encoder.environment import library_versions
+from cocite.config.encoders import EncoderSettings
+from cocite.encoder.card import library_versions
 from cocite.encoder.model import save_encoder
-from cocite.encoder.settings import ArchitectureSettings, EncoderSettings
-from cocite.encoder.vocabulary import corpus_texts, train_tokenizer
 from cocite.ground.errors import InputError
 from cocite.ground.randomness import derive_seed
-from cocite.tables.files import atomic_path
+from cocite.tables.files import atomic_path, scan_table
+from cocite.tables.splits import read_kept_out
 
 CARD = """---
 library_name: sentence-transformers
@@ -30,6 +34,15 @@ fine-tuning and a baseline to compare with; by itself it knows nothing.
 
 Pooling: {pooling}; texts are cut to {max_length} tokens. Made with {versions}.
 """
+SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
+CHARACTERS = 1000
+"""Distinct characters that the vocabulary can spell; rarer ones are unknown."""
+INSIDE = "##"
+"""Marks a token that goes on within a word."""
+
+
+Texts = Callable[[], Iterator[list[str]]]
+"""Opens the texts again, some at a time; they are read twice and never held whole."""
 
 
 def build_encoder(papers: Sequence[Path], queries: Path, output: Path, *, settings: EncoderSettings, seed: int) -> None:
@@ -38,7 +51,7 @@ def build_encoder(papers: Sequence[Path], queries: Path, output: Path, *, settin
 
     if settings.build is None:
         raise InputError("Setting build is missing; `fetch` is for encoders that exist.")
-    sizes = parse_settings(ArchitectureSettings, json.dumps(settings.build))
+    sizes = settings.build
     tokenizer = train_tokenizer(corpus_texts(papers, queries), settings, sizes.vocabulary)
     config = BertConfig(
         vocab_size=len(tokenizer),
@@ -68,3 +81,76 @@ def build_encoder(papers: Sequence[Path], queries: Path, output: Path, *, settin
     with atomic_path(output) as folder:
         tokenizer.save_pretrained(folder)
         save_encoder(bert, folder, pooling=settings.pooling, max_length=settings.max_length, card=card)
+
+
+def corpus_texts(papers: Sequence[Path], queries: Path) -> Texts:
+    """The titles and abstracts of all papers that are not kept out."""
+    kept_out = read_kept_out(queries)["corpusid"].combine_chunks()
+
+    def texts() -> Iterator[list[str]]:
+        for batch in scan_table(papers, "papers").to_batches(columns=["corpusid", "title", "abstract"]):
+            seen = batch.filter(pc.invert(pc.is_in(batch["corpusid"], value_set=kept_out)))
+            yield [text for column in ("title", "abstract") for text in seen[column].to_pylist() if text]
+
+    return texts
+
+
+def train_tokenizer(texts: Texts, settings: EncoderSettings, size: int) -> Any:
+    """A lower-casing tokenizer of BERT's kind with at most `size` tokens, as transformers' fast tokenizer.
+
+    Raises `InputError` if there are no texts.
+    """
+    from tokenizers import processors
+    from transformers import BertTokenizer
+
+    alphabet = _alphabet(texts, min(CHARACTERS, size // 4))
+    if not alphabet:
+        raise InputError("The corpus has no titles and abstracts but those that are kept out; nothing to build from.")
+    tokenizer = _plain_tokenizer(_train_vocabulary(texts, alphabet, size))
+    ends = [(SPECIAL[name], tokenizer.token_to_id(SPECIAL[name])) for name in ("sep", "cls")]
+    tokenizer.post_processor = processors.BertProcessing(*ends)
+    tokens: dict[str, Any] = {f"{name}_token": token for name, token in SPECIAL.items()}
+    return BertTokenizer(tokenizer_object=tokenizer, do_lower_case=True, model_max_length=settings.max_length, **tokens)
+
+
+def _train_vocabulary(texts: Texts, alphabet: list[str], size: int) -> dict[str, int]:
+    """Token → id.
+
+    The trainer numbers the characters inside words in the order of a hash map that differs from run to run, and breaks
+    ties between merges by number. So those characters are given to it, numbered, among the special tokens.
+    """
+    from tokenizers import trainers
+
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=size,
+        min_frequency=2,
+        special_tokens=[*SPECIAL.values(), *alphabet, *(INSIDE + character for character in alphabet)],
+        initial_alphabet=alphabet,
+        limit_alphabet=len(alphabet),
+        continuing_subword_prefix=INSIDE,
+        show_progress=False,
+    )
+    tokenizer = _plain_tokenizer({})
+    tokenizer.train_from_iterator(texts(), trainer)
+    return dict(tokenizer.get_vocab())
+
+
+def _alphabet(texts: Texts, most: int) -> list[str]:
+    """The most frequent characters, sorted; equally frequent ones by their code points."""
+    normalize = _plain_tokenizer({}).normalizer.normalize_str
+    counts: Counter[str] = Counter()
+    for some in texts():
+        for text in some:  # each by itself: a normalised text takes many times its own memory
+            counts.update(normalize(text))
+    del counts[" "]
+    return sorted(sorted(counts, key=lambda character: (-counts[character], character))[:most])
+
+
+def _plain_tokenizer(vocabulary: dict[str, int]) -> Any:
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token=SPECIAL["unk"]))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece(prefix=INSIDE)
+    return tokenizer

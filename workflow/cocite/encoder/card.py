@@ -5,10 +5,12 @@ to a copy of the card.
 """
 
 from collections.abc import Mapping
+from importlib.metadata import version
 from typing import Any
 
 from cocite.config.origins import CARD_SCORES
 
+VERSIONED = ("torch", "transformers", "tokenizers", "safetensors", "numpy")
 CARD = """---
 library_name: sentence-transformers
 pipeline_tag: feature-extraction
@@ -74,13 +76,20 @@ def card_of(
 
 
 def effective(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a training that had an effect: low rank only where additions of low rank were trained."""
-    has_low_rank = settings.get("trainable") == "lora"
-    return {
-        name: value
-        for name, value in settings.items()
-        if value is not None and (has_low_rank or not name.startswith("lora_"))
-    }
+    """The settings of a training, one a row: those of the loss and of the weights that learn beside its own."""
+    rows: dict[str, Any] = {}
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            rows[name] = value["kind"]
+            rows |= {f"{name}: {key}": each for key, each in value.items() if key != "kind"}
+        elif value is not None:
+            rows[name] = value
+    return rows
+
+
+def library_versions() -> dict[str, str]:
+    """The versions of the libraries that a result depends on."""
+    return {name: version(name) for name in VERSIONED}
 
 
 def _table(heading: str, values: Mapping[str, Any]) -> str:

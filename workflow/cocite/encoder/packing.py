@@ -1,47 +1,29 @@
-"""Documents one after the other in one row, without padding, where attention keeps each to its own tokens.
+"""Attention over packed documents, which lie one after the other in one row: each attends to its own tokens only.
 
 A row of all tokens of a batch costs what its tokens cost, and one start. It needs an attention kernel that takes
-sequences of any length; torch has them for GPUs, behind its nested tensors. On a CPU it has none that pays, and
-documents are padded in groups of like length (see `collation`).
+sequences of any length; torch has such kernels for GPUs, behind its nested tensors. On a CPU it has none that pays, and
+documents are padded in mini-batches of like length (see `tokens`). It is imported only where it is used, because what
+it needs of transformers takes seconds to import.
 """
 
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
-from cocite.encoder.embedding import mixed_precision
-from cocite.encoder.model import Encoder
-from cocite.encoder.tokens import Documents
+from cocite.encoder.model import Encoder, mixed_precision
 
 NAME = "sdpa_of_packed_documents"
 ARCHITECTURES = ("bert",)
-"""Transformers that count positions as they are told, and compare tokens by nothing but attention: SciBERT, MiniLM,
+"""Transformers that take their positions as given, and compare tokens by nothing but attention: SciBERT, MiniLM,
 GTE, E5 and BGE are of this kind."""
 TOLERANCE = 0.02
 """Distance that counts as rounding, over the norm; bfloat16 has three digits."""
-
-
-def packed(documents: Documents, rows: NDArray[np.int64]) -> dict[str, Any]:
-    """What the model takes: the token ids of some documents in one row, and where each document starts.
-
-    The names are those by which transformers knows packed documents.
-    """
-    lengths = documents.lengths_of(rows)
-    ends = np.cumsum(lengths)
-    ids = np.concatenate([documents.tokens[documents.starts[row] : documents.starts[row + 1]] for row in rows])
-    return {
-        "input_ids": torch.from_numpy(ids.astype(np.int64))[None],
-        "position_ids": torch.from_numpy(np.arange(ends[-1]) - np.repeat(ends - lengths, lengths))[None],
-        "cu_seq_lens_q": torch.from_numpy(np.concatenate([[0], ends])),
-        "max_length_q": int(lengths.max()),
-    }
 
 
 def let_pack(encoder: Encoder) -> bool:
@@ -89,7 +71,7 @@ def _attention(
     max_length_q: int | None = None,
     **keywords: Any,
 ) -> tuple[Tensor, None]:
-    """Attention within each packed document; over padded ones what transformers does by itself.
+    """Attention within each packed document; over padded documents, that of transformers.
 
     Packed, `query`, `key` and `value` are 1 × heads × tokens × width.
     """

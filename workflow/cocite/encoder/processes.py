@@ -1,6 +1,6 @@
 """One training in several processes, as torchrun starts them: who does what, and what all must agree on.
 
-Each function does its part for one process alone as well, and then costs nothing.
+Each function also works for one process alone, and then costs nothing.
 """
 
 import os
@@ -17,7 +17,7 @@ from torch import Tensor, distributed
 def connect() -> None:
     """Let the processes find each other, where there are several.
 
-    What they agree on between steps goes from processor to processor, so that no GPU is waited for.
+    What they agree on between steps goes from CPU to CPU, so that none of them waits for a GPU.
     """
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
@@ -36,13 +36,13 @@ def number() -> int:
 
 
 def is_first() -> bool:
-    """Whether this is the process that writes what is written once."""
+    """Whether this is the first process, which writes what is written once."""
     return number() == 0
 
 
 @contextmanager
 def first_goes_first() -> Iterator[None]:
-    """Let the first process through before the others: what it makes, they find."""
+    """Let the first process through before the others, which then find what it has made."""
     if not is_first():
         distributed.barrier()
     yield
@@ -51,11 +51,11 @@ def first_goes_first() -> Iterator[None]:
 
 
 def any_of(mine: bool) -> bool:
-    """Whether it is so in any process."""
-    told = torch.tensor(float(mine))
+    """Whether `mine` is true in any process."""
+    found = torch.tensor(float(mine))
     if count() > 1:
-        distributed.all_reduce(told, distributed.ReduceOp.MAX)
-    return bool(told)
+        distributed.all_reduce(found, distributed.ReduceOp.MAX)
+    return bool(found)
 
 
 def add_up(tensors: Sequence[Tensor]) -> None:
@@ -81,7 +81,7 @@ def gathered(mine: Tensor, shares: Sequence[int]) -> Tensor:
 
 
 def shared_out(rows: int, compute: Callable[[NDArray[np.int64]], NDArray[np.float32]]) -> NDArray[np.float32]:
-    """What `compute` gives for rows 0, 1, …, each process computing those that leave its number as remainder."""
+    """What `compute` gives for rows 0, 1, …; each process computes every n-th row, from its own number on."""
     mine = compute(np.arange(number(), rows, count()))
     if count() == 1:
         return mine

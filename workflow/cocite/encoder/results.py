@@ -1,15 +1,22 @@
-"""What a training leaves: the encoder with its model card, the curves, and the settings as they were resolved."""
+"""What a training shows while it runs, and leaves at its end.
+
+While it runs, there is a bar of its steps, and its curves in TensorBoard's format (`tensorboard --logdir` shows them).
+At its end, it leaves the encoder with its model card, the curves, and the settings as they were resolved.
+"""
 
 import shutil
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from cocite.encoder.card import card_of
-from cocite.encoder.environment import library_versions
+from cocite.encoder import processes
+from cocite.encoder.card import card_of, library_versions
+from cocite.encoder.checkpoints import History
 from cocite.encoder.model import Encoder, save_trained
+from cocite.ground.progress import progress_bar, report
 from cocite.tables.files import atomic_path, write_json, write_table
 
 CURVES = {
@@ -19,6 +26,71 @@ CURVES = {
     "eval_spearman": "validation_spearman",
     "learning_rate": "learning_rate",
 }
+EVENTS_FILE = "events.out.tfevents.training"
+EVENTS_VERSION = "brain.Event:2"
+
+
+class Monitor:
+    """Shows how far a training is, and writes its curves to `folder`; the first of several processes does so for all.
+
+    When a training goes on, the curves are written again from what was measured before, so that no step is in them
+    twice.
+    """
+
+    def __init__(self, history: History, steps: int, folder: Path) -> None:
+        self.history, self.steps, self.folder = history, steps, folder
+        self.written = 0
+        self.bar: Any = None
+        self.events: Any = None
+
+    def __enter__(self) -> "Monitor":
+        """Open the bar where the training stands, and write its curves up to here."""
+        if processes.is_first():
+            if self.history.step:
+                report(f"Going on after step {self.history.step} of {self.steps}.")
+            self.bar = progress_bar(of="Training", unit="steps", total=self.steps, initial=self.history.step)
+            self.events = _open_events(self.folder)
+            self._write_events()
+        return self
+
+    def advance(self) -> None:
+        """Move the bar by a step, and add what was measured since to the curves."""
+        if self.bar is not None:
+            self.bar.update(1)
+            self._write_events()
+
+    def __exit__(self, *_: object) -> None:
+        """Close both."""
+        if self.bar is not None:
+            self.bar.close()
+            self.events.close()
+
+    def _write_events(self) -> None:
+        for entry in self.history.log[self.written :]:
+            self.events.write(_event(entry))
+            self.events.flush()
+        self.written = len(self.history.log)
+
+
+def _open_events(folder: Path) -> Any:
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.summary.writer.record_writer import RecordWriter
+
+    folder.mkdir(parents=True, exist_ok=True)
+    events = RecordWriter((folder / EVENTS_FILE).open("wb"))
+    events.write(Event(wall_time=time.time(), file_version=EVENTS_VERSION).SerializeToString())
+    return events
+
+
+def _event(entry: dict[str, Any]) -> bytes:
+    """The metrics of one entry of a training's log, as TensorBoard has them."""
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto.summary_pb2 import Summary
+
+    values = [Summary.Value(tag=CURVES[name], simple_value=entry[name]) for name in CURVES if name in entry]
+    event = Event(wall_time=time.time(), step=entry["step"], summary=Summary(value=values))
+    content: bytes = event.SerializeToString()
+    return content
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +106,7 @@ class Outputs:
     events: Path
     """Folder of the curves in TensorBoard's format."""
     origin: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What the card says of where the model comes from; see `cocite.config.origins`."""
+    """What the card says about where the model comes from; see `cocite.config.origins`."""
 
 
 def write_results(
@@ -50,8 +122,8 @@ def write_results(
 ) -> None:
     """Write all that a training leaves, each whole or not at all.
 
-    `log` is what the training has measured; `source` is the folder of the encoder that it started from, and `events`
-    that of its curves in TensorBoard's format.
+    `log` is what the training has measured, `source` the folder of the encoder that it started from, and `events` the
+    folder of its curves in TensorBoard's format.
     """
     write_table(outputs.curves, "training_curves", curves_of(log))
     with atomic_path(outputs.events) as folder:

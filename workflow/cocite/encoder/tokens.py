@@ -1,7 +1,8 @@
-"""The text of a document, and documents as tokens.
+"""The text of a document, documents as tokens, and some of them as what the transformer takes.
 
 A document is its title and abstract, joined by the tokenizer's own separator. Its tokens are those that transformers
-gives it, from the same file and by the same library beneath, which loads in a tenth of the time.
+gives it, from the same file and by the same underlying library, which loads in a tenth of the time. Documents that the
+transformer takes together are of like length, and padded to the longest, or packed without padding.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from cocite.ground.errors import InputError
@@ -17,8 +19,8 @@ from cocite.tables.files import read_json
 
 Rows = NDArray[np.int64]
 
-AT_ONCE = 1000
-"""Texts in one call of the tokenizer, which holds some 100 kB for each, also of what lies behind the last token."""
+TEXTS_IN_CALL = 1000
+"""Texts in one call of the tokenizer, which holds some 100 kB for each, the text after the last token included."""
 
 
 def joined_text(parts: Iterable[str | None], separator: str) -> str:
@@ -41,8 +43,8 @@ class Tokenizer:
 
     def __call__(self, texts: Sequence[str]) -> Iterator[NDArray[np.int32]]:
         """Yield the token ids of each text, with the special tokens."""
-        for start in range(0, len(texts), AT_ONCE):
-            encoded = self.backend.encode_batch_fast(list(texts[start : start + AT_ONCE]))
+        for start in range(0, len(texts), TEXTS_IN_CALL):
+            encoded = self.backend.encode_batch_fast(list(texts[start : start + TEXTS_IN_CALL]))
             yield from (np.array(text.ids, dtype=np.int32) for text in encoded)
 
 
@@ -73,7 +75,7 @@ class Documents:
     tokens: NDArray[np.int32]
     """Token ids of all documents."""
     starts: NDArray[np.int64]
-    """Where each document starts, and behind them where the last one ends."""
+    """Where each document starts and, at the end, where the last one ends."""
 
     def __len__(self) -> int:
         """Count the documents."""
@@ -123,6 +125,65 @@ def mapped(folder: Path) -> Documents:
         tokens=np.memmap(folder / "tokens.bin", dtype=np.int32, mode="r"),
         starts=np.load(folder / "starts.npy", allow_pickle=False),
     )
+
+
+def batches_of_like_length(lengths: Rows, tokens: int) -> Iterator[Rows]:
+    """Documents of these lengths in batches of at most so many tokens, or of one document, with little padding.
+
+    The longest come first, so that a lack of memory shows at the start.
+    """
+    order = np.argsort(-lengths, kind="stable")
+    start = 0
+    while start < len(order):
+        end = start + max(1, tokens // max(1, int(lengths[order[start]])))
+        yield order[start:end]
+        start = end
+
+
+def mini_batches_of_like_length(lengths: Rows, *, start: int, most: int | None = None) -> list[Rows]:
+    """Documents of these lengths cut into the mini-batches that cost least, the longest documents first.
+
+    A mini-batch of n documents whose longest has l tokens costs n · l + `start`; it has at most `most` documents. The
+    best cut of the first n documents is the best over all last mini-batches (dynamic programming, as for breaking
+    lines).
+    """
+    order = np.argsort(-lengths, kind="stable")
+    longest = lengths[order]
+    cost = np.zeros(len(order) + 1)
+    first = np.zeros(len(order) + 1, dtype=np.int64)
+    for end in range(1, len(order) + 1):
+        starts = np.arange(0 if most is None else max(0, end - most), end)
+        costs = cost[starts] + (end - starts) * longest[starts] + start
+        best = int(costs.argmin())
+        cost[end], first[end] = costs[best], starts[best]
+    mini_batches = []
+    end = len(order)
+    while end:
+        mini_batches.append(order[first[end] : end])
+        end = int(first[end])
+    return mini_batches[::-1]
+
+
+def features_of(documents: Documents, rows: Rows, padding: int) -> dict[str, Any]:
+    """What the transformer takes: token ids and attention mask of some documents, padded."""
+    ids, mask = documents.padded(rows, padding)
+    return {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask)}
+
+
+def packed(documents: Documents, rows: Rows) -> dict[str, Any]:
+    """What the transformer takes: the token ids of some documents in one row, and where each document starts.
+
+    The names are those by which transformers knows packed documents.
+    """
+    lengths = documents.lengths_of(rows)
+    ends = np.cumsum(lengths)
+    ids = np.concatenate([documents.tokens[documents.starts[row] : documents.starts[row + 1]] for row in rows])
+    return {
+        "input_ids": torch.from_numpy(ids.astype(np.int64))[None],
+        "position_ids": torch.from_numpy(np.arange(ends[-1]) - np.repeat(ends - lengths, lengths))[None],
+        "cu_seq_lens_q": torch.from_numpy(np.concatenate([[0], ends])),
+        "max_length_q": int(lengths.max()),
+    }
 
 
 def _content(token: Any) -> str | None:

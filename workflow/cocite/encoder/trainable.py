@@ -1,16 +1,16 @@
 """Which weights of an encoder learn: all, its bias terms (BitFit), or low-rank additions to its linear layers (LoRA).
 
 Sources: BitFit, Ben Zaken et al. (2022); LoRA, Hu et al. (2022). Only what learns is saved while a training runs; the
-rest is in the encoder that it starts from. In the end the additions are summed into the weights, so that the folder
-of an encoder is the same whichever way it was trained.
+rest is in the encoder that it starts from. At the end the additions are merged into the weights, so that the folder of
+an encoder looks the same whichever way it was trained.
 """
 
 from pathlib import Path
 
 import torch
 
+from cocite.config.models import BiasTerms, LowRank, TrainingSettings
 from cocite.encoder.model import Encoder
-from cocite.encoder.settings import TrainingSettings
 from cocite.ground.errors import InputError
 from cocite.ground.randomness import derive_seed
 from cocite.tables.files import atomic_path
@@ -19,21 +19,21 @@ from cocite.tables.files import atomic_path
 def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> None:
     """Let the weights learn that the settings name, and no others; low-rank additions are drawn from the seed.
 
-    A pooler lies behind the token vectors that are pooled here, and never learns. Raises `InputError` where the encoder
+    A pooler comes after the token vectors that are pooled here, and never learns. Raises `InputError` where the encoder
     has none of the weights.
     """
-    if settings.trainable == "bias":
+    if isinstance(settings.trainable, BiasTerms):
         for name, weight in encoder.named_parameters():
             weight.requires_grad_(name.endswith("bias"))
-    elif settings.trainable == "lora":
+    elif isinstance(settings.trainable, LowRank):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(derive_seed(seed, "lora"))
-            _add_low_rank(encoder, settings)
+            _add_low_rank(encoder, settings.trainable)
     for name, weight in encoder.named_parameters():
         if "pooler." in name:
             weight.requires_grad_(False)
     if not learned_weights(encoder):
-        raise InputError(f"Setting trainable is {settings.trainable}, but the encoder has no such weights.")
+        raise InputError(f"Setting trainable is {settings.trainable.kind}, but the encoder has no such weights.")
 
 
 def learned_weights(encoder: Encoder) -> dict[str, torch.nn.Parameter]:
@@ -61,12 +61,12 @@ def load_learned(encoder: Encoder, file: Path) -> None:
 
 def merge_lora(encoder: Encoder, settings: TrainingSettings) -> None:
     """Add low-rank additions to the weights that they belong to; leave encoders without them as they are."""
-    if settings.trainable == "lora":
+    if isinstance(settings.trainable, LowRank):
         encoder.transformer = encoder.transformer.merge_and_unload()
 
 
-def _add_low_rank(encoder: Encoder, settings: TrainingSettings) -> None:
+def _add_low_rank(encoder: Encoder, sizes: LowRank) -> None:
     from peft import LoraConfig, get_peft_model
 
-    low_rank = LoraConfig(r=settings.lora_rank, lora_alpha=settings.lora_alpha, target_modules="all-linear")
+    low_rank = LoraConfig(r=sizes.rank, lora_alpha=sizes.alpha, target_modules="all-linear")
     encoder.transformer = get_peft_model(encoder.transformer, low_rank)

@@ -14,10 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
+from torch.utils.checkpoint import checkpoint as recomputed
 
+from cocite.config.entries import as_json
+from cocite.config.models import TrainingSettings
 from cocite.encoder import processes
-from cocite.encoder.batches import TOKENS_OF_A_START, Batch, Collator, Plan
+from cocite.encoder.batches import TOKENS_OF_A_START, Batch, Collator, Examples, prepare_examples
 from cocite.encoder.checkpoints import (
     BEST,
     EVENTS,
@@ -28,26 +32,19 @@ from cocite.encoder.checkpoints import (
     remove_state,
     save_checkpoint,
 )
-from cocite.encoder.examples import Examples, prepare_examples
-from cocite.encoder.faults import UnreadLoss, check_loss, explained_memory, unread
-from cocite.encoder.model import Encoder, open_encoder
-from cocite.encoder.objective import Objective, loss_of
-from cocite.encoder.results import Outputs, write_results
-from cocite.encoder.settings import TrainingSettings
-from cocite.encoder.stopping import Stopping, Unfinished
-from cocite.encoder.telling import Telling
+from cocite.encoder.measuring import Loss, UnreadLoss, explained_memory, measure, read_losses, unread
+from cocite.encoder.model import Encoder, mixed_precision, open_encoder
+from cocite.encoder.results import Monitor, Outputs, write_results
+from cocite.encoder.schedule import Schedule, Stopping, Unfinished
 from cocite.encoder.trainable import choose_weights, learned_weights, load_learned, merge_lora, save_learned
-from cocite.encoder.validation import measure
 from cocite.ground.ahead import ahead
 from cocite.ground.errors import InputError
 from cocite.ground.progress import report
 from cocite.ground.randomness import derive_seed
 
-LOGS = 500
-"""Times that the training loss is logged in a long training."""
 SECONDS_BETWEEN_CHECKPOINTS = 300.0
 ON_GPU = "cuda"
-"""The kind of device on which documents are packed and batches made ahead; a CPU has no time to spare for another."""
+"""The kind of device on which documents are packed and batches made ahead; a CPU has no time to spare for that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +73,7 @@ def train_encoder(
     """Train, or go on with a training that was killed or stopped; then write the results and remove `state`.
 
     Raises `Unfinished` where `stopping` said to stop before the end, and `InputError` if the tables cannot be used,
-    the loss stops being a number, or memory runs out.
+    the loss is no longer a number, or memory runs out.
     """
     _set_up(threads)
     seeds = {"run": seed, "training": training_seed}
@@ -95,12 +92,31 @@ def train_encoder(
         load_learned(encoder, state / BEST)
         merge_lora(encoder, settings)
         provenance = {
-            "settings": settings.resolved(),
+            "settings": {**as_json(settings), "block": settings.together},
             "seeds": seeds,
             "triplets": {"training": len(training), "validation": len(validation)},
         }
         write_results(outputs, encoder, learner.history.log, source=inputs.encoder, events=state / EVENTS, **provenance)
         remove_state(state)
+
+
+def _set_up(threads: int) -> None:
+    torch.set_num_threads(threads)
+    # A GPU has no deterministic kernel for a few operations; those warn instead of ending the training.
+    torch.set_deterministic_debug_mode("warn")
+    # Every tensor is written before it is read; filling all of them first takes a third of the kernels of a step.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    processes.connect()
+
+
+def _fingerprint(inputs: Inputs, settings: TrainingSettings, seeds: dict[str, int]) -> dict[str, Any]:
+    """What a checkpoint must have been made with, for a training to go on from it."""
+    return {
+        "settings": {**as_json(settings), "block": settings.together},
+        "seeds": seeds,
+        "processes": processes.count(),
+        "inputs": fingerprint_of([inputs.encoder, inputs.training, inputs.validation]),
+    }
 
 
 class Learner:
@@ -118,26 +134,19 @@ class Learner:
     ) -> None:
         self.encoder, self.training, self.validation = encoder, training, validation
         self.settings, self.seed, self.state = settings, seed, state
-        on_gpu = encoder.device.type == ON_GPU
-        self.plan = Plan(
-            queries=training.queries,
-            batch_size=settings.batch_size,
-            accumulation=settings.accumulation,
-            block=settings.resolved_block(),
-            epochs=settings.epochs,
-            seed=seed,
-        )
+        self.on_gpu = encoder.device.type == ON_GPU
+        self.schedule = Schedule(queries=training.queries, settings=settings, seed=seed)
         self.collate = Collator(
             examples=training,
             padding=encoder.tokenizer.padding,
             start=TOKENS_OF_A_START[encoder.device.type],
-            at_once=settings.at_once,
-            packs=on_gpu and _packs(encoder),
+            mini_batch_size=settings.mini_batch_size,
+            packs=self.on_gpu and _lets_pack(encoder),
             process=processes.number(),
             processes=processes.count(),
         )
-        self.loss = loss_of(settings)
-        self.objective = Objective(encoder=encoder, loss=self.loss, recompute=settings.at_once is not None)
+        self.loss = settings.loss
+        self.objective = Objective(encoder=encoder, loss=self.loss, recompute=settings.mini_batch_size is not None)
         self.weights = list(learned_weights(encoder).values())
         self.optimiser = torch.optim.AdamW(self.weights, lr=settings.lr, weight_decay=0.0, fused=True)
         self.history = History()
@@ -147,35 +156,34 @@ class Learner:
         """Go through the steps, from the first one or from a checkpoint on. Raises `Unfinished` where it is stopped."""
         if checkpoint is not None:
             self.history = load_checkpoint(checkpoint, self.encoder, self.optimiser)
-        saved_at = time.monotonic()
-        with stopping.listening(), Telling(self.history, self.plan.steps, self.state / EVENTS) as telling:
+        saved_at, last = time.monotonic(), self.schedule.steps
+        with stopping.listening(), Monitor(self.history, last, self.state / EVENTS) as monitor:
             for step, batches in self.steps():
                 self.take(step, batches)
-                if self._is_logged(step):
-                    self._log({**self._mean_loss(), "learning_rate": self._learning_rate(step)})
-                if self._is_validated(step):
+                if self.schedule.is_logged(step):
+                    self._log({**self._mean_loss(), "learning_rate": self.schedule.learning_rate(step)})
+                if self.schedule.is_validated(step):
                     self._validate()
-                telling.tell()
-                reason = stopping.reason() if step < self.plan.steps else None
+                monitor.advance()
+                reason = stopping.reason() if step < last else None
                 late = processes.any_of(time.monotonic() - saved_at > SECONDS_BETWEEN_CHECKPOINTS)
-                if late or reason is not None or self._is_validated(step):
+                if late or reason is not None or self.schedule.is_validated(step):
                     self._save()
                     saved_at = time.monotonic()
                 if reason is not None:
                     raise Unfinished(
-                        f"Stopped after step {step} of {self.plan.steps}: {reason}. All is saved; started again, the "
+                        f"Stopped after step {step} of {last}: {reason}. All is saved; started again, the "
                         "training goes on from here."
                     )
 
     def steps(self) -> Iterator[tuple[int, list[Batch]]]:
-        """Yield the steps that are left, with their batches; a GPU is not kept waiting for the next ones."""
+        """Yield the steps that are left, with their batches; a GPU does not wait for the next ones."""
 
         def collated() -> Iterator[tuple[int, list[Batch]]]:
-            for step in range(self.history.step + 1, self.plan.steps + 1):
-                yield step, [self.collate(numbers) for numbers in self.plan.batches_of(step)]
+            for step in range(self.history.step + 1, self.schedule.steps + 1):
+                yield step, [self.collate(numbers) for numbers in self.schedule.batches_of(step)]
 
-        steps = ahead(collated()) if self.encoder.device.type == ON_GPU else collated()
-        for step, batches in steps:
+        for step, batches in ahead(collated()) if self.on_gpu else collated():
             if self.history.is_out_of(self.settings.patience):
                 return
             yield step, batches
@@ -191,39 +199,20 @@ class Learner:
             self.unread.append(unread(loss, batch, vectors, step))
         processes.add_up([weight.grad for weight in self.weights if weight.grad is not None])
         clip_grad_norm_(self.weights, self.settings.max_grad_norm)
-        self.optimiser.param_groups[0]["lr"] = self._learning_rate(step)
+        self.optimiser.param_groups[0]["lr"] = self.schedule.learning_rate(step)
         self.optimiser.step()
         self.optimiser.zero_grad()
         self.history.step = step
 
-    def _learning_rate(self, step: int) -> float:
-        """What a step multiplies its direction by: it rises from 0 over the warm-up, then falls towards 0."""
-        steps, done = self.plan.steps, step - 1
-        warmup = math.ceil(self.settings.warmup * steps)
-        share = done / warmup if done < warmup else (steps - done) / max(1, steps - warmup)
-        return self.settings.lr * share
-
-    def _is_logged(self, step: int) -> bool:
-        return self._is_validated(step) or step % max(1, self.plan.steps // LOGS) == 0
-
-    def _is_validated(self, step: int) -> bool:
-        times = self.settings.evaluations
-        return step in {math.ceil(self.plan.steps * part / times) for part in range(1, times + 1)}
-
     def _mean_loss(self) -> dict[str, float]:
-        """The mean loss of the batches since it was asked for last."""
+        """The mean loss of the batches since it was last logged."""
         self._read_losses()
         losses, self.history.losses = self.history.losses, []
         return {"loss": math.fsum(losses) / len(losses)}
 
     def _read_losses(self) -> None:
-        """Bring the losses from the device, all at once, since it is waited for; none may be no number."""
-        if self.unread:
-            values = torch.stack([loss.value for loss in self.unread]).tolist()
-            for value, loss in zip(values, self.unread, strict=True):
-                check_loss(value, loss, self.training)
-            self.history.losses += values
-            self.unread = []
+        self.history.losses += read_losses(self.unread, self.training)
+        self.unread = []
 
     def _validate(self) -> None:
         """Measure the validation set, and keep the weights if they are the best so far."""
@@ -233,7 +222,7 @@ class Learner:
             raise InputError(f"The validation loss is {loss} at step {step}; a smaller lr or max_grad_norm may help.")
         if processes.is_first():
             report(
-                f"Step {step} of {self.plan.steps}: validation loss {loss:.4f}, accuracy "
+                f"Step {step} of {self.schedule.steps}: validation loss {loss:.4f}, accuracy "
                 f"{metrics['eval_accuracy']:.4f}, rank correlation {metrics['eval_spearman']:.4f}."
             )
             if loss < min(self.history.validation_losses, default=math.inf):
@@ -249,27 +238,40 @@ class Learner:
             save_checkpoint(self.state, self.encoder, self.optimiser, self.history)
 
 
-def _packs(encoder: Encoder) -> bool:
-    """Let the encoder take packed documents, if it can; what that needs takes seconds to import."""
+def _lets_pack(encoder: Encoder) -> bool:
     from cocite.encoder.packing import let_pack
 
     return let_pack(encoder)
 
 
-def _set_up(threads: int) -> None:
-    torch.set_num_threads(threads)
-    # A GPU has no deterministic kernel for a few operations; those warn instead of ending the training.
-    torch.set_deterministic_debug_mode("warn")
-    # Every tensor is written before it is read; filling all of them first takes a third of the kernels of a step.
-    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-    processes.connect()
+@dataclass(frozen=True, kw_only=True)
+class Objective:
+    """What is learned: the loss of the vectors that an encoder gives to the documents of a batch.
 
+    The mini-batches of a batch go through the encoder one after the other, and the loss finds the vectors by their
+    places. With several processes each embeds its share, and all of them compute the loss of the whole batch. Batches
+    that would not fit into memory are recomputed: a mini-batch's activations are dropped after its pass and made again,
+    with the same random numbers, when its gradients are due. That gives the gradients of the whole batch for the memory
+    of one mini-batch and one more pass, as GradCache does (Gao et al., 2021), whatever the loss.
+    """
 
-def _fingerprint(inputs: Inputs, settings: TrainingSettings, seeds: dict[str, int]) -> dict[str, Any]:
-    """What a checkpoint must have been made with, for a training to go on from it."""
-    return {
-        "settings": settings.resolved(),
-        "seeds": seeds,
-        "processes": processes.count(),
-        "inputs": fingerprint_of([inputs.encoder, inputs.training, inputs.validation]),
-    }
+    encoder: Encoder
+    loss: Loss
+    recompute: bool
+    """Whether each mini-batch is computed twice, so that memory holds one at a time."""
+
+    def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The loss, and the vectors it was computed from, documents × dimension, float32."""
+        with mixed_precision(self.encoder.device):
+            embedded = [self._embed(some).float() for some in batch.mini_batches]
+        mine = torch.cat(embedded) if embedded else torch.zeros(0, self.encoder.dimension, device=self.encoder.device)
+        vectors = processes.gathered(mine, batch.shares)
+        return self.loss(vectors, batch), vectors.detach()
+
+    def _embed(self, mini_batch: dict[str, Tensor]) -> Tensor:
+        if not self.recompute:
+            vectors: Tensor = self.encoder(mini_batch)
+            return vectors
+        # The comparison of shapes is left out: it knows no nested tensors, which attention over packed documents uses.
+        again: Tensor = recomputed(self.encoder, mini_batch, use_reentrant=False, determinism_check="none")
+        return again

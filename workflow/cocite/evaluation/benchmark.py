@@ -1,7 +1,7 @@
 """A benchmark as its tables hold it: documents, judgements, labels, and the papers of reviewers.
 
-Every kind of benchmark is prepared into these tables and every scorer reads them, a task at a time. Texts are read
-only by those who look at words; the other tables tell which documents a task is about.
+Every kind of benchmark is prepared into these tables, and every scorer reads them a task at a time. Only scorers that
+compare words read the texts; the other tables say which documents a task is about.
 """
 
 from collections.abc import Iterable, Iterator
@@ -42,7 +42,7 @@ class Benchmark:
     collections: dict[str, set[str]] = field(default_factory=dict)
     """The documents that queries are searched in, by task, where a task gives no candidates."""
     signatures: dict[str, dict[str, Signature]] = field(default_factory=dict)
-    """The names on papers that are to be told apart, by task and id."""
+    """The names on papers whose authors are to be found, by task and id."""
 
     def holds(self, task: Task) -> bool:
         """Whether there is anything of a task."""
@@ -50,7 +50,7 @@ class Benchmark:
         return task.name in {*self.judgements, *self.signatures, *labelled}
 
     def propensity(self, task: str, query: str, relevance: int) -> float | None:
-        """How likely what was clicked for a query was seen; None for what was not, and where that is not known."""
+        """The probability that a paper clicked for a query was seen; None if it was not clicked or nothing is known."""
         weight = self.weights.get(task, {}).get(query)
         return 1 / weight if relevance and weight is not None else None
 
@@ -72,7 +72,7 @@ class Prepared:
     """Where a prepared benchmark is written."""
 
     tables: Path
-    """Folder of its tables, and of `sizes.json`, which tells how many documents each task has."""
+    """Folder of its tables, and of `sizes.json`, which says how many documents each task has."""
     omissions: Path
 
 
@@ -90,8 +90,8 @@ def read_task(task: Task, tables: Path) -> Benchmark:
         return benchmark
     if task.kind == "disambiguation":
         for row in _rows_of(task, tables, "signatures"):
-            told = (row["document"], row["block"], row["author"], row["split"])
-            benchmark.signatures.setdefault(task.name, {})[row["signature"]] = told
+            signature = (row["document"], row["block"], row["author"], row["split"])
+            benchmark.signatures.setdefault(task.name, {})[row["signature"]] = signature
         return benchmark
     for row in _rows_of(task, tables, "judgements"):
         candidates = benchmark.judgements.setdefault(task.name, {}).setdefault(row["query"], {})
@@ -144,9 +144,9 @@ def write_tables(benchmark: Benchmark, tables: Path) -> None:
     )
     collections = ((task, document) for task, documents in benchmark.collections.items() for document in documents)
     signatures = (
-        (task, signature, *told)
+        (task, name, *signature)
         for task, of_task in benchmark.signatures.items()
-        for signature, told in of_task.items()
+        for name, signature in of_task.items()
     )
     reviewers = ((reviewer, paper) for reviewer, papers in benchmark.reviewers.items() for paper in papers)
     write_rows(table_in(tables, "judgements"), "judgements", judgements)

@@ -18,9 +18,9 @@ from scipy.sparse import csc_array, csr_array
 
 from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark
+from cocite.evaluation.ranking import score_ranking, score_run
 from cocite.evaluation.retrieval import best_hits
 from cocite.evaluation.scored import Counts, Run, Scored
-from cocite.evaluation.scoring import score_ranking, score_run
 from cocite.tables.files import open_table
 
 COLUMNS = ["document", "title", "abstract", "more"]

@@ -1,24 +1,13 @@
 """`cocite evaluation …`: prepare benchmarks, score on them, and sum up the scores."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
-from cocite.evaluation.options import (
-    Failures,
-    LargestMissing,
-    Mode,
-    Modes,
-    Outcomes,
-    Runs,
-    Scores,
-    Seeds,
-    Suites,
-    Tables,
-    TaskNames,
-)
+from cocite.evaluation.preparation.commands import Tables
 from cocite.evaluation.preparation.commands import app as preparation
 from cocite.ground.options import Output, Seed, Threads
 
@@ -27,6 +16,27 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True)
 app.add_typer(preparation)
+
+Seeds = Annotated[list[int], typer.Argument(help="Evaluation seeds; supervised tasks are scored once with each.")]
+Modes = Literal["compat", "correct"]
+Mode = Annotated[
+    Literal[Modes, "both"],
+    typer.Option(help="compat fits as published; correct fits an intercept to standardised inputs; both does both."),
+]
+LargestMissing = Annotated[
+    float, typer.Option(help="Share of a task's documents that may be without a vector; with more there is no score.")
+]
+Scores = Annotated[Path, typer.Option(help="Table scores, written.")]
+Outcomes = Annotated[Path, typer.Option(help="Table outcomes, written.")]
+Failures = Annotated[Path, typer.Option(help="Table failures, written: a row where the data make a score impossible.")]
+TaskNames = Annotated[str, typer.Option(help="Names of the tasks that are scored, with commas between them.")]
+Suites = Annotated[
+    str,
+    typer.Option(help='JSON object: the names of the tasks of each suite, as {"small": ["fos"]}.'),
+]
+Runs = Annotated[
+    str, typer.Option(help="Models and baselines with a seed, such as cocite-1, with commas between them.")
+]
 
 
 @app.command("score")
@@ -46,9 +56,8 @@ def score_command(
     failures: Failures,
 ) -> None:
     """Score a model's vectors on tasks of a benchmark."""
-    from cocite.evaluation.competitors import score_model
-    from cocite.evaluation.results import ResultFiles, write_results
     from cocite.evaluation.scored import Run
+    from cocite.evaluation.scoring import ResultFiles, score_model, write_results
 
     run = Run(
         model=model,
@@ -63,8 +72,12 @@ def score_command(
     write_results(_tasks(tasks), tables, run, files, lambda task, asks: score_model(task, asks, embeddings, run))
 
 
-@app.command("score-random")
-def score_random_command(
+@app.command("score-baseline")
+def score_baseline_command(
+    baseline: Annotated[
+        Literal["random", "bm25"],
+        typer.Argument(help="random: random vectors, what chance reaches; bm25: the words of the texts, for rankings."),
+    ],
     seeds: Seeds,
     *,
     tables: Tables,
@@ -76,36 +89,24 @@ def score_random_command(
     outcomes: Outcomes,
     failures: Failures,
 ) -> None:
-    """Score random vectors on tasks of a benchmark: what chance reaches."""
-    from cocite.evaluation.competitors import score_random
-    from cocite.evaluation.results import ResultFiles, write_results
+    """Score a baseline, which needs no training, on tasks of a benchmark. BM25 depends on neither mode nor seed."""
     from cocite.evaluation.scored import Run
+    from cocite.evaluation.scoring import ResultFiles, score_bm25, score_random, write_results
 
     run = Run(
-        model="random",
+        model=baseline,
         training_seed=0,
         benchmark=tables.name,
-        modes=_modes(mode),
+        modes=_modes(mode) if baseline == "random" else (),
         evaluation_seeds=seeds,
         threads=threads,
     )
     files = ResultFiles(scores=scores, outcomes=outcomes, failures=failures)
-    write_results(_tasks(tasks), tables, run, files, lambda task, asks: score_random(task, asks, tables, seed, run))
-
-
-@app.command("score-bm25")
-def score_bm25_command(
-    seeds: Seeds, *, tables: Tables, tasks: TaskNames, scores: Scores, outcomes: Outcomes, failures: Failures
-) -> None:
-    """Score BM25 on the tasks of a benchmark that rank; supervised ones have no words to match."""
-    from cocite.evaluation.competitors import score_bm25
-    from cocite.evaluation.results import ResultFiles, write_results
-    from cocite.evaluation.scored import Run
-
-    run = Run(model="bm25", training_seed=0, benchmark=tables.name, modes=(), evaluation_seeds=seeds)
-    files = ResultFiles(scores=scores, outcomes=outcomes, failures=failures)
-    ranked = [task for task in _tasks(tasks) if task.is_ranking]
-    write_results(ranked, tables, run, files, lambda task, asks: score_bm25(task, asks, tables, run))
+    if baseline == "random":
+        write_results(_tasks(tasks), tables, run, files, lambda task, asks: score_random(task, asks, tables, seed, run))
+    else:
+        ranked = [task for task in _tasks(tasks) if task.is_ranking]
+        write_results(ranked, tables, run, files, lambda task, asks: score_bm25(task, asks, tables, run))
 
 
 @app.command()
@@ -117,13 +118,10 @@ def average(
     output: Output,
 ) -> None:
     """Average the scores of each model over formats, groups, metrics and all tasks, and over its seeds."""
-    from cocite.config.benchmarks import declared, names
-    from cocite.config.runs import scored_runs
-    from cocite.evaluation.summaries.aggregating import write_averages
+    from cocite.evaluation.averages import write_averages
 
-    asked = {suite: [declared(name) for name in tasks] for suite, tasks in json.loads(suites).items()}
-    paths = [scores / suite / f"{run}.parquet" for suite, run in scored_runs(asked, names(runs))]
-    write_averages(paths, [task for tasks in asked.values() for task in tasks], output)
+    asked = _suites(suites)
+    write_averages(_files(scores, asked, runs), [task for tasks in asked.values() for task in tasks], output)
 
 
 @app.command()
@@ -137,13 +135,9 @@ def compare(
     output: Output,
 ) -> None:
     """Test whether models differ: a paired bootstrap between any two of them on each task."""
-    from cocite.config.benchmarks import declared, names
-    from cocite.config.runs import scored_runs
-    from cocite.evaluation.summaries.comparing import compare_models
+    from cocite.evaluation.comparisons import compare_models
 
-    asked = {suite: [declared(name) for name in tasks] for suite, tasks in json.loads(suites).items()}
-    paths = [outcomes / suite / f"{run}.parquet" for suite, run in scored_runs(asked, names(runs))]
-    compare_models(paths, resamples=resamples, seed=seed, output=output)
+    compare_models(_files(outcomes, _suites(suites), runs), resamples=resamples, seed=seed, output=output)
 
 
 def _tasks(tasks: str) -> list["Task"]:
@@ -154,3 +148,18 @@ def _tasks(tasks: str) -> list["Task"]:
 
 def _modes(mode: str) -> tuple[str, ...]:
     return get_args(Modes) if mode == "both" else (mode,)
+
+
+def _suites(suites: str) -> dict[str, list["Task"]]:
+    """The tasks of each suite."""
+    from cocite.config.benchmarks import declared
+
+    return {suite: [declared(name) for name in tasks] for suite, tasks in json.loads(suites).items()}
+
+
+def _files(folder: Path, suites: Mapping[str, Sequence["Task"]], runs: str) -> list[Path]:
+    """The table of each run on each suite that it can be scored on."""
+    from cocite.config.benchmarks import names
+    from cocite.config.runs import scored_runs
+
+    return [folder / suite / f"{run}.parquet" for suite, run in scored_runs(suites, names(runs))]

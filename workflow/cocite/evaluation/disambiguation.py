@@ -1,8 +1,9 @@
 """Telling authors of one name apart by the embeddings of their papers alone.
 
-Within each block of alike names, signatures are merged by average linkage on the cosine distance of their papers, up to
-a distance that does best on the blocks to train on. This is the clustering of S2AND (Subramanian et al., 2021) without
-its trained classifier of pairs, which looks at names, affiliations, e-mails, co-authors, venues and years as well.
+Within each block of alike names, signatures are merged by average linkage on the cosine distance of their papers, up
+to the distance that does best on the blocks to train on. This is the clustering of S2AND (Subramanian et al., 2021)
+without its trained classifier of pairs, which looks at names, affiliations, e-mails, co-authors, venues and years as
+well.
 
 The score is B³ (Bagga & Baldwin, 1998, "Algorithms for Scoring Coreference Chains"): a signature's precision is the
 share of its cluster that has its author, its recall the share of its author's signatures that are in its cluster; F1 is
@@ -19,9 +20,8 @@ from threadpoolctl import threadpool_limits
 
 from cocite.config.tasks import BOTH, Task
 from cocite.evaluation.benchmark import Benchmark
-from cocite.evaluation.failures import UnscorableError
-from cocite.evaluation.scored import Counts, Run, Scored, outcome_key, score_row
-from cocite.evaluation.summaries.bootstrap import b3_statistic
+from cocite.evaluation.metrics import b3_statistic, on_all
+from cocite.evaluation.scored import Counts, Run, Scored, UnscorableError, outcome_key, score_row
 from cocite.evaluation.vectors import Vectors
 from cocite.ground.progress import progress
 
@@ -55,10 +55,10 @@ def score_disambiguation(task: Task, benchmark: Benchmark, vectors: Vectors, run
     scores, outcomes = [], []
     for metric in task.metrics:
         varied = (metric, run.evaluation_seeds[0], BOTH)
-        [value] = b3_statistic(expected, predicted, metric)(np.ones((1, len(clusters))))
-        scores.append(score_row(run, task, counts, varied, float(value), (len(clusters), asked - len(clusters))))
-        told = zip(clusters, predicted, expected, strict=True)
-        outcomes += [(*outcome_key(run, task, varied), signature, None, 1.0, *names) for signature, *names in told]
+        value = on_all(b3_statistic(expected, predicted, metric), len(clusters))
+        scores.append(score_row(run, task, counts, varied, value, (len(clusters), asked - len(clusters))))
+        named = zip(clusters, predicted, expected, strict=True)
+        outcomes += [(*outcome_key(run, task, varied), signature, None, 1.0, *names) for signature, *names in named]
     return Scored(scores=scores, outcomes=outcomes)
 
 
@@ -89,7 +89,7 @@ def cosine_distances(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def clusters_up_to(distance: float, blocks: Blocks, merges: Merges) -> dict[str, str]:
-    """The name of each signature's cluster, where what is nearer than a distance is merged."""
+    """The name of each signature's cluster, where all that is within a distance is merged."""
     clusters = dict[str, str]()
     for block, signatures in blocks.items():
         numbers = fcluster(merges[block], distance, "distance") if block in merges else [1]
@@ -106,5 +106,5 @@ def _best_distance(blocks: Blocks, merges: Merges, authors: Mapping[str, str]) -
         clusters = clusters_up_to(distance, blocks, merges)
         expected = [[authors[signature]] for signature in clusters]
         statistic = b3_statistic(expected, [[name] for name in clusters.values()], "b3_f1")
-        values.append(float(statistic(np.ones((1, len(clusters))))[0]))
+        values.append(on_all(statistic, len(clusters)))
     return float(tried[int(np.argmax(values))])

@@ -1,32 +1,19 @@
-"""Ranking the given candidates of each query, measured with trec_eval's measures at full depth.
+"""Ranking the given candidates of each query by a similarity, and what the rankings score."""
 
-trec_eval breaks ties by the candidate's name. Ids tell about their paper (a cited paper is older than a random one,
-and its number smaller), so ties under real ids favour or punish the relevant candidates as a whole, most of all
-where BM25 gives many candidates 0. Candidates therefore go to trec_eval under names that are a digest of query and
-candidate: ties fall at random, and the same way each time.
-"""
-
-import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TypeVar
 
 import numpy as np
-import pytrec_eval
 from numpy.typing import NDArray
 
-from cocite.evaluation.benchmark import Judgements
-from cocite.evaluation.failures import UnscorableError
+from cocite.config.tasks import BOTH, Task
+from cocite.evaluation.benchmark import Benchmark, Judgements
+from cocite.evaluation.metrics import ADJUSTED, Ranked, measure_rankings
+from cocite.evaluation.scored import Counts, Row, Run, Scored, outcome_key, score_row
 from cocite.evaluation.vectors import Vectors
 
 Similarity = Callable[[str, Sequence[str]], NDArray[np.floating]]
 """From a query and some documents to a similarity of each; more is nearer."""
 
-Ranked = Mapping[str, Mapping[str, float]]
-"""What was ranked for each query; more is nearer."""
-Value = TypeVar("Value")
-
-ADJUSTED = "_adjusted"
-"""How the name of a metric ends whose mean over the queries is adjusted for the propensity of their clicks."""
 PAPERS_OF_A_REVIEWER = 3
 """A reviewer's score is the mean over so many of the papers, the nearest ones."""
 
@@ -79,30 +66,33 @@ def rank_reviewers(
     return run
 
 
-def measure(judgements: Judgements, run: Ranked, metrics: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Each metric of each ranked query, × 100; candidates that were left out count as judged.
+def score_ranking(
+    benchmark: Benchmark, task: Task, similarity: Similarity, known: Collection[str], run: Run, counts: Counts
+) -> Scored:
+    """Score a ranking of given candidates by any similarity, over the documents that are `known`."""
+    judgements = benchmark.judgements[task.name]
+    if task.kind == "reviewers":
+        return score_run(
+            benchmark, task, rank_reviewers(judgements, benchmark.reviewers, similarity, known), run, counts
+        )
+    return score_run(benchmark, task, rank_candidates(judgements, similarity, known), run, counts)
 
-    trec_eval keeps scores in single precision, where near ones become ties; it is given their ranks instead.
-    Raises `UnscorableError` where no query was ranked.
+
+def score_run(benchmark: Benchmark, task: Task, ranked: Ranked, run: Run, counts: Counts) -> Scored:
+    """Score what was ranked for each query.
+
+    The value is the mean over the queries; of an adjusted metric, weighted by the inverse propensity of each query.
+    What was clicked was seen, and what stood first was seen most often: a query whose click had a propensity of p
+    stands for 1/p queries, and weights are normalised by their sum (Swaminathan & Joachims, 2015, "The Self-Normalized
+    Estimator for Counterfactual Learning").
     """
-    if not run:
-        raise UnscorableError("No query of the task has a vector, and a candidate with one.")
-    judged = {query: _anonymous(query, judgements[query]) for query in run}
-    ranked = {query: _anonymous(query, _dense_ranks(scores)) for query, scores in run.items()}
-    measures = {metric: metric.removesuffix(ADJUSTED) for metric in metrics}
-    of_queries = pytrec_eval.RelevanceEvaluator(judged, set(measures.values())).evaluate(ranked)
-    return {metric: {query: 100 * of_queries[query][name] for query in run} for metric, name in measures.items()}
-
-
-def _dense_ranks(scores: Mapping[str, float]) -> dict[str, float]:
-    """0.0 for the lowest score, one more for each higher one; equal scores have equal ranks."""
-    ranks = np.unique(list(scores.values()), return_inverse=True)[1]
-    return dict(zip(scores, ranks.astype(float).tolist(), strict=True))
-
-
-def _anonymous(query: str, values: Mapping[str, Value]) -> dict[str, Value]:
-    return {_digest(query, candidate): value for candidate, value in values.items()}
-
-
-def _digest(query: str, candidate: str) -> str:
-    return hashlib.blake2b(f"{query}\x1f{candidate}".encode(), digest_size=12).hexdigest()
+    judgements = benchmark.judgements[task.name]
+    scores, outcomes = list[Row](), list[Row]()
+    for metric, values in measure_rankings(judgements, ranked, task.metrics).items():
+        weights = benchmark.weights[task.name] if metric.endswith(ADJUSTED) else dict.fromkeys(values, 1.0)
+        value = float(np.average(list(values.values()), weights=[weights[query] for query in values]))
+        varied = (metric, run.evaluation_seeds[0], BOTH)
+        scores.append(score_row(run, task, counts, varied, value, (len(ranked), len(judgements) - len(ranked))))
+        key = outcome_key(run, task, varied)
+        outcomes += [(*key, query, of_query, weights[query], [], []) for query, of_query in values.items()]
+    return Scored(scores=scores, outcomes=outcomes)

@@ -1,8 +1,8 @@
 """Searching whole collections: the hits of each query by vectors or words, exact and in blocks of documents.
 
 The vectors of a collection stream past those of the queries, so that memory does not grow with it. Equal scores at the
-end of a list are cut at random, the same way each time and whatever the blocks: where BM25 finds no word, all are
-equal.
+end of a list are cut at random, the same way each time and whatever the blocks: where BM25 finds no word, all scores
+are equal.
 """
 
 import hashlib
@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_limits
 
 from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark
-from cocite.evaluation.scored import Run, Scored
-from cocite.evaluation.scoring import check_missing, score_run
+from cocite.evaluation.ranking import score_run
+from cocite.evaluation.scored import Run, Scored, check_missing
 from cocite.evaluation.vectors import Vectors
 from cocite.ground.progress import progress
 

@@ -2,27 +2,34 @@
 
 The tables keep documents in the order of their ids, not of the published files, so the training documents are put in
 an order drawn from the evaluation seed; folds are then cut from that order without shuffling, as published.
+
+Few-shot stages train on small samples. In single-label tasks, the training documents are cut into stratified folds of
+`size` documents each, and a run trains on one fold. In multi-label tasks, each run draws `size` documents of each
+class. The published draws have the seeds `seed + run`, under which neighbouring evaluation seeds share nearly all their
+samples; here each run of each evaluation seed has a generator of its own.
 """
 
 import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import kendalltau
-from sklearn.metrics import f1_score
+from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import MultiLabelBinarizer
 from threadpoolctl import threadpool_limits
 
-from cocite.config.tasks import POSITIVE, Task
-from cocite.evaluation.failures import UnscorableError
-from cocite.evaluation.few_shot import feasible_stages, few_shot_samples
-from cocite.evaluation.machines.fitting import FOLDS, Protocol, classes_of, fit_classes, fit_labels, fit_regression
+from cocite.config.tasks import POSITIVE, FewShot, Task
+from cocite.evaluation.benchmark import Benchmark
+from cocite.evaluation.linear_models.fitting import FOLDS, Protocol, classes_of, fit_classes, fit_labels, fit_regression
+from cocite.evaluation.metrics import f1, kendall_tau
+from cocite.evaluation.scored import Counts, Row, Run, Scored, UnscorableError, outcome_key, score_row
+from cocite.evaluation.vectors import Vectors
 from cocite.ground.randomness import generator
 
 FEW_SHOT_C = 1.0
-"""C of the machines that are trained on small samples, in tasks of one label."""
+"""C of the linear models that are trained on small samples, in tasks of one label."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +54,7 @@ class Examples:
 
 @dataclass(frozen=True, kw_only=True)
 class SupervisedScore:
-    """A task's metric, by name, its value × 100, and what the training on everything predicts."""
+    """A metric of a task with its value × 100, and what the training on everything predicts."""
 
     metric: str
     """Where few-shot stages count, the name says so: `f1_with_few_shot` is ½ training on everything + ¼ + ¼. Where the
@@ -72,27 +79,58 @@ class Classes:
         return [[self.names[column] for column in np.flatnonzero(row)] for row in predicted]
 
 
+def score_fits(task: Task, benchmark: Benchmark, vectors: Vectors, run: Run, counts: Counts) -> Scored:
+    """Fit and score a supervised task once with each evaluation seed and mode.
+
+    Raises `UnscorableError` where no test document has a vector, and where there are too few documents or classes.
+    """
+    asked = {split: benchmark.labels.get((task.name, split), {}) for split in ("train", "test")}
+    train, test = (
+        {document: names for document, names in labels.items() if document in vectors.rows} for labels in asked.values()
+    )
+    if not test:
+        raise UnscorableError(f"The task {task.name} has no test document with a vector.")
+    examples = Examples(
+        train=vectors.as_stored(list(train)),
+        train_labels=list(train.values()),
+        test=vectors.as_stored(list(test)),
+        test_labels=list(test.values()),
+    )
+    scores, outcomes = list[Row](), list[Row]()
+    for seed in run.evaluation_seeds:
+        for mode in run.modes:
+            found = score_supervised(Protocol(task=task, seed=seed, mode=mode, threads=run.threads), examples)
+            size = (len(test), len(asked["test"]) - len(test))
+            scores.append(score_row(run, task, counts, (found.metric, seed, mode), found.value, size))
+            key = outcome_key(run, task, (task.metrics[0], seed, mode))
+            of_documents = zip(test.items(), found.predicted, strict=True)
+            outcomes += [(*key, document, None, 1.0, predicted, names) for (document, names), predicted in of_documents]
+    return Scored(scores=scores, outcomes=outcomes)
+
+
 def score_supervised(protocol: Protocol, examples: Examples) -> SupervisedScore:
-    """Fit the task's machines and score them. Raises `UnscorableError` where there are too few documents or classes."""
+    """Fit the task's linear models and score them.
+
+    Raises `UnscorableError` where there are too few documents or classes.
+    """
     ordered = examples.reordered(protocol.seed, protocol.task.name)
     score = _score_regression if protocol.task.kind == "regression" else _score_classification
-    # Products of matrices keep to one thread, since their last bits depend on how many there are; it is folds and
-    # labels that share the threads.
+    # Products of matrices keep to one thread, since their last bits depend on how many there are; folds and labels
+    # share the threads instead.
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
         return score(protocol, ordered)
 
 
 def _score_regression(protocol: Protocol, examples: Examples) -> SupervisedScore:
-    """Kendall's τ-b; 0 where it is undefined because one side is constant."""
+    """Kendall's τ-b of what a linear model predicts."""
     target = np.array([float(label) for [label] in examples.train_labels])
     truth = np.array([float(label) for [label] in examples.test_labels])
     _check_folds(protocol.task, len(target))
     predicted = fit_regression(protocol, examples.train, target).outputs(examples.test)[:, 0]
-    tau = float(kendalltau(truth, predicted).statistic)
     return SupervisedScore(
         metric=protocol.task.metrics[0],
-        value=0.0 if np.isnan(tau) else 100 * tau,
+        value=100 * kendall_tau(truth, predicted),
         predicted=[[repr(float(value))] for value in predicted],
     )
 
@@ -124,24 +162,24 @@ def _score_classification(protocol: Protocol, examples: Examples) -> SupervisedS
 def _predict(
     protocol: Protocol, examples: Examples, classes: Classes, sample: NDArray[np.int64], *, c: float | None
 ) -> NDArray[np.int64]:
-    """The classes of the test documents by machines that are trained on a sample; multi-label ones choose their C."""
+    """The classes of the test documents, by linear models trained on a sample; multi-label ones choose their C."""
     points, known = examples.train[sample], classes.train[sample]
     if known.ndim == 1:
-        machine = fit_classes(protocol, points, known, c=c)
-        return np.unique(known)[classes_of(machine.outputs(examples.test))]
+        model = fit_classes(protocol, points, known, c=c)
+        return np.unique(known)[classes_of(model.outputs(examples.test))]
     predicted: NDArray[np.int64] = (fit_labels(protocol, points, known).outputs(examples.test) > 0).astype(np.int64)
     return predicted
 
 
 def _size_of_largest(classes: NDArray[np.int64]) -> int:
-    """Documents of the largest class; of several labels, those at least that either have a label or do not."""
+    """Documents of the largest class; with several labels, of the larger side of any label, half of them at least."""
     if classes.ndim == 1:
         return int(np.unique(classes, return_counts=True)[1].max())
     return -(-len(classes) // 2)
 
 
 def _check_folds(task: Task, alike: int) -> None:
-    """Raise where no class has as many training documents as there are folds, which cannot be cut then."""
+    """Raise where no class has as many training documents as there are folds: the folds could not be cut."""
     if alike < FOLDS:
         raise UnscorableError(
             f"The task {task.name} has only {alike} training documents (of a class); {FOLDS} are needed."
@@ -163,12 +201,42 @@ def encode_classes(task: Task, examples: Examples) -> Classes:
 
 def _f1(task: Task, classes: Classes, predicted: NDArray[np.int64]) -> float:
     """F1 of the positive class, or the mean over the classes that a test document has or that are predicted."""
+    numbers = np.arange(len(classes.names))
     if task.kind == "binary":
-        is_positive: Any = [name == POSITIVE for name in classes.names]
-        truth, found = (np.array(is_positive)[codes] for codes in (classes.test, predicted))
-        return float(f1_score(truth, found, zero_division=0))
-    truth, found = classes.test, predicted
-    if task.kind == "multilabel":
-        seen = (truth | found).any(axis=0)
-        truth, found = truth[:, seen], found[:, seen]
-    return float(f1_score(truth, found, average="macro", zero_division=0)) if found.size else 0.0
+        numbers = numbers[np.array(classes.names) == POSITIVE]
+    truth, found = (side > 0 if side.ndim > 1 else side[:, None] == numbers for side in (classes.test, predicted))
+    return f1(truth, found)
+
+
+def feasible_stages(stages: Sequence[FewShot], classes: NDArray[np.generic]) -> Sequence[FewShot]:
+    """All stages, or none where the training documents do not suffice for one of them.
+
+    `classes` holds a class for each document, or documents × classes of 0 and 1. There must be as many documents as
+    the runs of a stage ask for together, so that runs differ; each fold must hold two classes, or each class have
+    enough documents for a sample.
+    """
+    return stages if all(_is_feasible(stage, classes) for stage in stages) else ()
+
+
+def few_shot_samples(stage: FewShot, classes: NDArray[np.generic], seed: int, task: str) -> Iterator[NDArray[np.int64]]:
+    """The documents of each run, as rows of `classes`."""
+    if classes.ndim == 1:
+        folds = StratifiedKFold(_number_of_folds(stage, len(classes))).split(np.zeros(len(classes)), classes)
+        yield from islice((fold for _, fold in folds), stage.runs)
+        return
+    for run in range(stage.runs):
+        draw = generator(seed, "few-shot", task, stage.size, run)
+        yield np.unique([draw.choice(np.flatnonzero(column), stage.size, replace=False) for column in classes.T])
+
+
+def _is_feasible(stage: FewShot, classes: NDArray[np.generic]) -> bool:
+    if len(classes) < stage.size * stage.runs:
+        return False
+    if classes.ndim == 1:
+        second_largest = np.sort(np.unique(classes, return_counts=True)[1])[-2]
+        return bool(second_largest >= _number_of_folds(stage, len(classes)))
+    return bool(np.count_nonzero(classes, axis=0).min() >= stage.size)
+
+
+def _number_of_folds(stage: FewShot, documents: int) -> int:
+    return -(-documents // stage.size)

@@ -1,4 +1,4 @@
-"""The vectors that a task is scored on: those of a model, for the task's own documents alone, or random ones."""
+"""The vectors that a task is scored on: those of a model, for the documents of the task alone, or random ones."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cocite.evaluation.failures import UnscorableError
+from cocite.evaluation.scored import UnscorableError
 from cocite.ground.randomness import generator
 from cocite.tables.files import open_table, vectors_of
 
@@ -29,7 +29,7 @@ class Vectors:
         return self.matrix[[self.rows[document] for document in documents]]
 
     def of(self, documents: Sequence[str]) -> NDArray[np.float64]:
-        """The same in double precision."""
+        """The vectors of some documents, in their order, in double precision."""
         return self.as_stored(documents).astype(np.float64)
 
 
@@ -50,7 +50,7 @@ def stored_blocks(path: Path, documents: Collection[str]) -> Iterator[Vectors]:
     Raises `UnscorableError` where a vector holds a number that is not finite.
     """
     wanted = pa.array(sorted(documents), pa.string())
-    # Batch by batch: a filtered scan of the whole file holds more of it at once than it has.
+    # Batch by batch: a filtered scan of the whole file takes more memory than the file's own size.
     with open_table(path, "document_embeddings") as file:
         for batch in file.iter_batches(ROWS_AT_ONCE):
             table = pa.Table.from_batches([batch.filter(pc.is_in(batch["document"], wanted))])
@@ -60,7 +60,7 @@ def stored_blocks(path: Path, documents: Collection[str]) -> Iterator[Vectors]:
 
 
 def blocks_of(vectors: Vectors, documents: Collection[str]) -> Iterator[Vectors]:
-    """The same of vectors in memory."""
+    """Some thousand vectors at a time, of some documents, from vectors in memory."""
     found = sorted(vectors.rows.keys() & set(documents))
     for start in range(0, len(found), ROWS_AT_ONCE):
         names = found[start : start + ROWS_AT_ONCE]

@@ -34,13 +34,14 @@ def count(
     omissions: Omissions,
 ) -> None:
     """Count one bucket of the pairs of papers that are cited together, or that cite together."""
+    from cocite.config.graphs import Counting
     from cocite.config.settings import parse_settings
-    from cocite.graph.pairs import PairSettings, count_pairs
+    from cocite.graph.pairs import count_pairs
 
     count_pairs(
         citations,
         queries,
-        parse_settings(PairSettings, settings),
+        parse_settings(Counting, settings),
         bucket=bucket,
         buckets=buckets,
         memory_mb=memory_mb,
@@ -59,9 +60,9 @@ def split_citations(
     output: Output,
 ) -> None:
     """Cut one bucket of citations by the bucket of the cited paper."""
-    from cocite.graph import by_cited
+    from cocite.graph import citations as sharding
 
-    by_cited.split_citations(
+    sharding.split_citations(
         citations=citations, queries=queries, buckets=buckets, memory_mb=memory_mb, threads=threads, output=output
     )
 
@@ -75,9 +76,9 @@ def unite_citations(
     output: Output,
 ) -> None:
     """Put one bucket of the citations together, by the cited paper."""
-    from cocite.graph import by_cited
+    from cocite.graph import citations as sharding
 
-    by_cited.unite_citations(split=split, bucket=bucket, memory_mb=memory_mb, threads=threads, output=output)
+    sharding.unite_citations(split=split, bucket=bucket, memory_mb=memory_mb, threads=threads, output=output)
 
 
 @app.command()
@@ -132,12 +133,13 @@ def combine(
     output: Output,
 ) -> None:
     """Add up the edges of several graphs."""
+    from cocite.config.graphs import Combination
     from cocite.config.settings import parse_settings
-    from cocite.graph.combining import CombinationSettings, combine_graphs
+    from cocite.graph.edges import combine_graphs
 
     combine_graphs(
         edges,
-        parse_settings(CombinationSettings, settings),
+        parse_settings(Combination, settings),
         bucket=bucket,
         memory_mb=memory_mb,
         threads=threads,

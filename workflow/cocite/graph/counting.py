@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numba.cpython.unsafe.numbers import trailing_zeros
 from numpy.typing import NDArray
 
 from cocite.graph.groups import Groups
 from cocite.ground.id_sets import Ids, IdSet, are_in
+from cocite.ground.id_words import lowest
 
 PAIRS_AT_ONCE = 1 << 18
 RUNS_AT_ONCE = 1 << 23
@@ -144,7 +144,8 @@ def _chosen(places, is_chosen):  # type: ignore[no-untyped-def]
 def find_runs(places, sizes, queries, is_full, slots, free, runs, shares, unit):  # type: ignore[no-untyped-def]
     """Write each run that is not empty to the next free place of its row, and what it shares.
 
-    Rows are told by `slots`, less than 0 for those that are not wanted. With no room for runs, they are only counted.
+    `slots` holds the number of each paper's row, less than 0 where it is not wanted. With no room for runs, they are
+    only counted.
     """
     first, first_query = 0, 0
     for size in sizes:
@@ -215,15 +216,15 @@ def _empty_counter(paper, counter, sums, used, out, out_shares, written):  # typ
     for high in range(len(used[2])):
         highs, used[2][high] = used[2][high], _U(0)
         while highs != _U(0):
-            middle = high * 64 + _lowest(highs)
+            middle = high * 64 + lowest(highs)
             highs &= highs - _ONE
             middles, used[1][middle] = used[1][middle], _U(0)
             while middles != _U(0):
-                low = middle * 64 + _lowest(middles)
+                low = middle * 64 + lowest(middles)
                 middles &= middles - _ONE
                 lows, used[0][low] = used[0][low], _U(0)
                 while lows != _U(0):
-                    partner = low * 64 + _lowest(lows)
+                    partner = low * 64 + lowest(lows)
                     lows &= lows - _ONE
                     out[0][written], out[1][written], out[2][written] = paper, partner, counter[partner]
                     counter[partner] = 0
@@ -232,9 +233,3 @@ def _empty_counter(paper, counter, sums, used, out, out_shares, written):  # typ
                         sums[partner] = 0
                     written += 1
     return written
-
-
-@njit(nogil=True)
-def _lowest(word):  # type: ignore[no-untyped-def]
-    """The place of the lowest bit that is set."""
-    return np.int64(trailing_zeros(word))  # type: ignore[call-arg]

@@ -1,17 +1,22 @@
 """Edges: what a graph embedding is trained on, in one shape for every signal.
 
 An undirected pair stands once, source < target; whoever trains on both directions mirrors it. Papers that are kept out
-have no edge. A weight is a positive number: what pairs have no tie by the measure that is asked for is left out, and
+have no edge. A weight is a positive number: pairs that have no tie by the measure that is asked for are left out and
 counted.
+
+A combination of undirected graphs adds up their edges with a factor for each graph. An edge that only some of the
+graphs have counts 0 in the others. The edges of all graphs are sharded by the smaller id, so one bucket of each is all
+that one bucket of the sum takes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cocite.config.graphs import Combination
 from cocite.ground.database import connect
 from cocite.ground.errors import InputError
 from cocite.tables.files import scan_table, write_omissions, write_table
@@ -69,6 +74,34 @@ def edges_of_citations(
         return write_table(output, "edges", edges.to_arrow_reader(BATCH_ROWS))
 
 
+def combine_graphs(
+    edges: Sequence[Path], settings: Combination, *, bucket: int, memory_mb: int, threads: int, output: Path
+) -> int:
+    """Add up one bucket of the edges of the graphs; return the number of edges.
+
+    `edges` are folders of the table edges, each in the folder of its graph. Raises `InputError` if that of a graph is
+    missing, or if its weights are to be divided by the largest and it has none.
+    """
+    folders = {folder.parent.name: folder for folder in edges}
+    missing = sorted(set(settings.of) - set(folders))
+    if missing:
+        raise InputError(f"--settings: no folder of edges is given for the graph {missing[0]!r}.")
+    scales = {name: factor / _largest_weight(folders[name], settings.normalise) for name, factor in settings.of.items()}
+    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
+        for number, name in enumerate(scales):
+            db.register(f"graph_{number}", scan_table(folders[name] / f"{bucket}.parquet", "edges"))
+        scaled = " UNION ALL ".join(
+            f"SELECT source, target, weight * {scale!r}::DOUBLE AS weight, {number} AS number FROM graph_{number}"
+            for number, scale in enumerate(scales.values())
+        )
+        # The last digits of a sum depend on the order of what is added.
+        combined = db.sql(f"""
+            SELECT source, target, sum(weight ORDER BY number)::FLOAT AS weight FROM ({scaled})
+            GROUP BY source, target ORDER BY source, target
+        """)
+        return write_table(output, "edges", combined.to_arrow_reader(BATCH_ROWS))
+
+
 def _weighed(pairs: Path, table: str, min_count: int, left_out: dict[str, int]) -> Iterator[pa.RecordBatch]:
     for batch in scan_table(pairs, table).to_batches():
         frequent = batch.filter(pc.greater_equal(batch["count"], min_count))
@@ -80,3 +113,12 @@ def _weighed(pairs: Path, table: str, min_count: int, left_out: dict[str, int]) 
         left_out[NOT_POSITIVE] += int((~positive).sum())
         kept = frequent.filter(pa.array(positive))
         yield pa.record_batch({"source": kept["paper"], "target": kept["other"], "weight": weight[positive]})
+
+
+def _largest_weight(edges: Path, normalise: str) -> float:
+    if normalise == "none":
+        return 1.0
+    largest = pc.max(scan_table(edges, "edges").to_table(columns=["weight"])["weight"]).as_py()
+    if largest is None:
+        raise InputError(f"{edges}: the graph has no edges, so there is no largest weight to divide by.")
+    return float(largest)

@@ -1,22 +1,20 @@
 """Groups of papers that occur together, read from citations in pieces that fit into memory.
 
-What co-citation and bibliographic coupling have in common is the group: the papers that one paper cites (co-citation),
-or the papers that cite one paper (coupling). Citations are sharded and sorted by that one paper, so a group lies in
-one file and in one run of rows. Only groups that hold a query can make a pair that is asked for; the others are
-passed over as they are read.
+Citations are sharded and sorted by the paper that makes a group (see `citations.py`), so a group lies in one file and
+in one run of rows. Only groups that hold a query can make a pair that is asked for; the others are passed over as they
+are read.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cocite.ground.id_sets import BYTES_A_WORD, HIGH_WORDS, GrowingIdSet, Ids, IdSet, check_ids, contains, set_of
+from cocite.graph.citations import Source
+from cocite.ground.id_sets import BYTES_A_WORD, HIGH_WORDS, GrowingIdSet, Ids, check_ids, contains
 from cocite.tables.files import open_table
-from cocite.tables.splits import read_kept_out, read_queries
 
 ROWS_READ = 1_000_000
 BYTES_A_MEMBER = 16
@@ -25,62 +23,6 @@ With 24.5 million members of half a million papers, a job took 550 to 670 MB in 
 
 OF_KEPT_OUT, LARGE_GROUPS, OF_LARGE_GROUPS, GROUPS, ANCHORED_GROUPS = range(5)
 """Places in the numbers of a tally."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Signal:
-    """How citations make groups, and where their pairs lie."""
-
-    citations: str
-    """The table of citations, sorted by the group."""
-    group: str
-    """The column of the paper that makes the group."""
-    member: str
-    """The column of the papers that are in it."""
-    pairs: str
-    """The table of the pairs."""
-    too_large: tuple[str, str]
-    """What groups that are too large and their citations are called."""
-    alone: str
-    """What queries without a pair are called."""
-    empty: str
-    """Why there may be no pair at all."""
-
-
-SIGNALS = {
-    "cocitation": Signal(
-        citations="citations",
-        group="citing",
-        member="cited",
-        pairs="cocitations",
-        too_large=("papers with more references than max_references", "references of such papers"),
-        alone="queries that no paper cites together with another",
-        empty="no paper cites a query together with another paper",
-    ),
-    "coupling": Signal(
-        citations="citations_by_cited",
-        group="cited",
-        member="citing",
-        pairs="couplings",
-        too_large=("papers with more citations than max_citations", "citations of such papers"),
-        alone="queries that share no reference with another paper",
-        empty="no query shares a reference with another paper",
-    ),
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Source:
-    """The citations of a graph, and which groups and members of them count."""
-
-    signal: Signal
-    files: Sequence[Path]
-    """All buckets of the table of citations."""
-    queries: IdSet
-    kept_out: IdSet
-    """The papers that neither make a group nor are in one."""
-    largest: int
-    """A group of more members, those that are kept out among them, is dropped; 0 for no limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,18 +49,6 @@ class Tally:
     bucket: int = 0
     buckets: int = 1
     numbers: NDArray[np.int64] = field(default_factory=lambda: np.zeros(5, dtype=np.int64))
-
-
-def open_citations(signal: str, files: Sequence[Path], queries: Path, largest: int | None) -> Source:
-    """Citations to make groups of. Raises `InputError` if a file is missing or a query has a negative id."""
-    for file in files:
-        open_table(file, SIGNALS[signal].citations).close()
-    query_ids, kept_out = (read(queries)["corpusid"].to_numpy() for read in (read_queries, read_kept_out))
-    for ids in (query_ids, kept_out):
-        check_ids(ids, queries)
-    return Source(
-        signal=SIGNALS[signal], files=files, queries=set_of(query_ids), kept_out=set_of(kept_out), largest=largest or 0
-    )
 
 
 def read_pieces(source: Source, capacity: int, tally: Tally) -> Iterator[tuple[Groups, bool]]:

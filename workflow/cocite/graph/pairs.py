@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import Field
 
+from cocite.config.graphs import Counting
+from cocite.graph.citations import Source, open_citations
 from cocite.graph.counting import Counted, count_pairs_of, pair_up
 from cocite.graph.groups import (
     BYTES_A_MEMBER,
@@ -26,9 +26,7 @@ from cocite.graph.groups import (
     OF_KEPT_OUT,
     OF_LARGE_GROUPS,
     ROWS_READ,
-    Source,
     Tally,
-    open_citations,
     read_pieces,
 )
 from cocite.graph.merging import lay_by, merge
@@ -39,34 +37,11 @@ from cocite.ground.id_sets import NO_IDS, Ids
 from cocite.tables.files import write_omissions, write_table
 from cocite.tables.splits import read_queries
 
-Strength = Literal["count", "cosine", "jaccard", "association", "pmi", "fractional"]
-Largest = Annotated[int, Field(ge=2)]
 FIXED_MB = 500
 """Memory, MB, beside what grows with a piece: Python with its libraries 290 (measured), bitmaps of ids and blocks."""
 LARGEST_PIECE = 2**31 - 2 * ROWS_READ
 """Members of a piece whose places fit into 32 bits."""
 KEPT_OUT = "citations by or of papers that are kept out"
-
-
-@dataclass(frozen=True, kw_only=True)
-class PairSettings:
-    """What makes the pairs of a graph."""
-
-    signal: Literal["cocitation", "coupling"]
-    """Whether they are cited together or cite together."""
-    pairs: Literal["query", "all"] = "query"
-    """query for pairs with a query at one end or both, all for every pair of the groups that hold a query."""
-    strength: Strength = "count"
-    """The measure that is computed beside the count."""
-    max_references: Largest | None = None
-    """For co-citation: a citing paper with more references makes no pair; none by default."""
-    max_citations: Largest | None = None
-    """For coupling: a cited paper with more citations makes no pair; none by default."""
-
-    @property
-    def largest(self) -> int | None:
-        """Members of the largest group that counts."""
-        return self.max_references if self.signal == "cocitation" else self.max_citations
 
 
 @dataclass(kw_only=True)
@@ -83,7 +58,7 @@ class Met:
 def count_pairs(
     citations: Sequence[Path],
     queries: Path,
-    settings: PairSettings,
+    settings: Counting,
     *,
     bucket: int,
     buckets: int,
@@ -114,7 +89,7 @@ def count_pairs(
     return pairs
 
 
-def _count(source: Source, settings: PairSettings, met: Met, capacity: int, folder: Path) -> Iterator[Counted]:
+def _count(source: Source, settings: Counting, met: Met, capacity: int, folder: Path) -> Iterator[Counted]:
     """The pairs of one bucket; those of several pieces are laid by in the folder, and merged."""
     runs: list[Path] = []
     for groups, is_last in read_pieces(source, capacity, met.tally):

@@ -17,8 +17,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from cocite.graph.citations import Source
 from cocite.graph.counting import UNIT, Counted
-from cocite.graph.groups import ANCHORED_GROUPS, GROUPS, Source, Tally, read_members
+from cocite.graph.groups import ANCHORED_GROUPS, GROUPS, Tally, read_members
 from cocite.ground.id_sets import GrowingIdSet, Ids, IdSet, place_of, places_of, size
 
 Numbers = NDArray[np.float64]

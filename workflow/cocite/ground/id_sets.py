@@ -145,11 +145,6 @@ def size(members: IdSet) -> int:
     return int(members.ranks[-1])
 
 
-def sorted_ids(members: IdSet) -> Ids:
-    """The ids of a set, rising."""
-    return _sorted_ids(members.words, members.keys, members.ranks[-1])
-
-
 def check_ids(ids: Ids, source: Path) -> None:
     """Raise `InputError`, which names the source, if an id is negative."""
     if len(ids) and ids.min() < 0:

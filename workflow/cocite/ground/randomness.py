@@ -10,6 +10,9 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""What SplitMix64 adds before each number that it mixes in: 2⁶⁴ divided by the golden ratio."""
+
 
 def derive_seed(seed: int, *names: str | int) -> int:
     """A 63-bit seed for one use of randomness, named by the step and whatever else tells it from other uses."""
@@ -25,17 +28,20 @@ def generator(seed: int, *names: str | int) -> np.random.Generator:
 def priorities(seed: int, name: str, *ids: NDArray[np.int64]) -> NDArray[np.uint64]:
     """One pseudo-random 64-bit number for each tuple of ids; taking the smallest n is a uniform sample of n.
 
-    `ids` are columns of one length. Each column is mixed in by the finaliser of SplitMix64 (Steele, Lea & Flood,
-    2014, "Fast splittable pseudorandom number generators").
+    `ids` are columns of one length, mixed in one after the other (see `mix`).
     """
     state = np.full(len(ids[0]), derive_seed(seed, name), dtype=np.uint64)
     with np.errstate(over="ignore"):
         for column in ids:
-            state = _mix(state + np.uint64(0x9E3779B97F4A7C15) + column.astype(np.int64).view(np.uint64))
+            state = mix(state + GOLDEN + column.astype(np.int64).view(np.uint64))
     return state
 
 
-def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The finaliser of SplitMix64 (Steele, Lea & Flood, 2014, "Fast splittable pseudorandom number generators").
+
+    NumPy runs it on arrays; Numba compiles it as it stands for single numbers.
+    """
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return z ^ (z >> np.uint64(31))

@@ -22,14 +22,14 @@ def explain_full_disk(folder: Path) -> Iterator[None]:
     except Exception as error:
         if getattr(error, "errno", None) not in (errno.ENOSPC, errno.EDQUOT) and "No space left" not in str(error):
             raise
-        kept = _kept(folder)
-        free = shutil.disk_usage(kept).free
+        there = existing_folder(folder)
+        free = shutil.disk_usage(there).free
         raise InputError(
-            f"The disk is full: {kept} has {free / 1e9:.1f} GB free; make room there and run again."
+            f"The disk is full: {there} has {free / 1e9:.1f} GB free; make room there and run again."
         ) from error
 
 
-def _kept(folder: Path) -> Path:
-    """The folder, or the nearest above it that will still be there when the message is read."""
+def existing_folder(folder: Path) -> Path:
+    """The folder, or the nearest above it that exists and is not a temporary one, which goes before anybody looks."""
     above = (folder.absolute(), *folder.absolute().parents)
-    return next(path for path in above if path.exists() and path.suffix != TEMPORARY)
+    return next(path for path in above if path.is_dir() and path.suffix != TEMPORARY)

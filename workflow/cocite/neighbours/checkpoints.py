@@ -1,11 +1,10 @@
-"""What a killed search goes on from, in a folder that Snakemake does not know.
+"""What a killed search goes on from, in a folder that Snakemake does not know (see `ground/checkpoints.py`).
 
-settings.json    what the search depends on: its settings, the state of what it reads; and the queries of a group
+group.json       the queries of a group
 groups/          the keys of the neighbours of each finished group of queries
 going.npz        the pools of the group that is searched, and the row groups that have gone past them
 """
 
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from cocite.ground.checkpoints import open_state, open_whole, remove_state
 from cocite.ground.progress import report
 from cocite.neighbours.distances import Keys
 from cocite.neighbours.pools import Pools
-from cocite.tables.files import atomic_path, read_json, write_json
+from cocite.tables.files import read_json, write_json
 
 SECONDS_BETWEEN_SAVES = 60.0
 
@@ -42,24 +42,27 @@ class Checkpoint:
         """Save the pools, which have met so many row groups, if the last time is long enough ago."""
         if time.monotonic() - self.saved < SECONDS_BETWEEN_SAVES:
             return
-        with atomic_path(self.file) as temporary, temporary.open("wb") as file:
+        with open_whole(self.file) as file:
             np.savez(file, keys=pools.keys, counts=pools.counts, worst=pools.worst, met=met, first=self.first)
         self.saved = time.monotonic()
 
 
-def open_state(state: Path, belongs_to: dict[str, Any], room: int) -> int:
+def open_search(state: Path, fingerprint: dict[str, Any], room: int) -> int:
     """Make the folder ready; return the size of a group of queries, at most those that there is room for.
 
-    Finished groups stay if they belong to the same search and are not too large, others are removed. A search that is
+    Finished groups stay if they belong to the same search and are not too large; others are removed. A search that is
     tried again with more memory so goes on with the groups that it began with.
     """
-    owner = state / "settings.json"
-    before = read_json(owner) if owner.exists() else {"group": 0}
-    if before == {**belongs_to, "group": before["group"]} and before["group"] <= room:
-        report(f"going on after {len(list((state / 'groups').glob('*.npy')))} groups of a search that was killed")
-        return int(before["group"])
-    remove_state(state)
-    write_json(owner, {**belongs_to, "group": room})
+    group = state / "group.json"
+    if open_state(state, fingerprint, work="search") and group.exists():
+        size: int = read_json(group)
+        if size <= room:
+            report(f"going on after {len(list((state / 'groups').glob('*.npy')))} groups of a search that was killed")
+            return size
+        report(f"{state}: its groups of {size:,} queries need more memory than there is; starting afresh")
+        remove_state(state)
+        open_state(state, fingerprint, work="search")
+    write_json(group, room)
     return room
 
 
@@ -70,18 +73,6 @@ def search_groups(state: Path, starts: Sequence[int], search: Callable[[int, Che
         if not file.exists():
             report(f"group {number} of {len(files)}")
             keys = search(start, Checkpoint(state / "going.npz", start))
-            with atomic_path(file) as temporary, temporary.open("wb") as opened:
+            with open_whole(file) as opened:
                 np.save(opened, keys)
     return files
-
-
-def remove_state(state: Path) -> None:
-    """Remove the folder; the owner goes first, so that what a kill may leave of it belongs to no search."""
-    (state / "settings.json").unlink(missing_ok=True)
-    shutil.rmtree(state, ignore_errors=True)
-
-
-def state_of(path: Path) -> list[int]:
-    """Size and time of change of a file; its content may be too much to read for a hash."""
-    known = path.stat()
-    return [known.st_size, known.st_mtime_ns]

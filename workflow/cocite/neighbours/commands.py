@@ -21,9 +21,9 @@ def index(
     vectors: Vectors, settings: Settings, seed: Seed, threads: Threads, output: Output, papers: Papers = None
 ) -> None:
     """Build an approximate index of the papers."""
+    from cocite.config.embeddings import IndexSettings
     from cocite.config.settings import parse_settings
-    from cocite.neighbours.building import build_index
-    from cocite.neighbours.choices import IndexSettings
+    from cocite.neighbours.indexes import build_index
 
     chosen = parse_settings(IndexSettings, settings)
     build_index(vectors, chosen, papers=papers or (), seed=seed, threads=threads, output=output)
@@ -47,8 +47,8 @@ def search(
     papers: Papers = None,
 ) -> None:
     """Find the k nearest neighbours of each training and validation query of a shard."""
+    from cocite.config.embeddings import SearchSettings
     from cocite.config.settings import parse_settings
-    from cocite.neighbours.choices import SearchSettings
     from cocite.neighbours.searching import search_neighbours
     from cocite.tables.files import write_omissions
 
@@ -80,9 +80,9 @@ def measure(
     papers: Papers = None,
 ) -> None:
     """Measure the recall of an approximate index on a sample of the queries."""
+    from cocite.config.embeddings import SearchSettings
     from cocite.config.settings import parse_settings
-    from cocite.neighbours.choices import SearchSettings
-    from cocite.neighbours.quality import measure_search
+    from cocite.neighbours.searching import measure_search
 
     measure_search(
         vectors,

@@ -1,10 +1,10 @@
-"""Distances that are exact, the cut that finds who is near enough to have one computed, and the order of neighbours.
+"""Exact distances, the cut that finds which papers are near enough to have one computed, and the order of neighbours.
 
 A product of matrices in float32 is quick, but its rounding depends on its shape and on the threads: near ties would be
-ordered by chance. So it only says who may be near enough, with a margin for its error; the distance itself is computed
-in float64, each by the same operations in the same order, and rounded to the float32 that is stored. Distance and
-number of a paper together make one whole number, the key: neighbours are the smallest keys, and ties are broken by
-number, and so by id (`numbers.py`).
+ordered by chance. So it only says which papers may be near enough, with a margin for its error. The distance itself is
+computed in float64, always by the same operations in the same order, and rounded to the float32 that is stored. The
+distance and the number of a paper together make one whole number, the key: neighbours are the smallest keys, and ties
+are broken by number, and so by id (`vectors.py`).
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 UNIT_ROUNDOFF = 2.0**-24
 """Of float32."""
 SHORTEST = 1e-30
-"""Vectors below this norm are always compared exactly, whichever side they are on: products with them may vanish."""
+"""Vectors below this norm, of queries or papers, are always compared exactly: products with them may vanish."""
 FARTHEST = np.uint64(2**64 - 1)
 """A key that is larger than that of any neighbour."""
 
@@ -72,9 +72,9 @@ def normalised(block: Block) -> Vectors:
 
 
 def affinity(block: Block, metric: Metric) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """What turns a query's products with the block into affinities, which fall as distances rise.
+    """Factor and offset that turn a query's products with the block into affinities, which fall as distances rise.
 
-    An affinity is product × first − second: for `L2` the product less half the squared norm, for `COSINE` the product
+    An affinity is product × factor − offset: for `L2` the product less half the squared norm, for `COSINE` the product
     with the normalised vector.
     """
     lengths = np.sqrt(block.norms)

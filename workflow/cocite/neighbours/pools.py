@@ -1,8 +1,8 @@
-"""The nearest papers that each query has met so far: blocks of papers go past, and the k smallest keys stay.
+"""The nearest papers of each query so far: blocks of papers are offered, and the k smallest keys stay.
 
 A pool has room for more than k keys. Once it could overflow, its k smallest are kept and the k-th becomes the worst
-that may still come in, so that ever fewer papers pass. What stays does not depend on the order of the blocks, nor on
-where they are cut, nor on the number of threads: each takes some queries, and pools share nothing.
+that may still come in, so that ever fewer papers pass. What stays depends neither on the order of the blocks, nor on
+where they are cut, nor on the number of threads: each thread takes some of the queries, and pools share nothing.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -42,7 +42,7 @@ class Workers(ThreadPoolExecutor):
 
 @contextmanager
 def start_workers(threads: int) -> Iterator[Workers]:
-    """So many threads; libraries start none of their own meanwhile."""
+    """Start so many threads; libraries start none of their own meanwhile."""
     with threadpool_limits(1), Workers(threads) as started:
         yield started
 
@@ -58,13 +58,13 @@ class Pools:
         self.worst = np.full(len(queries.numbers), FARTHEST, dtype=np.uint64)
 
     def offer(self, block: Block, workers: Workers) -> None:
-        """Let a block of at most `BLOCK` papers go past all queries."""
+        """Offer a block of at most `BLOCK` papers to all queries."""
         self.offer_each([(block, np.arange(len(self.counts)))], workers)
 
     def offer_each(self, offers: Sequence[tuple[Block, NDArray[np.int64]]], workers: Workers) -> None:
-        """Let blocks of at most `BLOCK` papers go past some queries each, which stand at these rising places.
+        """Offer blocks of at most `BLOCK` papers to some queries each, given by their rising places.
 
-        A thread takes all blocks past its own queries: many small blocks keep it busy as long as a large one.
+        A thread offers all blocks to its own queries: many small blocks keep it busy as long as a large one.
         """
         shaped = [(block, *affinity(block, self.metric), places) for block, places in offers]
 
@@ -77,7 +77,7 @@ class Pools:
         self._share(take, workers)
 
     def nearest(self, workers: Workers) -> Keys:
-        """The k smallest keys of each query in rising order; `FARTHEST` is where it met no more papers."""
+        """The k smallest keys of each query in rising order; `FARTHEST` fills up where it was offered fewer papers."""
 
         def order(first: int, end: int) -> None:
             for row in range(first, end):
@@ -142,7 +142,7 @@ def take_in(  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _reach(products, factor, offset, cut, near):  # type: ignore[no-untyped-def]
-    """Write the places whose affinity is not below the cut to `near`; return how many. There is no branch to miss."""
+    """Write the places whose affinity is not below the cut to `near`; return how many. It does not branch."""
     found = 0
     for place in range(len(products)):
         near[found] = place

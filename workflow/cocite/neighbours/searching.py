@@ -1,28 +1,32 @@
-"""Search the k nearest neighbours of each query in a graph embedding.
+"""Search the k nearest neighbours of each query in a graph embedding, and measure what an approximate index misses.
 
 In come the tables `graph_embeddings` and `queries`; out goes a shard of `neighbours`. Only papers that have a vector,
 and so an edge, are searched; with the table `papers`, only those among them that also have a text, so that every rank
-can become a sample. Queries are those for training and validation; a paper that is kept out has no edge, and if it has
-a vector all the same, the search refuses to go on: what it would find would be a leak.
+can become a sample. Queries are those for training and validation. A paper that is kept out has no edge; if it has a
+vector all the same, the search stops, because what it would find would be a leak.
+
+The table `search_quality` holds, for a seeded sample of the queries, the share of the k nearest papers of the exact
+search that the index led to, at several k, and the seconds that either search took.
 """
 
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from cocite.config.embeddings import FlatIndex, SearchSettings
+from cocite.config.entries import as_json
+from cocite.ground.checkpoints import remove_state, sampled_fingerprint
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids
-from cocite.neighbours.checkpoints import Checkpoint, open_state, remove_state, search_groups, state_of
-from cocite.neighbours.choices import SearchSettings, metric_of
+from cocite.ground.randomness import priorities
+from cocite.neighbours.checkpoints import open_search, search_groups
 from cocite.neighbours.distances import FARTHEST, Block, Keys, Numbers, distances_in, numbers_in
-from cocite.neighbours.exact import ExactSearch
-from cocite.neighbours.numbers import Numbering
+from cocite.neighbours.indexes import Search, choose_search
 from cocite.neighbours.pools import BLOCK, TILE, Workers, capacity, start_workers
-from cocite.neighbours.vectors import VectorTable, open_vectors
+from cocite.neighbours.vectors import Numbering, VectorTable, open_vectors
 from cocite.tables.files import write_table
 from cocite.tables.splits import read_kept_out, read_queries
 
@@ -34,19 +38,8 @@ ROWS_WRITTEN = 500_000
 """Rows of neighbours that are written at once."""
 NOT_SEARCHED = "queries that are not among the papers searched: they have no edge to train on or, if asked for, no text"
 NOT_REACHED = "neighbours, up to k a query, that the approximate index did not lead to"
-
-
-class Search(Protocol):
-    """A way to search."""
-
-    held_mb: float
-    """Memory that it takes besides the queries, their pools and blocks of vectors."""
-
-    def find(self, ids: Ids, workers: Workers) -> Block:
-        """Those of the papers that are searched, with their vectors."""
-
-    def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
-        """The keys of the k nearest papers of each query in rising order, queries × k."""
+RANKS = (10, 100, 1000)
+"""Recall is measured at these ranks, where k is larger, and at k."""
 
 
 def search_neighbours(
@@ -64,7 +57,7 @@ def search_neighbours(
 ) -> dict[str, int]:
     """Write a shard of the table `neighbours`; return what was left out, counted by reason.
 
-    `papers` are the buckets of the table papers if only those with title and abstract shall be searched, `index` the
+    `papers` are the buckets of the table papers if only those with title and abstract are searched, `index` is the
     folder of an approximate index, and `shard` the number of the shard of queries and how many there are.
 
     Goes on from what `state` holds, if it belongs to the same search, and removes it at the end.
@@ -81,9 +74,8 @@ def search_neighbours(
         found = search.find(asked, workers)
         held_mb = search.held_mb + table.numbering.held_mb
         room = queries_at_once(settings.k, table.dimension, memory_mb - held_mb, threads)
-        indexed = sorted(index.glob("[!.]*")) if index else []
-        read = [state_of(path) for path in (vectors, queries, *papers, *indexed)]
-        size = open_state(state, {**asdict(settings), "shard": list(shard), "read": read}, room)
+        read = sampled_fingerprint([vectors, queries, *papers, *([index] if index else [])])
+        size = open_search(state, {**as_json(settings), "shard": list(shard), "inputs": read}, room)
         files = search_groups(
             state,
             range(0, len(found.numbers), size),
@@ -94,24 +86,6 @@ def search_neighbours(
     rows = write_table(output, "neighbours", _rows(found.numbers, files, size, table.numbering))
     remove_state(state)
     return {NOT_SEARCHED: len(asked) - len(found.numbers), NOT_REACHED: len(found.numbers) * settings.k - rows}
-
-
-def choose_search(settings: SearchSettings, table: VectorTable, index: Path | None) -> Search:
-    """The search that the settings ask for. Raises `InputError` where it needs an index, or has one and needs none."""
-    metric = metric_of(settings)
-    if (index is None) != (settings.index == "flat"):
-        raise InputError(f"index is {settings.index}: --index must {'not be given' if index else 'name its folder'}.")
-    if index is None:
-        return ExactSearch(table, metric)
-    if not index.is_dir():
-        raise InputError(f"{index}: does not exist; `cocite neighbours index` builds it.")
-    # FAISS takes longer to import than a small exact search takes.
-    from cocite.neighbours.links import LinkSearch
-    from cocite.neighbours.lists import ListSearch
-
-    if settings.index == "ivf":
-        return ListSearch(index, table.numbering, metric, settings.probes)
-    return LinkSearch(index, table, metric, settings.ef_search)
 
 
 def check_papers(table: VectorTable, queries: Path, k: int) -> None:
@@ -140,10 +114,58 @@ def anchors(queries: Path) -> Ids:
 
 
 def queries_at_once(k: int, dimension: int, memory_mb: float, threads: int) -> int:
-    """How many queries have room for their pools, what comes of them, and two copies of their vectors."""
+    """How many queries there is memory for: their pools, their results, and two copies of their vectors."""
     bytes_of_thread = 4 * BLOCK * (COPIES_OF_BLOCK * dimension + TILE)
     bytes_of_query = 8 * (capacity(k) + k) + 8 * dimension
     return max(1, int((memory_mb - RESERVED_MB) * 1e6 - threads * bytes_of_thread) // bytes_of_query)
+
+
+def measure_search(
+    vectors: Path,
+    queries: Path,
+    settings: SearchSettings,
+    *,
+    index: Path,
+    papers: Sequence[Path] = (),
+    sample: int,
+    seed: int,
+    threads: int,
+    output: Path,
+) -> None:
+    """Write the table `search_quality` of an index, from this many queries."""
+    table = open_vectors(vectors, papers)
+    check_papers(table, queries, settings.k)
+    approximate = choose_search(settings, table, index)
+    exact = choose_search(settings.model_copy(update={"index": FlatIndex(kind="flat")}), table, None)
+    with start_workers(threads) as workers:
+        found = approximate.find(anchors(queries), workers)
+        ids = table.numbering.ids_of(found.numbers)
+        order = np.argsort(priorities(seed, "sample of search_quality", ids), kind="stable")
+        chosen = found.choose(np.sort(order[:sample]))
+        reached, seconds = _timed(approximate, chosen, settings.k, workers)
+        true, exact_seconds = _timed(exact, chosen, settings.k, workers)
+    ranks = sorted({*(rank for rank in RANKS if rank < settings.k), settings.k})
+    same = {
+        "metric": settings.metric,
+        "index": settings.index.kind,
+        "queries": len(chosen.numbers),
+        "seconds": seconds,
+        "exact_seconds": exact_seconds,
+    }
+    rows = [{**same, "k": k, "recall": recall(reached[:, :k], true[:, :k])} for k in ranks]
+    write_table(output, "search_quality", pa.Table.from_pylist(rows))
+
+
+def recall(reached: Keys, true: Keys) -> float:
+    """The share of the true neighbours that were reached; 1 where there is no query."""
+    numbers = [numbers_in(keys[keys != FARTHEST]) for keys in reached]
+    shared = sum(np.isin(numbers_in(expected), own).sum() for own, expected in zip(numbers, true, strict=True))
+    return float(shared / true.size) if true.size else 1.0
+
+
+def _timed(search: Search, queries: Block, k: int, workers: Workers) -> tuple[Keys, float]:
+    start = time.perf_counter()
+    return search.nearest(queries, k, workers), time.perf_counter() - start
 
 
 def _rows(queries: Numbers, files: Sequence[Path], size: int, numbering: Numbering) -> Iterator[pa.RecordBatch]:

@@ -1,14 +1,16 @@
-"""The vectors of a graph embedding, read from disk block by block, so that memory does not grow with their number.
+"""The papers of a graph embedding: their vectors, read from disk block by block, and the numbers that stand for them.
 
-In comes the table `graph_embeddings`, of which all papers are searched or only those that have a text. Row groups are
-the unit of what is read at once by a thread, and of what a killed search goes on after.
+In comes the table `graph_embeddings`, of which all papers are searched or only those that have a text. Memory does not
+grow with their number: row groups are the unit that a thread reads at once, and after which a killed search goes on.
+
+Keys, whose upper half is the distance, have 32 bits for a paper. An id below 2³² is its own number. In a table with
+larger ids, the number of a paper is its place among the papers of the table, which keeps their order; the set of their
+ids is then held in memory, and leads from one to the other.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,18 +19,38 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from cocite.ground.errors import InputError
-from cocite.ground.id_sets import Ids, IdSet, are_in, check_ids, id_set
-from cocite.neighbours.distances import Block, block_of, joined
-from cocite.neighbours.numbers import Numbering, number_papers
+from cocite.ground.id_sets import Ids, IdSet, are_in, check_ids, id_set, members_at, places_of
+from cocite.neighbours.distances import Block, Numbers, block_of, joined
 from cocite.neighbours.pools import BLOCK, Workers
-from cocite.tables.files import checked_files, scan_table, vectors_of
+from cocite.tables.files import checked_files, open_table, scan_table, vectors_of
 
 LARGEST_NORM = 1e30
 """Squared norm from which products in float32 may overflow."""
 BUFFER = 1 << 20
 """Bytes that are read from a file at once."""
+UNKNOWN = -1
+"""Stands for the number of an id that the table does not hold."""
 
-Item = TypeVar("Item")
+
+@dataclass(frozen=True, kw_only=True)
+class Numbering:
+    """Which number stands for which paper of a table."""
+
+    papers: IdSet | None = None
+    """All papers of the table; None where ids are their own numbers."""
+
+    @property
+    def held_mb(self) -> float:
+        """Memory that it takes."""
+        return sum(part.nbytes for part in self.papers) / 1e6 if self.papers else 0.0
+
+    def numbers_of(self, ids: Ids) -> Numbers:
+        """The number of each id; `UNKNOWN` where the table does not hold it, or the id itself."""
+        return ids if self.papers is None else places_of(self.papers, ids).astype(np.int64)
+
+    def ids_of(self, numbers: Numbers) -> Ids:
+        """The id of each number."""
+        return numbers if self.papers is None else members_at(self.papers, numbers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +60,7 @@ class VectorTable:
     path: Path
     numbering: Numbering
     texts: IdSet | None = None
-    """The papers that are searched, beside others that have no vector; None if all are."""
+    """The papers with a text, which alone are searched; some have no vector. None if all papers are searched."""
 
     @property
     def dimension(self) -> int:
@@ -54,7 +76,7 @@ class VectorTable:
 
     @property
     def sizes(self) -> list[int]:
-        """How many papers each row group holds, those that are not searched among them."""
+        """How many papers each row group holds, including those that are not searched."""
         with self._open() as file:
             return [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)]
 
@@ -108,23 +130,25 @@ class VectorTable:
 
 def open_vectors(path: Path, papers: Sequence[Path] = ()) -> VectorTable:
     """The table of vectors; with the buckets of the table papers, only those with title and abstract are searched."""
-    texts = id_set(_ids_with_text(papers)) if papers else None
+    with_text = (ids for bucket in papers for ids in _ids(bucket, "papers", pc.field("has_text")))
+    texts = id_set(with_text) if papers else None
     return VectorTable(path=path, numbering=number_papers(path), texts=texts)
 
 
-def _ids_with_text(papers: Sequence[Path]) -> Iterator[Ids]:
-    for path in papers:
-        for batch in scan_table(path, "papers").to_batches(columns=["corpusid"], filter=pc.field("has_text")):
-            ids = batch.column("corpusid").to_numpy()
-            check_ids(ids, path)
-            yield ids
+def number_papers(path: Path) -> Numbering:
+    """Number the papers of a table `graph_embeddings`. Raises `InputError` where an id is negative."""
+    return Numbering() if _largest_id(path) < 2**32 else Numbering(papers=id_set(_ids(path, "graph_embeddings")))
 
 
-def read_ahead(items: Iterable[Item]) -> Iterator[Item]:
-    """Yield the items, each next one made by a thread of its own meanwhile."""
-    source = iter(items)
-    with ThreadPoolExecutor(1) as reader:
-        upcoming = reader.submit(next, source, None)
-        while (item := upcoming.result()) is not None:
-            upcoming = reader.submit(next, source, None)
-            yield item
+def _largest_id(path: Path) -> int:
+    """The id of the last paper: they rise."""
+    file = open_table(path, "graph_embeddings")
+    filled = [group for group in range(file.num_row_groups) if file.metadata.row_group(group).num_rows]
+    return int(file.read_row_group(filled[-1], ["corpusid"])["corpusid"][-1].as_py()) if filled else 0
+
+
+def _ids(path: Path, table: str, chosen: pc.Expression | None = None) -> Iterator[Ids]:
+    for batch in scan_table(path, table).to_batches(columns=["corpusid"], filter=chosen):
+        ids = batch.column("corpusid").to_numpy()
+        check_ids(ids, path)
+        yield ids

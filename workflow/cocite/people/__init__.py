@@ -1,1 +1,1 @@
-"""What people call before, during and after a run, and no stage knows."""
+"""What people call before, during and after a run, and no rule does."""

@@ -1,7 +1,7 @@
-"""Whether the tables of a run are whole: every file is there and read to its end, each page compared with its checksum.
+"""Whether the tables of a run are whole: every file exists and can be read to its end, with matching checksums.
 
-A file that a disk or a copy has spoilt is otherwise met by the step that reads it, or by nobody, if what was spoilt
-still looks like numbers.
+Without this check, a file that a disk or a copy damaged is noticed by the next step that reads it, or by nobody if the
+damage still looks like numbers.
 """
 
 import shlex
@@ -27,8 +27,9 @@ def check(
     remove: Annotated[bool, typer.Option(help="Delete what is broken, and print what makes it again.")] = False,
 ) -> None:
     """Read all tables to their ends and name the files that are broken or gone; the status is then 1."""
-    from cocite.config.configuration import results_folder, written_configuration
+    from cocite.config.configuration import results_folder
     from cocite.config.started import is_copy
+    from cocite.config.yaml_files import written_configuration
 
     folder = results_folder(written_configuration(configfile)) if configfile else results
     files, broken = 0, list[Path]()
@@ -46,16 +47,16 @@ def check(
     if broken and remove:
         _remove(folder, broken, configfile)
     elif broken:
-        typer.echo("With --remove they are deleted.")
+        typer.echo("--remove deletes them.")
     if gone:
-        _tell_how_to_make(folder, gone, configfile)
+        _print_remaking(folder, gone, configfile)
     if is_copy(folder):
         typer.echo(f"{folder} is a copy: whether files are gone from it cannot be told.")
     raise typer.Exit(bool(broken or gone))
 
 
 def missing(results: Path) -> Iterator[Path]:
-    """What the steps of the last run had made and is not there."""
+    """The outputs of the finished steps of the last run that do not exist."""
     from cocite.config.started import read_start
     from cocite.people.status.progress import read_progress
 
@@ -68,13 +69,13 @@ def missing(results: Path) -> Iterator[Path]:
 
 
 def faults(results: Path) -> Iterator[tuple[Path, str]]:
-    """Each file of a table under `results` with what is wrong with it, empty where nothing is."""
+    """Each file of a table under `results` with its fault; the fault is empty where there is none."""
     for path, table in _tables(results):
         yield path, _fault(path, table)
 
 
 def _remove(results: Path, broken: Sequence[Path], configfile: Path | None) -> None:
-    """Delete what jobs made the files as, and tell the command that makes it again, where there is a rule for it."""
+    """Delete the outputs that the files belong to, and print the command that makes them again where a rule does."""
     from cocite.config.configuration import read_configuration
     from cocite.config.stale import configuration_of
 
@@ -91,11 +92,11 @@ def _remove(results: Path, broken: Sequence[Path], configfile: Path | None) -> N
     if len(targets) < len(outputs):
         typer.echo(f"{len(outputs) - len(targets)} of them the configuration does not have any more.")
     if targets:
-        _tell_how_to_make(results, targets, configfile)
+        _print_remaking(results, targets, configfile)
 
 
-def _tell_how_to_make(results: Path, outputs: Sequence[Path], configfile: Path | None) -> None:
-    """Tell the command that makes files again: Snakemake misses none that nothing unfinished is made from."""
+def _print_remaking(results: Path, outputs: Sequence[Path], configfile: Path | None) -> None:
+    """Print the command that makes files again, as Snakemake ignores a missing file that no unfinished job needs."""
     from cocite.config.remaking import remaking_command
 
     targets = [shlex.quote(str(output.relative_to(results))) for output in outputs]
@@ -109,7 +110,7 @@ def _tell_how_to_make(results: Path, outputs: Sequence[Path], configfile: Path |
 
 
 def _tables(results: Path, config: Mapping[str, Any] | None = None) -> Iterator[tuple[Path, str]]:
-    """The files of all tables, with the table's name; with a configuration, of what it has."""
+    """The files of all tables, each with the table's name; with a configuration, only the files of its entries."""
     from cocite.config.stale import configured_in
     from cocite.tables import TABLES
     from cocite.tables.places import files_by_place
@@ -120,7 +121,7 @@ def _tables(results: Path, config: Mapping[str, Any] | None = None) -> Iterator[
 
 
 def _output_of(path: Path) -> Path:
-    """What a job makes a file as: itself, or the folder that it is a shard of, in which Snakemake leaves a mark."""
+    """The output that a file belongs to: itself, or the folder that it is a shard of, which Snakemake marks."""
     return path.parent if (path.parent / ".snakemake_timestamp").exists() else path
 
 
@@ -144,6 +145,6 @@ def _fault(path: Path, table: str) -> str:
 def _read_to_its_end(file: "pq.ParquetFile") -> None:
     for number in range(file.num_row_groups):
         for column in range(file.metadata.num_columns):
-            # A column of a row group at a time: what is in memory is a part of what writing it took.
+            # One column of a row group at a time, so that reading needs less memory than writing did.
             name = file.metadata.row_group(number).column(column).path_in_schema.split(".")[0]
             file.read_row_group(number, columns=[name], use_threads=False)

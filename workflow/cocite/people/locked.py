@@ -1,11 +1,11 @@
 """One run at a time in a folder of results: `python -m cocite.people.locked COMMAND…` runs it under a lock.
 
-Snakemake's own lock is a file that outlives a run killed hard, and has to be removed by hand. A lock of the kernel goes
-with the process that holds it, however that ends; so Snakemake runs with `--nolock` under one. Each results folder has
-its own: runs in different folders go on side by side.
+Snakemake's own lock is a file that stays when a run is killed, and has to be removed by hand. A lock of the kernel ends
+with the process that holds it, however that ends, so Snakemake runs with `--nolock` under such a lock. Each results
+folder has its own, so that runs in different folders do not wait for each other.
 
-Snakemake closes the files of its jobs, this lock among them. A step therefore holds a second one, together with the
-other steps, and the next run waits until it is free: a step that outlives its run would write what the next one writes.
+Snakemake closes the open files of its jobs, this lock among them. The steps therefore share a second lock, and the next
+run waits for it: a step that outlives its run would write the same files as the next one.
 """
 
 import argparse
@@ -21,11 +21,11 @@ from cocite.ground.progress import report
 
 RUN, STEPS = ".state/run.lock", ".state/steps.lock"
 HELD_BY_STEPS = "COCITE_STEPS_LOCK"
-"""The variable of the environment that names the steps' lock to them."""
+"""The environment variable that gives the steps the path of their lock."""
 
 
 def main(command: list[str]) -> None:
-    """Take the lock of the results that the command makes, as soon as no other run holds it, and become the command."""
+    """Wait for the lock of the results that the command makes, take it, and become the command."""
     results = results_of(command)
     run = _taken(results / RUN, results)
     os.close(_taken(results / STEPS, results))
@@ -35,8 +35,9 @@ def main(command: list[str]) -> None:
 
 
 def results_of(command: Sequence[str]) -> Path:
-    """The folder of the results that a call of Snakemake makes, by the configuration that it names."""
-    from cocite.config.configuration import results_folder, written_configuration
+    """The folder of results of a Snakemake command, from the configuration that it names."""
+    from cocite.config.configuration import results_folder
+    from cocite.config.yaml_files import written_configuration
 
     options = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     options.add_argument("--configfile", "--configfiles", nargs="+", default=["config.yaml"])
@@ -52,15 +53,15 @@ def results_of(command: Sequence[str]) -> Path:
 
 
 def hold_steps_lock() -> None:
-    """Hold the steps' lock for as long as this process lives, if it is a step of a run that is under a lock."""
+    """Hold the steps' lock until this process ends, if it is a step of a locked run."""
     path = os.environ.get(HELD_BY_STEPS)
     if path is not None:
-        with suppress(OSError):  # A disk that knows no locks cannot tell who is at work.
+        with suppress(OSError):  # A disk without locks cannot show who is at work.
             fcntl.flock(os.open(path, os.O_RDWR), fcntl.LOCK_SH)
 
 
 def _taken(file: Path, results: Path) -> int:
-    """A file descriptor that holds the lock on a file, as soon as no other process does."""
+    """Wait until no other process holds the lock on a file; return a file descriptor that holds it."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)

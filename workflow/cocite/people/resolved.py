@@ -1,4 +1,4 @@
-"""`cocite config`: a configuration as a run takes it, or all that is wrong with it."""
+"""`cocite config`: a configuration with its defaults, or everything that is wrong with it."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +15,8 @@ def config(
     """Print a configuration with all defaults filled in; the exit status is 1 where it cannot be run."""
     import yaml
 
-    from cocite.config.configuration import resolve_or_explain, written_configuration
+    from cocite.config.configuration import resolve_or_explain
+    from cocite.config.yaml_files import written_configuration
 
     resolved, faults = resolve_or_explain(written_configuration(configfile))
     for fault in faults:

@@ -1,4 +1,4 @@
-"""What all figures of the report are drawn on: SVG, with text as text, so that the page stays light and readable.
+"""What all figures of the report are drawn on: SVG that keeps text as text, so that the page stays light and readable.
 
 Ink is the colour of the text around a figure (`currentColor`), so that figures can be read on a dark page as well. The
 file says where each panel lies and what its lines stand for: the page takes panels apart where it is narrow. All panels
@@ -54,7 +54,7 @@ LINE_OF_LEGEND, SAMPLE_OF_LEGEND, LETTER_OF_LEGEND = 0.22, 0.7, 0.085
 """Height of a name in the legend, width of the line before it, and of a letter, inches."""
 
 Titles = dict[str, list[str]]
-"""Of each collection of points, by its id, a title for each point."""
+"""A title for each point of each collection of points, by the id of the collection."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +150,7 @@ def _mark_panels(
     cells: Sequence[tuple[float, float]],
     size: tuple[float, float],
 ) -> None:
-    """Say of each panel what it shows and the box that it takes, in the units of the file."""
+    """Write what each panel shows and the box that it takes, in the units of the file."""
     groups = {group.get("id"): group for group in root.iter(f"{{{SVG}}}g")}
     for number, (axis, (x, y)) in enumerate(zip(axes, cells, strict=True), start=1):
         box = (x - LEFT, y - TOP, LEFT + size[0] + RIGHT, TOP + size[1] + BOTTOM)

@@ -1,4 +1,4 @@
-"""The cards of trained models with their scores: copies of the cards that the trainings wrote, and what came later."""
+"""The cards of trained models with their scores: copies of the cards that the trainings wrote, with scores added."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -58,7 +58,7 @@ def figures(
     """Draw all figures but the map into a folder."""
     import json
 
-    from cocite.report.drawing import draw_figures
+    from cocite.report.figures import draw_figures
     from cocite.tables.files import read_json
 
     draw_figures(results, read_json(provenance)["configuration"], json.loads(pairs), counts, output)
@@ -120,7 +120,7 @@ def views(results: Results, output: Output) -> None:
 @app.command()
 def archive(configfile: Annotated[Path, typer.Option(help="The configuration of the finished run.")]) -> None:
     """Have Snakemake write its own report, report.zip, of a finished run."""
-    from cocite.report.archive import write_archive
+    from cocite.report.writing import write_archive
 
     archive = write_archive(configfile)
     typer.echo(

@@ -8,6 +8,7 @@ from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 from cocite.ground.database import connect
 from cocite.tables.files import checked_files, count_rows, write_table
+from cocite.tables.places import path_of
 
 GRAPH = "graph"
 
@@ -22,7 +23,7 @@ def write_corpus_statistics(
     with connect(memory_mb=memory_mb, threads=threads, spill_to=statistics.parent) as database:
         measured = _measured(database, results)
         tables = [
-            _pair_counts(_read(database, results / f"graph/{graph}/{table}", table), graph)
+            _pair_counts(_read(database, path_of(results, table, graph=graph), table), graph)
             for graph, table in sorted(pairs.items())
         ]
     write_table(
@@ -32,18 +33,18 @@ def write_corpus_statistics(
 
 
 def _measured(database: DuckDBPyConnection, results: Path) -> dict[str, int]:
-    papers = _read(database, results / "corpus/papers", "papers")
-    splits = _read(database, results / "corpus/queries.parquet", "queries").aggregate("split, count(*)").order("split")
+    papers = _read(database, path_of(results, "papers"), "papers")
+    splits = _read(database, path_of(results, "queries"), "queries").aggregate("split, count(*)").order("split")
     return {
-        "papers": count_rows(results / "corpus/papers"),
+        "papers": count_rows(path_of(results, "papers")),
         "papers with title and abstract": papers.filter("has_text").aggregate("count(*)").fetchall()[0][0],
-        "citations": count_rows(results / "corpus/citations"),
+        "citations": count_rows(path_of(results, "citations")),
         **{f"query papers: {split}": number for split, number in splits.fetchall()},
     }
 
 
 def _pair_counts(pairs: DuckDBPyRelation, graph: str) -> pa.Table:
-    """How many pairs occur how often; each stands once in its table."""
+    """How many pairs occur how often; each pair has one row in its table."""
     counted = pairs.aggregate("count, count(*) AS pairs").order("count").to_arrow_table()
     return counted.append_column(GRAPH, pa.array([graph] * len(counted), pa.string()))
 

@@ -12,10 +12,13 @@ import psutil
 
 from cocite.config.started import Start, is_alive
 from cocite.ground.usage import last_usage
+from cocite.ground.words import clock_time
 from cocite.tables.files import write_table
 
 SNAKEMAKE = "snakemake"
-"""The row of the table `costs` for the process that starts the jobs; no rule is called so."""
+"""The row of the table `costs` for the process that starts the jobs; no rule has this name."""
+OF_ALL = "all together"
+"""The row for all of them in the report."""
 SCHEMA = {
     "rule": pl.String,
     "seconds": pl.Float64,
@@ -52,6 +55,35 @@ def time_at_work(jobs: pl.DataFrame) -> float:
     return sum(end - start for start, end in _united(spans))
 
 
+def costs_of_rules(costs: pl.DataFrame, seconds_at_work: float) -> pl.DataFrame:
+    """The table `costs` as text, the rule that took the longest first and all of them together last.
+
+    Jobs ran side by side, and beside Snakemake: together they took `seconds_at_work`, which is less than their sum.
+    """
+    of_rules = pl.col("rule") != SNAKEMAKE
+    of_all = costs.select(
+        rule=pl.lit(OF_ALL),
+        jobs=pl.col("jobs").filter(of_rules).sum(),
+        seconds=pl.lit(seconds_at_work),
+        longest_seconds=pl.col("longest_seconds").filter(of_rules).max(),
+        cpu_seconds=pl.col("cpu_seconds").sum(),
+        peak_mb=pl.col("peak_mb").max(),
+    )
+    rows = pl.concat([costs.select(of_all.columns).sort("seconds", "rule", descending=[True, False]), of_all])
+    return rows.select(
+        "rule",
+        pl.col("jobs").map_elements("{:,}".format, return_dtype=pl.String),
+        _duration("seconds").alias("time"),
+        _duration("longest_seconds").alias("longest job"),
+        _duration("cpu_seconds").alias("processor time"),
+        pl.col("peak_mb").map_elements("{:,.0f}".format, return_dtype=pl.String).alias("largest memory, MB"),
+    )
+
+
+def _duration(column: str) -> pl.Expr:
+    return pl.col(column).map_elements(clock_time, return_dtype=pl.String)
+
+
 def _united(spans: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
     """Spans of time, sorted by their start, with those that overlap as one."""
     current: tuple[float, float] | None = None
@@ -72,7 +104,7 @@ def _jobs(logs: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     for rule, path in logs.items():
         rules.setdefault("*".join(map(escape, re.split(r"\{[^}]*\}", path))), []).append(rule)
     counted: set[Path] = set()
-    # A log that two patterns match is of the rule that says more of it.
+    # A log that two patterns match belongs to the rule whose pattern is longer.
     for pattern, names in sorted(rules.items(), key=lambda item: -len(item[0].replace("*", ""))):
         root = Path(Path(pattern).anchor)
         found = set(root.glob(str(Path(pattern).relative_to(root)))) - counted

@@ -21,7 +21,7 @@ VALUES = ("difference", "low", "high")
 
 
 def differences(comparisons: pl.DataFrame, configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """The models that were compared, and of each question its name, its items and its packed differences.
+    """The models that were compared, and for each question its name, number of items and packed differences.
 
     A difference is the value of the earlier model minus that of the later one, in hundredths; pairs come in the order
     of `itertools.combinations`. Questions come as the benchmarks are configured, each in the order of its tasks' names.
@@ -57,7 +57,7 @@ def difference_of(comparisons: pl.DataFrame, model: str, other: str) -> tuple[fl
 def _packed(comparisons: pl.DataFrame, models: Sequence[str]) -> str:
     """Difference, low and high of every pair, one after the other, 16 bits each, the lower byte first.
 
-    They are rounded to tenths, as they are shown; of what rounds to zero, a hundredth keeps the sign.
+    They are rounded to tenths, as they are shown; where one rounds to zero, a hundredth keeps the sign.
     """
     places = dict(zip(models, range(len(models)), strict=True))
     row, column = (comparisons[name].replace_strict(places).to_numpy() for name in ("model", "other"))

@@ -1,4 +1,4 @@
-"""What metrics are called on the page, and how a mean is written beside its deviation."""
+"""What metrics, modes and relations are called in the report, and how a mean is written with its deviation."""
 
 from collections.abc import Sequence
 
@@ -26,10 +26,35 @@ METRICS = {
     "b3_recall": "B³ recall",
 }
 
+GRAPH_METRICS = {
+    "loss": "loss",
+    "mean_rank": "mean rank",
+    "mrr": "MRR",
+    "hits_at_1": "Hits@1",
+    "hits_at_10": "Hits@10",
+    "hits_at_50": "Hits@50",
+    "auc": "AUC",
+}
+"""Metrics of link prediction, and what they are called."""
+RELATIONS = {"cocited": "co-cited with the query", "cited": "citing it or cited by it"}
+"""How a neighbour can be related to its query, by the column of the table band_quality."""
+PUBLISHED = "published"
+"""The source of rows that others published."""
+
+
+def with_mode(name: str, mode: str) -> str:
+    """A name with the mode behind it, where scores depend on the mode."""
+    return name if mode == BOTH else f"{name} ({mode})"
+
 
 def measure(task: str, metric: str, mode: str) -> str:
-    """What a metric of a task is called; the mode is part of it where there are two."""
-    return f"{task} {METRICS.get(metric, metric)}" + ("" if mode == BOTH else f" ({mode})")
+    """What a metric of a task is called."""
+    return with_mode(f"{task} {METRICS.get(metric, metric)}", mode)
+
+
+def mean_cell(mean: float, deviation: float | None) -> str:
+    """A mean with its deviation, if it has one."""
+    return f"{mean:.1f}" if deviation is None else f"{mean:.1f} ± {deviation:.1f}"
 
 
 def over_seeds(values: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 """The map: held-out papers as models place them, laid out by t-SNE and coloured by field of study.
 
-van der Maaten & Hinton, 2008, "Visualizing data using t-SNE". A layout of 200 papers takes half a second, of 2,000 ten:
-so a map has some models and some papers, and says how many it leaves out.
+van der Maaten & Hinton, 2008, "Visualizing data using t-SNE". A layout of 200 papers takes half a second and one
+of 2,000 takes ten, so a map has some models and some papers, and says how many it leaves out.
 """
 
 from collections.abc import Mapping
@@ -74,7 +74,7 @@ def _entries(fields: list[str]) -> dict[str, Entry]:
 
 
 def _layout(vectors: np.ndarray, seed: int) -> np.ndarray:
-    """Points of the papers, papers × 2; all on one spot where no two vectors differ, of which t-SNE makes nothing."""
+    """Points of the papers, papers × 2; all on one spot where no two vectors differ, which t-SNE cannot lay out."""
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
 

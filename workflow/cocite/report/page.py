@@ -1,6 +1,6 @@
 """The page: the report's tables and figures on one self-contained HTML page that opens without a server or a network.
 
-Text, captions and order stand in the templates. Here it is decided which sections there are, and what they are given.
+Text, captions and order stand in the templates. This module decides which sections there are, and what they are given.
 """
 
 import re
@@ -14,12 +14,11 @@ from markupsafe import Markup, escape
 
 from cocite.config.runs import MAPPED_PAPERS, mapped_runs, untrained
 from cocite.config.terms import terms_of_benchmark, terms_of_corpus, terms_of_encoder
-from cocite.report.best import Shown, shown
-from cocite.report.panels import PageFigure, read_figure
-from cocite.report.rankings import ranking_of
-from cocite.report.run_tables import OF_ALL
+from cocite.report.costs import OF_ALL
+from cocite.report.inputs import leaks_in_words
+from cocite.report.page_tables import Shown, ranking_of, shown
 from cocite.report.summary import what_is_generated
-from cocite.report.tables import leaks_in_words
+from cocite.report.svg import PageFigure, read_figure
 from cocite.tables.files import write_text
 
 TEMPLATES = Path(__file__).parents[2] / "report"
@@ -32,7 +31,7 @@ FIGURES = {
     "triplets": "Triplets",
     "map": "Map of the held-out papers",
 }
-"""What each figure shows, for those who do not see it."""
+"""What each figure shows, for readers who cannot see it."""
 SECTIONS: Mapping[str, tuple[str, str]] = {
     "summary": ("Summary", ""),
     "scores": ("How good are the models?", "models"),

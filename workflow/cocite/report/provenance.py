@@ -1,7 +1,10 @@
 """What made the results: the configuration with all defaults, the release, the machine, and the versions."""
 
 import json
+import os
 import platform
+import shutil
+import subprocess
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -9,9 +12,9 @@ from typing import Any
 
 from cocite import __version__
 from cocite.config.terms import packages_of
-from cocite.report.machine import describe_machine
 from cocite.tables.files import read_json, write_text
 
+PROCESSORS = Path("/proc/cpuinfo")
 LIBRARIES = (
     "snakemake",
     "polars",
@@ -32,7 +35,7 @@ LIBRARIES = (
     "numpy",
 )
 DESCRIBING = ("README*", "LICENSE*", "LICENCE*", "ATTRIBUTION*", "CITATION*", "release.json")
-"""What files are called in which the folder of a release says whose it is."""
+"""The names of files in the folder of a release that say whose it is."""
 
 
 def write_provenance(configuration: dict[str, Any], manifest: Path, output: Path) -> None:
@@ -65,3 +68,32 @@ def _describing_files(configuration: Mapping[str, Any]) -> list[str]:
         return []
     folder = Path(corpus["path"])
     return sorted({file.name for pattern in DESCRIBING for file in folder.glob(pattern)})
+
+
+def describe_machine() -> dict[str, Any]:
+    """Name of the processor, number of its cores, memory in MB, and the names of the GPUs."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_mb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e6),
+        "gpus": _gpus(),
+    }
+
+
+def _processor() -> str:
+    """The model of the processor; of those that Linux gives no name, the architecture."""
+    lines = PROCESSORS.read_text(encoding="utf-8").splitlines() if PROCESSORS.is_file() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _gpus() -> list[str]:
+    """The GPUs that NVIDIA's driver lists; none without the driver."""
+    if shutil.which("nvidia-smi") is None:
+        return []
+    command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
+    try:
+        listed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)
+    except (subprocess.SubprocessError, OSError):
+        return []
+    return [name.strip() for name in listed.stdout.splitlines() if name.strip()]

@@ -14,29 +14,19 @@ from cocite.config.benchmarks import suites_of
 from cocite.config.runs import mapped_runs, runs_of, scored_runs
 from cocite.tables import TABLES, empty_schema
 from cocite.tables.files import read_table, vectors_of
+from cocite.tables.places import path_of
 
 UNKNOWN_FIELD = "field unknown"
 UNTITLED = "no title"
-GRAPH_METRICS = {
-    "loss": "loss",
-    "mean_rank": "mean rank",
-    "mrr": "MRR",
-    "hits_at_1": "Hits@1",
-    "hits_at_10": "Hits@10",
-    "hits_at_50": "Hits@50",
-    "auc": "AUC",
-}
-"""Metrics of link prediction, and what they are called."""
-RELATIONS = {"cocited": "co-cited with the query", "cited": "citing it or cited by it"}
-"""How a neighbour can be related to its query, by the column of the table band_quality."""
 
 
 def read_scored(results: Path, configuration: Mapping[str, Any], table: str) -> pl.DataFrame:
     """The scores, or the failures, of all models, seeds and baselines on all tasks of all benchmarks."""
     files = [
-        results / f"evaluation/{benchmark}/{table}/{suite}/{run}.parquet"
+        path_of(results, table, benchmark=benchmark, suite=suite, model=model, seed=seed)
         for benchmark, entry in configuration["benchmarks"].items()
         for suite, run in scored_runs(suites_of(entry), runs_of(configuration))
+        for model, _, seed in [run.rpartition("-")]
     ]
     nothing = pl.DataFrame(empty_schema(TABLES[table]).empty_table())
     return pl.concat([nothing, *(pl.DataFrame(read_table(path, table)) for path in files)])
@@ -44,7 +34,7 @@ def read_scored(results: Path, configuration: Mapping[str, Any], table: str) -> 
 
 def read_summary(results: Path, configuration: Mapping[str, Any], table: str) -> pl.DataFrame:
     """The averages, or the comparisons of models, of all benchmarks."""
-    files = [results / f"evaluation/{benchmark}/{table}.parquet" for benchmark in configuration["benchmarks"]]
+    files = [path_of(results, table, benchmark=benchmark) for benchmark in configuration["benchmarks"]]
     nothing = pl.DataFrame(empty_schema(TABLES[table]).empty_table())
     return pl.concat([nothing, *(pl.DataFrame(read_table(path, table)) for path in files)])
 
@@ -54,7 +44,7 @@ def read_curves(results: Path, configuration: Mapping[str, Any]) -> dict[str, pl
     return {
         name: pl.concat(
             pl.DataFrame(
-                read_table(results / f"encoder/{name}/seed-{seed}/training_curves.parquet", "training_curves")
+                read_table(path_of(results, "training_curves", model=name, seed=seed), "training_curves")
             ).with_columns(seed=pl.lit(seed))
             for seed in entry["seeds"]
         )
@@ -65,7 +55,7 @@ def read_curves(results: Path, configuration: Mapping[str, Any]) -> dict[str, pl
 def read_graph_scores(results: Path, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
     """The link prediction of each graph embedding."""
     return {
-        name: pl.DataFrame(read_table(results / f"embeddings/{name}/graph_scores.parquet", "graph_scores"))
+        name: pl.DataFrame(read_table(path_of(results, "graph_scores", embedding=name), "graph_scores"))
         for name in configuration["embeddings"]
     }
 
@@ -73,15 +63,15 @@ def read_graph_scores(results: Path, configuration: Mapping[str, Any]) -> dict[s
 def read_bands(results: Path, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
     """How many neighbours are related to the query, by rank, of each graph embedding."""
     return {
-        name: pl.DataFrame(read_table(results / f"triplets/band_quality/{name}.parquet", "band_quality"))
+        name: pl.DataFrame(read_table(path_of(results, "band_quality", embedding=name), "band_quality"))
         for name in configuration["embeddings"]
     }
 
 
-def read_sets(results: Path, configuration: Mapping[str, Any], file: str, table: str) -> dict[str, pl.DataFrame]:
-    """A table about each set of triplets, which lies in this file of its folder."""
+def read_sets(results: Path, configuration: Mapping[str, Any], table: str) -> dict[str, pl.DataFrame]:
+    """A table about each set of triplets."""
     return {
-        name: pl.DataFrame(read_table(results / f"triplets/{name}/{file}.parquet", table))
+        name: pl.DataFrame(read_table(path_of(results, table, triplets=name), table))
         for name in configuration["triplets"]
     }
 
@@ -93,11 +83,13 @@ def read_heldout_embeddings(
 
     Papers without a vector in one of the models are left out.
     """
-    queries = pl.DataFrame(read_table(results / f"evaluation/{benchmark}/judgements.parquet", "judgements"))["query"]
-    documents = pl.DataFrame(read_table(results / f"evaluation/{benchmark}/documents.parquet", "documents"))
+    queries = pl.DataFrame(read_table(path_of(results, "judgements", benchmark=benchmark), "judgements"))["query"]
+    documents = pl.DataFrame(read_table(path_of(results, "documents", benchmark=benchmark), "documents"))
     heldout = documents.filter(pl.col("document").is_in(queries.unique().implode()))
     tables = {
-        name: read_table(results / f"encoder/{name}/seed-{seed}/embeddings/{benchmark}.parquet", "document_embeddings")
+        name: read_table(
+            path_of(results, "document_embeddings", model=name, seed=seed, benchmark=benchmark), "document_embeddings"
+        )
         for name, seed in mapped_runs(configuration)
     }
     for table in tables.values():

@@ -10,10 +10,10 @@ from cocite.config.origins import corpus_in_words, encoder_in_words
 from cocite.config.runs import BASELINES, untrained
 from cocite.config.tasks import BOTH
 from cocite.config.terms import generated_benchmarks, has_generated_corpus
+from cocite.ground.words import clock_time
 from cocite.report.costs import SNAKEMAKE
 from cocite.report.differences import difference_of
-from cocite.report.labels import METRICS, measure, over_seeds
-from cocite.report.run_tables import duration
+from cocite.report.labels import METRICS, mean_cell, measure, over_seeds, with_mode
 
 Configuration = Mapping[str, Any]
 OF_ALL = ("all", "all")
@@ -25,12 +25,12 @@ KINDS = {
     "beir": "BEIR",
     "s2and": "S2AND",
 }
-"""What each kind of benchmark that comes along is called; others go by the name of their kind."""
+"""What each known kind of benchmark is called; others go by the name of their kind."""
 BM25 = BASELINES[0]
 
 
 def what_is_generated(provenance: Mapping[str, Any]) -> str:
-    """What of the run a program made up, in words; nothing where all is real."""
+    """The parts of the run that a program made up, in words; empty where all is real."""
     benchmarks = generated_benchmarks(provenance)
     parts = ["the corpus with its citations"] if has_generated_corpus(provenance) else []
     if benchmarks:
@@ -44,7 +44,7 @@ def facts(
     """The run in a few lines: corpus, models, benchmarks, time, memory and machine, by what each line is about."""
     configuration = provenance["configuration"]
     counted = dict(statistics.select("measure", "value").iter_rows())
-    told = {
+    lines = {
         "Corpus": f"{corpus_in_words(provenance)}; release {provenance['release']}, {counted['papers']:,} papers "
         f"({counted['papers with title and abstract']:,} with title and abstract), {counted['citations']:,} citations",
         "Models": _models_in_words(configuration),
@@ -54,18 +54,18 @@ def facts(
         "Benchmarks": "; ".join(
             f"{name}: {_benchmark_in_words(name, provenance)}" for name in configuration["benchmarks"]
         ),
-        "Time (h:mm:ss)": f"{duration(seconds_at_work)} from start to end, without pauses",
-        "Processor time": f"{duration(sum(costs['cpu_seconds']))} of all steps together",
+        "Time (h:mm:ss)": f"{clock_time(seconds_at_work)} from start to end, without pauses",
+        "Processor time": f"{clock_time(sum(costs['cpu_seconds']))} of all steps together",
         "Largest memory": _memory_in_words(costs),
         "Machine": machine_in_words(provenance.get("machine", {})),
     }
-    return {name: text for name, text in told.items() if text}
+    return {name: text for name, text in lines.items() if text}
 
 
 def best_scores(
     scores: pl.DataFrame, averages: pl.DataFrame, comparisons: pl.DataFrame, configuration: Configuration
 ) -> pl.DataFrame:
-    """Of the leading measures of each benchmark, the best model, and what it gains over its encoder and over BM25."""
+    """The best model by the leading measures of each benchmark, and its gains over its encoder and over BM25."""
     rows = [
         row
         for name, entry in configuration["benchmarks"].items()
@@ -162,8 +162,8 @@ def _best_by_average(
             for other in _references(best, configuration)
         ]
         label = f"average of {most} values" if over == "all" else f"mean {METRICS.get(average, average)} over the tasks"
-        name = label + ("" if mode == BOTH else f" ({mode})")
-        rows.append(_row(benchmark, name, best, _with_deviation(of_models[best]), gains))
+        score = mean_cell(of_models[best]["mean"], of_models[best]["deviation"])
+        rows.append(_row(benchmark, with_mode(label, mode), best, score, gains))
     return rows
 
 
@@ -180,10 +180,6 @@ def _references(model: str, configuration: Configuration) -> Sequence[str]:
 def _gain(comparisons: pl.DataFrame, model: str, other: str) -> str:
     found = difference_of(comparisons, model, other)
     return "–" if found is None else "{:+.1f} ({:+.1f} to {:+.1f})".format(*found)
-
-
-def _with_deviation(row: Mapping[str, Any]) -> str:
-    return f"{row['mean']:.1f}" if row["deviation"] is None else f"{row['mean']:.1f} ± {row['deviation']:.1f}"
 
 
 def _row(benchmark: str, name: str, best: str, score: str, gains: Sequence[str]) -> dict[str, str]:

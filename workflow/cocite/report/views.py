@@ -1,6 +1,6 @@
 """`cocite.duckdb`: a view over every table of the results, for whoever wants to look inside.
 
-A view unites all files of a table. What a file's path tells beyond its columns (the graph, the model, the seed)
+A view unites all files of a table. What a file's path says beyond its columns (the graph, the model, the seed)
 becomes columns in front; buckets do not. The views name files relative to the folder of the DuckDB file, and find that
 folder when they are read, so that results can be copied, moved and renamed: a copy shows its own tables.
 """
@@ -24,7 +24,7 @@ VARIABLE = "results"
 """What a session sets to the folder of the results where it attaches the file and does not open it."""
 
 # A table function takes no subquery, so the path of the attached file is out of reach. DuckDB spills to a folder beside
-# the file that a session opens; the setting that names it is the one constant that tells where that file lies.
+# the file that a session opens; the setting that names it is the one constant that says where that file lies.
 _HELPERS = f"""
 CREATE SCHEMA {SCHEMA};
 CREATE MACRO {SCHEMA}.path() AS CASE

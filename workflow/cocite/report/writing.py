@@ -1,8 +1,11 @@
 """From the results of a run and its figures to the report: tables, costs, cards and the page, in one go.
 
-Each of them is little work beside starting a job for it and reading the scores.
+One job writes them all, since each takes less time than starting a job and reading the scores. Snakemake's own report,
+`report.zip`, holds the report's files with the rules, commands and run times that made them.
 """
 
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,16 +13,23 @@ from typing import Any
 
 import polars as pl
 
+from cocite.config.configuration import results_folder
 from cocite.config.started import read_start
+from cocite.config.terms import generated_benchmarks
+from cocite.config.yaml_files import written_configuration
+from cocite.ground.errors import InputError
+from cocite.report import inputs, published
 from cocite.report import results as read
+from cocite.report import scores as of_models
 from cocite.report.cards import write_cards
-from cocite.report.costs import read_jobs, time_at_work, write_costs
+from cocite.report.costs import costs_of_rules, read_jobs, time_at_work, write_costs
 from cocite.report.differences import differences
 from cocite.report.page import write_page
-from cocite.report.run_tables import costs_of_rules, size_of_corpus
-from cocite.report.summary import facts
-from cocite.report.tabulating import tabulate, write_tables
-from cocite.tables.files import read_table
+from cocite.report.summary import best_scores, facts
+from cocite.tables.files import atomic_path, read_table
+
+ARCHIVE = "report/report.zip"
+PAGE = "report/index.html"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,10 +66,101 @@ def write_report(
     write_tables(made, outputs.tables)
     write_cards(results, scores, provenance, outputs.cards)
     write_page(
-        tables={**made, "corpus": size_of_corpus(corpus), "costs": costs_of_rules(costs, seconds)},
+        tables={**made, "corpus": inputs.size_of_corpus(corpus), "costs": costs_of_rules(costs, seconds)},
         figures={path.stem: path for path in figures},
         differences=differences(comparisons, configuration),
         facts=facts(provenance, corpus, costs, seconds),
         provenance=provenance,
         output=outputs.page,
     )
+
+
+def tabulate(
+    results: Path, provenance: Mapping[str, Any], scores: pl.DataFrame, comparisons: pl.DataFrame
+) -> dict[str, pl.DataFrame]:
+    """The tables of a finished run; `scores` and `comparisons` are those of all benchmarks."""
+    configuration = provenance["configuration"]
+    averages = read.read_summary(results, configuration, "averages")
+    return {
+        "best": best_scores(scores, averages, comparisons, configuration),
+        "trained": inputs.trained_models(configuration),
+        **_scores(results, scores, configuration),
+        **_beside_published(scores, averages, _without_generated(provenance)),
+        **_inputs(results, configuration),
+    }
+
+
+def write_tables(made: Mapping[str, pl.DataFrame], output: Path) -> None:
+    """Write the tables into a folder, as CSV."""
+    with atomic_path(output) as folder:
+        folder.mkdir()
+        for name, table in made.items():
+            table.write_csv(folder / f"{name}.csv")
+
+
+def write_archive(configfile: Path) -> Path:
+    """Have Snakemake write the archive of a finished run, unless it is newer than the run's page; return its path."""
+    results = results_folder(written_configuration(configfile))
+    archive, page = results / ARCHIVE, results / PAGE
+    if not page.is_file():
+        raise InputError(f"{page} does not exist; run the workflow first.")
+    if not archive.is_file() or archive.stat().st_mtime < page.stat().st_mtime:
+        _call_snakemake(configfile, archive)
+    return archive
+
+
+def _scores(results: Path, scores: pl.DataFrame, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
+    """What the models reached, as this run scored them."""
+    curves = read.read_curves(results, configuration)
+    of_tasks = of_models.tasks(scores, configuration)
+    return {
+        "failures": of_models.failures(read.read_scored(results, configuration, "failures")),
+        "models": of_models.models_by_format(scores, configuration),
+        **{f"tasks_{benchmark}": table for benchmark, table in of_tasks.items()},
+        "incomplete": of_models.incomplete(scores),
+        "losses": of_models.losses(scores, curves, configuration),
+        "difficulties": of_models.difficulties(scores, curves, configuration),
+    }
+
+
+def _beside_published(
+    scores: pl.DataFrame, averages: pl.DataFrame, configuration: Mapping[str, Any]
+) -> dict[str, pl.DataFrame]:
+    """The scores on benchmarks of the literature, with what was published of them."""
+    formats = published.scirepeval(averages, configuration)
+    return {
+        "scirepeval_formats": formats.drop(published.GROUPS.values(), strict=False),
+        "scirepeval_groups": formats.drop(published.WEIGHTS, strict=False),
+        "scirepeval_tasks": published.beside_published("scirepeval", scores, configuration),
+        "scidocs": published.beside_published("scidocs", scores, configuration),
+        "mdcr": published.beside_published("mdcr", scores, configuration),
+    }
+
+
+def _inputs(results: Path, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
+    """What the models were made from, and what was checked and left out on the way."""
+    per_query = read.read_sets(results, configuration, "triplets_per_query")
+    checks = read.read_sets(results, configuration, "triplet_checks")
+    return {
+        "graph_embeddings": inputs.graph_embeddings(read.read_graph_scores(results, configuration), configuration),
+        "searches": inputs.searches(results, configuration),
+        "band_quality": inputs.band_quality(read.read_bands(results, configuration)),
+        "triplets": inputs.triplet_sets(per_query, checks),
+        "leaks": inputs.leaks(results),
+        "omissions": inputs.omissions(results, configuration),
+    }
+
+
+def _without_generated(provenance: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration without benchmarks whose documents are generated: nothing was published of those."""
+    configuration, generated = provenance["configuration"], generated_benchmarks(provenance)
+    kept = {name: entry for name, entry in configuration["benchmarks"].items() if name not in generated}
+    return {**configuration, "benchmarks": kept}
+
+
+def _call_snakemake(configfile: Path, archive: Path) -> None:
+    command = [sys.executable, "-m", "snakemake", "--report", str(archive), "--nolock", "--quiet", "all"]
+    command += ["--configfile", str(configfile), "--replace-workflow-config"]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    if finished.returncode:
+        raise InputError(f"{archive} could not be written; Snakemake says: {finished.stderr.strip()}")

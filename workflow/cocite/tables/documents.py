@@ -1,4 +1,4 @@
-"""The documents of a benchmark as papers of the corpus: whoever keeps them out or looks for them asks here."""
+"""The documents of a benchmark as papers of the corpus, for steps that keep them out or look for them."""
 
 from pathlib import Path
 

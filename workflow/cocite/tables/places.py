@@ -1,28 +1,38 @@
-"""Where the files of each table lie in a folder of results, and what their paths tell beyond their columns.
+"""Where the files of each table lie in a folder of results, and what their paths say beyond their columns.
 
-`graph/{graph}/edges/{bucket}.parquet` tells of which graph the edges are; the bucket only shards and is not told.
+`graph/{graph}/edges/{bucket}.parquet` names the graph that has the edges; the bucket only shards, and is not reported.
 """
 
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from cocite.tables import Table
+from cocite.tables import TABLES, Table
 
 SHARDS = ("bucket", "suite")
-"""What only shards a table, and is not told: buckets of papers, suites of tasks."""
+"""Names that only shard a table and are not reported: buckets of papers, suites of tasks."""
 NUMBERS = ("bucket", "seed")
+"""Names whose values are whole numbers."""
 
 Place = tuple[tuple[str, str], ...]
-"""Names and values that a path tells, such as (("model", "cocite"), ("seed", "1"))."""
+"""Names and values in a path, such as (("model", "cocite"), ("seed", "1"))."""
+
+
+def path_of(results: Path, name: str, /, **values: str | int) -> Path:
+    """The file of the table `name`, from its declaration and values for the names in its path: `graph="citation"`.
+
+    Without a value for the bucket, the folder of all buckets. Raises `KeyError` where another value is missing.
+    """
+    path = TABLES[name].path
+    return results / (path if "bucket" in values else path.removesuffix("/{bucket}.parquet")).format(**values)
 
 
 def files_by_place(
     results: Path, table: Table, keep: Callable[[Mapping[str, str]], bool] = lambda told: True
 ) -> dict[Place, list[Path]]:
-    """The files of a table under `results`, sorted, grouped by what their paths tell and their columns do not.
+    """The files of a table under `results`, sorted, grouped by what their paths say and their columns do not.
 
-    `keep` is asked about each path: whether files of which it tells this are wanted.
+    `keep` says of the names and values in a path whether its file is wanted.
     """
     pattern = re.compile(_as_expression(table.path))
     places: dict[Place, list[Path]] = {}

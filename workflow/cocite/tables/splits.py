@@ -1,7 +1,7 @@
 """The table queries as every stage reads it: the queries, and the papers that are kept out of everything.
 
 Kept out are the papers held out for our own benchmark and those that the configuration excludes. No graph, index,
-triplet or vocabulary may know them; whoever makes one asks here who they are.
+triplet or vocabulary may hold them.
 """
 
 from pathlib import Path

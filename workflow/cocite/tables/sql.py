@@ -13,7 +13,7 @@ from cocite.tables.places import Place
 def rows_of(table: Table, groups: Mapping[Place, list[Path]], named: Callable[[list[Path]], str]) -> str:
     """A query for all rows of a table; `named` gives the list of some files as SQL.
 
-    Raises `InputError` where a file that tells the columns of its group is missing, broken or another table.
+    Raises `InputError` where the first file of a group, which has its columns, is missing, broken or another table.
     """
     selections = []
     for told, paths in groups.items():

@@ -1,7 +1,7 @@
 """Papers one and two citations away from the queries, in two readings of all edges and memory for the first alone.
 
-The papers one citation away are held. Those two away are many times more: they stream by, and each query keeps the few
-that it picks (`picking`).
+The papers one citation away are held in memory. Those two away are many times more: they are read in passing, and each
+query keeps the few that it picks (`picking`).
 """
 
 from typing import Any, NamedTuple

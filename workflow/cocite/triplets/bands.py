@@ -1,7 +1,7 @@
 """Bands of ranked neighbours: which ranks of a query belong to them, and what is picked there.
 
-The neighbours of all queries stream by once, each query's in the order of their ranks; each thread reads other row
-groups and picks for the queries in them. Where papers without a text are left out before ranking, ranks are counted
+The neighbours of all queries are read once, those of each query in the order of their ranks; each thread reads its own
+row groups and picks for the queries in them. Where papers without a text are left out before ranking, ranks are counted
 among those that have one.
 """
 
@@ -56,10 +56,10 @@ def band(name: str, k: Ranks | None, within: float | None, picked: int) -> Band:
 def pick_from_bands(
     block: Block, bands: tuple[Band, Band], picked: tuple[Picks, Picks], easy: Draws, *, needed: int, required: bool
 ) -> NDArray[np.bool_]:
-    """Let each query pick positives and hard negatives from their bands; tell which queries have neighbours.
+    """Let each query pick positives and hard negatives from their bands; return which queries have neighbours.
 
-    Papers of the band of positives are no negatives. Of the easy negatives, those that are neighbours are struck out,
-    until `needed` of a query are known not to be.
+    Papers of the band of positives are no negatives. Easy negatives that are neighbours are struck out, until `needed`
+    of a query are known not to be neighbours.
     """
     is_known = np.zeros(len(block.queries), dtype=bool)
 
@@ -67,7 +67,7 @@ def pick_from_bands(
         _pick(columns, block.queries, block.papers, bands, picked, easy, needed, required, is_known)
 
     def pick_within(batches: Iterator[pa.RecordBatch]) -> list[Columns]:
-        """Pick for the queries within each batch; return the rows of its first and last, which others may have too."""
+        """Pick for the queries within each batch; return the rows of its first and last, which may go on in others."""
         edges = []
         for columns in map(_columns, batches):
             inside, at_edges = _parted(columns)
@@ -162,7 +162,7 @@ def _limits_of(band, ranks, distances):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _rows_of(limits, ranks):  # type: ignore[no-untyped-def]
-    """First row of a band, and the one behind it, where ranks rise."""
+    """First row of a band, and the one after its last, where ranks rise."""
     return np.searchsorted(ranks, limits[0]), np.searchsorted(ranks, limits[1], "right")
 
 

@@ -15,7 +15,6 @@ NeighbourFiles = Annotated[list[Path], typer.Argument(help="Files of the table n
 
 @app.command()
 def sample(
-    sampler: Annotated[str, typer.Option(help="Name of the sampler: a module of cocite.triplets.samplers.")],
     queries: Queries,
     papers: Papers,
     settings: Settings,
@@ -26,15 +25,16 @@ def sample(
     written_settings: WrittenSettings,
     sources: Annotated[list[Path] | None, typer.Argument(help="All files that the sampler draws from.")] = None,
 ) -> None:
-    """Sample triplets, in the way that a sampler has."""
+    """Sample triplets; the settings are an entry of the configuration, which names the sampler."""
+    from cocite.config.settings import parse_settings
+    from cocite.config.triplets import TripletSet
     from cocite.triplets.sampling import sample_triplets
 
     sample_triplets(
-        sampler,
+        parse_settings(TripletSet, settings),
         sources or [],
         queries=queries,
         papers=papers,
-        settings=settings,
         seed=seed,
         threads=threads,
         output=output,
@@ -53,8 +53,7 @@ def materialise(
     output: Output,
 ) -> None:
     """Join the training triplets of one set with their texts, cut to the smallest set of its group."""
-    from cocite.triplets.cutting import training_rows
-    from cocite.triplets.texts import write_texts
+    from cocite.triplets.texts import training_rows, write_texts
 
     write_texts(output, "training_texts", training_rows(triplets, group, seed), papers, threads=threads)
 
@@ -62,8 +61,7 @@ def materialise(
 @app.command()
 def materialise_validation(group: Group, papers: Papers, seed: Seed, threads: Threads, output: Output) -> None:
     """Join the validation triplets of all sets of a group with their texts."""
-    from cocite.triplets.cutting import validation_rows
-    from cocite.triplets.texts import write_texts
+    from cocite.triplets.texts import validation_rows, write_texts
 
     write_texts(output, "validation_texts", validation_rows(group, seed), papers, threads=threads)
 
@@ -78,7 +76,7 @@ def relate(
     output: Output,
 ) -> None:
     """Find out how a sample of the queries is related to other papers: the truth that neighbours are held against."""
-    from cocite.triplets.checks.relations import relate_sample
+    from cocite.triplets.band_quality import relate_sample
 
     relate_sample(citations, queries, seed=seed, memory_mb=memory_mb, threads=threads, output=output)
 
@@ -96,8 +94,8 @@ def measure_bands(
 ) -> None:
     """Measure how many neighbours are truly related to the query, by their rank."""
     from cocite.config.settings import parse_settings
-    from cocite.triplets.checks.bands import BandSettings
-    from cocite.triplets.checks.bands import measure_bands as measure
+    from cocite.triplets.band_quality import BandSettings
+    from cocite.triplets.band_quality import measure_bands as measure
 
     measure(
         neighbours,
@@ -124,7 +122,7 @@ def check(
 ) -> None:
     """Count what a set of triplets holds: triplets a query, collisions, papers without text or of benchmarks."""
     from cocite.tables.files import checked_files
-    from cocite.triplets.checks.counts import Checks, check_triplets
+    from cocite.triplets.checks import Checks, check_triplets
 
     check_triplets(
         triplets,

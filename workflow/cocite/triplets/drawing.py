@@ -3,7 +3,7 @@
 Each query goes through all papers in an order of its own, a permutation that a Feistel network over the places makes
 from the seed and the query (Luby & Rackoff, 1988; Black & Rogaway, 2002, for a domain of any size). So no paper is
 drawn twice, and what a query draws depends on no other. Somewhat more are drawn than are asked for, since some turn out
-to be no negatives: papers that are met among the query's own are struck out.
+not to be negatives: papers that are found among the query's own are struck out.
 """
 
 from typing import NamedTuple
@@ -54,7 +54,7 @@ def half_bits(papers):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def permuted(place, key, bits, papers):  # type: ignore[no-untyped-def]
-    """Where the permutation of a key sends a place, both below `papers`; what leads beyond is sent on."""
+    """Where the permutation of a key sends a place, both below `papers`; a place beyond that is sent on again."""
     mask = np.uint64((1 << bits) - 1)
     shift = np.uint64(bits)
     at = np.uint64(place)

@@ -1,18 +1,17 @@
 """What most samplers end with: the positives and negatives that queries picked and drew, paired into triplets.
 
-The i-th positive of a query meets its i-th negative, hard and easy ones shuffled. Papers without a text go, if they
-were picked at all; a query that is left without a triplet is counted with the first reason that holds.
+The i-th positive of a query is paired with its i-th negative, hard and easy ones shuffled. Papers without a text are
+dropped, if they were picked at all; a query that is left without a triplet is counted with the first reason that holds.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pydantic import NonNegativeInt, PositiveInt
 
+from cocite.config.sampler import Pairing
 from cocite.ground.id_sets import Ids, are_in
 from cocite.ground.randomness import priorities
 from cocite.triplets.drawing import Draws
@@ -22,45 +21,6 @@ from cocite.triplets.sampled import Block, Sampled, as_triplets
 Flags = NDArray[np.bool_]
 UNSERVED = "queries without a triplet"
 SHORT = "triplets fewer than asked for, of queries with some"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pairing:
-    """What every sampler that pairs positives with negatives can be told."""
-
-    per_query: PositiveInt
-    """Triplets of each query."""
-    text: Literal["required", "dropped"] = "required"
-    """required: papers without a text are left out before papers are ranked or picked; dropped: after."""
-    partial: Literal["kept", "dropped"] = "kept"
-    """kept: a query may have fewer triplets than asked for; dropped: then it has none."""
-    oversample: bool = False
-    """Whether a query with fewer positives than negatives uses them again."""
-
-    @property
-    def requires_text(self) -> bool:
-        """Whether papers without a text are left out from the start."""
-        return self.text == "required"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Mixing(Pairing):
-    """What samplers of hard and easy negatives can be told."""
-
-    easy: NonNegativeInt
-    """Triplets of a query with an easy negative; the others have hard ones."""
-    fill: bool = False
-    """Whether easy negatives stand in for hard ones that a query lacks, if it has some."""
-
-    @property
-    def hard(self) -> int:
-        """Triplets of a query with a hard negative."""
-        return self.per_query - self.easy
-
-    @property
-    def most_easy(self) -> int:
-        """Easy negatives that a query may need."""
-        return self.per_query if self.fill else self.easy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,9 +50,10 @@ def pair(
     no_positive: str = "no positive",
     no_hard: str = "no hard negative",
 ) -> Sampled:
-    """Pair the picks of each query; the last three say why a query has no triplet.
+    """Pair the picks of each query; the last three arguments say why a query has no triplet.
 
-    `reasons` holds of which queries it was known before, the other two what it means that a query has picked nothing.
+    `reasons` holds reasons that were known before and the queries they apply to; `no_positive` and `no_hard` are the
+    reasons of a query that has picked nothing.
     """
     papers, ranks, lost = _with_text(block, positives)
     negative, negative_ranks, is_easy, hard_lost = _mixed(block, asked, negatives)

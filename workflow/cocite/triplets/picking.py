@@ -1,25 +1,27 @@
-"""Papers picked at random for each of many queries, while the papers that they may have stream by in any order.
+"""Papers picked at random for each of many queries, while their candidates are read in any order.
 
 A query picks the papers whose priorities, hashes of seed, query and paper, are smallest: a uniform sample without
 repetition (bottom-k, Cohen & Kaplan, 2007) in memory that depends on its size alone, and the same whatever the order,
-however often a paper comes by, and whichever other queries there are. The picks stand in the order of their priorities,
+however often a paper is offered, and whichever other queries there are. The picks are in the order of their priorities,
 so the first n of them are a sample as well.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from cocite.ground.id_sets import Ids, contains
-from cocite.ground.randomness import derive_seed
+from cocite.ground.randomness import GOLDEN, derive_seed, mix
 
 NONE = -1
 """Stands for no paper."""
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+mixed: Any = njit(nogil=True, cache=True)(mix)
+"""The finaliser of SplitMix64, compiled for single numbers."""
 
 
 class Picks(NamedTuple):
@@ -34,7 +36,7 @@ class Picks(NamedTuple):
 
 
 def picks(queries: int, count: int, seed: int, name: str) -> Picks:
-    """Room for `count` papers of each query; `name` tells this use of randomness from others."""
+    """Room for `count` papers of each query; `name` distinguishes this use of randomness from others."""
     shape = queries, count
     return Picks(
         papers=np.full(shape, NONE, dtype=np.int64),
@@ -48,7 +50,7 @@ def picks(queries: int, count: int, seed: int, name: str) -> Picks:
 def offer(picked, place, query, paper, rank, refused):  # type: ignore[no-untyped-def]
     """Offer a paper to the query of a place, which takes it if its priority is small and it is not among the refused.
 
-    `refused` is in rising order. A paper that comes by again is not taken twice.
+    `refused` is in rising order. A paper that is offered again is not taken twice.
     """
     priorities = picked.priorities[place]
     last = len(priorities) - 1
@@ -90,15 +92,7 @@ def is_among(ids, paper):  # type: ignore[no-untyped-def]
 @njit(nogil=True, cache=True)
 def priority_of(state, query, paper):  # type: ignore[no-untyped-def]
     """The hash that `randomness.priorities` gives to a query and a paper."""
-    return mixed(mixed(state + _GOLDEN + np.uint64(query)) + _GOLDEN + np.uint64(paper))
-
-
-@njit(nogil=True, cache=True)
-def mixed(z):  # type: ignore[no-untyped-def]
-    """The finaliser of SplitMix64 (Steele, Lea & Flood, 2014)."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
+    return mixed(mixed(state + GOLDEN + np.uint64(query)) + GOLDEN + np.uint64(paper))
 
 
 def without(picked: Picks, is_left_out: NDArray[np.bool_]) -> tuple[Ids, NDArray[np.int32]]:

@@ -1,4 +1,8 @@
-"""What a sampler is given and what it gives back: a block of queries with all it may draw from, and their triplets."""
+"""What a sampler is given and what it gives back: a block of queries with all it may draw from, and their triplets.
+
+The papers that triplets may hold are those with a title and an abstract that are not kept out. Threads share the
+reading of a table by its row groups: each is opened by the thread that reads it.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,9 +16,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from cocite.ground.errors import InputError
-from cocite.ground.id_sets import Ids, IdSet
-from cocite.tables.files import open_table, read_table
-from cocite.triplets.row_groups import row_groups
+from cocite.ground.id_sets import Ids, IdSet, check_ids, id_set, size
+from cocite.tables.files import checked_files, open_table, read_table
+from cocite.tables.splits import read_kept_out
 
 ROWS_AT_ONCE = 1 << 18
 ROLES = ("query", "positive", "negative")
@@ -64,7 +68,6 @@ class Block:
 
         Files are sorted by the column `query`; row groups that hold none of our queries are not read.
         """
-
         groups = row_groups(self.files(table), table)
         ours = [group for group in groups if group.may_meet(query, self.queries[0], self.queries[-1])]
         with ThreadPoolExecutor(self.threads) as workers:
@@ -111,7 +114,7 @@ def in_order(triplets: pa.Table) -> pa.Table:
 
 
 def sampled_before(block: Block, *, of_block: bool = True) -> list[pa.Table]:
-    """The sets of triplets among the sources, in the order given; unless told otherwise, those of the block's queries.
+    """The sets of triplets among the sources, in the order given; with `of_block`, only those of the block's queries.
 
     Raises `InputError` where a source is another table.
     """
@@ -121,6 +124,58 @@ def sampled_before(block: Block, *, of_block: bool = True) -> list[pa.Table]:
         is_ours = np.isin(rows["query"].to_numpy(), block.queries) | (not of_block)
         before.append(rows.filter(pa.array(is_ours)))
     return before
+
+
+def read_papers(papers: Path, queries: Path) -> IdSet:
+    """The papers that triplets may hold, from the folder of the table papers and the table `queries`.
+
+    Raises `InputError` where there is none, or an id is negative.
+    """
+    kept_out = read_kept_out(queries)["corpusid"].to_numpy()
+    check_ids(kept_out, queries)
+    listed = id_set(_with_text(checked_files(papers, "papers")), without=kept_out)
+    if size(listed) == 0:
+        raise InputError(f"{papers}: no paper has a title and an abstract; triplets need some that do.")
+    return listed
+
+
+def _with_text(buckets: Sequence[Path]) -> Iterator[Ids]:
+    for path in buckets:
+        for batch in open_table(path, "papers").iter_batches(columns=["corpusid", "has_text"]):
+            ids = batch["corpusid"].filter(batch["has_text"]).to_numpy()
+            check_ids(ids, path)
+            yield ids
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowGroup:
+    """One row group of a file."""
+
+    path: Path
+    footer: pq.FileMetaData
+    """The footer of the file: with hundreds of row groups, it is too long to be read again for each."""
+    number: int
+
+    def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """Its rows, at most so many at a time, read by the thread that asks for them."""
+        with pq.ParquetFile(self.path, metadata=self.footer, pre_buffer=False) as file:
+            yield from file.iter_batches(rows, [self.number], columns=list(columns), use_threads=False)
+
+    def may_meet(self, column: str, first: int, last: int) -> bool:
+        """Whether a column may hold a value from `first` to `last`."""
+        place = self.footer.schema.names.index(column)
+        found = self.footer.row_group(self.number).column(place).statistics
+        return found is None or not found.has_min_max or bool(found.min <= last and found.max >= first)
+
+
+def row_groups(source: Path | Sequence[Path], table: str) -> list[RowGroup]:
+    """The row groups of a table, file by file. Raises `InputError` where a file is missing, broken or another table."""
+    footers = [(path, pq.read_metadata(path)) for path in checked_files(source, table)]
+    return [
+        RowGroup(path=path, footer=footer, number=number)
+        for path, footer in footers
+        for number in range(footer.num_row_groups)
+    ]
 
 
 def _table_in(path: Path) -> str:

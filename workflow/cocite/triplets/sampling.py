@@ -1,55 +1,34 @@
-"""One interface to every sampler: a module of `samplers`, which is asked for the triplets of some queries at a time.
+"""One interface to every sampler, which is asked for the triplets of some queries at a time.
 
 In come the tables that a sampler draws from, the queries and the papers that have a text; out go the table `triplets`
-and what was left out. A sampler is a module with `Settings`, a frozen dataclass, and `sample`, which sees a block of
-queries and reads its sources from front to back; what it makes of a query depends on the query and the seed alone.
+and what was left out. A sampler sees a block of queries and reads its sources from front to back; what it makes of a
+query depends on the query and the seed alone.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
-from typing import Any, Protocol, cast
 
 import pyarrow as pa
 
-from cocite.config.choices import check_choice
-from cocite.config.settings import parse_settings, settings_as_dict
+from cocite.config.entries import as_json
+from cocite.config.sampler import Sampler
 from cocite.ground.errors import InputError
 from cocite.ground.progress import report
 from cocite.tables import splits
 from cocite.tables.files import write_json, write_omissions, write_table
-from cocite.triplets import samplers
-from cocite.triplets.papers import read_papers
-from cocite.triplets.sampled import Block, Sampled
+from cocite.triplets.sampled import Block, read_papers
 
 QUERIES_AT_ONCE = 250_000
 """Queries of a block: some hundred bytes of memory each, against one more reading of the sources a block."""
 
 
-class Sampler(Protocol):
-    """What a module of `samplers` holds."""
-
-    Settings: type[Any]
-
-    def sample(self, block: Block, settings: Any) -> Sampled:
-        """The triplets of the queries of a block, and what was left out, by reason."""
-
-
-def sampler_named(name: str) -> Sampler:
-    """The module of a sampler. Raises `InputError`, which names the others, where there is none."""
-    check_choice(name, [module.name for module in iter_modules(samplers.__path__)], "--sampler")
-    return cast(Sampler, import_module(f"{samplers.__name__}.{name}"))
-
-
 def sample_triplets(
-    sampler: str,
+    sampler: Sampler,
     sources: Sequence[Path],
     *,
     queries: Path,
     papers: Path,
-    settings: str,
     seed: int,
     threads: int,
     output: Path,
@@ -60,15 +39,13 @@ def sample_triplets(
 
     Raises `InputError` where no query could be served.
     """
-    module = sampler_named(sampler)
-    chosen = parse_settings(module.Settings, settings)
     blocks = _blocks(sources, queries, papers, seed, threads)
     counts: Counter[str] = Counter()
-    written = write_table(output, "triplets", _triplets(module, blocks, chosen, counts, output))
+    written = write_table(output, "triplets", _triplets(sampler, blocks, counts, output))
     report(f"{written:,} triplets; left out: {_told(counts)}")
     write_omissions(omissions, counts)
     read = list(dict.fromkeys(str(source.parent if source.stem.isdigit() else source) for source in sources))
-    write_json(written_settings, {"sampler": sampler, "sources": read, "seed": seed, **settings_as_dict(chosen)})
+    write_json(written_settings, {**as_json(sampler), "sources": read, "seed": seed})
 
 
 def _blocks(sources: Sequence[Path], queries: Path, papers: Path, seed: int, threads: int) -> Iterator[Block]:
@@ -88,12 +65,12 @@ def _blocks(sources: Sequence[Path], queries: Path, papers: Path, seed: int, thr
 
 
 def _triplets(
-    module: Sampler, blocks: Iterator[Block], settings: Any, counts: Counter[str], output: Path
+    sampler: Sampler, blocks: Iterator[Block], counts: Counter[str], output: Path
 ) -> Iterator[pa.RecordBatch]:
     """The triplets of the blocks one after the other; counts what was left out."""
     written = 0
     for block in blocks:
-        sampled = module.sample(block, settings)
+        sampled = sampler.sample(block)
         counts.update(sampled.omissions)
         written += len(sampled.triplets)
         yield from sampled.triplets.to_batches()

@@ -1,4 +1,8 @@
-"""Triplets joined with the texts of their papers: in come rows of ids, out goes a folder of shards.
+"""Triplets joined with the texts of their papers: in come sets of triplets and the papers, out go folders of shards.
+
+All sets of a group are cut to the size of its smallest (CoCite, 2024), and the validation triplets of all of them
+together are the validation set of every model of the group. The order is one of hashes, so it is a shuffle that does
+not depend on jobs: queries follow each other at random, and so do the triplets of a query, which stay together.
 
 The texts of a large set do not fit into memory, and its triplets name their papers in no order. So the papers are read
 once, front to back, and the texts that a shard needs are appended to a file of that shard; then each shard is put
@@ -16,12 +20,14 @@ from threading import Lock
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from cocite.ground.database import spill_folder
 from cocite.ground.errors import InputError
-from cocite.tables.files import atomic_path, write_table
-from cocite.triplets.cutting import ROLES, Ids, Rows, shard_starts
-from cocite.triplets.row_groups import RowGroup, row_groups
+from cocite.ground.id_sets import Ids
+from cocite.ground.randomness import priorities
+from cocite.tables.files import atomic_path, open_table, write_table
+from cocite.triplets.sampled import ROLES, RowGroup, row_groups
 
 TRIPLETS_IN_SHARD = 50_000
 SHARDS_AT_ONCE = 200
@@ -32,6 +38,56 @@ TRIPLETS_IN_MEMORY = 5_000
 """Triplets that each thread joins at once: a row group of a shard."""
 TEXT_SCHEMA = pa.schema([("corpusid", pa.int64()), ("title", pa.string()), ("abstract", pa.string())])
 
+Rows = NDArray[np.int64]
+"""Triplets × (query, positive, negative)."""
+
+
+def training_rows(triplets: Path, group: Sequence[Path], seed: int) -> Rows:
+    """The training triplets of one set of a group, shuffled by query and cut to the size of the group's smallest.
+
+    Raises `InputError` where that has none.
+    """
+    sizes = [_count(path, "train") for path in group]
+    smallest = min(sizes)
+    if smallest == 0:
+        empty = group[sizes.index(0)]
+        raise InputError(f"{empty}: no training triplet; more query papers or a smaller queries.validation would do.")
+    return _shuffled(_read_split(triplets, "train"), seed)[:smallest]
+
+
+def validation_rows(group: Sequence[Path], seed: int) -> Rows:
+    """The validation triplets of all sets of a group, cut alike, each triplet once, shuffled by query.
+
+    Raises `InputError` where there is none.
+    """
+    sets = [_shuffled(_read_split(path, "validation"), seed) for path in group]
+    smallest = min(map(len, sets))
+    if smallest == 0:
+        empty = next(path for path, rows in zip(group, sets, strict=True) if len(rows) == 0)
+        raise InputError(f"{empty}: no validation triplet; more query papers or a larger queries.validation would do.")
+    return _shuffled(np.unique(np.concatenate([rows[:smallest] for rows in sets]), axis=0), seed)
+
+
+def _read_split(path: Path, split: str) -> Rows:
+    batches = open_table(path, "triplets").iter_batches(columns=[*ROLES, "split"])
+    of_split = [batch.filter(pc.equal(batch.column("split"), split)) for batch in batches]
+    rows = [np.stack([batch.column(role).to_numpy() for role in ROLES], axis=1) for batch in of_split]
+    return np.concatenate([np.empty((0, len(ROLES)), np.int64), *rows])
+
+
+def _count(path: Path, split: str) -> int:
+    batches = open_table(path, "triplets").iter_batches(columns=["split"])
+    return sum(pc.sum(pc.equal(batch.column("split"), split)).as_py() or 0 for batch in batches)
+
+
+def _shuffled(rows: Rows, seed: int) -> Rows:
+    keys = {
+        "order of queries": priorities(seed, "order of queries", rows[:, 0]),
+        "query": rows[:, 0],
+        "order within a query": priorities(seed, "order of triplets", *rows.T),
+    }
+    return rows[pc.sort_indices(pa.table(keys), sort_keys=[(key, "ascending") for key in keys]).to_numpy()]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
@@ -40,14 +96,14 @@ class Wanted:
     ids: Ids
     shard: Ids
     found: np.ndarray
-    """Whether its text was met yet."""
+    """Whether its text has been found."""
 
     @classmethod
     def of(cls, shards: Sequence[Rows]) -> "Wanted":
         """The papers of these shards."""
         of_shards = [np.unique(rows) for rows in shards]
         papers = np.unique(np.concatenate(of_shards))
-        # Numbers of place and shard are sorted some times as quickly as ids with their shards.
+        # Numbers of place and shard are sorted several times as quickly as ids with their shards.
         keys = [np.searchsorted(papers, ids) * len(shards) + shard for shard, ids in enumerate(of_shards)]
         places, shard = np.divmod(np.sort(np.concatenate(keys)), len(shards))
         return cls(ids=papers[places], shard=shard, found=np.zeros(len(places), dtype=bool))
@@ -69,6 +125,16 @@ def write_texts(output: Path, table: str, rows: Rows, papers: Path, *, threads: 
                 paths = [folder / f"{number:05}.parquet" for number in range(first, first + len(some))]
                 list(workers.map(partial(_write_shard, table), paths, some, files))
     return len(shards)
+
+
+def shard_starts(queries: Ids, size: int) -> list[int]:
+    """Where shards of about `size` triplets start, and then where the last one ends.
+
+    `queries` holds the query of each triplet. A query's triplets, which follow each other, are never in two shards.
+    """
+    starts = np.flatnonzero(np.diff(queries)) + 1
+    borders = np.searchsorted(starts, np.arange(size, len(queries), size))
+    return sorted({0, len(queries), *starts[borders[borders < len(starts)]].tolist()})
 
 
 def _gather(wanted: Wanted, papers: Path, files: Sequence[Path], workers: ThreadPoolExecutor) -> None:

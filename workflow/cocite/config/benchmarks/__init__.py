@@ -1,23 +1,22 @@
-"""The benchmarks, a module each: `TASKS` in it are the tasks, one entry each.
-
-A benchmark whose files lie in the layout of another one says so with `LAYOUT`; one whose entry in the configuration
-holds other keys than a folder and tasks says so with `SCHEMA`. Names of tasks are known before anything runs, since
-jobs are named after them, and no two tasks share one.
-"""
+"""The benchmarks, a module with one class each: its fields say what an entry may hold, `declared` has its tasks."""
 
 from collections.abc import Mapping, Sequence
-from importlib import import_module
-from pkgutil import iter_modules
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cocite.config.choices import check_choice
+from cocite.config.benchmark import Benchmark
+from cocite.config.plugins import check_choice, one_of, plugins
 from cocite.config.tasks import Task
 
-_MODULES: dict[str, ModuleType] = {name: import_module(f"{__name__}.{name}") for _, name, _ in iter_modules(__path__)}
-BENCHMARKS: dict[str, tuple[Task, ...]] = {name: module.TASKS for name, module in _MODULES.items()}
+PACKAGE = "cocite.config.benchmarks"
+
+KINDS: Mapping[str, Any] = plugins(PACKAGE, "kind")
+if TYPE_CHECKING:
+    AnyBenchmark = Benchmark
+else:
+    AnyBenchmark = one_of(PACKAGE, "kind")
+BENCHMARKS: dict[str, tuple[Task, ...]] = {name: kind.declared for name, kind in KINDS.items()}
 """The tasks of each kind of benchmark."""
-LAYOUTS: dict[str, str] = {name: getattr(module, "LAYOUT", name) for name, module in _MODULES.items()}
+LAYOUTS: dict[str, str] = {name: kind.layout or name for name, kind in KINDS.items()}
 """The layout that the files of each kind of benchmark lie in: the name of the benchmark that brought it up."""
 TASKS = {task.name: task for tasks in BENCHMARKS.values() for task in tasks}
 SMALL = "small"

@@ -1,5 +1,8 @@
-"""The scientific part of BEIR (Thakur et al., 2021)."""
+"""The benchmark `beir`."""
 
+from typing import ClassVar, Literal
+
+from cocite.config.benchmark import FolderBenchmark
 from cocite.config.tasks import Task
 
 TASKS = tuple(
@@ -12,3 +15,10 @@ TASKS = tuple(
     )
     for dataset in ("scifact", "nfcorpus", "trec-covid", "arguana", "scidocs")
 )
+
+
+class Beir(FolderBenchmark):
+    """The scientific part of BEIR (Thakur et al., 2021)."""
+
+    kind: Literal["beir"]
+    declared: ClassVar[tuple[Task, ...]] = TASKS

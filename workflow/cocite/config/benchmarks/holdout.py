@@ -1,30 +1,25 @@
-"""What held-out papers of our own corpus cite, and what they are cited with."""
+"""The benchmark `holdout`."""
 
+from collections.abc import Iterator
+from typing import ClassVar, Literal
+
+from cocite.config.benchmark import Benchmark, HoldoutSettings
+from cocite.config.entries import Whole
 from cocite.config.tasks import Task
 
-SCHEMA = {
-    "properties": {
-        "positives": {
-            "description": "Relevant candidates of each query; queries with fewer are left out and counted.",
-            "type": "integer",
-            "minimum": 1,
-            "default": 5,
-        },
-        "negatives": {
-            "description": "Random candidates of each query.",
-            "type": "integer",
-            "minimum": 1,
-            "default": 25,
-        },
-        "min_cocitations": {
-            "description": "Times a paper must be cited with the query to be relevant in the task cocite.",
-            "type": "integer",
-            "minimum": 1,
-            "default": 2,
-        },
-    },
-}
 TASKS = (
     Task(name="cite", kind="ranking", group="holdout", metrics=("map", "ndcg")),
     Task(name="cocite", kind="ranking", group="holdout", metrics=("map", "ndcg")),
 )
+
+
+class Holdout(Benchmark, HoldoutSettings):
+    """What held-out papers of our own corpus cite, and what they are cited with."""
+
+    kind: Literal["holdout"]
+    declared: ClassVar[tuple[Task, ...]] = TASKS
+
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
+        """No held-out papers."""
+        if config.queries.holdout == 0:
+            yield f"{key} needs held-out papers; queries.holdout is 0."

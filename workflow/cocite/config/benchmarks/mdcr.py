@@ -1,8 +1,8 @@
-"""MDCR, the recommendation of citations in 19 fields (Medić & Šnajder, 2022).
+"""The benchmark `mdcr`."""
 
-"Large-scale Evaluation of Transformer-based Article Encoders on the Task of Citation Recommendation".
-"""
+from typing import ClassVar, Literal
 
+from cocite.config.benchmark import FolderBenchmark
 from cocite.config.tasks import Task
 
 FIELDS = (
@@ -36,3 +36,13 @@ TASKS = tuple(
     )
     for field in FIELDS
 )
+
+
+class Mdcr(FolderBenchmark):
+    """MDCR, the recommendation of citations in 19 fields (Medić & Šnajder, 2022).
+
+    "Large-scale Evaluation of Transformer-based Article Encoders on the Task of Citation Recommendation".
+    """
+
+    kind: Literal["mdcr"]
+    declared: ClassVar[tuple[Task, ...]] = TASKS

@@ -1,8 +1,8 @@
-"""S2AND, authors of one name told apart (Subramanian et al., 2021).
+"""The benchmark `s2and`."""
 
-"S2AND: A Benchmark and Evaluation System for Author Name Disambiguation".
-"""
+from typing import ClassVar, Literal
 
+from cocite.config.benchmark import FolderBenchmark
 from cocite.config.tasks import Task
 
 TASKS = tuple(
@@ -15,3 +15,13 @@ TASKS = tuple(
     )
     for dataset in ("arnetminer", "inspire", "kisti", "pubmed", "qian", "zbmath")
 )
+
+
+class S2and(FolderBenchmark):
+    """S2AND, authors of one name told apart (Subramanian et al., 2021).
+
+    "S2AND: A Benchmark and Evaluation System for Author Name Disambiguation".
+    """
+
+    kind: Literal["s2and"]
+    declared: ClassVar[tuple[Task, ...]] = TASKS

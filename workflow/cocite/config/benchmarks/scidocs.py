@@ -1,5 +1,8 @@
-"""SciDocs in its own layout (Cohan et al., 2020, "SPECTER")."""
+"""The benchmark `scidocs`."""
 
+from typing import ClassVar, Literal
+
+from cocite.config.benchmark import FolderBenchmark
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.config.tasks import Task
 
@@ -10,3 +13,10 @@ TASKS = (
     *(task for task in SCIREPEVAL if task.texts == "scidocs_view_cite_read"),
     Task(name="recomm", kind="ranking", group="scidocs", metrics=("ndcg_adjusted", "P_1_adjusted")),
 )
+
+
+class SciDocs(FolderBenchmark):
+    """SciDocs in its own layout (Cohan et al., 2020, "SPECTER")."""
+
+    kind: Literal["scidocs"]
+    declared: ClassVar[tuple[Task, ...]] = TASKS

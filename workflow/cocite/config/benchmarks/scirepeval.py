@@ -1,79 +1,17 @@
-"""SciRepEval, 23 tasks in four formats (Singh et al., 2023).
+"""The benchmark `scirepeval`."""
 
-"SciRepEval: A Multi-Format Benchmark for Scientific Document Representations".
-"""
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar, Literal
 
+from pydantic import model_validator
+
+from cocite.config.benchmark import BroughtBenchmark
+from cocite.config.entries import Commit, Entry, GivenPath, Text, Whole, inconsistent
 from cocite.config.tasks import FewShot, Task
 
-SCHEMA = {
-    "properties": {
-        "hub": {
-            "description": (
-                "Instead of a folder, the two datasets of the Hugging Face hub that hold the benchmark; "
-                "each config is fetched once, by a job of its own."
-            ),
-            "type": "object",
-            "additionalProperties": False,
-            "properties": {
-                "texts": {
-                    "description": "The dataset with the texts.",
-                    "type": "object",
-                    "additionalProperties": False,
-                    "default": {},
-                    "properties": {
-                        "dataset": {
-                            "description": "Its name.",
-                            "type": "string",
-                            "minLength": 1,
-                            "default": "allenai/scirepeval",
-                        },
-                        "revision": {
-                            "description": "Its commit, 40 hexadecimal digits; one that holds Parquet files.",
-                            "type": "string",
-                            "pattern": "^[0-9a-f]{40}\\Z",
-                            "means": "a commit of 40 hexadecimal digits, in small letters",
-                            "default": "781d35d1bf87253b3dcd0fadcb82bfbee9c244f1",
-                        },
-                    },
-                },
-                "labels": {
-                    "description": "The dataset with the labels, and the papers of reviewers.",
-                    "type": "object",
-                    "additionalProperties": False,
-                    "default": {},
-                    "properties": {
-                        "dataset": {
-                            "description": "Its name.",
-                            "type": "string",
-                            "minLength": 1,
-                            "default": "allenai/scirepeval_test",
-                        },
-                        "revision": {
-                            "description": (
-                                "Its commit, 40 hexadecimal digits; one that holds Parquet files. The "
-                                "default is of March 2024, from its branch refs/convert/parquet."
-                            ),
-                            "type": "string",
-                            "pattern": "^[0-9a-f]{40}\\Z",
-                            "means": "a commit of 40 hexadecimal digits, in small letters",
-                            "default": "2c008130f2333368c26a80001d37bbe7aec5715f",
-                        },
-                    },
-                },
-            },
-        },
-        "folder": {
-            "description": (
-                "Folder of the benchmark, or demo for one that is generated about the release, of the "
-                "sources demo and directory. Variables of the environment are filled in."
-            ),
-            "type": "string",
-            "minLength": 1,
-        },
-        "tasks": {"$ref": "#/$defs/tasks"},
-        "mode": {"$ref": "#/$defs/mode", "default": "compat"},
-    },
-}
+GENERATED = "demo"
+"""The folder that stands for a benchmark which is generated about the corpus of the run."""
 
 
 def _scidocs(name: str) -> Task:
@@ -139,3 +77,64 @@ TASKS = (
     Task(name="nfcorpus", kind="search", group="out-of-train", metrics=("ndcg",)),
     Task(name="trec_covid", kind="search", group="out-of-train", metrics=("ndcg",)),
 )
+
+
+class Texts(Entry):
+    """The dataset with the texts."""
+
+    dataset: Text = "allenai/scirepeval"
+    """Its name."""
+    revision: Commit = "781d35d1bf87253b3dcd0fadcb82bfbee9c244f1"
+    """Its commit, 40 hexadecimal digits; one that holds Parquet files."""
+
+
+class Labels(Entry):
+    """The dataset with the labels, and the papers of reviewers."""
+
+    dataset: Text = "allenai/scirepeval_test"
+    """Its name."""
+    revision: Commit = "2c008130f2333368c26a80001d37bbe7aec5715f"
+    """Its commit, 40 hexadecimal digits; one that holds Parquet files. The default is of March 2024, from its branch
+    refs/convert/parquet."""
+
+
+class Hub(Entry):
+    """Two datasets of the Hugging Face hub."""
+
+    texts: Texts = Texts()
+    """The dataset with the texts."""
+    labels: Labels = Labels()
+    """The dataset with the labels, and the papers of reviewers."""
+
+
+class SciRepEval(BroughtBenchmark):
+    """SciRepEval, 23 tasks in four formats (Singh et al., 2023).
+
+    "SciRepEval: A Multi-Format Benchmark for Scientific Document Representations".
+    """
+
+    kind: Literal["scirepeval"]
+    declared: ClassVar[tuple[Task, ...]] = TASKS
+    folder: GivenPath | None = None
+    """Folder of the benchmark, or demo for one that is generated about the corpus of the run. Variables of the
+    environment are filled in."""
+    hub: Hub | None = None
+    """Instead of a folder, the two datasets of the Hugging Face hub that hold the benchmark; each config is fetched
+    once, by a job of its own."""
+
+    @model_validator(mode="after")
+    def _has_one_origin(self) -> "SciRepEval":
+        if (self.folder is None) == (self.hub is None):
+            raise inconsistent(" needs exactly one of folder and hub.")
+        return self
+
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
+        """A folder that is not there, or a corpus that no benchmark can be generated about."""
+        yield from super().faults(key, config)
+        if self.folder == GENERATED and config.corpus.source == "s2":
+            yield (
+                f"{key}.folder is demo, but a benchmark can only be generated about a release in a folder or a "
+                "generated one, not one of the source s2."
+            )
+        elif self.folder not in (None, GENERATED) and not Path(str(self.folder)).is_dir():
+            yield f"{key}.folder: the folder {self.folder} does not exist."

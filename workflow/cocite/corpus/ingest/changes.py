@@ -1,28 +1,38 @@
-"""Ingest shards of diffs: what they change, step by step, for `update` to apply to the rows of an older release.
+"""Move an ingested release to a newer one by diffs: read what they change, then apply it to one bucket after another.
 
 A diff replaces and deletes records by primary key. Each of its records becomes a row with a key and the number of the
 step alone: all that was known of this key before the step is void. Each update becomes a further row, as it does in a
 whole release, if that keeps it. The keys are read in a pass of their own, because an update can also turn a record that
 was kept into one that is left out, such as a citation of an unknown paper.
+
+A row stays unless a later diff names its key; the rows of the older release are from before all diffs, and no diff
+names a key both as updated and as deleted. A key is looked for in the changes of all buckets, since an update can move
+a citation to another citing paper, and a deletion of a citation names no paper at all. What comes out is what ingest
+gives for the newer release, in another order.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 
+from cocite.corpus.ingest.accounting import Tally, tallies_as_table
 from cocite.corpus.ingest.documents import read_documents
-from cocite.corpus.ingest.records import KEYS
+from cocite.corpus.ingest.records import BUCKET_KEYS, KEYS
 from cocite.corpus.ingest.shards import IngestSettings, find_shard, read_shard
-from cocite.corpus.ingest.tally import Tally, tallies_as_table
 from cocite.corpus.ingest.unpacking import unpack
-from cocite.corpus.release.manifest import DiffShard, Shard
+from cocite.corpus.release.manifest import DiffShard, Manifest, Shard, read_manifest
+from cocite.ground.database import connect
 from cocite.ground.errors import InputError
 from cocite.ground.progress import progress
 from cocite.tables import PRIMARY_KEYS, TABLES, empty_schema
-from cocite.tables.files import write_table
+from cocite.tables.files import scan_table, write_omissions, write_table
+
+ROWS_IN_BATCH = {"papers": 20_000, "abstracts": 20_000, "citations": 100_000}
+"""Rows that are written at once, as when they are merged."""
 
 
 def ingest_changes(settings: IngestSettings, folder: Path, shards: list[Shard], *, output: Path, report: Path) -> None:
@@ -85,3 +95,69 @@ def _as_changes(batch: pa.RecordBatch, dataset: str, step: int) -> pa.RecordBatc
         [given[field.name] if field.name in given else pa.nulls(len(batch), field.type) for field in schema],
         names=schema.names,
     )
+
+
+def check_base(base: Path, manifest: Manifest) -> None:
+    """Raise `InputError` unless the results in `base` are of the release that the listed diffs lead on from."""
+    older = read_manifest(base / "manifest.json").release
+    if older != manifest.since:
+        raise InputError(
+            f"{base} holds the release {older}, but the diffs that were listed lead on from {manifest.since}."
+        )
+
+
+def update(
+    dataset: str,
+    base: Path,
+    changes: Path,
+    *,
+    bucket: int,
+    buckets: int,
+    output: Path,
+    omissions: Path,
+    memory_mb: int,
+    threads: int,
+) -> None:
+    """Write one bucket of a dataset's ingested rows as the newer release has them, and how many rows were dropped.
+
+    `base` is the folder of the older release's ingested rows, `changes` that of what the diffs change. Raises
+    `InputError` where the older rows were cut into another number of buckets, or have no key.
+    """
+    table = f"ingested_{dataset}"
+    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
+        connection.read_parquet(scan_table(base, table).files).create_view("older")
+        connection.read_parquet(scan_table(changes, f"changed_{dataset}").files).create_view("changes")
+        columns = ", ".join(TABLES[table].columns)
+        connection.execute(f"""
+            CREATE VIEW candidates AS
+            SELECT {columns}, 0::USMALLINT AS step FROM older WHERE bucket = {bucket}
+            UNION ALL
+            SELECT {columns}, step FROM changes WHERE bucket = {bucket}
+        """)
+        _check(connection, dataset, base, bucket=bucket, buckets=buckets)
+        key = PRIMARY_KEYS[dataset]
+        newest = connection.sql(f"""
+            SELECT {columns} FROM candidates
+            ANTI JOIN changes ON changes.{key} = candidates.{key} AND changes.step > candidates.step
+        """)
+        written = write_table(output, table, newest.to_arrow_reader(ROWS_IN_BATCH[dataset]))
+        dropped = _count(connection, "candidates") - written
+        write_omissions(omissions, {"rows that a later diff replaced or deleted": dropped})
+
+
+def _check(connection: duckdb.DuckDBPyConnection, dataset: str, base: Path, *, bucket: int, buckets: int) -> None:
+    """Check over all buckets together that each row has a key and lies in the bucket that this run looks for it in."""
+    if _count(connection, f"older WHERE bucket = {bucket} AND {PRIMARY_KEYS[dataset]} IS NULL"):
+        raise InputError(
+            f"{base}: holds {dataset} without a {PRIMARY_KEYS[dataset]}, as releases of 2023 have them; diffs name by "
+            "it what they change, so the newer release must be ingested whole (without corpus.base)."
+        )
+    # Of other buckets DuckDB reads the footers of the files alone, which show that none is too high.
+    misplaced = f"bucket >= {buckets} OR bucket = {bucket} AND {BUCKET_KEYS[dataset]} % {buckets} <> {bucket}"
+    if _count(connection, f"older WHERE {misplaced}"):
+        raise InputError(f"{base}: was not ingested into {buckets} buckets; set corpus.buckets to the number it has.")
+
+
+def _count(connection: duckdb.DuckDBPyConnection, rows: str) -> int:
+    ((number,),) = connection.execute(f"SELECT count(*) FROM {rows}").fetchall()
+    return int(number)

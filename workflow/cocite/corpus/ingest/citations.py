@@ -1,4 +1,4 @@
-"""Citations out of the blocks of a shard: by the scanner, and line by line by Python where a line is odd.
+"""Read citations from the blocks of a shard: with the scanner, and an odd line with Python's parser.
 
 Rows gather in memory by the million and leave sorted by bucket, so that what a bucket needs later lies together.
 """
@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cocite.corpus.ingest.malformed import MalformedError, parse_record
+from cocite.corpus.ingest.accounting import BLANK, KEPT, MalformedError, Tally, parse_record
+from cocite.corpus.ingest.records import INFLUENTIAL, INTENTS
 from cocite.corpus.ingest.scanning import (
     NO_CITED,
     NO_CITING,
@@ -23,8 +24,6 @@ from cocite.corpus.ingest.scanning import (
     scan_citations,
     scatter_by_bucket,
 )
-from cocite.corpus.ingest.tally import BLANK, KEPT, Tally
-from cocite.corpus.ingest.traits import INFLUENTIAL, INTENTS
 from cocite.corpus.ingest.unpacking import Block
 from cocite.ground.written_ids import is_id
 from cocite.tables import ID
@@ -121,7 +120,7 @@ def _scan(block: Block, start: int, rows: Rows, written: int, tally: Tally) -> t
 
 
 def _read_odd(line: bytes, number: int, tally: Tally) -> tuple[int, int, int, int] | None:
-    """The row of a line that the scanner leaves to Python, or none; the line is counted."""
+    """The row of a line that the scanner leaves to Python, if it gives one; the line is counted."""
     if not line.strip():
         tally.outcomes[BLANK] += 1
         return None
@@ -142,7 +141,7 @@ def _citation_id(record: dict[str, Any]) -> int:
 
 
 def _traits(record: dict[str, Any]) -> int:
-    """Influence and intents as the scanner tells them; the intents are named in lists, however deep."""
+    """Influence and intents as the bits that the scanner gives; the intents are named in lists, however deep."""
     named = json.dumps(record.get("intents"))
     intents = sum(1 << bit for bit, intent in enumerate(INTENTS) if json.dumps(intent) in named)
     return intents | (INFLUENTIAL if record.get("isinfluential") is True else 0)

@@ -1,4 +1,4 @@
-"""Papers and abstracts out of the blocks of a shard: lines as Arrow hands them to DuckDB, rows as it hands them back.
+"""Read papers and abstracts from the blocks of a shard: Arrow hands lines to DuckDB, which hands rows back.
 
 Rows gather in memory and leave sorted by bucket, so that what a bucket needs later lies together.
 """
@@ -12,9 +12,8 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from cocite.corpus.ingest.malformed import MalformedError, parse_record, quoted
+from cocite.corpus.ingest.accounting import BLANK, KEPT, MALFORMED, MalformedError, Tally, parse_record, quoted
 from cocite.corpus.ingest.records import Records
-from cocite.corpus.ingest.tally import BLANK, KEPT, MALFORMED, Tally
 from cocite.corpus.ingest.unpacking import BYTES_IN_BLOCK, Block
 from cocite.ground.database import connect
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import duckdb
 
-from cocite.corpus.ingest.traits import intents_of, is_influential
+from cocite.corpus.ingest.records import intents_of, is_influential
 from cocite.ground.database import connect
 from cocite.tables.files import scan_table, write_omissions, write_table
 

@@ -1,7 +1,8 @@
 """How the records of papers and abstracts become rows: one SQL expression a column, for DuckDB to evaluate.
 
-Both generations of the release are read by the same expressions. Citations have a reader of their own (`citations.py`).
-Text of white space alone becomes null, and so does a number that its column cannot hold.
+Both generations of the release are read by the same expressions. Text of white space alone becomes null, and so does a
+number that its column cannot hold. Citations have a reader of their own (`citations.py`); their *traits*, intents and
+influence, are bits of one small number, so that copies of a citation are united by a bitwise or.
 """
 
 import json
@@ -9,6 +10,11 @@ from dataclasses import dataclass
 
 from cocite.ground.written_ids import DIGITS
 from cocite.tables import PRIMARY_KEYS
+
+INTENTS = ("background", "methodology", "result")
+"""The intents that Semantic Scholar's classifier knows (Cohan et al., 2019), sorted; bit n is the n-th of them."""
+INFLUENTIAL = 1 << len(INTENTS)
+"""The bit that says that a citation is influential."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +26,7 @@ class Records:
     structure: str
     """The keys that are read and their types, as DuckDB's json_transform takes them."""
     columns: dict[str, str]
-    """Column → expression over `record`, the structure filled from one line. The first is what buckets are cut by."""
+    """Column → expression over `record`, the structure filled from one line. Buckets are cut by the first."""
     texts: tuple[str, ...] = ()
     """Columns of text, named as the keys that they are taken from: a list or an object there is a fault."""
     omissions: dict[str, str]
@@ -91,4 +97,15 @@ KEYS = {
     for dataset, key in PRIMARY_KEYS.items()
     if dataset != "citations"
 }
-"""The primary keys alone, which is all that a diff need tell of what it deletes."""
+"""The primary keys alone: all that a diff must state of what it deletes."""
+
+
+def intents_of(traits: str) -> str:
+    """SQL expression: the sorted list of the intents in traits."""
+    chosen = ", ".join(f"CASE WHEN {traits} & {1 << bit} > 0 THEN '{name}' END" for bit, name in enumerate(INTENTS))
+    return f"list_filter([{chosen}], lambda name: name IS NOT NULL)"
+
+
+def is_influential(traits: str) -> str:
+    """SQL expression: whether traits say that a citation is influential."""
+    return f"{traits} & {INFLUENTIAL} > 0"

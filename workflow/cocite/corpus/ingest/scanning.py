@@ -1,9 +1,9 @@
 """Scan lines of JSON for citations, eight bytes at a time, in machine code that Numba compiles and keeps.
 
-More than half of a shard are sentences that nobody here reads, and a parser's time goes into what is thrown away:
+More than half of a shard is sentences that are not needed, and a parser spends its time on what is thrown away:
 DuckDB alone takes twice as long for a shard as all of ingesting does (docs/speed.md). The scanner takes the lines that
 look as releases have them and leaves any other, as *odd*, to Python's parser (`citations.py`): speed costs no
-correctness. What nobody reads is passed over by the C library's memchr, and whether it is valid is not judged: a line
+correctness. What is not needed is skipped by the C library's memchr, and whether it is valid is not judged: a line
 with a broken context still holds a citation.
 
 Text comes as overlapping words: `words[i]` are the eight bytes from byte i on, so that a comparison of words is a
@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit, types
 from numpy.typing import NDArray
 
-from cocite.corpus.ingest.traits import INFLUENTIAL as INFLUENTIAL_TRAIT
+from cocite.corpus.ingest.records import INFLUENTIAL as INFLUENTIAL_TRAIT
 from cocite.ground.written_ids import LARGEST_ID
 
 U = np.uint64
@@ -30,7 +30,7 @@ _BYTE, _TWO, _FOUR, _FIVE = U(0xFF), U(0xFFFF), U(0xFFFFFFFF), U(0xFFFFFFFFFF)
 _ONE, _EIGHT = U(1), U(8)
 _memchr: Any = types.ExternalFunction("memchr", types.uintp(types.uintp, types.int32, types.uintp))
 _MOST_DIGITS = U(19)
-"""Digits of the largest id; any number of so many fits 64 bits."""
+"""Digits of the largest id; any number with as many fits in 64 bits."""
 _LARGEST_ID = U(LARGEST_ID)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from cocite.corpus.ingest.tally import BLANK, Tally, tallies_as_table
+from cocite.corpus.ingest.accounting import BLANK, Tally, tallies_as_table
 from cocite.corpus.ingest.unpacking import unpack
 from cocite.corpus.release.manifest import Shard
 from cocite.ground.errors import InputError
@@ -18,7 +18,7 @@ from cocite.ground.progress import progress
 from cocite.tables.files import write_table
 
 BLOCKS_AHEAD = {"papers": 8, "abstracts": 8, "citations": 128}
-"""Of citations so many that unpacking goes on while rows are cut and written; of others, unpacking is the quicker."""
+"""Enough for citations to be unpacked while rows are cut and written; for the others, unpacking is the faster."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +41,7 @@ def ingest(settings: IngestSettings, folder: Path, shards: list[Shard], *, outpu
     """Write the rows of some shards of a dataset, and the table `ingest_report` about them.
 
     Raises `InputError` for a shard that is missing, of another size than listed, empty, or not a whole gzip file.
-    Malformed lines are left to `account`: who allows more of them later shall not have to read all shards again.
+    Malformed lines are left to `account`, so that allowing more of them later does not mean reading all shards again.
     """
     paths = [find_shard(folder, shard) for shard in shards]
     tallies = [Tally(dataset=settings.dataset, shard=path.name) for path in paths]
@@ -77,8 +77,8 @@ def _read_shards(
 
 def read_shard(settings: IngestSettings, path: Path, tally: Tally, spill: Path) -> Iterator[list[pa.RecordBatch]]:
     """The rows of a shard, a batch a bucket, some at a time; every line is counted."""
-    blocks = unpack(path, ahead=BLOCKS_AHEAD[settings.dataset] if settings.threads > 1 else 0)
-    # Each reader brings a library that takes its time to import: Numba or DuckDB.
+    blocks = unpack(path, blocks_ahead=BLOCKS_AHEAD[settings.dataset] if settings.threads > 1 else 0)
+    # Each reader needs a library that takes long to import: Numba or DuckDB.
     if settings.dataset == "citations":
         from cocite.corpus.ingest.citations import read_citations
 

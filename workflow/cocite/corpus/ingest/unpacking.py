@@ -1,13 +1,11 @@
-"""Unpack a shard in blocks of whole lines, ahead of who reads them, and never to disk.
+"""Unpack a shard in blocks of whole lines, ahead of the reader, and never to disk.
 
-Unpacking is what takes time, and gzip cannot be unpacked in parallel: so it is done by ISA-L's igzip, several times as
+Unpacking takes most of the time, and gzip cannot be unpacked in parallel. So ISA-L's igzip does it, several times as
 fast as zlib, and, where there is a processor for it, in a thread of its own that never waits for the reader. A shard
-that is not packed goes the same way.
+that is not packed is read in the same way.
 """
 
-from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedIOBase
@@ -18,16 +16,17 @@ from isal import igzip, igzip_lib
 from numpy.typing import NDArray
 
 from cocite.config.release_folder import unpacked
+from cocite.ground.ahead import ahead
 from cocite.ground.errors import InputError
 
 BYTES_IN_BLOCK = 1 << 21
-"""Small enough to stay in the processor's cache between who unpacks it and who reads it."""
+"""Small enough to stay in the processor's cache until the reader takes it from the unpacking thread."""
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 """What some editors put before the first line; it is no part of it."""
 LONGEST_LINE = 32_000_000
 """Bytes of a line: a record is far shorter, and DuckDB needs several times as many for one in the memory of a job."""
 PADDING = 64
-"""Bytes after a block's text that may be read, for those who read whole words."""
+"""Bytes after a block's text that may be read, because the scanner reads whole words."""
 
 Text = NDArray[np.uint8]
 
@@ -42,35 +41,21 @@ class Block:
     """Bytes that count; the last one is a newline."""
 
 
-def unpack(path: Path, *, ahead: int = 0) -> Iterator[Block]:
-    """The lines of a shard, in blocks, of which up to `ahead` are unpacked before they are asked for.
+def unpack(path: Path, *, blocks_ahead: int = 0) -> Iterator[Block]:
+    """The lines of a shard, in blocks, of which up to `blocks_ahead` are unpacked before they are asked for.
 
     Raises `InputError`, with the first block or a later one, where the file is cut short or no gzip file, or a line is
     longer than `LONGEST_LINE`.
     """
     spare: list[Text] = []
     blocks = _unpack(path, spare)
-    return _recycle(_run_ahead(blocks, ahead) if ahead else blocks, spare)
+    return _recycle(ahead(blocks, blocks_ahead) if blocks_ahead else blocks, spare)
 
 
 def _recycle(blocks: Iterator[Block], spare: list[Text]) -> Iterator[Block]:
     for block in blocks:
         yield block
         spare.append(block.text)
-
-
-def _run_ahead(blocks: Iterator[Block], ahead: int) -> Iterator[Block]:
-    """The same blocks, made by a thread of their own from now on."""
-    thread = ThreadPoolExecutor(max_workers=1)
-    making = deque(thread.submit(next, blocks, None) for _ in range(ahead))
-
-    def made() -> Iterator[Block]:
-        with thread:
-            while (block := making.popleft().result()) is not None:
-                making.append(thread.submit(next, blocks, None))
-                yield block
-
-    return made()
 
 
 def _unpack(path: Path, spare: list[Text]) -> Iterator[Block]:
@@ -115,7 +100,7 @@ def _explained(path: Path) -> Iterator[None]:
 
 
 def _too_long(path: Path, before: int) -> InputError:
-    """What is said of the line that begins after so many bytes. Only here are lines counted, as this takes time."""
+    """The error for the line that begins after `before` bytes. Lines are counted only here, because it takes time."""
     line = 1
     with unpacked(path) as file:
         while before:

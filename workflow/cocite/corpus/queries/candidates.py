@@ -5,49 +5,17 @@ with text. Papers that are excluded are none.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Annotated, Literal
 
 import numpy as np
 from duckdb import DuckDBPyConnection
 from numpy.typing import NDArray
-from pydantic import Field, NonNegativeInt, PositiveInt
 
+from cocite.config.queries import QuerySettings
 from cocite.ground.errors import InputError
 
 IDS_IN_BATCH = 1_000_000
 
 Ids = NDArray[np.int64]
-
-Year = Annotated[int, Field(ge=0, le=9999)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class QuerySettings:
-    """The section `queries` of the configuration, and what follows for it from the benchmarks."""
-
-    from_: Literal["rule", "file", "triplets"]
-    """rule; file: all ids of a file are queries; triplets: queries are drawn among published ones."""
-    path: str = ""
-    """The text file with one corpus id a line, or the table published_queries."""
-    count: PositiveInt
-    """Queries to draw, for training and validation together."""
-    min_citations: NonNegativeInt
-    """Distinct papers that must cite a candidate."""
-    min_references: NonNegativeInt
-    """Papers with title and abstract that a candidate must cite."""
-    min_year: Year | None = None
-    """First year of publication; a candidate without a year is none then."""
-    max_year: Year | None = None
-    """Last year of publication."""
-    fields: tuple[str, ...] = ()
-    """Fields of study, one of which a candidate must have; any if there are none."""
-    validation: Annotated[float, Field(gt=0, lt=1)]
-    """Share of the queries whose triplets validate instead of train."""
-    holdout: NonNegativeInt
-    """Papers to hold out."""
-    holdout_references: NonNegativeInt = 5
-    """Papers with title and abstract that a held-out paper must cite: as many as a hold-out benchmark ranks."""
 
 
 def find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> None:
@@ -87,7 +55,7 @@ def find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> 
 
 
 def candidates(connection: DuckDBPyConnection, references: int) -> Iterator[Ids]:
-    """Ids of the candidates with at least so many references with text, in batches."""
+    """Ids of the candidates with at least this many references with text, in batches."""
     query = 'SELECT corpusid FROM candidates WHERE "references" >= $references'
     for batch in connection.sql(query, params={"references": references}).to_arrow_reader(IDS_IN_BATCH):
         yield batch.column("corpusid").to_numpy()

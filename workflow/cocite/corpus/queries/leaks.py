@@ -1,7 +1,7 @@
 """Prove on the finished tables that the papers that are kept out are in none of them.
 
-In come the table `queries` and the tables of papers between the corpus and the encoders; out goes `leaks`, one row for
-each column of corpus ids that was looked through. Which columns those are, the declarations of the tables say.
+From the table `queries` and the tables of papers between the corpus and the encoders comes the table `leaks`, with one
+row for each column of corpus ids that was searched. The declarations of the tables say which columns those are.
 """
 
 import re
@@ -53,7 +53,7 @@ def check_leaks(
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
         db.register("kept_out", kept_out)
         looked_through = [(one, row) for one in chosen for row in _look_through(db, one, results)]
-        leaks = [_tell(db, one, row) for one, row in looked_through if row["leaked"]]
+        leaks = [_describe(db, one, row) for one, row in looked_through if row["leaked"]]
     if leaks:
         raise InputError("\n  ".join([f"Papers that {queries} keeps out are in finished tables:", *leaks]))
     write_table(output, "leaks", _as_table([row for _, row in looked_through]))
@@ -87,14 +87,14 @@ def _look_through(db: DuckDBPyConnection, one: Finished, results: Path) -> list[
     leaked = [f'count(*) FILTER ("{name}" IN (FROM kept_out))' for name in one.columns]
     query = f"SELECT count(*), (SELECT count(*) FROM kept_out), {', '.join(leaked)} FROM read_parquet($files)"
     (rows, kept_out, *counts) = db.sql(query, params={"files": one.files}).fetchall()[0]
-    told = {"path": one.path.relative_to(results).as_posix(), "table_name": one.table.name}
+    described = {"path": one.path.relative_to(results).as_posix(), "table_name": one.table.name}
     return [
-        {**told, "column_name": name, "rows": rows, "kept_out": kept_out, "leaked": count}
+        {**described, "column_name": name, "rows": rows, "kept_out": kept_out, "leaked": count}
         for name, count in zip(one.columns, counts, strict=True)
     ]
 
 
-def _tell(db: DuckDBPyConnection, one: Finished, row: Row) -> str:
+def _describe(db: DuckDBPyConnection, one: Finished, row: Row) -> str:
     """Where a leak is: its file, column, number and first ids."""
     name = row["column_name"]
     query = f"""

@@ -1,8 +1,8 @@
 """The queries of SPECTER2's published training triplets (Singh et al., 2023), from the Hugging Face hub or a folder.
 
 In `cite_prediction_new` of the dataset, each row has query, pos and neg, each with an id, a title and an abstract; only
-the ids of the queries are read. The validation triplets stay what they were made for: a query that they share with the
-training triplets is left out. What comes from the hub is pinned by its commit, and nothing but Parquet is taken.
+the ids of the queries are read. The validation triplets keep their purpose: a query that they share with the training
+triplets is left out. What comes from the hub is pinned by its commit, and only Parquet files are taken.
 """
 
 import shutil
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from cocite.corpus.queries.lists import Ids
+from cocite.corpus.queries.candidates import Ids
 from cocite.ground.errors import InputError
 from cocite.ground.hub import fetch_files
 from cocite.ground.progress import progress

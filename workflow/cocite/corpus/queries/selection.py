@@ -13,11 +13,14 @@ import numpy as np
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
-from cocite.corpus.queries.candidates import Ids, QuerySettings, candidates, find_candidates
-from cocite.corpus.queries.lists import read_excluded, read_ids
+from cocite.config.queries import QuerySettings
+from cocite.corpus.ingest.accounting import quoted
+from cocite.corpus.queries.candidates import Ids, candidates, find_candidates
 from cocite.ground.database import connect
 from cocite.ground.errors import InputError
 from cocite.ground.randomness import priorities
+from cocite.ground.written_ids import LARGEST_ID, is_id
+from cocite.tables.documents import corpus_ids_of
 from cocite.tables.files import read_table, scan_table, write_omissions, write_table
 from cocite.tables.splits import EXCLUDED, HELD_OUT
 
@@ -40,7 +43,7 @@ def select(
     memory_mb: int,
     threads: int,
 ) -> None:
-    """Write the table `queries`, and what of the asked for could not be had.
+    """Write the table `queries`, and the counts of what was asked for and is missing.
 
     `exclude` are text files of ids, and tables documents of benchmarks (.parquet). Raises `InputError` if not one query
     is found, and for a file of ids that cannot be read.
@@ -61,14 +64,41 @@ def select(
         queries = given
         if settings.from_ != "file":
             pool = candidates(connection, 0) if settings.from_ == "rule" else iter([asked])
-            queries = _draw(_without(pool, holdout), settings.count, seed, "queries")
-            counts[SHORT_OF_QUERIES] = settings.count - len(queries)
+            queries = _draw(_without(pool, holdout), settings.count or 0, seed, "queries")
+            counts[SHORT_OF_QUERIES] = (settings.count or 0) - len(queries)
         if len(queries) == 0:
             raise InputError(_no_queries(connection, settings, len(named), len(holdout)))
     validating = _validating(queries, settings.validation, seed)
     splits = {"train": np.setdiff1d(queries, validating), "validation": validating, HELD_OUT: holdout}
     write_table(output, "queries", _as_table(splits | {EXCLUDED: excluded}))
     write_omissions(omissions, counts)
+
+
+def read_ids(path: Path) -> Ids:
+    """The distinct ids of a text file, rising. Raises `InputError` for a line that is no id."""
+    ids = set()
+    # Editors that save "UTF-8 with BOM" put a mark before the first id; other bytes than digits are no id anyway.
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        for number, line in enumerate(file, start=1):
+            text = line.strip()
+            if text and not is_id(text):
+                raise InputError(
+                    f"{path}, line {number}: {quoted(text)} is not a corpus id; a line has one whole number from 0 to "
+                    f"{LARGEST_ID:,}."
+                )
+            if text:
+                ids.add(int(text))
+    return np.array(sorted(ids), dtype=np.int64)
+
+
+def read_excluded(files: Sequence[Path]) -> tuple[Ids, int]:
+    """The distinct ids of all files, rising, and how many documents of benchmarks have no corpus id.
+
+    A file `.parquet` is the table documents of a benchmark, any other a text file.
+    """
+    read = [corpus_ids_of(path) if path.suffix == ".parquet" else (read_ids(path), 0) for path in files]
+    ids = np.concatenate([np.empty(0, dtype=np.int64), *(found for found, _ in read)])
+    return np.unique(ids), sum(others for _, others in read)
 
 
 def _asked_for(settings: QuerySettings) -> Ids:

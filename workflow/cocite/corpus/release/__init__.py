@@ -1,1 +1,1 @@
-"""A release: listed, planned and downloaded from the Semantic Scholar Datasets API, or found in a folder."""
+"""A release: its manifest, the plan of a run, and the client that fetches it from the Semantic Scholar Datasets API."""

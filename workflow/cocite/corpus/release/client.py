@@ -1,8 +1,8 @@
-"""The Semantic Scholar Datasets API and the storage that its signed links lead to, spoken to over HTTP.
+"""A client of the Semantic Scholar Datasets API, and of the storage that its signed links lead to.
 
-Two hosts, two sessions: the key goes to the API's host and nowhere else, not even where the API redirects to. The API
-is asked in turns that all jobs share; what passes by itself is asked again. What does not is an `InputError`, whose
-message holds neither the key nor a signed link.
+Two hosts, two sessions: the key goes to the API's host and nowhere else, not even where the API redirects to. All jobs
+share the rate limit of the API. A failure that may pass is retried; any other is an `InputError`, whose message holds
+neither the key nor a signed link.
 """
 
 import logging
@@ -15,15 +15,42 @@ from urllib.parse import urlsplit
 import requests
 from jsonschema import Draft202012Validator
 
-from cocite.corpus.release import answers
-from cocite.corpus.release.patience import ask, host_of
-from cocite.corpus.release.turns import TurnAdapter
+from cocite.corpus.release.rate_limit import RateLimitAdapter
+from cocite.corpus.release.retry import ask, host_of
 from cocite.ground.errors import InputError
 
 KEY_VARIABLE = "S2_API_KEY"
 KEY_HEADER = "x-api-key"
 SCHEMES = ("http://", "https://")
 RELEASES_TO_NAME = 5
+
+_TEXT = {"type": "string"}
+_TEXTS = {"type": "array", "items": _TEXT}
+
+
+def _object(description: str, **keys: Any) -> dict[str, Any]:
+    """The JSON schema of an object with these keys, which are all that is read of it."""
+    return {"description": description, "type": "object", "properties": keys, "required": [*keys]}
+
+
+def _objects(**keys: Any) -> dict[str, Any]:
+    return {"type": "array", "items": _object("", **keys)}
+
+
+RESPONSE_SCHEMAS = {
+    "releases": _TEXTS | {"description": "a list of ids"},
+    "release": _object(
+        "release_id and datasets, each with name and README",
+        release_id=_TEXT,
+        datasets=_objects(name=_TEXT, README=_TEXT),
+    ),
+    "dataset": _object("README and files, a list of links", README=_TEXT, files=_TEXTS),
+    "diffs": _object(
+        "diffs, each with from_release, to_release, update_files and delete_files, which are lists of links",
+        diffs=_objects(from_release=_TEXT, to_release=_TEXT, update_files=_TEXTS, delete_files=_TEXTS),
+    ),
+}
+"""A response of another shape is refused where it arrives, in a sentence that quotes the description."""
 
 
 class KeptKeySession(requests.Session):
@@ -41,7 +68,7 @@ class DatasetsApi:
     """The API at a base URL such as https://api.semanticscholar.org/datasets/v1, asked with the user's key."""
 
     def __init__(self, base_url: str, turns: Path) -> None:
-        """`turns` is the file through which all jobs take turns (see `turns.py`)."""
+        """`turns` is the file through which all jobs keep the rate limit (see `rate_limit.py`)."""
         if not base_url.startswith(SCHEMES):
             raise InputError(
                 f"--origin {base_url} is not the base URL of an API; a release in a folder is ingested there."
@@ -50,25 +77,21 @@ class DatasetsApi:
         self._session = _silent(KeptKeySession())
         self._session.headers[KEY_HEADER] = _read_key()
         for scheme in SCHEMES:
-            self._session.mount(scheme, TurnAdapter(turns))
+            self._session.mount(scheme, RateLimitAdapter(turns))
 
     def releases(self) -> list[str]:
         """Ids of all releases, the oldest first."""
-        return sorted(self._ask("release/", answers.RELEASES))
+        return sorted(self._ask("release/", "releases"))
 
     def release(self, name: str) -> dict[str, Any]:
         """A release's `release_id`, `README` and `datasets`; `latest` is a name too."""
-        answer: dict[str, Any] = self._ask(
-            f"release/{name}", answers.RELEASE, unknown=lambda: self._unknown_release(name)
-        )
+        answer: dict[str, Any] = self._ask(f"release/{name}", "release", unknown=lambda: self._unknown_release(name))
         return answer
 
     def dataset(self, release: str, name: str) -> dict[str, Any]:
         """A dataset's `README` and `files`, which are links that lapse after some hours."""
         missing = InputError(f"Release {release} has no dataset {name}.")
-        answer: dict[str, Any] = self._ask(
-            f"release/{release}/dataset/{name}", answers.DATASET, unknown=lambda: missing
-        )
+        answer: dict[str, Any] = self._ask(f"release/{release}/dataset/{name}", "dataset", unknown=lambda: missing)
         return answer
 
     def diffs(self, since: str, release: str, name: str) -> dict[str, Any]:
@@ -77,10 +100,10 @@ class DatasetsApi:
             f"The API has no diffs of {name} from release {since} to {release}; ingest {release} whole "
             "(without corpus.base)."
         )
-        answer: dict[str, Any] = self._ask(f"diffs/{since}/to/{release}/{name}", answers.DIFFS, unknown=lambda: missing)
+        answer: dict[str, Any] = self._ask(f"diffs/{since}/to/{release}/{name}", "diffs", unknown=lambda: missing)
         return answer
 
-    def _ask(self, path: str, shape: dict[str, Any], unknown: Callable[[], InputError] | None = None) -> Any:
+    def _ask(self, path: str, kind: str, unknown: Callable[[], InputError] | None = None) -> Any:
         url = f"{self._base_url}/{path}"
         response = ask(self._session, url, is_doubtful=_is_doubtful)
         if response.status_code in (401, 403):
@@ -95,9 +118,10 @@ class DatasetsApi:
         if not _is_json(response):
             raise InputError(f"{url} does not answer with JSON; is it the base URL of the API?")
         answer = response.json()
-        if not Draft202012Validator(shape).is_valid(answer):
+        schema = RESPONSE_SCHEMAS[kind]
+        if not Draft202012Validator(schema).is_valid(answer):
             raise InputError(
-                f"{host_of(url)} answers {path} with other JSON than expected ({shape['description']}); is it the "
+                f"{host_of(url)} answers {path} with other JSON than expected ({schema['description']}); is it the "
                 "host of the API?"
             )
         return answer
@@ -108,7 +132,7 @@ class DatasetsApi:
 
 
 class Storage:
-    """Where signed links lead to. It is never sent the key."""
+    """The storage that signed links lead to. It is never sent the key."""
 
     def __init__(self) -> None:
         self._session = _silent(requests.Session())
@@ -126,14 +150,14 @@ def shard_name(link: str) -> str:
 
 
 def total_of(response: requests.Response) -> int | None:
-    """Length of the whole file that a response is (a part of), where it says so."""
+    """Length of the whole file that a response holds or holds a part of, where it says so."""
     content_range = response.headers.get("Content-Range", "")
     total = content_range.rpartition("/")[2] if response.status_code != 200 else response.headers.get("Content-Length")
     return int(total) if total and total.isdigit() else None
 
 
 def first_of(response: requests.Response) -> int | None:
-    """Where in the file the body of a response begins, bytes from 0; none where a part does not say so."""
+    """The byte of the file, from 0, at which the body of a response begins; none where a part does not say so."""
     if response.status_code == 200:
         return 0
     first = response.headers.get("Content-Range", "").removeprefix("bytes ").partition("-")[0]
@@ -158,13 +182,13 @@ def _read_key() -> str:
 
 
 def _silent(session: requests.Session) -> requests.Session:
-    # What urllib3 warns of, it shows with the link and its signature.
+    # The warnings of urllib3 show the link with its signature.
     logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
     return session
 
 
 def _is_doubtful(response: requests.Response) -> bool:
-    """Whether it may be a gateway in a bad mood that refuses the key, or half an answer."""
+    """Whether a response may change when it is asked for again: a gateway refuses the key, or half an answer came."""
     return response.status_code == 403 or (response.ok and not _is_json(response))
 
 

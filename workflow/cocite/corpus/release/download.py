@@ -1,4 +1,4 @@
-"""Download the shards of a part of a dataset, going on where an earlier, killed download stood.
+"""Download the shards of a part of a dataset; a killed download resumes where it stood.
 
 Shards grow as `<shard>.part` in a state folder, are checked whole (length against the manifest, then the checksum
 that gzip keeps) and renamed; when all are there, the folder of shards moves to its final place.
@@ -12,7 +12,7 @@ import urllib3
 from isal import igzip, igzip_lib
 from tqdm import tqdm
 
-from cocite.corpus.release import patience
+from cocite.corpus.release import retry
 from cocite.corpus.release.client import first_of, total_of
 from cocite.corpus.release.manifest import Shard
 from cocite.corpus.release.remote import RemoteDataset, other_length
@@ -23,11 +23,11 @@ from cocite.tables.files import atomic_path
 
 BLOCK = 1 << 20
 FRUITLESS_ATTEMPTS = 6
-"""Connections in a row that may break before they bring a byte."""
+"""Connections in a row that may break before they bring a single byte."""
 
 
 def download_shards(remote: RemoteDataset, shards: list[Shard], *, state: Path, output: Path) -> None:
-    """Put `shards` into the folder `output`, whole and checked; `state` keeps what is there until then.
+    """Put `shards` into the folder `output`, whole and checked; until then, `state` keeps what has come.
 
     Raises `InputError` for a shard whose length or checksum is wrong, a server that gives up, and a full disk.
     """
@@ -55,7 +55,7 @@ def _fetch_shard(remote: RemoteDataset, shard: Shard, folder: Path, bar: "tqdm[N
 
 
 def _complete(remote: RemoteDataset, shard: Shard, part: Path, bar: "tqdm[None]") -> None:
-    """Let `part` grow to the shard's length, over as many connections as it takes while each brings something."""
+    """Let `part` grow to the shard's length, over as many connections as it takes, as long as they bring something."""
     if _length(part) > shard.bytes:
         part.unlink()
     present = _length(part)
@@ -71,7 +71,7 @@ def _complete(remote: RemoteDataset, shard: Shard, part: Path, bar: "tqdm[None]"
                 "run again later, it goes on from there."
             )
         if fruitless:
-            patience.wait(fruitless)
+            retry.wait(fruitless)
 
 
 def _fetch_rest(remote: RemoteDataset, shard: Shard, part: Path, bar: "tqdm[None]") -> None:

@@ -1,4 +1,4 @@
-"""The manifest: which shards make up a release, pinned once, so that every later job means the same files.
+"""The manifest: the shards that make up a release, pinned once, so that every later job means the same files.
 
 It holds names and sizes and never a link: links are signed again at every listing and lapse after some hours, while a
 shard's name stays. A job of part p of n takes every n-th shard in the order of the names.
@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cocite.config.release_folder import DATASETS
+from cocite.config.release_folder import DATASETS, ENDINGS
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_json, write_json
 
@@ -29,7 +29,7 @@ class DiffShard(Shard):
     """One gzipped file of a diff of a dataset."""
 
     step: int
-    """Number of the diff, from 1: a later one has the last word."""
+    """Number of the diff, from 1: a later one overrides an earlier one."""
     deletes: bool
     """Whether it names records to delete, or holds records to insert or replace."""
 
@@ -41,7 +41,7 @@ class Dataset:
     shards: tuple[Shard, ...]
     """Its shards, in the order of their names."""
     readme: str
-    """What the release says of it: schema, licence, whom to cite."""
+    """Its README in the release: schema, licence, whom to cite."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class Manifest:
     datasets: Mapping[str, Dataset]
     """Its datasets, by name."""
     since: str | None = None
-    """The earlier release that the shards lead on from, where they are diffs; none for a whole release."""
+    """The earlier release that the diffs start from, where the shards are diffs; none for a whole release."""
 
 
 def write_manifest(path: Path, manifest: Manifest) -> None:
@@ -86,6 +86,19 @@ def shards_of_part(manifest: Manifest, dataset: str, *, part: int, parts: int) -
     if not 0 <= part < parts:
         raise InputError(f"--part {part} must be from 0 to {parts - 1}, one less than --parts.")
     return sorted(manifest.datasets[dataset].shards)[part::parts]
+
+
+def check_datasets(release: str, found: set[str]) -> None:
+    """Raise `InputError` where a release lacks a dataset that the pipeline needs."""
+    for name in DATASETS:
+        if name not in found:
+            raise InputError(f"Release {release} lacks the dataset {name}; it must have {', '.join(DATASETS)}.")
+
+
+def check_shards(release: str, dataset: str, count: int) -> None:
+    """Raise `InputError` where a dataset has no shard."""
+    if count == 0:
+        raise InputError(f"Release {release}: the dataset {dataset} has no shard (a file that ends in {ENDINGS}).")
 
 
 def _dataset(entry: Mapping[str, Any], kind: type[Shard]) -> Dataset:

@@ -1,7 +1,8 @@
-"""Plan a corpus before anything of it is fetched: what is to be downloaded, what is there, what the disk must hold.
+"""Plan a corpus before any of it is fetched: what is to be downloaded, what is there, what the disk must hold.
 
 The shards are those of the manifest, if the run has one; otherwise the release is listed. A folder is always listed,
-as it is by each run. Sizes of what is made of them are estimates.
+as each run lists it. The sizes of tables are estimates from releases that were measured. They err on the side of too
+much: a disk that turns out too small is worse than one that turns out too large.
 """
 
 import shutil
@@ -11,22 +12,26 @@ from pathlib import Path
 from typing import Any
 
 from cocite.config.configuration import results_folder
-from cocite.config.consistent_corpus import LATEST
-from cocite.config.release_folder import DATASETS
-from cocite.corpus.release.diffs import list_diffs
-from cocite.corpus.release.estimates import (
-    IDS_OF_PACKED,
-    imagined_release,
-    packed_bytes,
-    parquet_of,
-    raw_under_way,
-    spilled_while_merged,
-)
-from cocite.corpus.release.listing import list_release
-from cocite.corpus.release.manifest import Manifest, read_manifest, shards_of_part
+from cocite.config.corpus import LATEST
+from cocite.config.release_folder import DATASETS, is_packed
+from cocite.corpus.release.manifest import Manifest, Shard, read_manifest, shards_of_part
+from cocite.corpus.sources import list_release, source_of
+from cocite.corpus.sources.source import Source
+from cocite.ground.space import existing_folder
+from cocite.tables.places import path_of
 
 KEYS = ("release", "corpus", "pathvars")
-"""What a corpus depends on in a configuration; a plan does not ask for the papers, encoders and folders of the rest."""
+"""The sections of a configuration that a corpus depends on; a plan does not check the others."""
+TEXT_OF_PACKED = 3
+"""Bytes of text for each byte of a packed shard, at least: 3.3 to 14 in the releases hci and synergy."""
+IDS_OF_PACKED = 0.1
+"""Bytes that the ids of citations take on top, where they are kept: 0.05 to 0.10 in these releases. A real one has 50
+packed bytes for each of five billion citations, whose ids need five at most."""
+MEMORY_OF_PARQUET = 10
+"""A citation has 3.2 to 3.5 bytes in the Parquet of the three releases. In memory it has 17, twice while it is sorted:
+what does not fit there is spilled."""
+JOBS_AT_ONCE = 8
+"""As many as profiles/slurm lets download at once; one machine has fewer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,35 +41,35 @@ class Need:
     shards: int
     """How many shards it has."""
     packed: int
-    """All of them."""
+    """Length of all shards."""
     downloaded: int
-    """What of them is on the disk."""
+    """Length of what is on the disk of them."""
     ingested: int
-    """How many of them are ingested."""
+    """How many shards are ingested."""
     to_download: int
-    """What is to come."""
+    """Length of what is still to be downloaded."""
     parquet: int
-    """Its rows as Parquet."""
+    """Length of its rows as Parquet, an estimate."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a release needs, and what there is, in bytes."""
+    """What a release needs on the disk, and what is there, in bytes."""
 
     release: str
     """Its id."""
     known_from: str
-    """Where its shards are known from."""
+    """Where the list of its shards comes from."""
     needs: Mapping[str, Need]
     """By dataset."""
     at_peak: int
-    """The corpus on the disk, when it takes most."""
+    """The corpus on the disk, at its largest."""
     at_end: int
     """What is kept of it."""
     there: int
-    """What is there of it already."""
+    """The part of it that is there already."""
     free: int
-    """What is free where the results lie."""
+    """Free space on the disk of the results."""
     results: Path
     """The folder of the results."""
 
@@ -74,11 +79,11 @@ def plan_corpus(config: Mapping[str, Any]) -> Plan:
 
     Raises `InputError` where the release must be listed and cannot be.
     """
-    corpus = config["corpus"]
     results = results_folder(config)
-    manifest, known_from = _listed(config, results)
-    needs = {name: _need(manifest, name, corpus, results) for name in DATASETS}
-    at_peak, at_end = _disk(manifest, needs, corpus)
+    source = source_of(config, results)
+    manifest, known_from = _listed(source)
+    needs = {name: _need(manifest, name, source) for name in DATASETS}
+    at_peak, at_end = _disk(manifest, needs, source)
     return Plan(
         release=manifest.release,
         known_from=known_from,
@@ -86,65 +91,83 @@ def plan_corpus(config: Mapping[str, Any]) -> Plan:
         at_peak=at_peak,
         at_end=at_end,
         there=_bytes(results, "corpus/**/*", ".state/corpus/**/*"),
-        free=shutil.disk_usage(_existing(results)).free,
+        free=shutil.disk_usage(existing_folder(results)).free,
         results=results,
     )
 
 
-def _listed(config: Mapping[str, Any], results: Path) -> tuple[Manifest, str]:
-    corpus, release, turns = config["corpus"], config["release"], results / ".state/api-turns"
-    file, generated = results / "corpus/manifest.json", results / "demo/release"
-    if file.is_file() and corpus["source"] != "directory":
+def _listed(source: Source) -> tuple[Manifest, str]:
+    """The manifest of the release, and where it comes from."""
+    file, turns = source.results / "corpus/manifest.json", source.results / ".state/api-turns"
+    if file.is_file() and source.downloads:
         manifest = read_manifest(file)
-        if release in (LATEST, manifest.release):
+        if source.release in (LATEST, manifest.release):
             return manifest, f"listed in {file}"
-    if corpus["source"] == "demo" and not generated.is_dir():
-        demo = corpus["demo"]
-        return imagined_release(release, demo["papers"], demo["shards"]), "about as it will be generated"
-    origin = {"s2": corpus["api"], "directory": corpus.get("path"), "demo": str(generated)}[corpus["source"]]
-    if "base" in corpus:
-        base = read_manifest(Path(corpus["base"], "corpus/manifest.json"))
-        return list_diffs(origin, release, base, turns=turns), f"as diffs since {base.release}, listed from {origin}"
-    return list_release(origin, release, turns=turns), f"listed from {origin}"
+    imagined = source.imagined()
+    if imagined is not None:
+        return imagined, "about as it will be generated"
+    if "base" in source.corpus:
+        from cocite.corpus.sources.s2 import list_diffs
+
+        base = read_manifest(Path(source.corpus["base"], "corpus/manifest.json"))
+        listed = list_diffs(source.origin, source.release, base, turns=turns)
+        return listed, f"as diffs since {base.release}, listed from {source.origin}"
+    return list_release(source.origin, source.release, turns=turns), f"listed from {source.origin}"
 
 
-def _disk(manifest: Manifest, needs: Mapping[str, Need], corpus: Mapping[str, Any]) -> tuple[int, int]:
+def _disk(manifest: Manifest, needs: Mapping[str, Need], source: Source) -> tuple[int, int]:
     """Bytes of the corpus at the peak, and in the end."""
-    fetched = corpus["source"] != "directory"
+    corpus = source.corpus
     packed = sum(need.packed for need in needs.values())
     tables = sum(need.parquet for need in needs.values())
     citations = needs["citations"]
     ingested = tables + (round(IDS_OF_PACKED * citations.packed) if corpus["keep_ingested"] else 0)
-    kept = packed if fetched and corpus["keep_raw"] else 0
-    while_fetched = ingested + max(kept, raw_under_way(manifest) if fetched else 0)
+    kept = packed if source.downloads and corpus["keep_raw"] else 0
+    while_fetched = ingested + max(kept, raw_under_way(manifest) if source.downloads else 0)
     while_merged = ingested + tables + spilled_while_merged(citations.parquet, corpus["buckets"]) + kept
     return max(while_fetched, while_merged), tables + kept + (ingested if corpus["keep_ingested"] else 0)
 
 
-def _need(manifest: Manifest, name: str, corpus: Mapping[str, Any], results: Path) -> Need:
-    shards = manifest.datasets[name].shards
-    fetched = _files(results, f"corpus/raw/{name}/*/*", f".state/corpus/{name}-*/shards/*")
+def _need(manifest: Manifest, name: str, source: Source) -> Need:
+    corpus, shards = source.corpus, manifest.datasets[name].shards
+    fetched = _files(source.results, f"corpus/raw/{name}/*/*", f".state/corpus/{name}-*/shards/*")
     found = {file.name.removesuffix(".part"): file.stat().st_size for file in fetched}
     present = {shard.name: min(found.get(shard.name, 0), shard.bytes) for shard in shards}
-    ingested = _ingested(manifest, name, corpus, results)
+    ingested = _ingested(manifest, name, source)
     missing = sum(shard.bytes - present[shard.name] for shard in shards if shard.name not in ingested)
-    packed = sum(shard.bytes for shard in shards)
     in_base = _bytes(Path(corpus["base"]), f"corpus/ingested/{name}/*") if "base" in corpus else 0
     return Need(
         shards=len(shards),
-        packed=packed,
+        packed=sum(shard.bytes for shard in shards),
         downloaded=sum(present.values()),
         ingested=len(ingested),
-        to_download=0 if corpus["source"] == "directory" else missing,
-        parquet=parquet_of(corpus["source"], name, sum(map(packed_bytes, shards))) + in_base,
+        to_download=missing if source.downloads else 0,
+        parquet=round(source.parquet_of_packed[name] * sum(map(packed_bytes, shards))) + in_base,
     )
 
 
-def _ingested(manifest: Manifest, name: str, corpus: Mapping[str, Any], results: Path) -> set[str]:
+def _ingested(manifest: Manifest, name: str, source: Source) -> set[str]:
     """The shards that are accounted for; what was read from them may have been merged and dropped since."""
-    parts = corpus["shards"][name] if corpus["source"] == "s2" else len(manifest.datasets[name].shards)
-    done = [part for part in range(parts) if (results / f"corpus/ingest_report/{name}/{part}.parquet").is_file()]
+    parts = source.parts(name, len(manifest.datasets[name].shards))
+    reports = (path_of(source.results, "ingest_report", dataset=name, part=part) for part in range(parts))
+    done = [part for part, report in enumerate(reports) if report.is_file()]
     return {shard.name for part in done for shard in shards_of_part(manifest, name, part=part, parts=parts)}
+
+
+def packed_bytes(shard: Shard) -> int:
+    """Bytes of a shard, as if it were packed."""
+    return shard.bytes if is_packed(shard.name) else shard.bytes // TEXT_OF_PACKED
+
+
+def raw_under_way(manifest: Manifest) -> int:
+    """Bytes of the largest shards, as many as can be downloaded and ingested at one time."""
+    sizes = [shard.bytes for dataset in manifest.datasets.values() for shard in dataset.shards]
+    return sum(sorted(sizes)[-2 * JOBS_AT_ONCE :])
+
+
+def spilled_while_merged(citations: int, buckets: int) -> int:
+    """Bytes that merging may spill, given the bytes of citations in Parquet."""
+    return MEMORY_OF_PARQUET * citations * min(JOBS_AT_ONCE, buckets) // buckets
 
 
 def _files(folder: Path, *patterns: str) -> list[Path]:
@@ -153,7 +176,3 @@ def _files(folder: Path, *patterns: str) -> list[Path]:
 
 def _bytes(folder: Path, *patterns: str) -> int:
     return sum(file.stat().st_size for file in _files(folder, *patterns))
-
-
-def _existing(folder: Path) -> Path:
-    return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.is_dir())

@@ -1,23 +1,25 @@
-"""A dataset of a release at the API: its shards by name, reached through links that lapse."""
+"""A dataset of a release at the API, or its diffs: shards by name, reached through links that lapse."""
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import requests
 
-from cocite.corpus.release import patience
+from cocite.corpus.release import retry
 from cocite.corpus.release.client import DatasetsApi, Storage, shard_name, total_of
+from cocite.corpus.release.manifest import DiffShard
 from cocite.ground.errors import InputError
 from cocite.ground.progress import report
 
 LAPSED = (400, 403, 416)
-"""Answers to a link that has lapsed: 403, or 416 for a range; 400 where the session that signed it has ended."""
+"""Statuses of a link that has lapsed: 403, or 416 for a range; 400 where the session that signed it has ended."""
 LISTINGS = 5
-"""Times that the links are listed for one answer, before it is believed to mean something else."""
+"""Times that the links are listed again for one shard, before such a status is taken to mean something else."""
 
 
 def other_length(shard: str, found: int | None) -> InputError:
-    """What is said where a shard is not the one that was listed; no part of it must be joined to what was fetched."""
+    """The error for a shard that is not the one that was listed; no part of it must be joined to what was fetched."""
     return InputError(
         f"Shard {shard} has {found} bytes at the storage and another length in the manifest; delete the manifest and "
         "run again."
@@ -34,7 +36,7 @@ class RemoteDataset:
 
     @property
     def readme(self) -> str:
-        """What the release says of the dataset."""
+        """The README of the dataset."""
         return str(self._listed()["README"])
 
     def shard_names(self) -> list[str]:
@@ -46,7 +48,7 @@ class RemoteDataset:
         with self.open(shard, first=0, last=0) as response:
             size = total_of(response)
         if size is None:
-            raise InputError(f"Shard {shard}: the storage does not tell its length (status {response.status_code}).")
+            raise InputError(f"Shard {shard}: the storage does not state its length (status {response.status_code}).")
         return size
 
     def open(self, shard: str, *, first: int, last: int | None = None) -> requests.Response:
@@ -65,7 +67,7 @@ class RemoteDataset:
                 break
             report(f"Shard {shard}: the link has lapsed (status {response.status_code}, listing {listing}).")
             if listing > 1:
-                patience.wait(listing - 1)
+                retry.wait(listing - 1)
             self._listing = {}
         raise InputError(f"Shard {shard}: the storage answers with status {response.status_code}; run again later.")
 
@@ -95,3 +97,49 @@ class RemoteDataset:
 
     def _list(self) -> dict[str, Any]:
         return self._api.dataset(self._release, self._name)
+
+
+class RemoteDiffs(RemoteDataset):
+    """The current links of the files of a dataset's diffs.
+
+    The API gives a diff for each release on the way, and for each diff files of updates and files of deletes. All files
+    are named by their date and a number, alike for both kinds and in all datasets; here they get names of their own,
+    so that a file of a diff is listed, downloaded and found again like a shard.
+    """
+
+    def __init__(self, api: DatasetsApi, storage: Storage, since: str, release: str, name: str) -> None:
+        """Of the diffs of the dataset `name` from the release `since` to `release`."""
+        super().__init__(api, storage, release, name)
+        self._since = since
+
+    def shards(self) -> Iterator[DiffShard]:
+        """The files, in the order of the steps. Raises `InputError` where the steps have a gap."""
+        self._check_steps()
+        for step, deletes, name, _ in list(self._files()):
+            yield DiffShard(name=name, bytes=self.size(name), step=step, deletes=deletes)
+
+    def _list(self) -> dict[str, Any]:
+        return self._api.diffs(self._since, self._release, self._name)
+
+    def _named_links(self) -> list[tuple[str, str]]:
+        return [(name, link) for *_, name, link in self._files()]
+
+    def _files(self) -> Iterator[tuple[int, bool, str, str]]:
+        """Number of the step, whether it is of deletes, name and link of each file."""
+        for step, diff in enumerate(self._listed()["diffs"], start=1):
+            for kind, links in (("updates", diff["update_files"]), ("deletes", diff["delete_files"])):
+                for link in links:
+                    name = f"{diff['from_release']}-to-{diff['to_release']}_{kind}_{shard_name(link)}"
+                    yield step, kind == "deletes", name, link
+
+    def _check_steps(self) -> None:
+        reached = self._since
+        for diff in self._listed()["diffs"]:
+            if diff["from_release"] != reached:
+                break
+            reached = diff["to_release"]
+        if reached != self._release:
+            raise InputError(
+                f"The diffs of {self._name} from release {self._since} lead to {reached} and not on to "
+                f"{self._release}; ingest that release whole (without corpus.base)."
+            )

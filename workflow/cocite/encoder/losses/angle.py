@@ -1,23 +1,26 @@
-"""AnglE (Li & Li, 2024): CoSENT over the angle of vectors that are taken for complex ones."""
+"""The loss `angle`."""
 
-from torch import Tensor
+from typing import TYPE_CHECKING, Literal
 
-from cocite.encoder.batches import Batch
-from cocite.encoder.similarities import angular_of, ranking
+from cocite.config.entries import Positive
+from cocite.config.loss import Loss
 
-SCHEMA = {
-    "properties": {
-        "temperature": {
-            "description": "τ, by which similarities are multiplied.",
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "default": 20.0,
-        }
-    }
-}
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from cocite.encoder.batches import Batch
 
 
-def loss(vectors: Tensor, batch: Batch, *, temperature: float) -> Tensor:
-    """`ranking` of |Σ(re, im)| of the complex quotients (see `similarities.angular_of`)."""
-    near, far = angular_of(vectors, batch.positives), angular_of(vectors, batch.negatives)
-    return ranking(near, far, temperature=temperature)
+class Angle(Loss):
+    """AnglE (Li & Li, 2024): CoSENT over the angle of vectors that are taken for complex ones."""
+
+    kind: Literal["angle"]
+    temperature: Positive = 20.0
+    """τ, by which similarities are multiplied."""
+
+    def __call__(self, vectors: "Tensor", batch: "Batch") -> "Tensor":
+        """`ranking` of |Σ(re, im)| of the complex quotients (see `similarities.angular_of`)."""
+        from cocite.encoder.similarities import angular_of, ranking
+
+        near, far = angular_of(vectors, batch.positives), angular_of(vectors, batch.negatives)
+        return ranking(near, far, temperature=self.temperature)

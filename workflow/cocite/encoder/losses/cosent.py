@@ -1,23 +1,26 @@
-"""CoSENT (Su, 2022): every positive pair of a batch is to be nearer than every negative one, by cosine."""
+"""The loss `cosent`."""
 
-from torch import Tensor
+from typing import TYPE_CHECKING, Literal
 
-from cocite.encoder.batches import Batch
-from cocite.encoder.similarities import cosines_of, ranking
+from cocite.config.entries import Positive
+from cocite.config.loss import Loss
 
-SCHEMA = {
-    "properties": {
-        "temperature": {
-            "description": "τ, by which similarities are multiplied.",
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "default": 20.0,
-        }
-    }
-}
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from cocite.encoder.batches import Batch
 
 
-def loss(vectors: Tensor, batch: Batch, *, temperature: float) -> Tensor:
-    """`ranking` of the cosines."""
-    near, far = cosines_of(vectors, batch.positives), cosines_of(vectors, batch.negatives)
-    return ranking(near, far, temperature=temperature)
+class CoSent(Loss):
+    """CoSENT (Su, 2022): every positive pair of a batch is to be nearer than every negative one, by cosine."""
+
+    kind: Literal["cosent"]
+    temperature: Positive = 20.0
+    """τ, by which similarities are multiplied."""
+
+    def __call__(self, vectors: "Tensor", batch: "Batch") -> "Tensor":
+        """`ranking` of the cosines."""
+        from cocite.encoder.similarities import cosines_of, ranking
+
+        near, far = cosines_of(vectors, batch.positives), cosines_of(vectors, batch.negatives)
+        return ranking(near, far, temperature=self.temperature)

@@ -1,33 +1,37 @@
-"""InfoNCE (van den Oord et al., 2018): the own positive against the negatives of the same query."""
+"""The loss `infonce`."""
 
-import torch
-from torch import Tensor
-from torch.nn.functional import cross_entropy
+from typing import TYPE_CHECKING, ClassVar, Literal
 
-from cocite.encoder.batches import Batch
-from cocite.encoder.similarities import cosines, cosines_of
+from cocite.config.entries import Positive
+from cocite.config.loss import Loss
 
-SCHEMA = {
-    "properties": {
-        "temperature": {
-            "description": "τ, by which similarities are divided.",
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "default": 0.1,
-        }
-    }
-}
-TOGETHER = 4
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from cocite.encoder.batches import Batch
 
 
-def loss(vectors: Tensor, batch: Batch, *, temperature: float) -> Tensor:
-    """Mean cross entropy, over cosines / temperature, of the own positive against the negatives of the same query.
+class InfoNce(Loss):
+    """InfoNCE (van den Oord et al., 2018): the own positive against the negatives of the same query."""
 
-    The documents of other queries are no negatives.
-    """
-    query, negative_of = batch.positives[:, 0], batch.negatives[:, 0]
-    own = cosines_of(vectors, batch.positives)
-    against = cosines(vectors[query], vectors[batch.negatives[:, 1]])
-    others = query[:, None] != negative_of[None, :]
-    logits = torch.cat([own[:, None], against.masked_fill(others, -torch.inf)], dim=1) / temperature
-    return cross_entropy(logits, torch.zeros_like(query))
+    together: ClassVar[int] = 4
+    kind: Literal["infonce"]
+    temperature: Positive = 0.1
+    """τ, by which similarities are divided."""
+
+    def __call__(self, vectors: "Tensor", batch: "Batch") -> "Tensor":
+        """Mean cross entropy, over cosines / temperature, of the own positive against the negatives of the same query.
+
+        The documents of other queries are no negatives.
+        """
+        import torch
+        from torch.nn.functional import cross_entropy
+
+        from cocite.encoder.similarities import cosines, cosines_of
+
+        query, negative_of = batch.positives[:, 0], batch.negatives[:, 0]
+        own = cosines_of(vectors, batch.positives)
+        against = cosines(vectors[query], vectors[batch.negatives[:, 1]])
+        others = query[:, None] != negative_of[None, :]
+        logits = torch.cat([own[:, None], against.masked_fill(others, -torch.inf)], dim=1) / self.temperature
+        return cross_entropy(logits, torch.zeros_like(query))

@@ -1,33 +1,37 @@
-"""SupCon (Khosla et al., 2020): each positive of a query against all positives and negatives of the query.
+"""The loss `supcon`."""
 
-Its equation 2 has the sum over the positives outside of the logarithm, as here.
-"""
+from typing import TYPE_CHECKING, Literal
 
-import torch
-from torch import Tensor
+from cocite.config.entries import Positive
+from cocite.config.loss import Loss
 
-from cocite.encoder.batches import Batch
-from cocite.encoder.similarities import cosines, cosines_of
+if TYPE_CHECKING:
+    from torch import Tensor
 
-SCHEMA = {
-    "properties": {
-        "temperature": {
-            "description": "τ, by which similarities are divided.",
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "default": 0.05,
-        }
-    }
-}
+    from cocite.encoder.batches import Batch
 
 
-def loss(vectors: Tensor, batch: Batch, *, temperature: float) -> Tensor:
-    """Mean over the positives of −log(exp(s⁺/τ) / (Σ exp(s⁺/τ) + Σ exp(s⁻/τ))), s being cosines.
+class SupCon(Loss):
+    """SupCon (Khosla et al., 2020): each positive of a query against all positives and negatives of the query.
 
-    The sums run over the positives and the negatives of the same query, those of all its examples in the batch.
+    Its equation 2 has the sum over the positives outside of the logarithm, as here.
     """
-    query, pairs = batch.positives[:, 0], torch.cat([batch.positives, batch.negatives])
-    documents = cosines(vectors[query], vectors[pairs[:, 1]]) / temperature
-    others = query[:, None] != pairs[None, :, 0]
-    total = documents.masked_fill(others, -torch.inf).logsumexp(dim=1)
-    return (total - cosines_of(vectors, batch.positives) / temperature).mean()
+
+    kind: Literal["supcon"]
+    temperature: Positive = 0.05
+    """τ, by which similarities are divided."""
+
+    def __call__(self, vectors: "Tensor", batch: "Batch") -> "Tensor":
+        """Mean over the positives of −log(exp(s⁺/τ) / (Σ exp(s⁺/τ) + Σ exp(s⁻/τ))), s being cosines.
+
+        The sums run over the positives and the negatives of the same query, those of all its examples in the batch.
+        """
+        import torch
+
+        from cocite.encoder.similarities import cosines, cosines_of
+
+        query, pairs = batch.positives[:, 0], torch.cat([batch.positives, batch.negatives])
+        documents = cosines(vectors[query], vectors[pairs[:, 1]]) / self.temperature
+        others = query[:, None] != pairs[None, :, 0]
+        total = documents.masked_fill(others, -torch.inf).logsumexp(dim=1)
+        return (total - cosines_of(vectors, batch.positives) / self.temperature).mean()

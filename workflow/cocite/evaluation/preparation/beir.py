@@ -14,10 +14,8 @@ from pathlib import Path
 from cocite.config.benchmarks.beir import TASKS
 from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark, Prepared, write_benchmark
-from cocite.evaluation.preparation.foreign import read_delimited, relevance
-from cocite.evaluation.preparation.layout import read_lines
+from cocite.evaluation.preparation.files import present_tasks, read_delimited, read_lines, relevance
 from cocite.evaluation.preparation.texts import References, Texts, chosen_texts
-from cocite.ground.errors import InputError
 from cocite.ground.progress import progress
 
 
@@ -27,18 +25,14 @@ def prepare_beir(folder: Path, *, tasks: Sequence[str] = (), files: Prepared, de
     Raises `InputError` where a task is named whose dataset the folder does not hold, a file is missing or a row is
     wrong.
     """
-    asked = [task for task in declared if not tasks or task.name in tasks]
-    present = [task for task in asked if (folder / task.labels_folder).is_dir()]
-    absent = [task for task in asked if task not in present]
-    if not present or (tasks and absent):
-        raise InputError(f"{folder}: has no folder {absent[0].labels_folder}, where the task {absent[0].name} lies.")
-    omitted = Counter({f"task {task.name} absent": int(task in absent) for task in asked})
+    folders = {task: folder / task.labels_folder for task in declared if not tasks or task.name in tasks}
+    present, omitted = present_tasks(folders, must_all=bool(tasks))
     texts = Texts()
-    corpora = {task.name: _read_texts(folder / task.labels_folder, task, texts) for task in present}
+    corpora = {task.name: _read_texts(folders[task], task, texts) for task in present}
     benchmark, used = Benchmark(), set[str]()
     for task in progress(present, of="Tasks", unit="task"):
         references = References(texts, f"the task {task.name}")
-        _read_judgements(folder / task.labels_folder, task, references, benchmark, omitted)
+        _read_judgements(folders[task], task, references, benchmark, omitted)
         references.check()
         omitted[f"task {task.name}: document without text"] = references.unknown
         named = {str(texts.name(task.texts_folder, identifier)) for identifier in corpora[task.name]}

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from cocite.evaluation.options import Tables, Tasks
 from cocite.ground.options import (
     Citations,
     MemoryMb,
@@ -20,6 +19,11 @@ from cocite.ground.options import (
 )
 
 app = typer.Typer(no_args_is_help=True)
+
+Tables = Annotated[Path, typer.Option(help="Folder of a benchmark's tables, whose name is the benchmark's.")]
+Tasks = Annotated[
+    str, typer.Option(help="Names of tasks with commas between them, each of which must be there; empty for all.")
+]
 
 
 @app.command("prepare-holdout")
@@ -36,9 +40,10 @@ def prepare_holdout_command(
     omissions: Omissions,
 ) -> None:
     """Make the hold-out benchmark: what held-out papers cite and are cited with, among random papers."""
+    from cocite.config.benchmark import HoldoutSettings
     from cocite.config.settings import parse_settings
     from cocite.evaluation.benchmark import Prepared
-    from cocite.evaluation.preparation.holdout import Budget, HoldoutSettings, Release, prepare_holdout
+    from cocite.evaluation.preparation.holdout import Budget, Release, prepare_holdout
 
     prepare_holdout(
         Release(papers=papers, citations=citations, queries=queries),
@@ -61,7 +66,7 @@ def fetch_command(
 ) -> None:
     """Fetch a config of a benchmark from the hub."""
     from cocite.config.benchmarks import names
-    from cocite.evaluation.preparation.fetching import fetch_config
+    from cocite.evaluation.preparation.layout import fetch_config
 
     fetch_config(dataset, revision, config, names(splits), state=state, output=output)
 
@@ -77,7 +82,7 @@ def prepare_folder_command(
 ) -> None:
     """Read a benchmark that others made."""
     from cocite.config.benchmarks import BENCHMARKS, LAYOUTS, names
-    from cocite.config.choices import check_choice
+    from cocite.config.plugins import check_choice
     from cocite.evaluation.benchmark import Prepared
     from cocite.evaluation.preparation.beir import prepare_beir
     from cocite.evaluation.preparation.mdcr import prepare_mdcr

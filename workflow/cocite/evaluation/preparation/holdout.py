@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pydantic import PositiveInt
 
+from cocite.config.benchmark import HoldoutSettings
 from cocite.evaluation.benchmark import (
     Benchmark,
     Document,
@@ -57,18 +57,6 @@ COCITED = """
     WHERE citing >= $least
     ORDER BY query, paper
 """
-
-
-@dataclass(frozen=True, kw_only=True)
-class HoldoutSettings:
-    """Settings of the hold-out benchmark."""
-
-    positives: PositiveInt
-    """Relevant candidates of each query; held-out papers with fewer are left out."""
-    negatives: PositiveInt
-    """Random candidates of each query."""
-    min_cocitations: PositiveInt
-    """Distinct papers that must cite both, in the task cocite."""
 
 
 @dataclass(frozen=True, kw_only=True)

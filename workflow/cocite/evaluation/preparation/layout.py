@@ -1,71 +1,53 @@
-"""Reading a local benchmark in SciRepEval's layout.
+"""SciRepEval's layout: fetching it from the Hugging Face hub, and reading a local folder.
 
 Texts lie in `metadata/<config>/`, split `evaluation`, reviewers in `metadata/reviewers/` or `test/reviewers/`, split
 `metadata`, labels and judgements in `test/<config>/`. A split is `<split>.jsonl`, `<split>.parquet` or, as the hub has
-it, `<split>-00000-of-00002.parquet` or `<split>/0000.parquet`. Rows are checked as they are read, and what is wrong is
-told with the file and the line, because such folders are put together by hand.
+it, `<split>-00000-of-00002.parquet` or `<split>/0000.parquet`.
+
+On the hub, `allenai/scirepeval` holds the texts and `allenai/scirepeval_test` the labels. One config of one dataset is
+fetched at a time, and read offline after that. Only files of rows are taken, never a script: a revision that has
+nothing else is refused.
 """
 
-import json
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+import shutil
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from cocite.config.tasks import Task
+from cocite.evaluation.preparation.files import Row, read_lines, read_parquet
 from cocite.ground.errors import InputError
+from cocite.ground.hub import fetch_files
+from cocite.tables.files import atomic_path
 
-ROWS_AT_ONCE = 10_000
 LARGEST_SCORE = 2**31 - 1
 
 
-@dataclass(frozen=True)
-class Row:
-    """One row of a file, and the place where it stands."""
+def fetch_config(dataset: str, revision: str, config: str, splits: Sequence[str], *, state: Path, output: Path) -> None:
+    """Write the folder of a config with these splits; a killed fetch goes on from the files in `state`.
 
-    values: dict[str, Any]
-    place: str
-
-    def require(self, key: str) -> Any:
-        """The value of a key. Raises `InputError` where it is missing or null."""
-        value = self.values.get(key)
-        if value is None:
-            raise InputError(f"{self.place}: the key {key!r} is missing or null.")
-        return value
-
-    def identifier(self, key: str) -> str:
-        """An id; numbers are taken as text."""
-        value = self.require(key)
-        if isinstance(value, bool) or not isinstance(value, str | int):
-            raise InputError(f"{self.place}: {key} must be a string or an integer, not {value!r}.")
-        return str(value)
-
-    def text(self, key: str) -> str | None:
-        """A text without the space around it; None where it is missing, null or empty."""
-        value = self.values.get(key)
-        if value is not None and not isinstance(value, str):
-            raise InputError(f"{self.place}: {key} must be a string, not {value!r:.80}.")
-        return (value or "").strip() or None
-
-    def identifiers(self, key: str) -> list[str]:
-        """A list of ids; numbers are taken as text."""
-        values = self.require(key)
-        if not isinstance(values, list) or not all(isinstance(value, str | int) for value in values):
-            raise InputError(f"{self.place}: {key} must be a list of ids, not {values!r:.80}.")
-        return [str(value) for value in values]
-
-    def nested(self, key: str) -> "Row":
-        """The object under a key, as a row of its own."""
-        return as_row(self.require(key), f"{self.place}, {key}")
-
-    def nested_rows(self, key: str) -> list["Row"]:
-        """The objects in a list under a key, as rows of their own."""
-        values = self.require(key)
-        if not isinstance(values, list):
-            raise InputError(f"{self.place}: {key} must be a list, not {values!r:.80}.")
-        return [as_row(value, f"{self.place}, {key}[{number}]") for number, value in enumerate(values)]
+    Raises `InputError` where the hub cannot be reached, and where it has no files of a split at the revision.
+    """
+    fetched = state / revision
+    patterns = [f"{config}/{pattern}" for split in splits for pattern in patterns_of_split(split)]
+    try:
+        fetch_files(dataset, revision, patterns, fetched, kind="dataset")
+    except InputError as error:
+        raise InputError(
+            f"{str(error).rstrip('.')}. A benchmark is fetched once: run that step where there is a network, on a "
+            "login node for example (snakemake --until fetch_benchmark), or name a local folder in place of hub."
+        ) from error
+    for split in splits:
+        if not files_of_split(fetched / config, split):
+            raise InputError(
+                f"{dataset} at {revision} has no Parquet or JSON Lines files of {config}, split {split}; pin a commit "
+                "that has them, such as the last one of its branch refs/convert/parquet."
+            )
+    with atomic_path(output) as folder:
+        shutil.move(fetched / config, folder)
+    shutil.rmtree(state)
 
 
 def has_task(folder: Path, task: Task) -> bool:
@@ -135,9 +117,7 @@ def _rows(folder: Path, split: str) -> Iterator[Row]:
     files = files_of_split(folder, split)
     if not files:
         raise InputError(f"{folder}: holds neither {split}.jsonl nor {split}.parquet, nor shards of it.")
-    rows = chain.from_iterable(
-        read_lines(file) if file.suffix == ".jsonl" else _rows_of_parquet(file) for file in files
-    )
+    rows = chain.from_iterable(read_lines(file) if file.suffix == ".jsonl" else read_parquet(file) for file in files)
     first = next(rows, None)
     if first is None:
         raise InputError(f"{files[0]}: has no rows.")
@@ -145,7 +125,7 @@ def _rows(folder: Path, split: str) -> Iterator[Row]:
 
 
 def files_of_split(folder: Path, split: str) -> list[Path]:
-    """The files of a split, in the first of its layouts that there are any of."""
+    """The files of a split, in the first of the layouts that has any."""
     for pattern in patterns_of_split(split):
         files = sorted(folder.glob(pattern))
         if files:
@@ -154,42 +134,5 @@ def files_of_split(folder: Path, split: str) -> list[Path]:
 
 
 def patterns_of_split(split: str) -> tuple[str, ...]:
-    """What the files of a split are called, in a folder put together by hand and on the hub."""
+    """The names of the files of a split, in a folder put together by hand and on the hub."""
     return f"{split}.jsonl", f"{split}.parquet", f"{split}-*-of-*.parquet", f"{split}/*.parquet"
-
-
-def read_lines(path: Path) -> Iterator[Row]:
-    """The rows of a file of JSON lines. Raises `InputError` where it is missing."""
-    if not path.is_file():
-        raise InputError(f"{path} does not exist.")
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            place = f"{path}, line {number}"
-            try:
-                yield as_row(json.loads(line.decode("utf-8")), place)
-            except UnicodeDecodeError as error:
-                raise InputError(f"{place}: not UTF-8 ({error.reason}).") from None
-            except json.JSONDecodeError as error:
-                raise InputError(f"{place}: not JSON ({error.msg}).") from None
-
-
-def _rows_of_parquet(path: Path) -> Iterator[Row]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        file = pq.ParquetFile(path)
-    except pa.ArrowInvalid as error:
-        raise InputError(f"{path}: not a readable Parquet file ({error}).") from None
-    number = 0
-    for batch in file.iter_batches(ROWS_AT_ONCE):
-        for values in batch.to_pylist():
-            number += 1
-            yield as_row(values, f"{path}, row {number}")
-
-
-def as_row(values: Any, place: str) -> Row:
-    """A row that was read. Raises `InputError` where it is no object."""
-    if not isinstance(values, dict):
-        raise InputError(f"{place}: must be an object, not {values!r:.80}.")
-    return Row(values, place)

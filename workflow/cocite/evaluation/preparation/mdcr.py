@@ -11,8 +11,7 @@ from pathlib import Path
 from cocite.config.benchmarks.mdcr import TASKS
 from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark, Prepared, write_benchmark
-from cocite.evaluation.preparation.foreign import read_members
-from cocite.evaluation.preparation.layout import Row, read_lines
+from cocite.evaluation.preparation.files import Row, read_lines, read_members
 from cocite.evaluation.preparation.texts import References, Texts, chosen_texts
 from cocite.ground.errors import InputError
 from cocite.ground.progress import progress

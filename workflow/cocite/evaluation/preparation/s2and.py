@@ -15,7 +15,7 @@ from pathlib import Path
 from cocite.config.benchmarks.s2and import TASKS
 from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark, Prepared, Signature, write_benchmark
-from cocite.evaluation.preparation.foreign import read_objects
+from cocite.evaluation.preparation.files import present_tasks, read_objects
 from cocite.evaluation.preparation.texts import References, Texts, chosen_texts
 from cocite.ground.errors import InputError
 from cocite.ground.progress import progress
@@ -33,12 +33,8 @@ def prepare_s2and(
     Raises `InputError` where a task is named whose dataset the folder does not hold, a file is missing, something in it
     is wrong, or a dataset has fewer than two blocks.
     """
-    asked = [task for task in declared if not tasks or task.name in tasks]
-    present = [task for task in asked if (folder / task.labels_folder).is_dir()]
-    absent = [task for task in asked if task not in present]
-    if not present or (tasks and absent):
-        raise InputError(f"{folder}: has no folder {absent[0].labels_folder}, where the task {absent[0].name} lies.")
-    omitted = Counter({f"task {task.name} absent": int(task in absent) for task in asked})
+    folders = {task: folder / task.labels_folder for task in declared if not tasks or task.name in tasks}
+    present, omitted = present_tasks(folders, must_all=bool(tasks))
     texts, benchmark, used = Texts(), Benchmark(), set[str]()
     for task in progress(present, of="Texts", unit="dataset"):
         for identifier, row in read_objects(_file(folder, task, "papers")):

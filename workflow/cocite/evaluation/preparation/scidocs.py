@@ -18,7 +18,7 @@ from typing import Any
 from cocite.config.benchmarks.scidocs import TASKS
 from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark, Document, Prepared, write_benchmark
-from cocite.evaluation.preparation.foreign import read_delimited, read_members, read_objects, relevance
+from cocite.evaluation.preparation.files import present_tasks, read_delimited, read_members, read_objects, relevance
 from cocite.evaluation.preparation.texts import References, Texts, chosen_texts
 from cocite.ground.errors import InputError
 from cocite.ground.progress import progress
@@ -35,9 +35,9 @@ FOLDERS = {
 }
 """The folder of each task."""
 METADATA = {"mag": "mag_mesh", "mesh": "mag_mesh", RECOMMENDATION: "recomm"}
-"""Which texts a task is about; those of the others are view_cite_read."""
+"""The file with the texts of a task; the other tasks share view_cite_read."""
 AGAIN = "again"
-"""What the name of a query begins with that has been clicked for before, behind how often."""
+"""The beginning of the name of a query that has been clicked for before; how often follows."""
 
 
 def prepare_scidocs(
@@ -47,12 +47,8 @@ def prepare_scidocs(
 
     Raises `InputError` where a task is named that the folder does not hold, a file is missing or a row is wrong.
     """
-    asked = [task for task in declared if not tasks or task.name in tasks]
-    present = [task for task in asked if (folder / FOLDERS[task.name]).is_dir()]
-    absent = [task for task in asked if task not in present]
-    if not present or (tasks and absent):
-        raise InputError(f"{folder}: has no folder {FOLDERS[absent[0].name]}, where the task {absent[0].name} lies.")
-    omitted = Counter({f"task {task.name} absent": int(task in absent) for task in asked})
+    folders = {task: folder / FOLDERS[task.name] for task in declared if not tasks or task.name in tasks}
+    present, omitted = present_tasks(folders, must_all=bool(tasks))
     texts = Texts()
     for name in progress(sorted({_metadata(task) for task in present}), of="Texts", unit="file"):
         _read_texts(folder / f"paper_metadata_{name}.json", name, texts)
@@ -60,11 +56,11 @@ def prepare_scidocs(
     for task in progress(present, of="Tasks", unit="task"):
         references = References(texts, f"the task {task.name}")
         if task.name == RECOMMENDATION:
-            again = _read_clicks(folder / FOLDERS[task.name], references, benchmark, omitted)
+            again = _read_clicks(folders[task], references, benchmark, omitted)
         elif task.is_supervised:
-            _read_labels(folder / FOLDERS[task.name], task, references, benchmark, omitted)
+            _read_labels(folders[task], task, references, benchmark, omitted)
         else:
-            _read_judgements(folder / FOLDERS[task.name], task, references, benchmark, omitted)
+            _read_judgements(folders[task], task, references, benchmark, omitted)
         references.check()
         omitted[f"task {task.name}: document without text"] = references.unknown
         used |= references.found
@@ -107,7 +103,7 @@ def _read_judgements(
 def _read_clicks(folder: Path, references: References, benchmark: Benchmark, omitted: Counter[str]) -> dict[str, str]:
     """Add the clicks; return the names of queries that were clicked for before, with the query of each.
 
-    Every click is measured for itself, so a further one of a query needs a name of its own.
+    Every click is measured by itself, so each further click of a query needs a name of its own.
     """
     judgements = benchmark.judgements.setdefault(RECOMMENDATION, {})
     weights = benchmark.weights.setdefault(RECOMMENDATION, {})

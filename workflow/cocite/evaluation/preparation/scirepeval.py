@@ -12,7 +12,8 @@ from pathlib import Path
 from cocite.config.benchmarks.scirepeval import TASKS
 from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark, Prepared, write_benchmark
-from cocite.evaluation.preparation.layout import Row, has_task, read_judgements, read_labels, read_reviewers, read_texts
+from cocite.evaluation.preparation.files import Row
+from cocite.evaluation.preparation.layout import has_task, read_judgements, read_labels, read_reviewers, read_texts
 from cocite.evaluation.preparation.texts import References, Texts, chosen_texts
 from cocite.ground.errors import InputError
 from cocite.ground.progress import progress

@@ -1,6 +1,6 @@
 """The texts of a benchmark under names that are unique over its tasks.
 
-The same paper comes up in several tasks, often with the same text; it shall be embedded once. Where one id stands for
+The same paper occurs in several tasks, often with the same text, and is embedded only once. Where one id stands for
 different texts (a query numbered like a document; the task search, which adds venue and year), each of them gets the
 name `<namespace>:<id>`. Whether an id clashes is known only when all texts are: hence first `add`, then `name`.
 """
@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable
 
 from cocite.config.tasks import LARGEST_MISSING_SHARE, Task
 from cocite.evaluation.benchmark import Document
-from cocite.evaluation.preparation.layout import Row
+from cocite.evaluation.preparation.files import Row
 from cocite.ground.errors import InputError
 
 Text = tuple[str | None, str | None, tuple[str, ...]]
@@ -21,7 +21,7 @@ FIELDS_AFTER_ABSTRACT = {"search": ("venue", "year")}
 
 
 class Texts:
-    """The texts of all configs, by namespace and id; where it is told which are `asked` for, of no others."""
+    """The texts of all configs, by namespace and id: those that are `asked` for, or all where that is None."""
 
     def __init__(self, asked: Container[tuple[str, str]] | None = None) -> None:
         self._asked = asked

@@ -1,20 +1,36 @@
-"""`cocite doctor`: looks at the place before a run, and says of each thing whether it will do and what to do if not.
+"""`cocite doctor`: checks, before a run, the configuration, this machine, the disks, the key and the cluster.
 
-A finding that would stop the run is `failed`, and the exit status then 1; one that may surprise is a `warning`. All are
-reported, whatever they are: who runs it on a new machine shall not have to come back for each. Nothing is written, and
-the key goes to the host of the API and nowhere else.
+Each finding says what was checked and, where it is not fine, what to do. `failed` would stop the run and makes the exit
+status 1; `warning` may surprise. All findings are reported at once. The doctor writes nothing, and sends the key to the
+API's host only.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Literal
 
 import typer
 
-if TYPE_CHECKING:
-    from cocite.people.doctor.finding import Finding
-
 app = typer.Typer()
+
+TIMEOUT = 20
+"""Seconds to wait for an answer of the API or of Slurm."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the doctor's report."""
+
+    verdict: Literal["ok", "warning", "failed"]
+    what: str
+    """What was checked, with the result."""
+    to_do: str = ""
+    """What to do about it; empty where nothing is wrong."""
+
+    def __str__(self) -> str:
+        """The line that is printed."""
+        return " — ".join(part for part in (f"{self.verdict:7}", self.what, self.to_do) if part)
 
 
 @app.command()
@@ -36,13 +52,11 @@ def doctor(
     raise typer.Exit(int(any(finding.verdict == "failed" for finding in findings)))
 
 
-def examine(configfile: Path, profile: Path | None, memory_mb: int) -> Iterator["Finding"]:
-    """All findings on a run with this configuration, and on the profile of a cluster if the run shall go there."""
+def examine(configfile: Path, profile: Path | None, memory_mb: int) -> Iterator[Finding]:
+    """All findings on a run with this configuration and, where a profile is given, on that cluster."""
     from cocite.people.doctor.cluster import examine_cluster
-    from cocite.people.doctor.configured import examine_configuration
+    from cocite.people.doctor.configuration import examine_configuration, examine_places, examine_source
     from cocite.people.doctor.machine import examine_machine, memory
-    from cocite.people.doctor.places import examine_places
-    from cocite.people.doctor.source import examine_source
 
     config, corpus = yield from examine_configuration(configfile)
     yield from examine_machine(gpu_wanted=bool(config and config["gpu"]), on_cluster=profile is not None)

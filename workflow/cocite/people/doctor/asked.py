@@ -1,6 +1,7 @@
-"""What jobs ask for at least, read where it stands: in the rules, and for trainings in the configuration.
+"""The least that jobs ask for, read from the rules and, for trainings, from the configuration.
 
-Rules ask by the size of their input, which is not known before a run; the least that they ask for is a number in them.
+Most requests grow with the size of the input, which is not known before a run; their constant part is a number in the
+rule.
 """
 
 import re
@@ -20,6 +21,8 @@ NUMBERS = {
     "threads": re.compile(r"threads: (\d+)"),
 }
 
+USUAL = {"memory_mb": 0, "minutes": 0, "threads": 1}
+"""The request of a rule that states no number."""
 Configuration = Mapping[str, Any]
 
 UNUSED: Mapping[str, Callable[[Configuration], bool]] = {
@@ -29,12 +32,12 @@ UNUSED: Mapping[str, Callable[[Configuration], bool]] = {
     "train_encoder": lambda config: not config["models"],
     "embed_documents": lambda config: not config["encoders"],
 }
-"""When a rule that asks for much has no job."""
+"""Rules with large requests → whether they have no job with a configuration."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """The least that the jobs of a rule ask for in their first attempt; 0 where all of it follows from their input."""
+    """The least that the jobs of a rule ask for in their first attempt; 0 where it depends on the input alone."""
 
     rule: str
     memory_mb: int
@@ -43,13 +46,13 @@ class Asked:
 
 
 def asked(config: Configuration) -> list[Asked]:
-    """What the rules ask for that have jobs with a configuration."""
+    """The requests of all rules that have jobs with a configuration."""
     text = "".join(path.read_text(encoding="utf-8") for path in sorted(RULES.glob("*.smk")))
     found: dict[str, dict[str, int]] = {}
     for match in RULE.finditer(text):
         if _is_unused(match["rule"] or match["base"], config):
             continue
-        of_base = found[match["base"]] if match["base"] else dict.fromkeys(NUMBERS, 0)
+        of_base = found[match["base"]] if match["base"] else USUAL
         found[match["rule"] or match["use"]] = of_base | _numbers(match["body"], gpu=config["gpu"])
     for entry in config["models"].values():
         numbers = found["train_encoder"]
@@ -59,7 +62,7 @@ def asked(config: Configuration) -> list[Asked]:
 
 
 def _numbers(body: str, *, gpu: bool) -> dict[str, int]:
-    """The numbers that a rule states."""
+    """The requests that a rule states as numbers."""
     found = {name: pattern.search(body) for name, pattern in NUMBERS.items()}
     return {name: _number(match, gpu=gpu) for name, match in found.items() if match}
 

@@ -8,12 +8,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from cocite.people.doctor import Finding
 from cocite.people.doctor.asked import asked
-from cocite.people.doctor.finding import Finding
 
 LOCK = Path(__file__).parents[4] / "envs" / "lock.txt"
 LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
-"""Where Linux says what a container may take, bytes."""
+"""Where Linux states the memory limit of a container, bytes."""
 
 
 def examine_machine(*, gpu_wanted: bool, on_cluster: bool) -> Iterator[Finding]:
@@ -31,7 +31,7 @@ def python(version: tuple[int, ...]) -> Finding:
 
 
 def libraries(lock: str) -> Iterator[Finding]:
-    """The libraries that CoCite asks for, beside the versions that the lock has."""
+    """Whether the libraries that CoCite needs have the locked versions."""
     locked = dict(line.split("==") for line in lock.splitlines() if "==" in line)
     asked = [line for line in metadata.requires("cocite") or () if "extra ==" not in line]
     names = [re.split(r"[^A-Za-z0-9._-]", line)[0].lower() for line in asked]
@@ -39,10 +39,12 @@ def libraries(lock: str) -> Iterator[Finding]:
     missing = [name for name, version in found.items() if version is None]
     others = [f"{name} {version}" for name, version in found.items() if version and not _same(version, locked[name])]
     if missing:
-        yield Finding("failed", f"libraries missing: {', '.join(missing)}", "run `make run`, which installs them")
+        yield Finding("failed", f"libraries missing: {', '.join(missing)}", "`make run` installs them")
     if others:
         yield Finding(
-            "warning", f"not as in envs/lock.txt: {', '.join(others)}", "the last digits of results may differ"
+            "warning",
+            f"not as in envs/lock.txt: {', '.join(others)}",
+            "the last digits of results may differ",
         )
     if not missing and not others:
         yield Finding("ok", f"{len(found)} libraries as in envs/lock.txt")
@@ -55,48 +57,52 @@ def gpu(*, wanted: bool, on_cluster: bool) -> Finding:
     if torch.cuda.is_available():
         return Finding("ok", f"GPU: {torch.cuda.get_device_name(0)}")
     if wanted and not on_cluster:
-        return Finding("warning", "no GPU in sight, which `gpu: true` asks for", "fine-tuning will run on the CPU")
-    return Finding("ok", "no GPU here; the nodes have their own" if wanted else "no GPU, and none asked for")
+        return Finding("warning", "no GPU found, which `gpu: true` asks for", "fine-tuning will use the CPU")
+    return Finding("ok", "no GPU here; the cluster's nodes have their own" if wanted else "no GPU, and none requested")
 
 
 def faiss() -> Finding:
-    """Whether FAISS loads, and for what it is built."""
+    """Whether FAISS loads, and whether it is built for GPUs."""
     try:
         import faiss as library
     except ImportError as error:
-        return Finding("failed", f"FAISS does not load ({error})", "run `make run`, which installs it")
+        return Finding("failed", f"FAISS does not load ({error})", "`make run` installs it")
     device = "GPUs" if hasattr(library, "StandardGpuResources") else "CPUs"
     return Finding("ok", f"FAISS {library.__version__} for {device}")
 
 
 def memory(config: Mapping[str, Any] | None, granted: int) -> Finding:
-    """Whether this machine has the memory that jobs may take together, and the largest of them asks for; both MB."""
+    """Whether this machine has the memory that all jobs together may take, and that the largest asks for; both MB."""
     most = max(asked(config), key=lambda one: one.memory_mb) if config else None
     total, free = total_memory(), available_memory()
     if most and most.memory_mb > total:
         what = f"memory: {most.rule} asks for {most.memory_mb} MB, and this machine has {total}"
         return Finding(
-            "failed", what, "take a larger machine, or lower models.<name>.memory_mb where that is what asks"
+            "failed", what, "use a larger machine, or lower models.<name>.memory_mb if a training asks for it"
         )
     if granted > total:
         what = f"memory: jobs may take {granted} MB together, and this machine has {total}"
         return Finding("failed", what, f"run with MEMORY_MB={total * 3 // 4}, or --resources mem_mb={total * 3 // 4}")
     if most and most.memory_mb > granted:
         what = f"memory: {most.rule} asks for {most.memory_mb} MB, and all jobs together may take {granted}"
-        return Finding("warning", what, f"run with MEMORY_MB={most.memory_mb}, or it is given less than it needs")
+        return Finding(
+            "warning", what, f"run with MEMORY_MB={most.memory_mb}; else the job is given less than it needs"
+        )
     if granted > free:
-        return Finding("warning", f"memory: jobs may take {granted} MB together, and {free} are free", "end what runs")
+        return Finding(
+            "warning", f"memory: jobs may take {granted} MB together, and {free} are free", "close other programs"
+        )
     return Finding("ok", f"memory: {free} of {total} MB free, of which jobs may take {granted} together")
 
 
 def total_memory() -> int:
-    """Memory of this machine, or what its container or session is granted of it, MB."""
+    """Memory of this machine, or of its container or session, MB."""
     limits = [int(text) for path in LIMITS if (text := _text(path)).isdigit()]
     return min([os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), *limits]) // 10**6
 
 
 def available_memory() -> int:
-    """Memory that programs can still take, MB."""
+    """Memory that programs can still allocate, MB."""
     found = re.search(r"^MemAvailable: +(\d+) kB", _text(Path("/proc/meminfo")), flags=re.MULTILINE)
     return min(total_memory(), int(found[1]) * 1024 // 10**6) if found else total_memory()
 

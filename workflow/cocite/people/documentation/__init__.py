@@ -1,7 +1,10 @@
-"""Documentation that is generated: docs/config.md from the schema, docs/tables.md from the declarations,
-docs/reference/commands.md from the command line, and envs/pipeline.yaml from the lock. A test keeps them in step.
+"""Generated files, which a test keeps in step with what they are made from.
+
+docs/config.md and workflow/schemas come from the configuration's entries, docs/tables.md from the declarations,
+docs/reference/commands.md from the command line, and envs/pipeline.yaml from the lock.
 """
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,7 +32,7 @@ def write(context: typer.Context) -> None:
 
 @app.command()
 def cookbook(results: Annotated[Path, typer.Option(help="Folder of the demo's results.")] = Path("results")) -> None:
-    """Run the queries of docs/cookbook.md again, and write what they give below them."""
+    """Run the queries of docs/cookbook.md again, and write their output below them."""
     from cocite.people.inspection.cookbook import with_output
     from cocite.people.inspection.opening import open_results
     from cocite.tables.files import write_text
@@ -40,11 +43,12 @@ def cookbook(results: Annotated[Path, typer.Option(help="Folder of the demo's re
 
 def generated(command_line: Any) -> dict[str, str]:
     """The generated files, by their path from the project's root; `command_line` is that of all commands."""
-    from cocite.people.documentation.command_line import commands_page
-    from cocite.people.documentation.declared import conda_environment, configuration_page, tables_page
+    from cocite.config.described import configuration_page, json_schema
+    from cocite.people.documentation.pages import commands_page, conda_environment, tables_page
 
     return {
         "docs/config.md": configuration_page(),
+        "workflow/schemas/config.schema.json": json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n",
         "docs/tables.md": tables_page(),
         "docs/reference/commands.md": commands_page(command_line),
         "envs/pipeline.yaml": conda_environment((ROOT / "envs" / "lock.txt").read_text(encoding="utf-8")),

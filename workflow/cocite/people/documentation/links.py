@@ -1,8 +1,8 @@
-"""A hook of MkDocs: what becomes on the site of links that are written for readers of the files.
+"""A hook of MkDocs that adapts links written for readers of the files to the site.
 
-A link to a file of the project that is no page leads nowhere on the site, so that the file's name stands in its place.
-A link that shows the name of a page's file shows the page's title there. A link to a file that does not exist is left
-as it is: MkDocs reports it, and the build fails.
+A link to a file of the project that is not a page would lead nowhere, so the site shows the file's name instead. A link
+whose text is the file name of a page shows the page's title. A link to a file that does not exist stays as it is:
+MkDocs reports it, and the build fails.
 """
 
 import re
@@ -14,12 +14,12 @@ LINK = re.compile(r"(?<!!)\[([^\]]+)\]\(([^)\s:#]+)(#[^)\s]*)?\)")
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """The text of a page as the site has it, called by MkDocs."""
+    """The text of a page as the site shows it; MkDocs calls this."""
     return as_shown(markdown, Path(page.file.abs_src_path), documentation=Path(config.docs_dir))
 
 
 def as_shown(markdown: str, page: Path, *, documentation: Path) -> str:
-    """The text of a page whose links to pages, which are below `documentation`, are all that are left as links."""
+    """The text of a page in which only links to pages, which are below `documentation`, stay links."""
     pages = documentation.resolve()
 
     def written(link: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""What is found inside results, and how it is printed: for people as a table, for programs as CSV or JSON."""
+"""Rows from results, printed as a table for people, or as CSV or JSON for programs."""
 
 import csv
 import json
@@ -12,14 +12,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cocite.people.inspection.forms import Form
+from cocite.people.inspection import Form
 
 WIDTH = 100
-"""Characters of a line where the output is no terminal."""
+"""Characters of a line where the output is not a terminal."""
 NUMBERS = 3
 """Numbers of a vector that are shown."""
 NARROWEST = 14
-"""Characters that a column needs, unless its values are shorter; with less for each, rows become records."""
+"""Characters that a column needs unless its values are shorter; in less space, each row is printed as a record."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class Answer:
 
 
 def print_answer(answer: Answer, form: Form) -> None:
-    """Print to standard output. For people, columns without any value are left out."""
+    """Print to standard output; the table for people omits columns without values."""
     if form == "json":
         rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
         sys.stdout.write(json.dumps(rows, ensure_ascii=False, indent=2) + "\n")
@@ -88,7 +88,7 @@ def _least_width(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
 
 
 def as_text(value: Any) -> str:
-    """A value as people read it: four digits of a number, the first numbers of a vector."""
+    """A value as people read it: a number with four digits, a vector by its first numbers."""
     if value is None:
         return "–"
     if isinstance(value, bool):

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cocite.people.inspection.forms import Form
+from cocite.people.inspection import Form
 
 app = typer.Typer(add_completion=False)
 
@@ -28,11 +28,16 @@ def show(
     """List the tables that a run has made so far, or show one, or what it holds of a paper."""
     from cocite.ground.errors import InputError
     from cocite.people.inspection.answers import print_answer
-    from cocite.people.inspection.choosing import named_table, viewed_tables
-    from cocite.people.inspection.listing import columns_of, first_rows, for_people, list_tables
     from cocite.people.inspection.opening import checking_command, open_results, results_of
-    from cocite.people.inspection.papers import corpus_id
-    from cocite.people.inspection.relations import rows_about
+    from cocite.people.inspection.papers import corpus_id, rows_about
+    from cocite.people.inspection.tables import (
+        columns_of,
+        first_rows,
+        for_people,
+        list_tables,
+        named_table,
+        viewed_tables,
+    )
 
     if table is None and (paper, of) != (None, None):
         raise InputError("Name a table for --paper or --of; `cocite show` lists all there are.")
@@ -67,8 +72,7 @@ def search(
     """Find the papers that a trained model places nearest to a text or a paper."""
     from cocite.ground.errors import InputError
     from cocite.people.inspection.answers import print_answer
-    from cocite.people.inspection.models import choose_model
-    from cocite.people.inspection.nearest import nearest_papers
+    from cocite.people.inspection.nearest import choose_model, nearest_papers
     from cocite.people.inspection.opening import open_results, results_of
 
     if not query.strip():

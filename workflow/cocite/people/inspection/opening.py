@@ -1,7 +1,7 @@
 """The tables that a folder of results holds now, opened for reading.
 
-Views are made in memory over the files that are there: of an unfinished run as well, and always of the folder that is
-named, whatever its `cocite.duckdb` says.
+The views lie in memory, over the files that exist in the named folder, whether its run is finished or not. They do not
+depend on its `cocite.duckdb`.
 """
 
 import os
@@ -14,9 +14,10 @@ from pathlib import Path
 
 import duckdb
 
-from cocite.config.configuration import results_folder, written_configuration
+from cocite.config.configuration import results_folder
 from cocite.config.remaking import program
 from cocite.config.stale import configuration_of, configured_in
+from cocite.config.yaml_files import written_configuration
 from cocite.ground.errors import InputError
 from cocite.ground.progress import report
 from cocite.tables import TABLES, Table
@@ -30,7 +31,7 @@ MEMORY = "2GB"
 def results_of(results: Path, configfile: Path | None) -> Path:
     """The folder of the results: the one that is named, or that of a run with this configuration.
 
-    Raises `InputError` where it is no folder that can be read.
+    Raises `InputError` where the folder cannot be read.
     """
     folder = results if configfile is None else results_folder(written_configuration(configfile))
     try:
@@ -51,8 +52,8 @@ def results_of(results: Path, configfile: Path | None) -> Path:
 def open_results(results: Path, tables: Collection[str] | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
     """Views over the tables of these names that have files, or over all, within a bounded memory.
 
-    A file that cannot be read is left out and named on standard error. There is always a view `papers`, empty where the
-    corpus has none yet. Raises `InputError` where reading fails on the way.
+    A file that cannot be read is left out and named on standard error. There is always a view `papers`, which is empty
+    where the corpus has none yet. Raises `InputError` where reading fails later.
     """
     with (
         tempfile.TemporaryDirectory(prefix="cocite-") as spill,
@@ -85,12 +86,12 @@ def _make_views(database: duckdb.DuckDBPyConnection, results: Path, tables: Iter
 
 
 def listed(paths: Collection[Path]) -> str:
-    """The list of some files as SQL; their names are no patterns."""
+    """A list of files as SQL, with the characters of patterns escaped."""
     return f"[{', '.join(as_text(escape(str(path))) for path in paths)}]"
 
 
 def left_out(table: str, error: Exception) -> str:
-    """What to tell of a table that cannot be read now."""
+    """The message about a table that cannot be read now."""
     return f"Left out: table {table}, a file of which is broken or being replaced ({str(error).splitlines()[0]})"
 
 
@@ -100,7 +101,7 @@ def checking_command(results: Path) -> str:
 
 
 def _readable(groups: Mapping[Place, list[Path]], table: Table) -> dict[Place, list[Path]]:
-    """The files of a table whose ends are whole; the others are named."""
+    """The readable files of a table; the others are reported."""
     kept: dict[Place, list[Path]] = {}
     for place, paths in groups.items():
         for path in paths:

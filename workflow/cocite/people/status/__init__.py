@@ -1,5 +1,5 @@
-"""How far a run is: `cocite status`, from what it writes down at its start, Snakemake's log, and the jobs' own files.
+"""How far a run is: `cocite status`, from the plan that a run records, Snakemake's log and the jobs' files.
 
-Nothing here asks Snakemake or a cluster, so that it answers at once: beside a run, after one that was killed, and on
-any machine that sees the folder.
+It asks neither Snakemake nor a cluster. It therefore answers at once, during a run, after a killed one, and on any
+machine that can read the folder.
 """

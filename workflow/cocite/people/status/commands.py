@@ -1,4 +1,4 @@
-"""`cocite status`: stage by stage what a run has done, what it is at, what failed, and how long it will still take."""
+"""`cocite status`: what a run has done stage by stage, what is running, what failed, and the time that is left."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,9 +13,10 @@ def status(
     results: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
     configfile: Annotated[Path | None, typer.Option(help="The run's configuration, instead of --results.")] = None,
 ) -> None:
-    """Tell how far a run is: what is done, running and failed, and how long it will still take."""
-    from cocite.config.configuration import results_folder, written_configuration
+    """Show how far a run is: what is done, running and failed, and how long it will still take."""
+    from cocite.config.configuration import results_folder
     from cocite.config.started import read_start
+    from cocite.config.yaml_files import written_configuration
     from cocite.ground.errors import InputError
     from cocite.people.status.described import described
     from cocite.people.status.progress import read_progress

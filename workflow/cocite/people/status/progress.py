@@ -1,20 +1,72 @@
-"""How far a run is: the state of each of its jobs, and what is left of them."""
+"""How far a run is: what became of each of its jobs, by Snakemake's log and the jobs' own files, and what is left."""
 
+import re
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 from cocite.config.started import Job, Start, is_alive
-from cocite.people.status.events import Event, read_events
+
+State = Literal["waiting", "started", "done", "failed"]
 
 LINES = 5
-"""Lines of the log of a failed job that are shown."""
+"""Lines of a failed job's log that are shown."""
 TAIL = 4096
-"""Bytes of the end of a log in which its last lines are looked for."""
+"""Bytes at the end of a log that are searched for its last lines."""
+
+_TIME = re.compile(r"^\[(\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})\]")
+_FAILED = re.compile(r"^(?:Error in (?:rule|checkpoint) \S+:|    jobs:)$")
+"""The line above a failed job, or above the jobs of a failed group."""
+_JOB = re.compile(r"^\s+jobid: (\d+)$")
+_FINISHED = re.compile(r"^Finished jobid: (\d+)\b")
+_AGAIN = re.compile(r"^Trying to restart job (\d+)\.$")
+_QUOTED = re.compile(r"^Logfile .+:$")
+_FENCE = re.compile(r"^=+$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """The last thing that happened to a job."""
+
+    state: State
+    time: float | None
+    """Seconds since 1970; None where it is not known."""
+
+
+def read_events(lines: Iterable[str]) -> dict[int, Event]:
+    """The last event of each job that Snakemake's log speaks of, by the job's number."""
+    events: dict[int, Event] = {}
+    now: float = 0
+    block: State = "started"
+    for line in _unquoted(lines):
+        if stamp := _TIME.match(line):
+            now, block = time.mktime(time.strptime(stamp[1], "%a %b %d %H:%M:%S %Y")), "started"
+        elif _FAILED.match(line):
+            block = "failed"
+        elif job := _JOB.match(line):
+            events[int(job[1])] = Event(state=block, time=now)
+        elif job := _FINISHED.match(line):
+            events[int(job[1])] = Event(state="done", time=now)
+        elif job := _AGAIN.match(line):
+            events[int(job[1])] = Event(state="waiting", time=now)
+    return events
+
+
+def _unquoted(lines: Iterable[str]) -> Iterator[str]:
+    """The lines without the logs of failed jobs, which Snakemake quotes between two lines of equals signs."""
+    fences = 2
+    for line in lines:
+        if fences < 2:
+            fences += bool(_FENCE.match(line))
+        elif _QUOTED.match(line):
+            fences = 0
+        else:
+            yield line.rstrip("\n")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,13 +76,13 @@ class Progress:
     start: Start
     events: Mapping[int, Event]
     is_alive: bool | None
-    """Whether it is going on; none where nobody can tell."""
+    """Whether it is still running; None where that cannot be known."""
     now: float
     """Seconds since 1970."""
 
     @cached_property
     def done(self) -> list[Job]:
-        """The jobs that are finished, those that were before the run among them."""
+        """The finished jobs, including those finished before the run."""
         return [job for job in self.start.jobs if not job.is_needed or self._state(job) == "done"]
 
     @cached_property
@@ -40,12 +92,12 @@ class Progress:
 
     @cached_property
     def running(self) -> list[Job]:
-        """The jobs at work; of a run that has ended, those that it left unfinished."""
+        """The jobs at work; for a run that has ended, those that it left unfinished."""
         return [job for job in self._started if self._is_at_work(job)]
 
     @cached_property
     def queued(self) -> list[Job]:
-        """The jobs that a cluster has been given and has not started."""
+        """The jobs that were submitted to a cluster and have not started."""
         return [job for job in self._started if not self._is_at_work(job)]
 
     @cached_property
@@ -55,7 +107,7 @@ class Progress:
         return [job for job in self.start.jobs if job.number not in finished]
 
     def by_stage(self) -> dict[str, tuple[int, int]]:
-        """For each stage with jobs: how many are finished, and how many there are."""
+        """For each stage with jobs: the number of finished jobs and of all jobs."""
         counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
         finished = {job.number for job in self.done}
         for job in self.start.jobs:
@@ -64,7 +116,7 @@ class Progress:
         return {stage: (done, total) for stage, (done, total) in counts.items()}
 
     def seconds_of(self, job: Job) -> float | None:
-        """For how long a job has been at work; none where nothing tells when it began."""
+        """The time that a job has been at work; None where its start is not known."""
         begun = self.events[job.number].time
         return None if begun is None else max(0.0, self.now - begun)
 
@@ -77,7 +129,7 @@ class Progress:
         return event.state if event and job.is_needed else "waiting"
 
     def _is_at_work(self, job: Job) -> bool:
-        """Whether a job that was handed over has begun: here at once, on a cluster when it writes its log."""
+        """Whether a submitted job has begun: on this machine at once, on a cluster when it writes its log."""
         begun = self.events[job.number].time
         if self.start.cores is not None or job.log is None or begun is None:
             return True
@@ -85,7 +137,7 @@ class Progress:
 
 
 def read_progress(start: Start) -> Progress:
-    """Look at what a run has done so far."""
+    """Read how far a run is."""
     events = dict(_by_files(start))
     if start.log and Path(start.log).is_file():
         with Path(start.log).open(encoding="utf-8", errors="replace") as lines:
@@ -94,7 +146,7 @@ def read_progress(start: Start) -> Progress:
 
 
 def _by_files(start: Start) -> Iterator[tuple[int, Event]]:
-    """What files tell where Snakemake's log is silent: a job begins with its log and ends with its benchmark."""
+    """Events by files, for jobs missing from Snakemake's log: a job begins with its log and ends with its benchmark."""
     for job in start.jobs:
         if job.is_needed and (ended := _written(start, job.benchmark)):
             yield job.number, Event(state="done", time=ended)
@@ -103,7 +155,7 @@ def _by_files(start: Start) -> Iterator[tuple[int, Event]]:
 
 
 def _written(start: Start, name: str | None) -> float | None:
-    """When a file was last written; none if that was before the run, or if there is no such file."""
+    """When a file was last written; None if that was before the run, or if the file does not exist."""
     with suppress(OSError):
         written = start.path(name).stat().st_mtime if name else 0.0
         return written if written >= start.time else None
@@ -111,7 +163,7 @@ def _written(start: Start, name: str | None) -> float | None:
 
 
 def last_lines(start: Start, job: Job, count: int = LINES) -> Sequence[str]:
-    """The last lines of a job's log, without empty ones; none where it has no log yet."""
+    """The last lines of a job's log that are not empty; none where it has no log yet."""
     if job.log is None:
         return []
     try:

@@ -31,7 +31,7 @@ class Column:
 class Table:
     """One table.
 
-    `path` is relative to the results folder. Names in braces are columns of the DuckDB view that the path tells
+    `path` is relative to the results folder. Names in braces are columns of the DuckDB view that come from the path
     (`graph/{graph}/…`), except `{bucket}` and `{suite}`, which only shard.
     """
 

@@ -1,4 +1,4 @@
-"""What the stage triplets writes: triplets, what is told of them, and their texts."""
+"""What the stage triplets writes: triplets, what is known of them, and their texts."""
 
 import pyarrow as pa
 

@@ -1,5 +1,1 @@
-"""The samplers, a module each: `sample` makes the triplets of some queries, by its `Settings`.
-
-`SCHEMA` says what a set of triplets may hold in the configuration: what is sampled from (`embedding`, `graph`, `of`)
-and the settings.
-"""
+"""The samplers, a module with one class each: its fields say what a set of triplets may hold, `sample` makes it."""

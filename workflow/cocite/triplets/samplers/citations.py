@@ -1,63 +1,57 @@
-"""The sampler of SPECTER (Cohan et al., 2020): positives are cited by the query.
+"""The sampler `citations`."""
 
-Hard negatives are cited by a paper that the query cites, but not by the query itself; easy negatives are random papers
-that are neither. Undirected, papers that cite the query are positives as well, and two citations away is whatever two
-steps in any direction reach: in the published way papers that cite the query can become its negatives.
-"""
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from dataclasses import dataclass
+from cocite.config.entries import Natural, Refers, Whole
+from cocite.config.sampler import Mixing
 
-from cocite.triplets.adjacency import adjacent, look_two_away
-from cocite.triplets.drawing import draw
-from cocite.triplets.pairing import Mixing, Negatives, pair
-from cocite.triplets.picking import offer_each, picks
-from cocite.triplets.sampled import Block, Sampled
-
-SCHEMA = {
-    "required": ["graph"],
-    "properties": {
-        "graph": {"description": "Name of a directed citation graph.", "type": "string"},
-        "directed": {
-            "description": (
-                "Whether only papers that the query cites are positives, as published. If not, those that "
-                "cite it are as well, and hard negatives are two citations away in any direction."
-            ),
-            "type": "boolean",
-            "default": True,
-        },
-        "per_query": {"$ref": "#/$defs/per_query", "default": 5},
-        "easy": {"$ref": "#/$defs/easy", "default": 3},
-        "text": {"$ref": "#/$defs/text", "default": "required"},
-        "fill": {"$ref": "#/$defs/fill", "default": False},
-        "oversample": {"$ref": "#/$defs/oversample", "default": False},
-        "partial": {"$ref": "#/$defs/partial", "default": "kept"},
-    },
-}
+if TYPE_CHECKING:
+    from cocite.triplets.sampled import Block, Sampled
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings(Mixing):
-    """How triplets are drawn from citations."""
+class CitedPapers(Mixing):
+    """The sampler of SPECTER (Cohan et al., 2020): positives are cited by the query.
 
+    Hard negatives are cited by a paper that the query cites, but not by the query itself; easy negatives are random
+    papers that are neither. Undirected, papers that cite the query are positives as well, and two citations away is
+    whatever two steps in any direction reach: in the published way papers that cite the query can become its
+    negatives.
+    """
+
+    sampler: Literal["citations"]
+    graph: Annotated[str, Refers("graphs")]
+    """Name of a directed citation graph."""
     directed: bool = True
-    """Whether only papers that the query cites are positives, not those that cite it."""
+    """Whether only papers that the query cites are positives, as published. If not, those that cite it are as well, and
+    hard negatives are two citations away in any direction."""
+    easy: Natural = 3
+    """Triplets of a query whose negative is an easy one; the others have hard negatives."""
 
+    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+        """Another graph."""
+        if not getattr(config.graphs[self.graph], "directed", False):
+            yield f"{key}.graph: {self.graph!r} is not a directed citation graph."
 
-def sample(block: Block, settings: Settings) -> Sampled:
-    """Sample from the table `edges` of a directed citation graph."""
-    required = settings.requires_text
-    positives = picks(len(block.queries), settings.per_query, block.seed, "positives")
-    hard = picks(len(block.queries), settings.hard, block.seed, "hard negatives")
-    easy = draw(block, settings.most_easy, "easy negatives")
-    own = adjacent(block, directed=settings.directed)
-    offer_each(positives, block.queries, own.starts, own.papers, block.papers, required)
-    look_two_away(block, own, hard, easy, required=required, directed=settings.directed)
-    return pair(
-        block,
-        settings,
-        positives,
-        Negatives(hard=hard, easy=easy, easy_count=settings.easy, fill=settings.fill),
-        [("no citations", own.starts[1:] == own.starts[:-1])],
-        no_positive="no citation of a paper with a text",
-        no_hard="no paper two citations away",
-    )
+    def sample(self, block: "Block") -> "Sampled":
+        """Sample from the table `edges` of a directed citation graph."""
+        from cocite.triplets.adjacency import adjacent, look_two_away
+        from cocite.triplets.drawing import draw
+        from cocite.triplets.pairing import Negatives, pair
+        from cocite.triplets.picking import offer_each, picks
+
+        positives = picks(len(block.queries), self.per_query, block.seed, "positives")
+        hard = picks(len(block.queries), self.hard, block.seed, "hard negatives")
+        easy = draw(block, self.most_easy, "easy negatives")
+        own = adjacent(block, directed=self.directed)
+        offer_each(positives, block.queries, own.starts, own.papers, block.papers, self.requires_text)
+        look_two_away(block, own, hard, easy, required=self.requires_text, directed=self.directed)
+        return pair(
+            block,
+            self,
+            positives,
+            Negatives(hard=hard, easy=easy, easy_count=self.easy, fill=self.fill),
+            [("no citations", own.starts[1:] == own.starts[:-1])],
+            no_positive="no citation of a paper with a text",
+            no_hard="no paper two citations away",
+        )

@@ -1,121 +1,134 @@
-"""The sampler of CoCite and SciNCL: positives and hard negatives from bands of the ranked neighbours.
+"""The sampler `neighbours`, and the ways in which it draws easy negatives."""
 
-Positives of a query are its neighbours of ranks (k⁺ − c, k⁺], hard negatives those of ranks (k⁻ − h, k⁻], where c is
-the number of triplets of a query and h the hard ones among them (CoCite, 2024: h = c = 7; Ostendorff et al., 2022,
-"SciNCL": c = 5, h = 2). SciNCL's appendix also has bands that are wider than what is picked from them, and bands that
-end with the last neighbour within a distance, wherever it ranks. Easy negatives are none of the k nearest.
-"""
+from collections.abc import Iterator
+from math import inf
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from dataclasses import dataclass
-from typing import Literal
+from pydantic import model_validator
 
-from cocite.triplets.bands import Ranks, band, pick_from_bands
-from cocite.triplets.easy import EasyNegatives, draw_easy
-from cocite.triplets.pairing import Negatives, pair
-from cocite.triplets.picking import picks
-from cocite.triplets.sampled import Block, Sampled
+from cocite.config.entries import Count, Ranks, Refers, Whole, inconsistent
+from cocite.config.sampler import EasyNegatives, FarthestNegatives, Mixing, RandomNegatives
 
-SCHEMA = {
-    "required": ["embedding"],
-    "properties": {
-        "embedding": {
-            "description": "Name of the graph embedding whose neighbours are ranked.",
-            "type": "string",
-        },
-        "k_positive": {
-            "description": (
-                "Last rank of the band of positives, (k_positive − per_query, k_positive]; or [first, "
-                "last], two ranks between which (both included) positives are picked at random."
-            ),
-            "$ref": "#/$defs/band",
-        },
-        "k_negative": {
-            "description": (
-                "Last rank of the band of hard negatives, (k_negative − hard, k_negative], where hard is "
-                "per_query − easy; or [first, last], as for positives."
-            ),
-            "$ref": "#/$defs/band",
-        },
-        "distance_positive": {
-            "description": (
-                "Instead of k_positive: the band of positives ends with the last neighbour within this "
-                "distance, as the metric of the search measures it (cosine: 1 − similarity)."
-            ),
-            "type": "number",
-        },
-        "distance_negative": {"description": "Instead of k_negative, likewise.", "type": "number"},
-        "per_query": {"$ref": "#/$defs/per_query", "default": 5},
-        "easy": {"$ref": "#/$defs/easy", "default": 0},
-        "easy_negatives": {
-            "description": (
-                "Where easy negatives come from. random: all papers but the k neighbours; k-means: "
-                "clusters of the embedding that are not the query's own; sorted-random: the farthest of "
-                "so many random papers. Never a neighbour."
-            ),
-            "enum": ["random", "k-means", "sorted-random"],
-            "default": "random",
-        },
-        "clusters": {
-            "description": "Clusters, for easy_negatives k-means.",
-            "type": "integer",
-            "minimum": 2,
-            "default": 100,
-        },
-        "cluster_ranks": {
-            "description": (
-                "Ranks [first, last] of the clusters to draw from, where 1 is the one nearest to the "
-                "query's own, for easy_negatives k-means. Left out, all."
-            ),
-            "$ref": "#/$defs/ranks",
-        },
-        "drawn": {
-            "description": "Random papers of which the farthest are taken, for easy_negatives sorted-random.",
-            "type": "integer",
-            "minimum": 1,
-            "default": 1000,
-        },
-        "text": {"$ref": "#/$defs/text", "default": "dropped"},
-        "fill": {"$ref": "#/$defs/fill", "default": False},
-        "oversample": {"$ref": "#/$defs/oversample", "default": False},
-        "partial": {"$ref": "#/$defs/partial", "default": "kept"},
-    },
-}
+if TYPE_CHECKING:
+    from cocite.triplets.sampled import Block, Sampled
+
+Band = tuple[int, int]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Settings(EasyNegatives):
-    """How triplets are drawn from ranked neighbours."""
+class RankedNeighbours(Mixing):
+    """The sampler of CoCite and SciNCL: positives and hard negatives from bands of the ranked neighbours.
 
-    text: Literal["required", "dropped"] = "dropped"
-    """required: neighbours are ranked among those with a text; dropped: among all, as published."""
-    k_positive: Ranks | None = None
-    """Last rank of the band of positives, or first and last rank to pick positives from."""
-    k_negative: Ranks | None = None
-    """Last rank of the band of hard negatives, or first and last rank to pick them from."""
+    Positives of a query are its neighbours of ranks (k⁺ − c, k⁺], hard negatives those of ranks (k⁻ − h, k⁻], where c
+    is the number of triplets of a query and h the hard ones among them (CoCite, 2024: h = c = 7; Ostendorff et al.,
+    2022, "SciNCL": c = 5, h = 2). SciNCL's appendix also has bands that are wider than what is picked from them, and
+    bands that end with the last neighbour within a distance, wherever it ranks. Easy negatives are none of the k
+    nearest.
+    """
+
+    sampler: Literal["neighbours"]
+    embedding: Annotated[str, Refers("embeddings")]
+    """Name of the graph embedding whose neighbours are ranked."""
+    k_positive: Count | Ranks | None = None
+    """Last rank of the band of positives, (k_positive − per_query, k_positive]; or [first, last], two ranks between
+    which (both included) positives are picked at random."""
+    k_negative: Count | Ranks | None = None
+    """Last rank of the band of hard negatives, (k_negative − hard, k_negative], where hard is per_query − easy; or
+    [first, last], as for positives."""
     distance_positive: float | None = None
-    """Instead of a rank: the band of positives ends with the last neighbour within this distance."""
+    """Instead of k_positive: the band of positives ends with the last neighbour within this distance, as the metric
+    of the search measures it (cosine: 1 − similarity)."""
     distance_negative: float | None = None
-    """Instead of a rank: the band of hard negatives ends with the last neighbour within this distance."""
+    """Instead of k_negative, likewise."""
+    easy_negatives: EasyNegatives = RandomNegatives(kind="random")
+    """Where easy negatives come from, never a neighbour: a name, or a name and its settings."""
+    text: Literal["required", "dropped"] = "dropped"
+    """required leaves out papers without title or abstract before papers are ranked or picked; dropped does after,
+    and so leaves fewer triplets."""
+
+    @model_validator(mode="after")
+    def _bands_lie_apart(self) -> "RankedNeighbours":
+        positives = _band("positive", "per_query", self.k_positive, self.distance_positive, self.per_query)
+        if self.hard:
+            hard = "per_query − easy"
+            negatives = _band("negative", hard, self.k_negative, self.distance_negative, self.hard)
+            if positives and negatives:
+                self._check_apart(positives, negatives)
+            if (-inf if self.distance_positive is None else self.distance_positive) >= (
+                inf if self.distance_negative is None else self.distance_negative
+            ):
+                raise inconsistent(
+                    f".distance_negative ({self.distance_negative}) must exceed distance_positive "
+                    f"({self.distance_positive}), or hard negatives are as near as positives."
+                )
+        elif self.k_negative is not None or self.distance_negative is not None:
+            raise inconsistent(" has a band of hard negatives, but as many easy negatives as triplets a query.")
+        if isinstance(self.easy_negatives, FarthestNegatives) and self.easy_negatives.drawn < self.easy:
+            raise inconsistent(
+                f".easy_negatives.drawn ({self.easy_negatives.drawn}) must be at least easy ({self.easy})."
+            )
+        return self
+
+    def _check_apart(self, positives: Band, negatives: Band) -> None:
+        if positives[1] >= negatives[1]:
+            raise inconsistent(
+                f".k_positive ({_shown(self.k_positive)}) must be below k_negative ({_shown(self.k_negative)})."
+            )
+        if negatives[0] <= positives[1]:
+            raise inconsistent(
+                f".k_negative ({_shown(self.k_negative)}) must be at least k_positive + hard negatives "
+                f"({positives[1]} + {self.hard}), or the bands overlap."
+            )
+
+    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+        """A band that ends behind the neighbours that are searched."""
+        k = config.embeddings[self.embedding].neighbours.k
+        for kind, given in (("positive", self.k_positive), ("negative", self.k_negative)):
+            last = given[1] if isinstance(given, tuple) else given or 0
+            if last > k:
+                yield f"{key}.k_{kind} ({last}) must not exceed embeddings.{self.embedding}.neighbours.k ({k})."
+
+    def sample(self, block: "Block") -> "Sampled":
+        """Sample from the table `neighbours`; easy negatives other than random ones take `graph_embeddings` as well."""
+        from cocite.triplets.bands import band, pick_from_bands
+        from cocite.triplets.easy import draw_easy
+        from cocite.triplets.pairing import Negatives, pair
+        from cocite.triplets.picking import picks
+
+        positives = picks(len(block.queries), self.per_query, block.seed, "positives")
+        hard = picks(len(block.queries), self.hard, block.seed, "hard negatives")
+        easy = draw_easy(block, self.easy_negatives, self.most_easy)
+        bands = (
+            band("positive", self.k_positive, self.distance_positive, self.per_query),
+            band("negative", self.k_negative, self.distance_negative, self.hard),
+        )
+        is_known = pick_from_bands(
+            block, bands, (positives, hard), easy, needed=self.most_easy, required=self.requires_text
+        )
+        return pair(
+            block,
+            self,
+            positives,
+            Negatives(hard=hard, easy=easy, easy_count=self.easy, fill=self.fill),
+            [("no neighbours", ~is_known)],
+            no_positive="no neighbour in the band of positives",
+            no_hard="no neighbour in the band of hard negatives",
+        )
 
 
-def sample(block: Block, settings: Settings) -> Sampled:
-    """Sample from the table `neighbours`; easy negatives other than random ones take `graph_embeddings` as well."""
-    positives = picks(len(block.queries), settings.per_query, block.seed, "positives")
-    hard = picks(len(block.queries), settings.hard, block.seed, "hard negatives")
-    easy = draw_easy(block, settings)
-    bands = (
-        band("positive", settings.k_positive, settings.distance_positive, settings.per_query),
-        band("negative", settings.k_negative, settings.distance_negative, settings.hard),
-    )
-    is_known = pick_from_bands(
-        block, bands, (positives, hard), easy, needed=settings.most_easy, required=settings.requires_text
-    )
-    return pair(
-        block,
-        settings,
-        positives,
-        Negatives(hard=hard, easy=easy, easy_count=settings.easy, fill=settings.fill),
-        [("no neighbours", ~is_known)],
-        no_positive="no neighbour in the band of positives",
-        no_hard="no neighbour in the band of hard negatives",
-    )
+def _band(kind: str, picked: str, k: int | Band | None, distance: float | None, count: int) -> Band | None:
+    """First and last rank of a band of which `count` are picked; none where it ends with a distance."""
+    if (k is None) == (distance is None):
+        raise inconsistent(f" needs exactly one of k_{kind} and distance_{kind}.")
+    if k is None:
+        return None
+    if isinstance(k, tuple):
+        if k[1] - k[0] + 1 < count:
+            raise inconsistent(f".k_{kind} ({list(k)}) must hold at least {count} ranks, as many as are picked.")
+        return k
+    if k < count:
+        raise inconsistent(f".k_{kind} ({k}) must be at least {picked} ({count}).")
+    return k - count + 1, k
+
+
+def _shown(k: int | Band | None) -> str:
+    return str(list(k) if isinstance(k, tuple) else k)

@@ -1,0 +1,260 @@
+"""The embeddings of documents: their windows, their batches, and their vectors."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sentence_transformers import SentenceTransformer
+
+from cocite.encoder import embedding, tokens
+from cocite.encoder.embedding import embed_tables, texts_of, tokenised_windows
+from cocite.encoder.model import TOKENS_IN_BATCH, embed_batch, open_encoder
+from cocite.encoder.tokens import batches_of_like_length, open_tokenizer
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_table, vectors_of
+
+TEXTS = {
+    "a": ("bees collect", "nectar from flowers in the meadow bees bees bees collect flowers nectar meadow in the"),
+    "b": ("compilers", None),
+    "c": (None, None),
+    "d": (None, "registers for loops"),
+    "e": ("", ""),
+    "f": ("loops", "in programs", "journal of compilers", "2019"),
+}
+WORDS = {"a": "bees", "b": None, "c": "collect nectar", "d": "bees collect nectar", "e": "loops", "f": None, "g": "in"}
+
+
+class KilledError(Exception):
+    """Ends an embedding in a test."""
+
+
+@pytest.fixture
+def documents(write_documents, tmp_path):
+    return write_documents(tmp_path / "documents.parquet", TEXTS)
+
+
+@pytest.fixture
+def embed(encoder, tmp_path):
+    """Embeds documents into a file of this name, and returns its path."""
+
+    def run(documents, name="vectors", model=encoder, threads=1):
+        embed_tables(model, [documents], tmp_path / name, threads=threads, state=tmp_path / "state")
+        return tmp_path / name / documents.name
+
+    return run
+
+
+@pytest.fixture
+def small_batches(monkeypatch):
+    """Windows of four documents, batches of at most 12 tokens: a, b, d and f have 16, 3, 5 and 11 or more tokens."""
+    monkeypatch.setattr(embedding, "WINDOW", 4)
+    monkeypatch.setitem(TOKENS_IN_BATCH, "cpu", 12)
+
+
+@pytest.fixture
+def batches(monkeypatch):
+    """The sizes of all batches that are embedded; raises `KilledError` instead of embedding one after `most`."""
+    sizes = []
+
+    def counting(model, documents, rows):
+        if len(sizes) == counting.most:
+            raise KilledError
+        sizes.append(len(rows))
+        return embed_batch(model, documents, rows)
+
+    counting.most = None
+    counting.sizes = sizes
+    monkeypatch.setattr(embedding, "embed_batch", counting)
+    return counting
+
+
+def test_vectors_equal_those_of_sentence_transformers(encoder, documents, embed):
+    table = read_table(embed(documents), "document_embeddings")
+    model = SentenceTransformer(str(encoder), device="cpu")
+    joined = ["[SEP]".join(part for part in TEXTS[name] if part) for name in "abdf"]
+    assert table["document"].to_pylist() == list("abdf")
+    np.testing.assert_allclose(vectors_of(table), model.encode(joined), atol=1e-6)
+
+
+def test_documents_without_text_are_left_out_and_counted(documents, embed, capfd):
+    embed(documents)
+    assert "Embedded 4 of 6 documents; 2 have no text." in capfd.readouterr().err
+
+
+def test_documents_may_all_be_without_text(write_documents, embed, encoder, tmp_path):
+    empty = write_documents(tmp_path / "empty.parquet", {"a": (None, None), "b": ("", " ")})
+    table = read_table(embed(empty), "document_embeddings")
+    assert len(table) == 0
+    assert table.schema.field("vector").type.list_size == open_encoder(encoder).dimension
+
+
+def test_windows_change_nothing_but_noise(documents, embed, monkeypatch):
+    vectors = []
+    for size in (1, 2, 100):
+        monkeypatch.setattr(embedding, "WINDOW", size)
+        vectors.append(vectors_of(read_table(embed(documents), "document_embeddings")))
+    np.testing.assert_allclose(vectors[0], vectors[2], atol=1e-6)
+    np.testing.assert_allclose(vectors[1], vectors[2], atol=1e-6)
+
+
+def test_how_much_is_read_and_written_together_changes_no_vector(documents, embed, monkeypatch):
+    whole = read_table(embed(documents), "document_embeddings")
+    for size in (1, 2, 3):
+        monkeypatch.setattr(embedding, "ROWS_READ", size)
+        monkeypatch.setattr(embedding, "ROWS_WRITTEN", size)
+        assert read_table(embed(documents), "document_embeddings").equals(whole)
+
+
+def test_the_same_documents_give_the_same_bytes_again(documents, embed):
+    assert embed(documents, "first").read_bytes() == embed(documents, "second").read_bytes()
+
+
+def test_several_tables_in_one_go_give_the_bytes_of_each_by_itself(
+    write_documents, documents, embed, encoder, tmp_path
+):
+    others = write_documents(tmp_path / "others.parquet", {"b": ("bees", None), "x": ("loops in programs", None)})
+    alone = [embed(documents, "first").read_bytes(), embed(others, "second").read_bytes()]
+    (tmp_path / "benchmark").mkdir()
+    others.rename(tmp_path / "benchmark/documents.parquet")
+    sources = [documents, tmp_path / "benchmark"]
+    embed_tables(encoder, sources, tmp_path / "both", threads=1, state=tmp_path / "state")
+    assert [(tmp_path / "both" / f"{name}.parquet").read_bytes() for name in ("documents", "benchmark")] == alone
+    assert not (tmp_path / "state").exists()
+
+
+def test_more_threads_give_the_same_bytes(documents, embed, small_batches):
+    assert embed(documents, "one", threads=1).read_bytes() == embed(documents, "three", threads=3).read_bytes()
+
+
+@pytest.mark.parametrize("done", range(4))
+def test_an_embedding_killed_at_any_batch_goes_on_there_and_gives_the_same_bytes(
+    documents, embed, small_batches, batches, monkeypatch, tmp_path, done
+):
+    monkeypatch.setattr(embedding, "SECONDS_BETWEEN_SYNCS", 0.0)
+    whole = embed(documents, "whole").read_bytes()
+    # The first window has a, d and b: a alone is longer than 12 tokens, d and b have 2 × 5; the second has f alone.
+    assert batches.sizes == [1, 2, 1]
+    batches.sizes.clear()
+    batches.most = done
+    if done < 3:
+        with pytest.raises(KilledError):
+            embed(documents, "resumed")
+        assert not (tmp_path / "resumed/documents.parquet").exists()
+    batches.most = None
+    assert embed(documents, "resumed").read_bytes() == whole
+    assert batches.sizes == [1, 2, 1]
+    assert not (tmp_path / "state").exists()
+
+
+def test_what_was_not_yet_on_the_disk_is_embedded_again(documents, embed, small_batches, batches):
+    whole = embed(documents, "whole").read_bytes()
+    batches.sizes.clear()
+    batches.most = 2
+    with pytest.raises(KilledError):
+        embed(documents, "resumed")
+    batches.most = None
+    assert embed(documents, "resumed").read_bytes() == whole
+    assert batches.sizes == [1, 2, 1, 2, 1]
+
+
+def test_other_documents_are_embedded_from_the_start(
+    documents, embed, small_batches, batches, monkeypatch, write_documents
+):
+    monkeypatch.setattr(embedding, "SECONDS_BETWEEN_SYNCS", 0.0)
+    batches.most = 2
+    with pytest.raises(KilledError):
+        embed(documents)
+    write_documents(documents, {**TEXTS, "a": ("compilers", "allocate")})
+    batches.most = None
+    batches.sizes.clear()
+    resumed = embed(documents, "resumed").read_bytes()
+    assert sum(batches.sizes) == 4
+    assert resumed == embed(documents, "afresh").read_bytes()
+
+
+def test_a_vector_that_is_not_finite_is_told_with_its_document(documents, embed, monkeypatch):
+    def broken(model, tokens, rows):
+        vectors = embed_batch(model, tokens, rows)
+        vectors[tokens.lengths_of(rows) == 3, 5] = np.inf
+        return vectors
+
+    # Only b has a text of one word, and with it three tokens.
+    monkeypatch.setattr(embedding, "embed_batch", broken)
+    with pytest.raises(InputError, match="gives document 'b' a vector that is not finite"):
+        embed(documents)
+
+
+def test_a_folder_that_is_no_encoder_is_named(documents, embed, tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({}))
+    with pytest.raises(InputError, match=r"has no modules\.json"):
+        embed(documents, model=tmp_path)
+
+
+def test_weights_that_are_cut_short_are_named(encoder, documents, embed, tmp_path):
+    broken = shutil.copytree(encoder, tmp_path / "broken")
+    weights = broken / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:100])
+    with pytest.raises(InputError, match="broken: cannot be opened as an encoder"):
+        embed(documents, model=broken)
+
+
+def test_texts_are_tokenised_some_at_a_time_and_none_is_lost(encoder, monkeypatch):
+    monkeypatch.setattr(tokens, "TEXTS_IN_CALL", 2)
+    tokenised = tokens.tokenise(
+        ["bees", "collect nectar", "loops", "bees bees", "programs"], tokens.open_tokenizer(encoder)
+    )
+    # Each word of the corpus is a token; [CLS] and [SEP] are two more.
+    assert tokenised.lengths.tolist() == [3, 4, 3, 4, 3]
+
+
+@pytest.fixture
+def files(write_documents, tmp_path):
+    """Two files of documents, with a, b and c to g; b and f have no text."""
+    names = list(WORDS)
+    return [
+        write_documents(tmp_path / f"{number}.parquet", {name: (WORDS[name], None) for name in some})
+        for number, some in enumerate((names[:2], names[2:]))
+    ]
+
+
+def test_texts_come_in_the_order_of_the_files_and_may_be_empty(files):
+    assert dict(texts_of(files, " ")) == {name: text or "" for name, text in WORDS.items()}
+    assert [name for name, _ in texts_of(files, " ")] == list(WORDS)
+
+
+def test_a_window_counts_documents_with_a_text_and_without(encoder, files):
+    found = list(tokenised_windows(files, open_tokenizer(encoder), start=0, size=3))
+    assert [window.names for window in found] == [["a", "c"], ["d", "e"], ["g"]]
+    assert [window.rows.tolist() for window in found] == [[0, 2], [3, 4], [6]]
+    # Each word is a token; [CLS] and [SEP] are two more.
+    assert [window.tokens.lengths.tolist() for window in found] == [[3, 4], [5, 3], [3]]
+
+
+def test_windows_may_start_later(encoder, files):
+    found = list(tokenised_windows(files, open_tokenizer(encoder), start=1, size=3))
+    assert [window.names for window in found] == [["d", "e"], ["g"]]
+    assert [window.rows.tolist() for window in found] == [[3, 4], [6]]
+    assert list(tokenised_windows(files, open_tokenizer(encoder), start=3, size=3)) == []
+
+
+def test_a_window_may_have_no_text_at_all(encoder, files):
+    second = list(tokenised_windows(files, open_tokenizer(encoder), start=0, size=1))[1]
+    assert second.names == []
+    assert len(second.tokens) == 0
+
+
+@given(lengths=st.lists(st.integers(1, 40), max_size=60), tokens=st.integers(1, 200))
+def test_batches_hold_each_document_once_and_no_more_tokens_than_asked(lengths, tokens):
+    lengths = np.array(lengths, dtype=np.int64)
+    batches = [lengths[rows] for rows in batches_of_like_length(lengths, tokens)]
+    joined = np.concatenate([np.empty(0, np.int64), *batches])
+    assert joined.tolist() == sorted(lengths.tolist(), reverse=True)
+    rows = [row for batch in batches_of_like_length(lengths, tokens) for row in batch]
+    assert sorted(rows) == list(range(len(lengths)))
+    for number, batch in enumerate(batches):
+        assert len(batch) == 1 or len(batch) * batch.max() <= tokens
+        is_last = number == len(batches) - 1
+        assert is_last or (len(batch) + 1) * batch.max() > tokens

@@ -1,0 +1,132 @@
+"""The validation set is measured rightly, and what ends a training early is reported with its cause."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import spearmanr
+
+from cocite.config.models import TrainingSettings
+from cocite.encoder import schedule
+from cocite.encoder.batches import arranged, examples_of_triplets
+from cocite.encoder.measuring import explained_memory, rank_correlation, read_losses, unread
+from cocite.encoder.schedule import Stopping
+from cocite.encoder.tokens import Documents
+from cocite.encoder.training import Inputs, Objective, train_encoder
+from cocite.ground.errors import InputError
+
+
+@pytest.fixture
+def batch():
+    """Two triplets of the queries 100 and 101, over four documents."""
+    documents = Documents(tokens=np.zeros(4, np.int32), starts=np.arange(5))
+    examples = examples_of_triplets(np.array([[0, 2, 3], [1, 2, 3]]), documents, np.arange(100, 104))
+    mini_batches = [{"input_ids": torch.zeros(3, 9)}, {"input_ids": torch.zeros(1, 5)}]
+    return replace(arranged(examples, np.array([0, 1])), mini_batches=mini_batches), examples
+
+
+def checked(value, batch, vectors, step):
+    return read_losses([unread(torch.tensor(value), batch[0], vectors, step)], batch[1])
+
+
+def test_the_documents_without_finite_vectors_are_named(batch):
+    vectors = torch.tensor([[0.0, 1.0], [float("nan"), 0.0], [1.0, 1.0], [0.0, float("inf")]])
+    with pytest.raises(InputError, match=r"nan at step 7 \(2 of the 4 documents .* not finite: 101, 103\)"):
+        checked(float("nan"), batch, vectors, step=7)
+
+
+def test_the_queries_are_named_where_the_loss_itself_overflows(batch):
+    with pytest.raises(InputError, match=r"inf at step 2 \(all vectors are finite; the queries .* are 100, 101\)"):
+        checked(float("inf"), batch, torch.ones(4, 2), step=2)
+
+
+def test_a_loss_that_is_a_number_passes(batch):
+    assert checked(0.5, batch, torch.full((4, 2), float("nan")), step=1) == [0.5]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20 GiB"),
+        RuntimeError("[enforce fail at alloc_cpu.cpp:124] DefaultCPUAllocator: can't allocate memory"),
+    ],
+)
+def test_a_lack_of_memory_names_the_settings_to_lower(batch, error):
+    sentence = r"4 documents of up to 9 tokens, 3 of them at once.*mini_batch_size.*batch_size"
+    with pytest.raises(InputError, match=sentence), explained_memory(batch[0]):
+        raise error
+
+
+def test_a_lack_of_memory_over_packed_documents_counts_them(batch):
+    row = {"input_ids": torch.zeros(1, 23), "cu_seq_lens_q": torch.tensor([0, 9, 14, 20, 23]), "max_length_q": 9}
+    with (
+        pytest.raises(InputError, match=r"4 documents of up to 9 tokens, 4 of them"),
+        explained_memory(replace(batch[0], mini_batches=[row])),
+    ):
+        raise MemoryError
+
+
+def test_other_errors_are_left_as_they_are(batch):
+    with pytest.raises(RuntimeError, match="shapes"), explained_memory(batch[0]):
+        raise RuntimeError("shapes do not match")
+
+
+def test_a_training_that_runs_out_of_memory_says_so(encoder, triplets, outputs_in, tmp_path, monkeypatch):
+    def fail(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(Objective, "_embed", fail)
+    inputs = Inputs(encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet")
+    where = {"threads": 1, "state": tmp_path / "state", "stopping": Stopping()}
+    with pytest.raises(InputError, match="Memory ran out over a batch of"):
+        train_encoder(inputs, outputs_in(tmp_path), TrainingSettings(), seed=1, training_seed=1, **where)
+
+
+@pytest.mark.parametrize("stops_after", [4, None])
+def test_a_loss_that_is_not_a_number_is_reported_with_its_step_before_it_is_logged_or_saved(
+    encoder, triplets, outputs_in, tmp_path, monkeypatch, stops_after
+):
+    class After(Stopping):
+        steps = 0
+
+        def reason(self):
+            self.steps += 1
+            return "a test" if self.steps == stops_after else None
+
+    calls = []
+
+    def spoilt(objective, batch):
+        calls.append(1)
+        loss, vectors = computed(objective, batch)
+        return loss * (float("nan") if len(calls) == 3 else 1), vectors
+
+    computed = Objective.__call__
+    monkeypatch.setattr(Objective, "__call__", spoilt)
+    monkeypatch.setattr(schedule, "LOGS", 1)  # one log, after the last of six steps
+    inputs = Inputs(encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet")
+    where = {"threads": 1, "state": tmp_path / "state", "stopping": After()}
+    settings = TrainingSettings(batch_size=4, evaluations=1)
+    with pytest.raises(InputError, match="nan at step 3 "):
+        train_encoder(inputs, outputs_in(tmp_path), settings, seed=1, training_seed=1, **where)
+    assert list((tmp_path / "state").glob("checkpoint-*")) == []
+
+
+def test_rank_correlation_by_hand():
+    # The ranks of the positives are 4 and 3, of the negatives 1 and 2: Pearson's is 2 / √5; swapped, its opposite.
+    near, far = np.array([0.9, 0.8]), np.array([0.1, 0.2])
+    assert rank_correlation(near, far) == pytest.approx(2 / math.sqrt(5))
+    assert rank_correlation(far, near) == pytest.approx(-2 / math.sqrt(5))
+    # With all of three alike but one positive, ranks 4 and 2, 2, 2: 1 / √3.
+    assert rank_correlation(np.array([0.9, 0.5]), np.array([0.5, 0.5])) == pytest.approx(1 / math.sqrt(3))
+    assert rank_correlation(near * 0, far * 0) == 0.0
+
+
+def test_rank_correlation_is_that_of_scipy_with_ties_and_without():
+    random = np.random.default_rng(1)
+    for digits in (1, 8):
+        near, far = random.normal(0.2, size=30).round(digits), random.normal(size=50).round(digits)
+        expected = spearmanr(np.concatenate([near, far]), [1] * 30 + [0] * 50).statistic
+        assert rank_correlation(near, far) == pytest.approx(expected, rel=1e-12)

@@ -1,0 +1,99 @@
+"""The poolings: what they make of token vectors, how a folder names them, and how a new one is found."""
+
+import shutil
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+
+from cocite.encoder import model, poolings
+from cocite.encoder.build import build_encoder
+from cocite.encoder.model import open_encoder
+from cocite.ground.errors import InputError
+from cocite.tables.files import write_json
+
+# Two documents, of two tokens and of one; the second token of the second document is padding.
+HIDDEN = torch.tensor([[[1.0, -4.0], [3.0, -2.0]], [[5.0, -6.0], [90.0, 90.0]]])
+MASK = torch.tensor([[1, 1], [1, 0]])
+PACKED, STARTS = torch.tensor([[1.0, -4.0], [3.0, -2.0], [5.0, -6.0]]), torch.tensor([0, 2, 3])
+BY_HAND = {
+    "cls": [[1.0, -4.0], [5.0, -6.0]],
+    "mean": [[2.0, -3.0], [5.0, -6.0]],
+    "max": [[3.0, -2.0], [5.0, -6.0]],
+}
+
+
+@pytest.fixture
+def last(monkeypatch):
+    """A pooling like any other that is not among ours: the last token's vector."""
+
+    def pool(hidden, mask):
+        return hidden[torch.arange(len(hidden)), mask.sum(dim=1).long() - 1]
+
+    found = {**poolings.poolings(), "last": "The last token."}
+    monkeypatch.setattr(poolings, "modules", lambda package: found)
+    module = SimpleNamespace(pool=pool, SAVED_AS="pooling_mode_lasttoken")
+    monkeypatch.setitem(sys.modules, "cocite.encoder.poolings.last", module)
+    return "last"
+
+
+def test_the_poolings_are_listed_with_what_they_are():
+    assert poolings.poolings() == {
+        "cls": "The first token's vector.",
+        "max": "The largest value of each dimension.",
+        "mean": "The mean over all tokens.",
+    }
+
+
+def test_listing_the_poolings_imports_no_torch():
+    code = "import sys; from cocite.encoder.poolings import poolings; poolings(); print('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"False\n"
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_a_pooling_makes_the_vectors_worked_out_by_hand_and_ignores_padding(name):
+    assert poolings.pool(name, HIDDEN, MASK).tolist() == BY_HAND[name]
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_packed_tokens_make_the_same_vectors(name):
+    assert poolings.pool_packed(name, PACKED, STARTS).tolist() == BY_HAND[name]
+
+
+def test_a_pooling_of_padded_tokens_alone_takes_packed_ones_too(last):
+    expected = [[3.0, -2.0], [5.0, -6.0]]
+    assert poolings.pool(last, HIDDEN, MASK).tolist() == expected
+    assert poolings.pool_packed(last, PACKED, STARTS).tolist() == expected
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_a_folder_names_its_pooling_by_three_flags_as_sentence_transformers_has_them(name):
+    flags = poolings.flags_of(name)
+    assert list(flags) == ["pooling_mode_cls_token", "pooling_mode_mean_tokens", "pooling_mode_max_tokens"]
+    assert [flag for flag, is_on in flags.items() if is_on] == [
+        {"cls": "pooling_mode_cls_token", "mean": "pooling_mode_mean_tokens", "max": "pooling_mode_max_tokens"}[name]
+    ]
+    assert poolings.pooling_of(flags) == poolings.pooling_of({"pooling_mode": name}) == name
+
+
+def test_no_pooling_of_ours_or_several_are_refused(encoder, tmp_path):
+    assert poolings.pooling_of({}) is None
+    assert poolings.pooling_of({"pooling_mode_cls_token": True, "pooling_mode_max_tokens": True}) is None
+    folder = shutil.copytree(encoder, tmp_path / "model")
+    write_json(folder / model.POOLING_FOLDER / "config.json", {"pooling_mode": "weightedmean"})
+    with pytest.raises(InputError, match="1_Pooling: names no pooling of ours; there are cls, max, mean"):
+        open_encoder(folder)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean", "max", "last"])
+def test_sentence_transformers_pools_the_tokens_of_a_folder_alike(corpus, small_settings, tmp_path, last, pooling):
+    settings = small_settings.model_copy(update={"pooling": pooling})
+    papers = [corpus / "papers.parquet"]
+    build_encoder(papers, corpus / "queries.parquet", tmp_path / "m", settings=settings, seed=1)
+    theirs = SentenceTransformer(str(tmp_path / "m"), device="cpu")
+    tokens = theirs.encode("bees collect nectar", output_value="token_embeddings")[None]
+    ours = poolings.pool(open_encoder(tmp_path / "m").pooling, tokens, torch.ones(tokens.shape[:2]))
+    assert theirs.encode("bees collect nectar") == pytest.approx(ours[0].numpy(), abs=1e-6)

@@ -1,0 +1,221 @@
+"""What happens at which step, and a training that stops by itself: it saves, says so, and ends as an unstopped one."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from cocite.cli import app
+from cocite.config.models import TrainingSettings
+from cocite.encoder import schedule, training
+from cocite.encoder.schedule import Schedule, Stopping, Unfinished, epoch_order, seconds_left
+from cocite.encoder.training import Inputs, train_encoder
+
+QUERIES = st.lists(st.integers(0, 5), min_size=1, max_size=40).map(np.array)
+
+
+def runs(values):
+    """Lengths of the runs of equal neighbours, with their value."""
+    ends = [i for i in range(len(values)) if i + 1 == len(values) or values[i] != values[i + 1]]
+    return [(values[end], end - start + 1) for start, end in zip([0, *(e + 1 for e in ends)], ends, strict=False)]
+
+
+@given(queries=QUERIES, block=st.integers(1, 5), epoch=st.integers(0, 3))
+def test_an_epoch_holds_every_triplet_once(queries, block, epoch):
+    order = epoch_order(queries, block=block, seed=3, epoch=epoch)
+    assert sorted(order) == list(range(len(queries)))
+
+
+def test_the_triplets_of_a_query_stay_together_in_blocks_of_up_to_four():
+    queries = np.repeat(np.arange(50), 4)[np.random.default_rng(1).permutation(200)]
+    order = epoch_order(queries, block=4, seed=1, epoch=0)
+    assert [length for _, length in runs(queries[order].tolist())] == [4] * 50
+    assert queries[order].tolist() != sorted(queries)
+
+
+def test_seven_triplets_of_a_query_make_blocks_of_four_and_three():
+    queries = np.repeat(np.arange(200), 7)
+    lengths = [length for _, length in runs(queries[epoch_order(queries, block=4, seed=1, epoch=0)].tolist())]
+    # The two blocks of a query may happen to be neighbours, and then look like one of seven.
+    assert set(lengths) <= {3, 4, 7}
+    assert lengths.count(7) < 10
+
+
+def test_each_epoch_has_its_own_order_and_the_same_seed_gives_it_again():
+    queries = np.arange(100)
+    first, second = (epoch_order(queries, block=1, seed=9, epoch=epoch).tolist() for epoch in (0, 1))
+    assert first != second
+    assert first == epoch_order(queries, block=1, seed=9, epoch=0).tolist()
+    assert first != epoch_order(queries, block=1, seed=8, epoch=0).tolist()
+
+
+def test_the_batches_of_a_step_are_the_same_whichever_steps_were_asked_for_before():
+    settings = TrainingSettings(batch_size=2, accumulation=2, block=1, epochs=3)
+    in_turn, alone = (Schedule(queries=np.arange(10), settings=settings, seed=2) for _ in range(2))
+    # 10 examples in steps of two batches of 2 are 3 steps an epoch; the third has one batch.
+    assert (in_turn.steps_of_an_epoch, in_turn.steps) == (3, 9)
+    told = {step: [batch.tolist() for batch in in_turn.batches_of(step)] for step in range(1, 10)}
+    assert [len(batches) for batches in told.values()] == [2, 2, 1] * 3
+    for step in (8, 2, 5, 9):
+        assert [batch.tolist() for batch in alone.batches_of(step)] == told[step]
+    for epoch in range(3):
+        of_epoch = [number for step in range(3 * epoch + 1, 3 * epoch + 4) for batch in told[step] for number in batch]
+        assert of_epoch == epoch_order(np.arange(10), block=1, seed=2, epoch=epoch).tolist()
+
+
+class StopAfter(Stopping):
+    """Says to stop after so many steps of a process."""
+
+    def __init__(self, steps: int) -> None:
+        super().__init__()
+        self.left = steps
+
+    def reason(self) -> str | None:
+        self.left -= 1
+        return None if self.left else "a test"
+
+
+@pytest.fixture
+def train(encoder, triplets, outputs_in):
+    inputs = Inputs(encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet")
+
+    def run(folder: Path, stopping: Stopping | None = None, **settings) -> None:
+        given = TrainingSettings(**{"epochs": 2, "batch_size": 4, "lr": 3e-3, "loss": "supcon", **settings})
+        where = {"state": folder / "state", "stopping": stopping}
+        train_encoder(inputs, outputs_in(folder), given, seed=1, training_seed=1, threads=1, **where)
+
+    return run
+
+
+def stopped_again_and_again(train, folder, steps, **settings):
+    """Start a training until it is done; return what it said when it stopped."""
+    said = []
+    while True:
+        try:
+            train(folder, StopAfter(steps), **settings)
+        except Unfinished as error:
+            said.append(str(error))
+        else:
+            return said
+
+
+def test_a_training_that_stops_every_five_steps_ends_with_the_weights_and_curves_of_a_whole_one(train, tmp_path):
+    train(tmp_path / "whole")
+    said = stopped_again_and_again(train, tmp_path / "stopped", steps=5)
+    # 22 triplets in batches of 4 are 6 steps an epoch, 12 in two: stops after 5 and 10.
+    assert [line.split(":")[0] for line in said] == ["Stopped after step 5 of 12", "Stopped after step 10 of 12"]
+    for file in ("model/model.safetensors", "curves.parquet", "model/README.md"):
+        assert (tmp_path / "stopped" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+
+
+def test_logs_further_apart_than_the_stops_lose_no_loss(train, tmp_path, monkeypatch):
+    monkeypatch.setattr(schedule, "LOGS", 3)  # 12 steps: a log every 4
+    train(tmp_path / "whole", evaluations=1)
+    assert len(stopped_again_and_again(train, tmp_path / "stopped", steps=3, evaluations=1)) == 3
+    assert (tmp_path / "stopped/curves.parquet").read_bytes() == (tmp_path / "whole/curves.parquet").read_bytes()
+
+
+def test_there_is_a_reason_to_stop_when_the_time_less_a_tenth_is_up(monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(schedule.time, "monotonic", lambda: now[0])
+    clock = Stopping(100.0, started=1000.0)
+    now[0] = 1001.0  # a pause of one second between steps
+    assert clock.reason() is None
+    for second in range(1002, 1089):
+        now[0] = float(second)
+        assert clock.reason() is None
+    now[0] = 1089.5
+    assert clock.reason() == "the time of its job is nearly up"
+
+
+def test_a_long_pause_such_as_a_validation_must_fit_into_what_is_left(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(schedule.time, "monotonic", lambda: now[0])
+    clock = Stopping(100.0, started=0.0)
+    now[0] = 30.0
+    assert clock.reason() is None
+    now[0] = 61.0  # a second pause of 31 s would end at 92, after the 90 that there are
+    assert clock.reason() == "the time of its job is nearly up"
+
+
+def test_a_day_leaves_five_minutes():
+    assert Stopping(86_400.0, started=0.0).deadline == 86_400.0 - 300.0
+
+
+def test_slurm_may_end_a_job_sooner_than_the_rule_says(monkeypatch):
+    monkeypatch.delenv("SLURM_JOB_END_TIME", raising=False)
+    assert seconds_left(None) is None
+    assert seconds_left(2) == 120.0
+    monkeypatch.setenv("SLURM_JOB_END_TIME", str(int(time.time()) + 60))
+    assert seconds_left(2) == pytest.approx(60, abs=3)
+    assert seconds_left(0.5) == 30.0
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGUSR1])
+def test_a_signal_is_a_reason_to_stop_while_a_training_listens(sent):
+    before = signal.getsignal(sent)
+    listening = Stopping()
+    with listening.listening():
+        assert listening.reason() is None
+        os.kill(os.getpid(), sent)
+        assert listening.reason() == f"it was sent {sent.name}"
+    assert signal.getsignal(sent) == before
+
+
+OPTIONS = [
+    "--encoder",
+    "e",
+    "--training",
+    "t",
+    "--validation",
+    "v",
+    "--settings",
+    "{}",
+    "--seed",
+    "1",
+    "--threads",
+    "1",
+]
+OPTIONS += ["--training-seed", "1", "--state", "s", "--output", "o", "--curves", "c", "--written-settings", "w"]
+
+
+def test_the_command_ends_with_a_status_of_its_own(monkeypatch):
+    def stop(*_, **__):
+        raise Unfinished("Stopped after step 3 of 9.")
+
+    monkeypatch.setattr("cocite.encoder.commands.work_offline", lambda *_: None)
+    monkeypatch.setattr(training, "train_encoder", stop)
+    result = CliRunner().invoke(app, ["encoder", "train", *OPTIONS, "--events", "b", "--time-limit", "60"])
+    assert result.exit_code == 75
+
+
+SIX_STEPS = '{"lr": 0.001, "batch_size": 4}'
+
+
+@pytest.mark.long
+def test_a_limit_that_stops_five_times_ends_with_the_weights_of_no_limit(encoder, triplets, tmp_path):
+    def command(folder: Path, *more: str) -> int:
+        written = {"--output": "model", "--curves": "curves.parquet", "--written-settings": "settings.json"}
+        written |= {"--state": "state", "--events": "tensorboard"}
+        given = {"--encoder": encoder, "--training": triplets / "training.parquet", "--seed": 1, "--threads": 1}
+        given |= {"--validation": triplets / "validation.parquet", "--training-seed": 1, "--settings": SIX_STEPS}
+        options = {**given, **{option: folder / name for option, name in written.items()}}
+        words = [str(word) for option in options.items() for word in option]
+        program = [str(Path(sys.executable).with_name("cocite")), "encoder", "train", *words, *more]
+        return subprocess.run(program, check=False).returncode
+
+    assert command(tmp_path / "whole") == 0
+    statuses = []
+    while not statuses or statuses[-1] == 75:
+        statuses.append(command(tmp_path / "limited", "--time-limit", "0.001"))
+    assert statuses == [75] * 5 + [0]
+    weights = [(tmp_path / name / "model/model.safetensors").read_bytes() for name in ("whole", "limited")]
+    assert weights[0] == weights[1]

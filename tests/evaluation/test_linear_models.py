@@ -1,0 +1,198 @@
+"""The linear models against scikit-learn's, and their solvers against what defines the least objective."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from sklearn.metrics import f1_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC, LinearSVR
+
+from cocite.config.benchmarks import TASKS
+from cocite.evaluation.linear_models.descent import path_of_few
+from cocite.evaluation.linear_models.fitting import (
+    Protocol,
+    absolute_errors,
+    fit_classes,
+    fit_labels,
+    fit_regression,
+    hinge,
+    squared_hinge,
+)
+from cocite.evaluation.linear_models.newton import GAP, Products, path
+
+GRID = (0.01, 1.0, 100.0)
+LOSSES = {"squared hinge": squared_hinge, "hinge": hinge, "absolute errors": absolute_errors}
+SHAPES = st.tuples(st.integers(4, 40), st.integers(1, 12), st.integers(0, 10_000))
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def drawn(shape):
+    """Inputs whose axes differ in length as those of embeddings do, and targets that follow them in part."""
+    documents, dimension, seed = shape
+    draw = np.random.default_rng(seed)
+    inputs = draw.normal(size=(documents, dimension)) * 3.0 ** -np.arange(dimension) + draw.normal(size=dimension)
+    return inputs, inputs @ draw.normal(size=dimension) + draw.normal(size=documents)
+
+
+def drawn_for(name, shape):
+    """Inputs and targets, numbers for absolute errors and −1 or 1 for the others."""
+    inputs, values = drawn(shape)
+    return inputs, values if name == "absolute errors" else np.where(values > np.median(values), 1.0, -1.0)
+
+
+def objective(name, weights, inputs, targets, c):
+    outputs = inputs @ weights
+    short = np.maximum(0, 1 - targets * outputs)
+    losses = {"squared hinge": short**2, "hinge": short, "absolute errors": np.abs(targets - outputs)}
+    return weights @ weights / 2 + c * losses[name].sum()
+
+
+def liblinear(name, c):
+    """scikit-learn's model, given as many sweeps as it needs."""
+    patient = {"C": c, "fit_intercept": False, "tol": 1e-8, "max_iter": 200_000, "random_state": 1}
+    if name == "absolute errors":
+        return LinearSVR(**patient)
+    return LinearSVC(loss=name.replace(" ", "_"), **patient)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@settings(max_examples=25, deadline=None)
+@given(shape=SHAPES)
+def test_no_weights_that_scikit_learn_finds_are_better_by_more_than_the_gap(name, shape):
+    inputs, targets = drawn_for(name, shape)
+    for c, found in zip(GRID, path(inputs, LOSSES[name](targets[:, None]), GRID), strict=True):
+        other = np.ravel(liblinear(name, c).fit(inputs, targets).coef_)
+        reached, least = (objective(name, weights, inputs, targets, c) for weights in (found[:, 0], other))
+        assert reached * (1 - GAP) <= least + 1e-12
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_least_objective_is_that_of_a_dual_solution_found_by_other_means(name):
+    """Whatever lies between the bounds of the dual variables is worth less than the least objective."""
+    inputs, targets = drawn_for(name, (60, 4, 11))
+    inputs /= np.linalg.norm(inputs, axis=1, keepdims=True)
+    for c, found in zip((0.01, 0.1, 1.0), path(inputs, LOSSES[name](targets[:, None]), (0.01, 0.1, 1.0)), strict=True):
+        loss = LOSSES[name](targets[:, None])
+        own = loss.width[0] / c if loss.is_round else 0.0
+
+        def cost(duals, own=own):
+            weights = inputs.T @ duals
+            return weights @ weights / 2 + own * (duals @ duals) / 2 - targets @ duals, (
+                inputs @ weights + own * duals - targets
+            )
+
+        bounds = np.column_stack([c * loss.low[:, 0], c * loss.high[:, 0]])
+        options = {"maxiter": 100_000, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-10}
+        best = minimize(cost, np.zeros(60), jac=True, bounds=bounds, method="L-BFGS-B", options=options)
+        assert -best.fun * (1 - 1e-6) <= objective(name, found[:, 0], inputs, targets, c) <= -best.fun / (1 - 2 * GAP)
+
+
+@pytest.mark.parametrize(("documents", "dimension"), [(400, 30), (30, 400)])
+def test_classes_that_are_taken_together_have_the_models_of_scikit_learn(documents, dimension):
+    inputs = np.random.default_rng(0).normal(size=(documents, dimension)) + 0.5
+    classes = np.digitize(inputs[:, 0] + inputs[:, 1] ** 2, [0.5, 1.5])
+    targets = np.where(classes[:, None] == np.arange(3), 1.0, -1.0)
+    for c, weights in zip(GRID, path(inputs, squared_hinge(targets), GRID), strict=True):
+        model = liblinear("squared hinge", c).fit(inputs, classes)
+        np.testing.assert_allclose(inputs @ weights, inputs @ model.coef_.T, atol=0.05)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_document_of_zeros_is_no_obstacle(name):
+    inputs, targets = np.array([[0.0], [1.0], [-1.0], [0.0]]), np.array([[1.0], [1.0], [-1.0], [-1.0]])
+    [weights] = path(inputs, LOSSES[name](targets), [100.0])
+    assert weights == pytest.approx(1, abs=0.02)
+
+
+@settings(max_examples=25, deadline=None)
+@given(shape=SHAPES)
+def test_few_documents_have_a_model_as_good_as_that_of_many(shape):
+    inputs, targets = drawn_for("hinge", shape)
+    grid = (0.01, 0.1, 1.0)
+    both = zip(
+        grid,
+        path_of_few(inputs, targets[:, None], grid, 1e-4),
+        path(inputs, hinge(targets[:, None]), grid),
+        strict=True,
+    )
+    for c, *found in both:
+        few, many = (objective("hinge", weights[:, 0], inputs, targets, c) for weights in found)
+        assert few * (1 - 1e-4) <= many + 1e-12
+        assert many * (1 - GAP) <= few + 1e-12
+
+
+def test_few_documents_of_zeros_are_no_obstacle():
+    inputs, targets = np.array([[0.0, 0, 0], [1, 0, 0], [-1, 0, 0]]), np.array([[1.0], [1.0], [-1.0]])
+    [weights] = path_of_few(inputs, targets, [100.0], 1e-6)
+    assert weights[:, 0] == pytest.approx([1, 0, 0], abs=1e-3)
+
+
+def test_targets_that_are_all_zero_need_no_weights():
+    [weights] = path(np.ones((5, 2)), absolute_errors(np.zeros((5, 1))), [1.0])
+    assert weights.tolist() == [[0], [0]]
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_model_does_not_depend_on_those_that_are_found_with_it(name):
+    inputs, first = drawn_for(name, (200, 10, 3))
+    both = np.column_stack([first, drawn_for(name, (200, 10, 4))[1]])
+    for alone, together in zip(
+        path(inputs, LOSSES[name](first[:, None]), GRID), path(inputs, LOSSES[name](both), GRID), strict=True
+    ):
+        np.testing.assert_allclose(together[:, 0], alone[:, 0], rtol=1e-6)
+
+
+def test_sums_of_products_are_those_of_the_chosen_documents_however_they_change():
+    inputs = np.random.default_rng(0).normal(size=(50, 3))
+    products = Products(inputs)
+    for seed in range(12):
+        chosen = np.random.default_rng(seed).random(50) < (1, 0.9, 0.5, 0.05)[seed % 4]
+        np.testing.assert_allclose(products.of(seed % 2, chosen), inputs[chosen].T @ inputs[chosen], atol=1e-12)
+
+
+def test_each_label_has_the_model_that_scikit_learn_finds_for_it():
+    draw = np.random.default_rng(2)
+    points = draw.normal(size=(600, 8)).astype(np.float32)
+    labels = (points[:, :3] + draw.normal(size=(600, 3)) > [0, 0.5, 1]).astype(int)
+    train, test = slice(0, 300), slice(300, None)
+    fitted = fit_labels(Protocol(task=TASKS["fos"], seed=1, mode="compat", threads=2), points[train], labels[train])
+    found = fitted.outputs(points[test]) > 0
+    model = LinearSVC(loss="hinge", fit_intercept=False, max_iter=10_000, random_state=1)
+    search = GridSearchCV(model, {"C": [0.01, 0.1, 1, 10, 100]}, cv=3)
+    expected = OneVsRestClassifier(search).fit(points[train], labels[train]).predict(points[test])
+    assert np.mean(found == expected) > 0.98
+    assert 100 * f1_score(labels[test], found, average="macro") == pytest.approx(
+        100 * f1_score(labels[test], expected, average="macro"), abs=1
+    )
+
+
+def test_a_label_that_all_or_no_documents_have_is_predicted_as_it_was_seen():
+    points = np.random.default_rng(0).normal(size=(20, 2))
+    labels = np.repeat([[1, 0]], 20, axis=0)
+    model = fit_labels(Protocol(task=TASKS["fos"], seed=1, mode="correct"), points, labels)
+    assert ((model.outputs(points) > 0) == labels).all()
+
+
+def test_correct_models_are_those_of_scikit_learn_on_standardised_inputs():
+    inputs, values = drawn((300, 6, 4))
+    classes = np.digitize(values, np.quantile(values, [0.3, 0.7]))
+    model = fit_classes(Protocol(task=TASKS["drsm"], seed=1, mode="correct"), inputs, classes, c=1.0)
+    expected = make_pipeline(StandardScaler(), LinearSVC(C=1.0, tol=1e-8, max_iter=100_000)).fit(inputs, classes)
+    np.testing.assert_allclose(model.outputs(inputs), expected.decision_function(inputs), atol=0.02)
+
+
+@pytest.mark.parametrize("fit", [fit_labels, fit_classes, fit_regression])
+def test_threads_change_nothing(fit):
+    points = np.random.default_rng(5).normal(size=(90, 5))
+    targets = {fit_labels: points[:, :4] > 0, fit_classes: points[:, :3].argmax(axis=1), fit_regression: points[:, 0]}
+    one, four = (
+        fit(Protocol(task=TASKS["fos"], seed=1, mode="compat", threads=threads), points, targets[fit] * 1)
+        for threads in (1, 4)
+    )
+    assert np.array_equal(one.weights, four.weights)

@@ -1,0 +1,122 @@
+"""State is gone on from by the work that it belongs to, and by no other; fingerprints are of content, not of times."""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from cocite.ground import checkpoints
+from cocite.ground.checkpoints import fingerprint_of, open_state, open_whole, remove_state, sampled_fingerprint
+from cocite.tables.files import write_table
+
+FINGERPRINTS = [fingerprint_of, sampled_fingerprint]
+Fingerprint = Callable[[list[Path]], str]
+
+
+def test_state_is_gone_on_from_by_the_same_work_only_and_the_log_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = tmp_path / "state"
+    assert not open_state(state, {"k": 1, "seed": 1}, work="search")
+    (state / "groups").mkdir()
+    assert open_state(state, {"k": 1, "seed": 1}, work="search")
+    assert (state / "groups").exists()
+    assert capsys.readouterr().err == ""
+    assert not open_state(state, {"k": 2, "metric": "l2", "seed": 1}, work="search")
+    assert not (state / "groups").exists()
+    assert "k, metric changed since the search that was killed; starting afresh" in capsys.readouterr().err
+
+
+def test_what_belongs_to_no_work_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "groups").mkdir()
+    assert not open_state(tmp_path, {"k": 1}, work="search")
+    assert not (tmp_path / "groups").exists()
+
+
+def test_a_fingerprint_that_cannot_be_read_is_that_of_other_work(tmp_path: Path) -> None:
+    open_state(tmp_path, {"k": 1}, work="search")
+    (tmp_path / "fingerprint.json").write_text('{"k": ')
+    assert not open_state(tmp_path, {"k": 1}, work="search")
+
+
+def test_state_whose_removal_was_killed_belongs_to_no_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_state(tmp_path, {"k": 1}, work="search")
+    with monkeypatch.context() as killed:
+        killed.setattr("shutil.rmtree", lambda *_, **__: None)
+        remove_state(tmp_path)
+    assert not open_state(tmp_path, {"k": 1}, work="search")
+
+
+def test_a_file_of_the_state_is_whole_or_not_there(tmp_path: Path) -> None:
+    with suppress(ValueError), open_whole(tmp_path / "pools") as file:
+        file.write(b"half")
+        raise ValueError
+    assert not list(tmp_path.iterdir())
+    with open_whole(tmp_path / "pools") as file:
+        file.write(b"whole")
+    assert (tmp_path / "pools").read_bytes() == b"whole"
+
+
+@pytest.mark.parametrize("fingerprint", FINGERPRINTS)
+def test_a_fingerprint_depends_on_content_and_names_and_not_on_times(tmp_path: Path, fingerprint: Fingerprint) -> None:
+    def made(name: str, **contents: str) -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        for file, content in contents.items():
+            (folder / file).write_text(content)
+        return folder
+
+    first, again = made("first", a="1", b="2"), made("again", a="1", b="2")
+    os.utime(again / "a", (1, 1))
+    (again / ".snakemake_timestamp").touch()
+    assert fingerprint([first]) == fingerprint([again])
+    others = [
+        made("content", a="1", b="3"),
+        made("name", a="1", c="2"),
+        made("fewer", a="1"),
+        made("swap", a="2", b="1"),
+    ]
+    assert len({fingerprint([folder]) for folder in [first, *others]}) == 5
+    assert fingerprint([first / "a"]) == fingerprint([again / "a"]) != fingerprint([first / "b"])
+    assert fingerprint([first / "a", first / "b"]) != fingerprint([first / "b", first / "a"])
+
+
+@pytest.mark.parametrize("size", [10_000, 10_001, 63 * 1000 + 7, 1_000_000])
+def test_of_a_large_file_size_and_blocks_all_over_it_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """With 64 blocks of 100 bytes, a change of every byte in a 32nd of the file, wherever, is within one of them."""
+    monkeypatch.setattr(checkpoints, "READ_WHOLE", 5000)
+    monkeypatch.setattr(checkpoints, "BLOCK", 100)
+    content = np.random.default_rng(1).integers(0, 255, size, dtype=np.uint8)
+
+    def fingerprint(changed: np.ndarray) -> str:
+        changed.tofile(tmp_path / "file")
+        return sampled_fingerprint([tmp_path / "file"])
+
+    before = fingerprint(content)
+    assert fingerprint(content) == before
+    assert fingerprint(content[:-1]) != before
+    for part in np.array_split(np.arange(size), 32):
+        changed = content.copy()
+        changed[part] += 1
+        assert fingerprint(changed) != before
+
+
+def test_of_a_large_table_the_footer_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The largest weight is in the footer, wherever in the file its row is."""
+    monkeypatch.setattr(checkpoints, "READ_WHOLE", 0)
+    monkeypatch.setattr(checkpoints, "BLOCK", 1)
+    monkeypatch.setattr(checkpoints, "BLOCKS", 2)
+    prints = set()
+    for largest in (2.0, 3.0):
+        weight = np.ones(1000, dtype=np.float32)
+        weight[500] = largest
+        ids = np.arange(1000)
+        write_table(tmp_path / "edges", "edges", pa.table({"source": ids, "target": ids + 1, "weight": weight}))
+        prints.add(sampled_fingerprint([tmp_path / "edges"]))
+    assert len(prints) == 2

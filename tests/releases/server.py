@@ -1,0 +1,176 @@
+"""A served release that fails as real servers do, that notes what arrives, and that has the diffs of a successor."""
+
+import io
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from pathlib import Path
+from typing import BinaryIO
+
+from tests.releases.diffs import CatalogueWithDiffs
+from tests.releases.faults import Fault, Faults, Mishaps
+
+from cocite.demo.catalogue import LinkSigner
+from cocite.demo.server import API, HOST, Handler, Site, running
+
+OTHER_HOST = "127.0.0.2"
+FAILING_STATUSES = {
+    Fault.TOO_MANY: HTTPStatus.TOO_MANY_REQUESTS,
+    Fault.TOO_MANY_UNTIL: HTTPStatus.TOO_MANY_REQUESTS,
+    Fault.FORBIDDEN: HTTPStatus.FORBIDDEN,
+    Fault.FAILING: HTTPStatus.INTERNAL_SERVER_ERROR,
+    Fault.UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
+}
+
+
+@dataclass(kw_only=True)
+class Arrival:
+    """A request as the server saw it, and what became of it."""
+
+    host: str
+    """Address and port that it came to."""
+    method: str
+    """GET or HEAD."""
+    target: str
+    """Path and query."""
+    headers: Mapping[str, str]
+    """Its headers, by their names in small letters."""
+    seconds: float = field(default_factory=time.monotonic)
+    """When it came, on the machine's monotonic clock."""
+    status: int | None = None
+    """Status of the answer; None if there was none."""
+    body_sent: int = 0
+    """Bytes of the answer's body that were sent."""
+    fault: Fault | None = None
+    """How the answer failed, if it was made to."""
+
+    @property
+    def path(self) -> str:
+        """The target without the query, in which signatures are."""
+        return self.target.partition("?")[0]
+
+    @property
+    def range(self) -> str:
+        """The range of bytes that it asks for; empty if none."""
+        return self.headers.get("range", "")
+
+
+@contextmanager
+def serve(
+    folder: Path,
+    *,
+    key: str,
+    link_seconds: float = 3600.0,
+    faults: Faults | None = None,
+    requests: list[Arrival] | None = None,
+) -> Iterator[str]:
+    """As `cocite.demo.server.serve`; `requests` collects what arrives, and each fault strikes one request.
+
+    Where faults come at random, the storage has a second host to redirect to.
+    """
+    site = FailingSite(CatalogueWithDiffs(folder), key, link_seconds)
+    site.mishaps = Mishaps(faults or Faults())
+    site.requests = [] if requests is None else requests
+    with ExitStack() as stack:
+        stack.callback(site.mishaps.end_stalls)
+        for host in (HOST, OTHER_HOST) if site.mishaps.faults.share else (HOST,):
+            site.origins.append(stack.enter_context(running(site, FailingHandler, host)))
+        site.origin = site.origins[0]
+        yield f"{site.origin}{API}"
+
+
+class FailingSite(Site):
+    catalogue: CatalogueWithDiffs
+    mishaps: Mishaps
+    requests: list[Arrival]
+
+    def __init__(self, *arguments) -> None:
+        super().__init__(*arguments)
+        self.origins: list[str] = []
+
+    def other_origin(self, host: str) -> str:
+        """Another host that has the same files."""
+        return next(origin for origin in self.origins if not origin.endswith(f"/{host}"))
+
+
+class FailingHandler(Handler):
+    site: FailingSite
+
+    def answer(self) -> None:
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.arrival = Arrival(host=self.server.host, method=self.command, target=self.path, headers=headers)
+        self.site.requests.append(self.arrival)
+        stored = self.path.startswith(self.site.catalogue.storages)
+        self.arrival.fault = fault = self.site.mishaps.strike("storage" if stored else "api")
+        if fault in FAILING_STATUSES:
+            self.send_failure(fault)
+        elif fault == Fault.DROPPED:
+            self.close_connection = True
+        elif fault == Fault.ELSEWHERE:
+            elsewhere = f"{self.site.other_origin(self.server.host)}{self.path}"
+            self.send_bytes(HTTPStatus.TEMPORARY_REDIRECT, b"", {"Location": elsewhere})
+        else:
+            super().answer()
+
+    def answer_api(self, parts: list[str]) -> None:
+        if parts[0] != "diffs":
+            super().answer_api(parts)
+        elif self.key_is_right():
+            catalogue = self.site.catalogue
+            if len(parts) == 5 and parts[2] == "to" and catalogue.leads(parts[1], parts[3], parts[4]):
+                _, start, _, end, name = parts
+                self.send_json(HTTPStatus.OK, catalogue.describe_diffs(start, end, name, self.link))
+            else:
+                self.send_unknown()
+
+    def answer_storage(self) -> None:
+        if self.arrival.fault == Fault.ALL_LAPSED:
+            self.site.signer = LinkSigner()
+        super().answer_storage()
+
+    def link(self, path: str) -> str:
+        self.use_up("listing")
+        lapsed = self.arrival.fault == Fault.LAPSED
+        return self.site.origin + self.site.signer.sign(path, -1 if lapsed else self.site.link_seconds)
+
+    def send_file(self, path: Path) -> None:
+        self.use_up("body")
+        super().send_file(path)
+
+    def use_up(self, kind: str) -> None:
+        """Let the next fault that a count sets for an answer of this kind strike this one, if none has."""
+        self.arrival.fault = self.arrival.fault or self.site.mishaps.use_up(kind)
+
+    def send_failure(self, fault: Fault) -> None:
+        """Send one of the `FAILING_STATUSES`, with Retry-After where it belongs."""
+        after = self.site.mishaps.faults.retry_after if fault in (Fault.TOO_MANY_UNTIL, Fault.UNAVAILABLE) else None
+        self.send_json(FAILING_STATUSES[fault], {"message": fault}, {"Retry-After": after} if after else {})
+
+    def stream(self, status: HTTPStatus, body: BinaryIO, length: int, headers: dict[str, str]) -> None:
+        self.arrival.status = status
+        if self.command == "HEAD":
+            return super().stream(status, body, length, headers)
+        announced, sent = self.damaged(length)
+        self.close_connection = self.close_connection or not announced == sent == length
+        super().stream(status, io.BytesIO(body.read(sent)), announced, headers)
+        if self.arrival.fault == Fault.STALLED:
+            self.site.mishaps.stall()
+        return None
+
+    def damaged(self, length: int) -> tuple[int, int]:
+        """How long a body is said to be, and how much of it is sent."""
+        match self.arrival.fault:
+            case Fault.CUT | Fault.STALLED:
+                return length, self.site.mishaps.break_off(length)
+            case Fault.SHORT:
+                short = self.site.mishaps.break_off(length)
+                return short, short
+            case Fault.LONG:
+                return length + 1, length
+        return length, length
+
+    def send_block(self, block: bytes) -> None:
+        super().send_block(block)
+        self.arrival.body_sent += len(block)

@@ -1,0 +1,139 @@
+"""The server answers for diffs as the Datasets API is known to, from the folder of a release and its predecessors."""
+
+import gzip
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+from tests.releases.faults import Faults
+from tests.releases.server import serve
+
+KEY = {"x-api-key": "right"}
+FIRST, SECOND, THIRD = "2026-01-06", "2026-01-13", "2026-01-20"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A release that follows two others; the second step leaves abstracts as they are and removes no paper."""
+    described = {"release_id": THIRD, "earlier_releases": [FIRST, SECOND], "datasets": ["papers", "abstracts"]}
+    (tmp_path / "release.json").write_text(json.dumps(described))
+    for path in (
+        "papers/20260120_000000_00000_papers.gz",
+        f"updates/{FIRST}-to-{SECOND}/papers/20260113_1.gz",
+        f"updates/{FIRST}-to-{SECOND}/papers/20260113_2.gz",
+        f"deletes/{FIRST}-to-{SECOND}/papers/20260113_1.gz",
+        f"updates/{FIRST}-to-{SECOND}/abstracts/20260113_1.gz",
+        f"updates/{SECOND}-to-{THIRD}/papers/20260120_1.gz",
+    ):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(gzip.compress(path.encode()))
+    return tmp_path
+
+
+@pytest.fixture
+def url(folder: Path) -> Iterator[str]:
+    with serve(folder, key="right") as url:
+        yield url
+
+
+def _diffs(url: str, start: str, end: str, dataset: str = "papers") -> dict[str, Any]:
+    return requests.get(f"{url}/diffs/{start}/to/{end}/{dataset}", headers=KEY, timeout=5).json()
+
+
+def _fetch(links: list[str]) -> list[str]:
+    return [gzip.decompress(requests.get(link, timeout=5).content).decode() for link in links]
+
+
+def test_all_known_releases_are_listed_and_the_newest_is_the_latest(url: str) -> None:
+    assert requests.get(f"{url}/release/", timeout=5).json() == [FIRST, SECOND, THIRD]
+    assert requests.get(f"{url}/release/latest", timeout=5).json()["release_id"] == THIRD
+
+
+def test_an_earlier_release_cannot_be_had_whole(url: str) -> None:
+    for path in (f"release/{FIRST}", f"release/{SECOND}/dataset/papers"):
+        assert requests.get(f"{url}/{path}", headers=KEY, timeout=5).status_code == 404
+
+
+@pytest.mark.parametrize("end", [THIRD, "latest"])
+def test_there_is_a_diff_for_each_step_between_two_releases(url: str, end: str) -> None:
+    answer = _diffs(url, FIRST, end)
+    diffs = answer.pop("diffs")
+    assert answer == {"dataset": "papers", "start_release": FIRST, "end_release": THIRD}
+    assert [(diff["from_release"], diff["to_release"]) for diff in diffs] == [(FIRST, SECOND), (SECOND, THIRD)]
+    assert [(_fetch(diff["update_files"]), _fetch(diff["delete_files"])) for diff in diffs] == [
+        (
+            [f"updates/{FIRST}-to-{SECOND}/papers/20260113_{number}.gz" for number in (1, 2)],
+            [f"deletes/{FIRST}-to-{SECOND}/papers/20260113_1.gz"],
+        ),
+        ([f"updates/{SECOND}-to-{THIRD}/papers/20260120_1.gz"], []),
+    ]
+
+
+def test_one_step_of_several_can_be_asked_for(url: str) -> None:
+    for start, end in ((FIRST, SECOND), (SECOND, THIRD)):
+        diffs = _diffs(url, start, end)["diffs"]
+        assert [(diff["from_release"], diff["to_release"]) for diff in diffs] == [(start, end)]
+
+
+def test_a_dataset_that_has_not_changed_has_empty_lists(url: str) -> None:
+    assert _diffs(url, SECOND, THIRD, "abstracts")["diffs"] == [
+        {"from_release": SECOND, "to_release": THIRD, "update_files": [], "delete_files": []}
+    ]
+
+
+def test_from_a_release_to_itself_there_is_no_diff(url: str) -> None:
+    assert _diffs(url, THIRD, "latest")["diffs"] == []
+
+
+def test_the_answer_has_the_keys_of_the_published_description(url: str, shared: Path) -> None:
+    described = (shared / "data/s2-openapi/semantic-scholar-datasets-openapi.yml").read_text()
+    answer = _diffs(url, FIRST, "latest")
+    for name in [*answer, *answer["diffs"][0]]:
+        assert re.search(rf"^ +{name}:$", described, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("headers", "status"), [({}, 401), ({"x-api-key": "wrong"}, 403), (KEY, 200)])
+def test_diffs_are_given_only_to_who_sends_the_key(url: str, headers: dict[str, str], status: int) -> None:
+    answer = requests.get(f"{url}/diffs/{FIRST}/to/{SECOND}/papers", headers=headers, timeout=5)
+    assert answer.status_code == status
+    assert ("error" in answer.json()) == (status != 200)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{FIRST}/to/2027-01-01/papers",
+        f"2025-01-01/to/{THIRD}/papers",
+        f"{THIRD}/to/{FIRST}/papers",
+        "latest/to/latest/papers",
+        f"{FIRST}/to/{THIRD}/authors",
+        f"{FIRST}/until/{THIRD}/papers",
+        f"{FIRST}/to/{THIRD}",
+    ],
+)
+def test_diffs_that_do_not_exist_are_404(url: str, path: str) -> None:
+    answer = requests.get(f"{url}/diffs/{path}", headers=KEY, timeout=5)
+    assert answer.status_code == 404
+    assert "error" in answer.json()
+
+
+def test_updates_and_deletes_have_the_same_names_in_other_folders(url: str) -> None:
+    diff = _diffs(url, FIRST, SECOND)["diffs"][0]
+    assert [urlsplit(diff[kind][0]).path for kind in ("update_files", "delete_files")] == [
+        f"/{kind}/{FIRST}-to-{SECOND}/papers/20260113_1.gz" for kind in ("updates", "deletes")
+    ]
+
+
+def test_links_of_diffs_are_signed_lapse_and_differ_at_every_listing(folder: Path) -> None:
+    with serve(folder, key="right", faults=Faults(lapsed_listings=1)) as url:
+        lapsed, first, second = (_diffs(url, SECOND, THIRD)["diffs"][0]["update_files"][0] for _ in range(3))
+        assert len({lapsed, first, second}) == 3
+        statuses = [requests.get(link, timeout=5).status_code for link in (lapsed, first, second, first[:-1])]
+        assert statuses == [403, 200, 200, 403]
+        assert requests.get(first, headers=KEY, timeout=5).status_code == 400
+        assert requests.get(first.partition("?")[0], timeout=5).status_code == 403

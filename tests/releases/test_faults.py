@@ -1,0 +1,170 @@
+"""The server fails as it is made to: in turn by a count, or at random with a seed."""
+
+import http.client
+import json
+import time
+from collections import Counter
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+from tests.releases.faults import AT_RANDOM, Fault, Faults, Mishaps
+from tests.releases.server import Arrival, serve
+
+KEY = {"x-api-key": "right"}
+CONTENT = bytes(range(256)) * 400
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A release of one shard whose bytes are known."""
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "release.json").write_text(json.dumps({"release_id": "2026-01-06", "datasets": ["papers"]}))
+    (tmp_path / "papers" / "20260106_000000_00000_papers.gz").write_bytes(CONTENT)
+    return tmp_path
+
+
+def link_to_the_shard(url: str) -> str:
+    return requests.get(f"{url}/release/latest/dataset/papers", headers=KEY, timeout=5).json()["files"][0]
+
+
+def outcome_of(link: str) -> tuple[int, str | None] | type[Exception]:
+    try:
+        answer = requests.get(link, timeout=5)
+    except requests.RequestException as error:
+        return type(error)
+    return answer.status_code, answer.headers.get("Retry-After")
+
+
+def struck(faults: Faults, kind: str, times: int) -> list[Fault | None]:
+    mishaps = Mishaps(faults)
+    return [mishaps.strike(kind) for _ in range(times)]
+
+
+def test_without_a_share_nothing_fails_at_random():
+    assert struck(Faults(seed=1), "storage", 1000) == [None] * 1000
+
+
+def test_a_share_of_the_requests_fails_and_each_way_to_fail_is_as_frequent():
+    faults = struck(Faults(share=0.2, seed=1), "storage", 10_000)
+    counts = Counter(fault for fault in faults if fault is not None)
+    assert 1_800 < counts.total() < 2_200  # 5 standard deviations are 200
+    assert set(counts) == set(AT_RANDOM["storage"])
+    assert max(counts.values()) - min(counts.values()) <= 1
+
+
+def test_the_seed_decides_which_requests_fail_and_how():
+    first, again, other = (struck(Faults(share=0.2, seed=seed), "api", 200) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+def test_too_many_requests_are_answered_so_often_and_then_no_more(folder: Path) -> None:
+    with serve(folder, key="right", faults=Faults(too_many_requests=2, retry_after="1")) as url:
+        answers = [requests.get(f"{url}/release/", timeout=5) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [429, 429, 200]
+    assert answers[0].headers["Retry-After"] == "1"
+
+
+def test_unavailability_is_separate_for_the_api_and_the_storage(folder: Path) -> None:
+    with serve(folder, key="right", faults=Faults(api_unavailable=1, storage_unavailable=1)) as url:
+        listings = [requests.get(f"{url}/release/", timeout=5) for _ in range(2)]
+        link = link_to_the_shard(url)
+        downloads = [requests.get(link, timeout=5) for _ in range(2)]
+    assert [answer.status_code for answer in listings] == [503, 200]
+    assert [answer.status_code for answer in downloads] == [503, 200]
+    assert "Retry-After" not in listings[0].headers
+
+
+def test_a_lapsed_listing_gives_links_that_have_lapsed(folder: Path) -> None:
+    with serve(folder, key="right", faults=Faults(lapsed_listings=1)) as url:
+        statuses = [requests.get(link_to_the_shard(url), timeout=5).status_code for _ in range(2)]
+    assert statuses == [403, 200]
+
+
+def test_a_cut_closes_the_connection_after_so_many_bytes(folder: Path) -> None:
+    with serve(folder, key="right", faults=Faults(cuts=1, cut_after=1000)) as url:
+        link = urlsplit(link_to_the_shard(url))
+        connection = http.client.HTTPConnection(link.netloc, timeout=5)
+        connection.request("GET", f"{link.path}?{link.query}")
+        answer = connection.getresponse()
+        with pytest.raises(http.client.IncompleteRead) as cut:
+            answer.read()
+        assert requests.get(link.geturl(), timeout=5).content == CONTENT
+    assert (answer.getheader("Content-Length"), cut.value.partial) == ("102400", CONTENT[:1000])
+
+
+def test_a_wrong_length_promises_more_than_comes(folder: Path) -> None:
+    with serve(folder, key="right", faults=Faults(wrong_lengths=1)) as url:
+        link = link_to_the_shard(url)
+        answer = requests.get(link, timeout=5, stream=True)
+        assert answer.headers["Content-Length"] == "102401"
+        with pytest.raises(requests.exceptions.ChunkedEncodingError):
+            answer.content  # noqa: B018 - reading is what fails
+
+
+def test_arrivals_tell_where_to_what_for_and_with_what_headers(folder: Path) -> None:
+    seen: list[Arrival] = []
+    with serve(folder, key="right", requests=seen) as url:
+        link = link_to_the_shard(url)
+        requests.get(link, headers={"Range": "bytes=5-"}, timeout=5)
+    assert [request.host for request in seen] == [urlsplit(url).netloc] * 2
+    assert [request.path for request in seen] == ["/datasets/v1/release/latest/dataset/papers", urlsplit(link).path]
+    assert [request.range for request in seen] == ["", "bytes=5-"]
+    assert ["x-api-key" in request.headers for request in seen] == [True, False]
+    assert seen[1].body_sent == len(CONTENT) - 5
+    assert seen[0].seconds <= seen[1].seconds
+
+
+def test_a_short_length_is_announced_and_kept(folder: Path) -> None:
+    with serve(folder, key="right", faults=Faults(short_lengths=1, cut_after=1000)) as url:
+        link = link_to_the_shard(url)
+        first, second = (requests.get(link, headers={"Range": "bytes=10-"}, timeout=5) for _ in range(2))
+    assert (first.headers["Content-Length"], first.content) == ("1000", CONTENT[10:1010])
+    assert first.headers["Content-Range"] == "bytes 10-102399/102400"
+    assert second.content == CONTENT[10:]
+
+
+def test_a_stalled_answer_sends_no_more_and_the_connection_stays_until_the_server_ends(folder: Path) -> None:
+    with serve(folder, key="right", faults=Faults(stalls=1, cut_after=1000)) as url:
+        answer = requests.get(link_to_the_shard(url), timeout=(5, 0.2), stream=True)
+        assert answer.raw.read(1000) == CONTENT[:1000]
+        started = time.monotonic()
+        with pytest.raises(requests.ConnectionError, match="timed out"):
+            next(answer.iter_content(1))
+        assert time.monotonic() - started >= 0.2
+
+
+def test_refusals_come_whatever_the_key(folder: Path) -> None:
+    with serve(folder, key="right", faults=Faults(api_refusals=1)) as url:
+        statuses = [requests.get(f"{url}/release/", headers=KEY, timeout=5).status_code for _ in range(2)]
+    assert statuses == [403, 200]
+
+
+@pytest.mark.parametrize(
+    ("fault", "outcome"),
+    [
+        (Fault.DROPPED, requests.ConnectionError),
+        (Fault.CUT, requests.exceptions.ChunkedEncodingError),
+        (Fault.STALLED, requests.exceptions.ChunkedEncodingError),
+        (Fault.TOO_MANY, (429, None)),
+        (Fault.TOO_MANY_UNTIL, (429, "7")),
+        (Fault.FORBIDDEN, (403, None)),
+        (Fault.FAILING, (500, None)),
+        (Fault.ALL_LAPSED, (403, None)),
+        (Fault.ELSEWHERE, (200, None)),
+    ],
+)
+def test_a_request_that_is_struck_fails_in_its_way(folder, monkeypatch, fault, outcome):
+    strikes = iter([None, fault])
+    monkeypatch.setattr(Mishaps, "strike", lambda self, kind: next(strikes, None))
+    seen: list[Arrival] = []
+    faults = Faults(share=0.5, retry_after="7", stall_seconds=0)
+    with serve(folder, key="right", faults=faults, requests=seen) as url:
+        link = link_to_the_shard(url)
+        assert outcome_of(link) == outcome
+        assert outcome_of(link) == ((403 if fault is Fault.ALL_LAPSED else 200), None)
+    assert seen[1].fault is fault
+    hosts = [arrival.host.partition(":")[0] for arrival in seen]
+    assert hosts == ["127.0.0.1"] * 2 + ["127.0.0.2"] * (fault is Fault.ELSEWHERE) + ["127.0.0.1"]

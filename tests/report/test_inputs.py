@@ -1,0 +1,160 @@
+"""The report's tables of what the models were made from say what the results say."""
+
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from cocite.report.inputs import (
+    band_quality,
+    graph_embeddings,
+    leaks,
+    leaks_in_words,
+    omissions,
+    searches,
+    trained_models,
+    triplet_sets,
+)
+from cocite.tables.files import write_omissions, write_table
+
+
+def test_a_graph_embedding_is_told_by_its_last_epoch_raw_and_filtered():
+    rows = [(1, "mrr", True, 0.1), (2, "mrr", False, 0.25), (2, "mrr", True, 0.5), (2, "auc", False, 0.9)]
+    table = pl.DataFrame(
+        [
+            {"epoch": epoch, "metric": metric, "filtered": filtered, "value": value, "edges": 1200}
+            for epoch, metric, filtered, value in rows
+        ]
+    )
+    told = {"embedding": "g", "graph": "cited", "epochs": "2", "held-out edges": "1,200"}
+    assert graph_embeddings({"g": table}, {"embeddings": {"g": {"graph": "cited"}}}).to_dicts() == [
+        {**told, "negatives": "raw", "MRR": "0.250", "AUC": "0.900"},
+        {**told, "negatives": "filtered", "MRR": "0.500", "AUC": None},
+    ]
+
+
+@pytest.mark.parametrize("counts", [{"gone": 3, "never": 0}])
+def test_what_was_left_out_is_told_by_step_and_what_never_occurred_is_not(tmp_path, counts):
+    write_omissions(tmp_path / "corpus/omissions/ingest.parquet", counts)
+    configuration = {"queries": {"from": "rule"}, "corpus": {}}
+    assert omissions(tmp_path, configuration).rows() == [("corpus", "ingest", "gone", 3)]
+
+
+def test_what_steps_of_entries_left_out_that_are_gone_is_not_told(tmp_path):
+    steps = {
+        "corpus": ["merge-papers-0", "read-triplets", "update-papers-0"],
+        "graph": ["a-edges-0", "a-cocitations-0", "a-b-edges-0"],
+        "neighbours": ["a_0", "a-b_0"],
+        "triplets": ["a", "b"],
+    }
+    for stage, names in steps.items():
+        for name in names:
+            write_omissions(tmp_path / stage / f"omissions/{name}.parquet", {"gone": 1})
+    configuration = {"queries": {"from": "rule"}, "corpus": {}}
+    configuration |= {"graphs": {"a": {}}, "embeddings": {"a": {}}, "triplets": {"b": {}}}
+    assert [row[:2] for row in omissions(tmp_path, configuration).rows()] == [
+        ("corpus", "merge-papers"),
+        ("graph", "a-cocitations"),
+        ("graph", "a-edges"),
+        ("neighbours", "a"),
+        ("triplets", "b"),
+    ]
+
+
+def test_the_jobs_that_share_a_step_are_counted_together_and_names_that_end_in_numbers_are_not(tmp_path):
+    for stage, name, count in [
+        ("corpus", "merge-papers-0", 3),
+        ("corpus", "merge-papers-10", 4),
+        ("graph", "cited-2-edges-0", 1),
+        ("graph", "cited-2-edges-1", 1),
+        ("triplets", "cocite-25-1000", 5),
+        ("triplets", "cocite-25-5000", 6),
+    ]:
+        write_omissions(tmp_path / stage / f"omissions/{name}.parquet", {"gone": count})
+    configuration = {"queries": {"from": "rule"}, "corpus": {}, "graphs": {"cited-2": {}}}
+    configuration["triplets"] = {"cocite-25-1000": {}, "cocite-25-5000": {}}
+    assert omissions(tmp_path, configuration).rows() == [
+        ("corpus", "merge-papers", "gone", 7),
+        ("graph", "cited-2-edges", "gone", 2),
+        ("triplets", "cocite-25-1000", "gone", 5),
+        ("triplets", "cocite-25-5000", "gone", 6),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (["0", "0"], "2 columns of 1 tables were searched for papers that are kept out, and none was found."),
+        (["1,200", "3"], "2 columns of 1 tables were searched for papers that are kept out: 1,203 were found."),
+    ],
+)
+def test_the_leaks_are_summed_up_in_a_sentence(found, said):
+    assert leaks_in_words(pl.DataFrame({"table": ["t", "t"], "papers found": found})) == said
+
+
+def test_only_searches_that_are_not_exact_are_told_with_their_recall(tmp_path):
+    row = {"metric": "l2", "index": "ivf", "k": 5000, "queries": 1200, "seconds": 0.4, "exact_seconds": 4.0}
+    table = pa.Table.from_pylist([row | {"k": 10, "recall": 1.0}, row | {"recall": 0.98765}])
+    write_table(tmp_path / "neighbours/listed/search_quality.parquet", "search_quality", table)
+    embeddings = {"exact": {"neighbours": {"index": "flat"}}, "listed": {"neighbours": {"index": "ivf"}}}
+    told = searches(tmp_path, {"embeddings": embeddings}).rows()
+    assert told[0][5] == "1.000"
+    assert told[1:] == [("listed", "ivf", "l2", "1,200", "5,000", "0.988", "0.4", "4.0")]
+
+
+def test_leaks_are_told_by_table_and_column(tmp_path):
+    row = {"path": "graph/g/edges", "table_name": "edges", "column_name": "source"}
+    counts = {"rows": 12000, "kept_out": 1500, "leaked": 0}
+    write_table(tmp_path / "corpus/leaks.parquet", "leaks", pa.Table.from_pylist([row | counts]))
+    assert leaks(tmp_path).rows() == [("graph/g/edges", "source", "12,000", "1,500", "0")]
+
+
+def test_an_embedding_has_a_row_for_each_way_to_be_related_and_a_column_a_band():
+    columns = {"first_rank": [1, 6, 96], "last_rank": [5, 10, 100], "papers": [8, 10, 10], "cited": [2, 0, 0]}
+    wide = pl.DataFrame({**columns, "cocited": [6, 5, 1]})
+    table = band_quality({"wide": wide, "narrow": wide.head(2)})
+    assert table.columns == ["embedding", "neighbours", "ranks 1–5", "ranks 6–10", "ranks 96–100"]
+    assert table.rows() == [
+        ("wide", "co-cited with the query", "75.0", "50.0", "10.0"),
+        ("wide", "citing it or cited by it", "25.0", "0.0", "0.0"),
+        ("narrow", "co-cited with the query", "75.0", "50.0", "–"),
+        ("narrow", "citing it or cited by it", "25.0", "0.0", "–"),
+    ]
+
+
+def test_a_set_of_triplets_has_its_size_its_queries_and_its_checks_in_a_row():
+    counts = pl.DataFrame({"split": ["train", "train", "validation"], "count": [0, 5, 5], "queries": [2, 300, 10]})
+    checks = pl.DataFrame(
+        [
+            {"check": "collision", "part": "pairs", "found": 3, "among": 1500},
+            {"check": "in benchmark", "part": "scirepeval", "found": 0, "among": 70},
+            {"check": "no text", "part": "query", "found": 0, "among": 310},
+        ]
+    )
+    assert triplet_sets({"cocite": counts}, {"cocite": checks}).to_dicts() == [
+        {
+            "triplets": "cocite",
+            "number": "1,550",
+            "queries served": "310 of 312",
+            "colliding pairs": "3 of 1,500",
+            "papers of scirepeval": "0 of 70",
+            "query papers without text": "0 of 310",
+        }
+    ]
+
+
+def test_without_embeddings_and_triplets_their_tables_are_empty():
+    assert len(band_quality({})) == len(triplet_sets({}, {})) == 0
+
+
+def test_a_model_is_told_by_its_triplets_what_they_are_sampled_from_its_encoder_and_its_seeds():
+    configuration = {
+        "triplets": {"t": {"sampler": "neighbours", "embedding": "dot"}, "u": {"sampler": "union", "of": ["t", "s"]}},
+        "models": {
+            "m": {"triplets": "t", "encoder": "e", "loss": "triplet", "trainable": "all", "epochs": 2, "seeds": [1, 2]},
+            "n": {"triplets": "u", "encoder": "e", "loss": "mnrl", "trainable": "lora", "epochs": 1, "seeds": [3]},
+        },
+    }
+    assert trained_models(configuration).rows() == [
+        ("m", "t", "neighbours", "dot", "e", "triplet", "all", "2", "1, 2"),
+        ("n", "u", "union", "t, s", "e", "mnrl", "lora", "1", "3"),
+    ]

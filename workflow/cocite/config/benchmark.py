@@ -1,0 +1,75 @@
+"""What a benchmark is to the configuration: an entry of its settings and the tasks that it declares, one class a
+module.
+
+The benchmarks are modules of `config/benchmarks`; how to add one is in docs/how-to/new-task.md.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from cocite.config.entries import Count, Entry, GivenPath, Names, Seeds, Whole
+from cocite.config.tasks import Task
+
+
+class Benchmark(Entry):
+    """What is scored; a benchmark has a field `kind` as well, the name of its module."""
+
+    kind: str
+    """What is scored, and the layout of its files (docs/evaluation.md says more)."""
+    declared: ClassVar[tuple[Task, ...]]
+    """Its tasks. Jobs are named after them, so no two tasks share a name."""
+    layout: ClassVar[str | None] = None
+    """The benchmark whose layout its files lie in, where that is another one."""
+    seeds: Seeds = (1,)
+    """Seeds of the evaluation's random choices; each task is scored once with each."""
+    largest_missing: Annotated[float, Field(ge=0, le=1)] = 0.01
+    """Share of a task's documents that may be without a vector. They are counted beside each score; with more of
+    them, the task has none, and the report says so."""
+    resamples: Annotated[int, Field(ge=100)] = 1000
+    """Bootstrap samples of a task's queries or documents, in the tests whether two models differ."""
+
+
+class BroughtBenchmark(Benchmark):
+    """What benchmarks have that others made."""
+
+    tasks: Annotated[Names, Field(min_length=1)] | None = None
+    """Names of the tasks that are scored (docs/evaluation.md lists them), each of which must be there. Left out, all
+    that the folder holds; those that it lacks are counted."""
+    mode: Literal["compat", "correct", "both"] = "compat"
+    """compat follows the published protocol; correct uses an intercept and standardised inputs; both gives the
+    scores of either."""
+
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
+        """Tasks that the benchmark does not have."""
+        known = [task.name for task in self.declared]
+        for task in self.tasks or ():
+            if task not in known:
+                tasks = ", ".join(known)
+                yield f"{key}.tasks names {task!r}, which is no task of the kind {self.kind} (they are {tasks})."
+
+
+class FolderBenchmark(BroughtBenchmark):
+    """What benchmarks have that lie in a folder."""
+
+    folder: GivenPath
+    """Folder of the benchmark. Variables of the environment are filled in."""
+
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
+        """A folder that is not there."""
+        yield from super().faults(key, config)
+        if not Path(self.folder).is_dir():
+            yield f"{key}.folder: the folder {self.folder} does not exist."
+
+
+class HoldoutSettings(Entry):
+    """Settings of a benchmark about held-out papers."""
+
+    positives: Count = 5
+    """Relevant candidates of each query; queries with fewer are left out and counted."""
+    negatives: Count = 25
+    """Random candidates of each query."""
+    min_cocitations: Count = 2
+    """Times a paper must be cited with the query to be relevant in the task cocite."""

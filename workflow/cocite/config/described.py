@@ -1,0 +1,183 @@
+"""The configuration as people and editors read it: every key with type, default and description, and the JSON schema.
+
+All of it is made from the entries. The docstring below a field is its description; Python does not keep it, so it is
+read from the source.
+"""
+
+import ast
+import inspect
+import json
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from cocite.config.configuration import Configuration
+from cocite.config.entries import Entry, ShortFor
+from cocite.config.explained import discriminator, variants
+
+TYPES = {int: "integer", float: "number", bool: "boolean", str: "string", tuple: "array", dict: "object"}
+Row = tuple[str, str, str, str, str]
+"""The variants of an entry that have a key, empty where all have it; the key, its type, its default and its meaning."""
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of a configuration, with descriptions, for editors that check YAML while it is written."""
+    schema = Configuration.model_json_schema()
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["description"] = summary_of(Configuration)
+    entries = {kind.__name__: kind for kind in _all_entries(Configuration)}
+    for name, node in [("Configuration", schema), *schema["$defs"].items()]:
+        if name in entries:
+            node["description"] = summary_of(entries[name])
+            for key, text in _described(entries[name]).items():
+                node["properties"][key]["description"] = text
+    return schema
+
+
+def configuration_page() -> str:
+    """Every key of the configuration with type, default and description, a section each key at the top, as Markdown."""
+    fields, described = Configuration.model_fields, _described(Configuration)
+    sections = {name: field for name, field in fields.items() if any(variants(_item(field.annotation)[0]))}
+    lines = ["# Configuration", "", "<!-- Generated from workflow/cocite/config by `make docs`. -->", ""]
+    plain = [_row("", name, field, described) for name, field in fields.items() if name not in sections]
+    lines += [summary_of(Configuration), "", *_table(plain)]
+    for name, field in sections.items():
+        annotation, is_named = _item(field.annotation)
+        prefix = f"{name}.<name>." if is_named else f"{name}."
+        lines += [f"## {name}", "", described[name], "", *_table(_rows(annotation, prefix))]
+    return "\n".join(lines)
+
+
+@cache
+def summary_of(kind: type[Entry]) -> str:
+    """The first sentence or sentences of an entry's docstring."""
+    return " ".join((kind.__doc__ or "").split("\n\n")[0].split())
+
+
+def cell(text: str) -> str:
+    """A text as it can stand in a cell of a table in Markdown."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+@cache
+def _described(kind: type[Entry]) -> dict[str, str]:
+    """The docstrings of the fields of an entry, inherited ones as well, by their keys."""
+    texts: dict[str, str] = {}
+    for each in reversed(kind.__mro__):
+        if issubclass(each, Entry):
+            texts |= _docstrings(each)
+    return {field.alias or name: texts[name] for name, field in kind.model_fields.items()}
+
+
+def _docstrings(kind: type[Entry]) -> dict[str, str]:
+    [of_class] = ast.parse(inspect.getsource(kind)).body
+    texts = {}
+    for field, below in zip(of_class.body, of_class.body[1:], strict=False):  # type: ignore[attr-defined]
+        match field, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                texts[name] = " ".join(text.split())
+    return texts
+
+
+def _all_entries(kind: type[Entry]) -> Iterator[type[Entry]]:
+    """An entry and all that lie below it."""
+    yield kind
+    for field in kind.model_fields.values():
+        for each in variants(_item(field.annotation)[0]):
+            yield from _all_entries(each)
+
+
+def _item(annotation: Any) -> tuple[Any, bool]:
+    """What lies below a key, and whether under names of one's own."""
+    if get_origin(annotation) is dict:
+        return get_args(annotation)[1], True
+    return annotation, False
+
+
+def _rows(annotation: Any, prefix: str) -> Iterator[Row]:
+    """A row for each key of an entry, by variants; `<name>` stands for names of one's own."""
+    kinds = list(variants(annotation))
+    told_apart = discriminator(kinds)
+    if told_apart:
+        yield _row_of_choice(prefix, told_apart, kinds)
+    for kind in kinds:
+        described = _described(kind)
+        for name, field in sorted(kind.model_fields.items(), key=lambda named: not named[1].is_required()):
+            key = field.alias or name
+            if key == told_apart:
+                continue
+            tag = _tag(kind, told_apart) if told_apart else ""
+            yield _of_variant(tag, _row(prefix, key, field, described))
+            below, is_named = _item(field.annotation)
+            if any(variants(below)):
+                deeper = f"{prefix}{key}." + "<name>." * is_named
+                yield from (_of_variant(row[0] or tag, row) for row in _rows(below, deeper))
+
+
+def _of_variant(tag: str, row: Row) -> Row:
+    return tag, row[1], row[2], row[3], row[4]
+
+
+def _row_of_choice(prefix: str, key: str, kinds: list[type[Entry]]) -> Row:
+    tags = [_tag(kind, key) for kind in kinds]
+    meanings = " ".join(f"`{tag}`: {summary_of(kind)}" for tag, kind in zip(tags, kinds, strict=True))
+    default = next(
+        (f"`{tag}`" for kind, tag in zip(kinds, tags, strict=True) if not _field(kind, key).is_required()), ""
+    )
+    described = _described(kinds[0])[key]
+    return "", f"`{prefix}{key}`", " or ".join(f"`{tag}`" for tag in tags), default, cell(f"{described} {meanings}")
+
+
+def _row(prefix: str, key: str, field: FieldInfo, described: Mapping[str, str]) -> Row:
+    return "", f"`{prefix}{key}`", _type(field.annotation, field.metadata), _default(field), cell(described[key])
+
+
+def _field(kind: type[Entry], key: str) -> FieldInfo:
+    return next(field for name, field in kind.model_fields.items() if (field.alias or name) == key)
+
+
+def _tag(kind: type[Entry], key: str) -> str:
+    return str(get_args(_field(kind, key).annotation)[0])
+
+
+def _type(annotation: Any, metadata: list[Any] | None = None) -> str:
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _type(arguments[0], list(arguments[1:]))
+    if any(variants(_item(annotation)[0])):
+        has_short_form = any(isinstance(mark, ShortFor) for mark in metadata or [])
+        return "name, or name and settings" if has_short_form else "names and settings"
+    if origin is Literal:
+        return " or ".join(f"`{choice}`" for choice in arguments)
+    if origin in (Union, types.UnionType):
+        told = dict.fromkeys(_type(each) for each in arguments if each is not type(None))
+        return " or ".join(told)
+    return TYPES[origin or annotation]
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required() or field.default is None:
+        return ""
+    default = field.default
+    if isinstance(default, Entry):
+        tags = [getattr(default, name) for name in ("kind",) if name in type(default).model_fields]
+        return f"`{tags[0]}`" if tags else ""
+    if default == {}:
+        return ""
+    return f"`{default if isinstance(default, str) else json.dumps(default, ensure_ascii=False)}`"
+
+
+def _table(rows: Iterable[Row]) -> list[str]:
+    """The rows as a table; what several variants of an entry have stands once, with their names unless all have it."""
+    by_cells: dict[tuple[str, ...], list[str]] = {}
+    for kind, *cells in rows:
+        by_cells.setdefault(tuple(cells), []).append(kind)
+    lines = ["| key | type | default | meaning |", "|---|---|---|---|"]
+    tags = {kind for kinds in by_cells.values() for kind in kinds if kind}
+    for (*others, meaning), kinds in by_cells.items():
+        names = ", ".join(f"`{kind}`" for kind in dict.fromkeys(kinds) if kind and set(kinds) != tags)
+        lines.append(f"| {' | '.join(others)} | {f'({names}) ' if names else ''}{meaning} |")
+    return [*lines, ""]

@@ -1,0 +1,221 @@
+"""The section `embeddings`: graph embeddings, and the search for neighbours in them."""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from cocite.config.entries import Count, Entry, Natural, NonNegative, Positive, Refers, ShortFor, Whole, inconsistent
+
+Metric = Literal["cosine", "l2", "inner_product"]
+
+
+class RankingLoss(Entry):
+    """Keeps a margin between an edge and each of its negatives, as the literature does."""
+
+    kind: Literal["ranking"]
+    """How an edge is compared with its negatives."""
+    margin: NonNegative = 0.15
+    """How much higher than a negative an edge is to score."""
+
+
+class LogisticLoss(Entry):
+    """Tells each edge from each negative by itself."""
+
+    kind: Literal["logistic"]
+    """How an edge is compared with its negatives."""
+
+
+class SoftmaxLoss(Entry):
+    """Picks an edge out among its negatives."""
+
+    kind: Literal["softmax"]
+    """How an edge is compared with its negatives."""
+
+
+EdgeLoss = Annotated[RankingLoss | LogisticLoss | SoftmaxLoss, Field(discriminator="kind"), ShortFor("kind")]
+
+
+class EdgeSettings(Entry):
+    """What is made of the edges of a graph before they are trained on."""
+
+    partitions: Annotated[int, Field(ge=1, le=16)] = 1
+    """Parts that the papers are cut into, two of which are in memory at a time in training. A chunk of an epoch then
+    goes through all pairs of parts."""
+    holdout: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
+    """Share of the edges kept from training to measure link prediction."""
+    holdout_of: Literal["pairs", "edges"] = "pairs"
+    """What is held out. pairs keeps both directions of a pair from training; edges splits mirrored edges one by one, as
+    published, so that the mirror of nearly every held-out edge is trained on (docs/graph-embeddings.md)."""
+    weights: bool = False
+    """Train heavier edges more often. PyTorch-BigGraph knows no weights, so an edge is repeated once for each
+    weight_unit of its weight, a fraction by chance; at least once, at most max_repetitions times. Held-out edges are
+    measured once."""
+    weight_unit: Positive | None = None
+    """Weight that stands for one repetition; the smallest weight of the graph unless given."""
+    max_repetitions: Annotated[int, Field(ge=1, le=1000)] = 10
+    """Repetitions of one edge at most."""
+
+
+class GraphEmbeddingSettings(Entry):
+    """How a graph embedding is trained."""
+
+    comparator: Literal["dot", "cos"] = "dot"
+    """Similarity that edges are scored with."""
+    dimension: Annotated[int, Field(ge=2, le=4096)] = 768
+    """Length of the vectors."""
+    epochs: Count = 20
+    """Passes over the edges."""
+    lr: Positive = 0.1
+    """Learning rate (row-wise Adagrad)."""
+    loss: EdgeLoss = RankingLoss(kind="ranking")
+    """Loss of an edge and its negatives: a name, or a name and its settings."""
+    max_norm: Positive | None = 1.0
+    """Largest norm of a vector; longer ones are scaled back. null for no bound."""
+    batch_size: Count = 1000
+    """Edges in a batch; a multiple of batch_negatives."""
+    batch_negatives: Natural = 50
+    """Negatives that are taken from the batch, for each edge and side."""
+    uniform_negatives: Natural = 50
+    """Negatives that are drawn from all papers, for each edge and side."""
+    chunks: Count = 1
+    """Pieces that an epoch's edges are loaded in; a checkpoint is written after each."""
+    workers: Count = 1
+    """Processes that train at once without locks; with more than one, two runs differ slightly."""
+
+    @model_validator(mode="after")
+    def _has_negatives(self) -> "GraphEmbeddingSettings":
+        if self.batch_negatives + self.uniform_negatives == 0:
+            raise inconsistent(": batch_negatives and uniform_negatives are both 0; one must be more.")
+        if self.batch_negatives and self.batch_size % self.batch_negatives:
+            raise inconsistent(
+                f".batch_size ({self.batch_size}) must be a multiple of batch_negatives ({self.batch_negatives})."
+            )
+        return self
+
+
+class FlatIndex(Entry):
+    """Compares each query with every paper; exact."""
+
+    kind: Literal["flat"]
+    """How papers are arranged for the search."""
+
+
+class IvfIndex(Entry):
+    """What an IVF index is built with."""
+
+    kind: Literal["ivf"]
+    """How papers are arranged for the search."""
+    nlist: Count = 1024
+    """Lists that the papers are sorted into; 4 to 16 times the root of their number is usual."""
+
+
+class IvfProbing(Entry):
+    """How an IVF index is searched."""
+
+    kind: Literal["ivf"]
+    """How papers are arranged for the search."""
+    nprobe: Count = 32
+    """Lists that are read for each query; more where they hold fewer than k papers."""
+
+
+class HnswIndex(Entry):
+    """What an HNSW index is built with."""
+
+    kind: Literal["hnsw"]
+    """How papers are arranged for the search."""
+    links: Annotated[int, Field(ge=2)] = 32
+    """Links of each paper (M)."""
+    ef_construction: Count = 100
+    """Candidates that are kept while a paper is linked."""
+
+
+class HnswWalk(Entry):
+    """How an HNSW index is searched."""
+
+    kind: Literal["hnsw"]
+    """How papers are arranged for the search."""
+    ef_search: Count = 100
+    """Candidates that are kept while a query is searched; at least a few more than k are."""
+
+
+class Approximate(Entry):
+    """What every index has that does not find all neighbours."""
+
+    sample: Count = 200
+    """Queries on which the recall is measured."""
+
+
+class Ivf(IvfIndex, IvfProbing, Approximate):
+    """Reads only the lists of papers near a query."""
+
+    @model_validator(mode="after")
+    def _probes_its_lists(self) -> "Ivf":
+        if self.nprobe > self.nlist:
+            raise inconsistent(f".nprobe ({self.nprobe}) must not exceed nlist ({self.nlist}).")
+        return self
+
+
+class Hnsw(HnswIndex, HnswWalk, Approximate):
+    """Goes along links, and holds all vectors in memory."""
+
+
+class IndexSettings(Entry):
+    """What an approximate index is built with."""
+
+    metric: Metric = "cosine"
+    """cosine is the default; l2 is as CoCite published it, which lets untrained papers crowd out real neighbours;
+    inner_product favours long vectors."""
+    index: Annotated[IvfIndex | HnswIndex, Field(discriminator="kind")]
+    """The index: its kind and how it is built."""
+
+
+class SearchSettings(Entry):
+    """How neighbours are searched."""
+
+    metric: Metric = "cosine"
+    """How far two vectors are from each other."""
+    k: Count = 5000
+    """Neighbours of each query; k_negative of the triplets drawn from them may not exceed it."""
+    index: Annotated[FlatIndex | IvfProbing | HnswWalk, Field(discriminator="kind"), ShortFor("kind")] = FlatIndex(
+        kind="flat"
+    )
+    """The index: its kind and how it is searched."""
+
+
+class Neighbours(Entry):
+    """The search for the nearest neighbours of the queries."""
+
+    metric: Metric = "cosine"
+    """cosine is the default; l2 is as CoCite published it, which lets untrained papers crowd out real neighbours;
+    inner_product favours long vectors."""
+    among: Literal["edges", "texts"] = "edges"
+    """edges searches all papers that have an edge, as published; texts only those among them with title and
+    abstract, so that no rank falls to a paper that cannot become a sample."""
+    k: Count = 5000
+    """Neighbours of each query; k_negative of the triplets drawn from them may not exceed it."""
+    shards: Count = 1
+    """Jobs that share the queries; each streams all vectors past its share."""
+    index: Annotated[FlatIndex | Ivf | Hnsw, Field(discriminator="kind"), ShortFor("kind")] = FlatIndex(kind="flat")
+    """What the search goes through: a name, or a name and its settings. The recall of ivf and hnsw is measured."""
+
+
+class Embedding(GraphEmbeddingSettings, EdgeSettings):
+    """A graph embedding, and the neighbours in it."""
+
+    graph: Annotated[str, Refers("graphs")]
+    """Name of the graph."""
+    import_: Literal["arrow", "tsv"] = Field(default="arrow", alias="import")
+    """arrow takes the edges to PyTorch-BigGraph's files by sorted arrays, in bounded memory; tsv as published, by
+    its own importer, which holds every paper and edge as Python objects."""
+    neighbours: Neighbours = Neighbours()
+    """The search for the nearest neighbours of the queries."""
+
+    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+        """More neighbours than the release can have papers."""
+        largest = config.corpus.largest_index
+        if largest is not None and self.neighbours.k >= largest - 1:
+            yield (
+                f"{key}.neighbours.k ({self.neighbours.k}) must be smaller than {largest - 1}: the release has at most "
+                f"{largest} papers."
+            )

@@ -1,0 +1,63 @@
+"""The section `encoders`: text encoders before fine-tuning."""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from cocite.config.entries import Commit, Count, Entry, GivenPath, PackageName, Whole, inconsistent, unpinned
+from cocite.config.plugins import modules
+
+POOLINGS = "cocite.encoder.poolings"
+
+
+class Architecture(Entry):
+    """Sizes of a BERT that is built untrained."""
+
+    layers: Count = 2
+    """Transformer layers."""
+    hidden: Annotated[int, Field(ge=8)] = 128
+    """Width of a layer; a multiple of heads. The feed-forward layer is four times as wide."""
+    heads: Count = 2
+    """Attention heads."""
+    vocabulary: Annotated[int, Field(ge=200)] = 4000
+    """Largest number of WordPiece tokens."""
+
+    @model_validator(mode="after")
+    def _heads_divide_the_width(self) -> "Architecture":
+        if self.hidden % self.heads:
+            raise inconsistent(".hidden must be a multiple of heads.")
+        return self
+
+
+class EncoderSettings(Entry):
+    """One encoder before fine-tuning: exactly one of model, package and build says where it comes from."""
+
+    model: GivenPath | None = None
+    """Hugging Face id (pin it with revision) or a local folder in the layout of Hugging Face or sentence-transformers;
+    variables of the environment are filled in."""
+    revision: Commit | None = None
+    """Commit of the Hugging Face model, 40 hexadecimal digits."""
+    package: PackageName | None = None
+    """Installed Python package that carries the model and names its folder with get_model_path()."""
+    build: Architecture | None = None
+    """Builds an untrained BERT with a WordPiece vocabulary from the corpus itself."""
+    pooling: Literal[*modules(POOLINGS)] = "mean"  # type: ignore[valid-type]
+    """How the vectors of a text's tokens become one: cls takes the first token's vector, mean the mean over all tokens,
+    max the largest value of each dimension."""
+    max_length: Annotated[int, Field(ge=8)] = 512
+    """Tokens of a text; what is longer is cut."""
+
+    @model_validator(mode="after")
+    def _has_one_origin(self) -> "EncoderSettings":
+        given = [name for name in ("model", "package", "build") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise inconsistent(" needs exactly one of model, package and build.")
+        if self.revision is not None and self.model is None:
+            raise inconsistent(f".revision does not go with {given[0]}: only a model of the hub has one.")
+        return self
+
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
+        """A folder that is not there, or a model of the hub without its commit."""
+        if self.model is not None:
+            yield from unpinned(key, "model", self.model, self.revision)

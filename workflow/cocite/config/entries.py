@@ -1,0 +1,159 @@
+"""What every part of the configuration is made of: entries that refuse unknown keys, and the types of their values.
+
+A key is a field of an entry: its type, bounds and default check it, and the docstring below it describes it. The JSON
+schema, `docs/config.md`, the settings that a command takes and the sentences on what is wrong all come from there.
+What a field cannot say by itself, an entry says in three places: a validator, for keys of one entry that do not go
+together; `faults`, for what lies outside, on the disk or in other sections; and `faults_of_references`, for what has
+to be looked up under the names that it refers to.
+"""
+
+import os
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Strict
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError
+from pydantic_core.core_schema import no_info_before_validator_function
+
+TAKEN = "{}<>"
+"""Characters that Snakemake reads as wildcards and path variables."""
+MEANINGS = {
+    "^[a-z0-9][a-z0-9-]{0,99}$": (
+        "of small letters, digits and hyphens, start with a letter or digit, and have at most 100 of them"
+    ),
+    "^[0-9a-f]{40}$": "a commit of 40 hexadecimal digits, in small letters",
+    r"^https?://[^/\s]": "a URL that starts with http:// or https://",
+    "^[A-Za-z_][A-Za-z0-9_]*$": "the name of a Python package, of letters from a to z, digits and underscores",
+}
+"""What each regular expression asks for, in words: no message shows the expression itself."""
+NAME, COMMIT, URL, PACKAGE = MEANINGS
+
+Item = TypeVar("Item", bound=Hashable)
+Whole = Any
+"""The whole `Configuration`, which knows all entries, so that none of them can know it."""
+
+
+class Entry(BaseModel):
+    """A part of the configuration: its fields are its keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True, defer_build=True)
+
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
+        """What is wrong with this entry in view of the disk and of other sections; sentences that begin with a key."""
+        yield from ()
+
+    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+        """What is wrong in view of the entries that this one names; asked only where all names are declared."""
+        yield from ()
+
+
+@dataclass(frozen=True)
+class Refers:
+    """Marks a name, or names, as those of entries in a section."""
+
+    section: str
+
+
+def inconsistent(what: str) -> PydanticCustomError:
+    """The error of keys that do not go together; `what` follows the key of the entry, as in `.lr must be …`."""
+    return PydanticCustomError("inconsistent", "{what}", {"what": what})
+
+
+def unsuitable(what: str) -> PydanticCustomError:
+    """The error of a value; `what` follows the key and the value, as in `a path must not …`."""
+    return PydanticCustomError("unsuitable", "{what}", {"what": what})
+
+
+def _distinct(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    if len(set(items)) < len(items):
+        raise unsuitable(", which has non-unique elements")
+    return items
+
+
+def _filled_in(path: str) -> str:
+    """A path with variables of the environment and ~ filled in. Raises a sentence where it cannot be one."""
+    filled = os.path.expandvars(path)
+    if "$" in filled:
+        raise unsuitable(", but that variable is not set")
+    check_characters(filled)
+    if not filled.startswith("~"):
+        return filled
+    try:
+        return str(Path(filled).expanduser())
+    except RuntimeError:
+        raise unsuitable(", but there is no such home; write it out") from None
+
+
+def check_characters(path: str) -> str:
+    """The path. Raises a sentence on a character that Snakemake takes for something else, or that no file can have."""
+    for character in path:
+        if character in TAKEN or not character.isprintable():
+            raise unsuitable(f"; a path must not have the character {character!r}, so rename it")
+    return path
+
+
+@dataclass(frozen=True)
+class ShortFor:
+    """Lets a plain text stand for an entry in which only this key is given: `flat` for `{kind: flat}`."""
+
+    key: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """The schema of the entry, behind a function that writes the short form out."""
+        return no_info_before_validator_function(self._written_out, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """What an editor is told: a text, or the entry."""
+        return {"anyOf": [{"type": "string"}, handler(schema)]}
+
+    def _written_out(self, value: Any) -> Any:
+        return {self.key: value} if isinstance(value, str) else value
+
+
+Count = Annotated[int, Field(ge=1)]
+Natural = Annotated[int, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0)]
+NonNegative = Annotated[float, Field(ge=0)]
+Text = Annotated[str, Field(min_length=1)]
+Name = Annotated[str, Field(pattern=NAME)]
+Commit = Annotated[str, Field(pattern=COMMIT)]
+Url = Annotated[str, Field(pattern=URL)]
+PackageName = Annotated[str, Field(pattern=PACKAGE)]
+GivenPath = Annotated[str, Field(min_length=1), AfterValidator(_filled_in)]
+"""A path in which ~ and variables of the environment are filled in."""
+# Strict tuples refuse lists, which is what is left of JSON behind a short form.
+Ranks = Annotated[tuple[Count, Count], Strict(False)]
+Seeds = Annotated[tuple[Count, ...], Strict(False), Field(min_length=1), AfterValidator(_distinct)]
+Names = Annotated[tuple[Text, ...], Strict(False), AfterValidator(_distinct)]
+
+
+def as_json(value: Any) -> Any:
+    """An entry as plain JSON values, under the names that a configuration has; without what was left out for good."""
+    match value:
+        case Entry():
+            fields = type(value).model_fields
+            held = {name: getattr(value, name) for name in fields}
+            return {
+                fields[name].alias or name: as_json(item)
+                for name, item in held.items()
+                if not (item is None and fields[name].default is None)
+            }
+        case Mapping():
+            return {name: as_json(item) for name, item in value.items()}
+        case tuple() | list():
+            return [as_json(item) for item in value]
+        case _:
+            return value
+
+
+def unpinned(key: str, name: str, origin: str, revision: str | None) -> Iterator[str]:
+    """A sentence where what should be a folder is not there, or what comes from the hub has no commit."""
+    if Path(origin).is_dir():
+        return
+    if origin.startswith((".", "/")):
+        yield f"{key}.{name}: the folder {origin} does not exist."
+    elif revision is None:
+        yield f"{key}.revision is missing; what comes from the Hugging Face hub is pinned by its commit."

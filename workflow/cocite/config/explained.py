@@ -1,0 +1,282 @@
+"""What is wrong with a configuration, in sentences that name the key and say what would be right.
+
+Pydantic finds it, and says where in terms of types. A sentence here names the keys as they are written, quotes the
+value, and knows what people write by mistake: a word that is nearly a key, a key of another variant, a number in
+quotes.
+"""
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from cocite.config.entries import MEANINGS, Entry
+
+BOUNDS = {
+    "greater_than_equal": ("at least", "ge"),
+    "less_than_equal": ("at most", "le"),
+    "greater_than": ("more than", "gt"),
+    "less_than": ("less than", "lt"),
+}
+KINDS = {
+    "int": "integer",
+    "float": "number",
+    "bool": "boolean",
+    "string": "string",
+    "tuple": "array",
+    "list": "array",
+    "dict": "object",
+    "model": "object",
+    "model_attributes": "object",
+}
+"""What a type is called in JSON, by the beginning of pydantic's name for its errors."""
+LONGEST_VALUE = 60
+WRONG_CHOICE, MISSING, OTHER = range(3)
+
+
+def explain(error: ValidationError, kind: Any, given: Any, what: str = "Configuration key") -> list[str]:
+    """A sentence on each thing that is wrong with what was given for this type, the most telling one first.
+
+    A wrong choice (signal, sampler, kind) comes first, since the keys beside it are judged by it. Where a value can be
+    of several types, and is of none of them, one sentence names them all.
+    """
+    places: dict[tuple[int | str, ...], tuple[_Place, list[ErrorDetails]]] = {}
+    for details in error.errors(include_url=False):
+        place = _place(kind, given, details["loc"])
+        places.setdefault(place.keys, (place, []))[1].append(details)
+    sentences = [
+        (_precedence(faults[0]), len(place.keys), _sentence(place, faults, what)) for place, faults in places.values()
+    ]
+    return list(dict.fromkeys(sentence for *_, sentence in sorted(sentences, key=lambda ranked: ranked[:2])))
+
+
+def quoted(value: Any) -> str:
+    """A value as it is quoted in a sentence, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
+
+
+def shown(text: str) -> str:
+    """A text as it stands in a sentence: cut where it is long, in quotes where it cannot be printed."""
+    text = text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
+    return text if text.isprintable() else repr(text)
+
+
+def joined(key: str, name: str) -> str:
+    """The key of an entry within another."""
+    return f"{key}.{shown(name)}" if key else shown(name)
+
+
+def variants(annotation: Any) -> Iterator[type[Entry]]:
+    """The entries that a value of this type can be."""
+    if isinstance(annotation, type) and issubclass(annotation, Entry):
+        yield annotation
+    elif get_origin(annotation) is Annotated:
+        yield from variants(get_args(annotation)[0])
+    elif get_origin(annotation) in (Union, UnionType):
+        for each in get_args(annotation):
+            yield from variants(each)
+
+
+def discriminator(kinds: list[type[Entry]]) -> str | None:
+    """The key that tells variants of an entry apart: the first literal of one value that each of them has."""
+    for name, field in kinds[0].model_fields.items():
+        tags = [get_args(kind.model_fields[name].annotation) if name in kind.model_fields else () for kind in kinds]
+        if len(kinds) > 1 and len(set(tags)) == len(tags) and all(len(tag) == 1 for tag in tags):
+            return field.alias or name
+    return None
+
+
+def key_names(kind: type[Entry]) -> list[str]:
+    """The keys of an entry, as a configuration has them."""
+    return [field.alias or name for name, field in kind.model_fields.items()]
+
+
+@dataclass(kw_only=True)
+class _Place:
+    """Where an error is: the keys that lead there, the entry whose key is wrong, and what was written."""
+
+    keys: tuple[int | str, ...]
+    entry: type[Entry]
+    written: Any
+    siblings: list[type[Entry]]
+    """The variants of which that entry is one."""
+
+
+def _place(kind: Any, given: Any, location: tuple[int | str, ...]) -> _Place:
+    """The place of an error, without the variants that pydantic names on the way and nobody wrote."""
+    found = _Place(keys=(), entry=Entry, written=given, siblings=[])
+    kinds: list[type[Entry]] = []
+    annotation = _bare(kind)
+    for part in location:
+        if part == "[key]":
+            break
+        if isinstance(annotation, type) and issubclass(annotation, Entry):
+            found.entry, found.siblings, kinds = annotation, kinds, []
+            fields = {field.alias or name: field for name, field in annotation.model_fields.items()}
+            annotation = _bare(fields[str(part)].annotation) if part in fields else None
+        elif get_origin(annotation) in (dict, tuple):
+            annotation = _bare(get_args(annotation)[-1 if get_origin(annotation) is dict else 0])
+        else:
+            kinds = list(variants(annotation))
+            annotation = next((each for each in kinds if _tag(kinds, each) == part), annotation)
+            continue
+        found.keys += (part,)
+        is_there = isinstance(found.written, dict) and part in found.written
+        is_there |= isinstance(found.written, list) and isinstance(part, int)
+        found.written = found.written[part] if is_there else None
+    if isinstance(annotation, type) and issubclass(annotation, Entry) and found.entry is Entry:
+        found.entry = annotation
+    return found
+
+
+def _bare(annotation: Any) -> Any:
+    """A type without what is said about it, and without None."""
+    if get_origin(annotation) is Annotated:
+        return _bare(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, UnionType):
+        kinds = [each for each in get_args(annotation) if each is not type(None)]
+        return _bare(kinds[0]) if len(kinds) == 1 else annotation
+    return annotation
+
+
+def _precedence(details: ErrorDetails) -> int:
+    if details["type"] in ("union_tag_invalid", "union_tag_not_found", "literal_error") or details["loc"][-1:] == (
+        "[key]",
+    ):
+        return WRONG_CHOICE
+    return MISSING if details["type"] == "missing" else OTHER
+
+
+def _member(annotation: Any) -> list[type[Entry]]:
+    """The entries that a value of this type, or an item of it, can be."""
+    bare = _bare(annotation)
+    return list(variants(get_args(bare)[-1] if get_origin(bare) is dict else bare))
+
+
+def _tag(kinds: list[type[Entry]], kind: type[Entry]) -> Any:
+    """What the key that tells variants apart is in this one."""
+    key = discriminator(kinds)
+    fields = {field.alias or name: field for name, field in kind.model_fields.items()}
+    return get_args(fields[key].annotation)[0] if key else None
+
+
+def _sentence(place: _Place, faults: list[ErrorDetails], what: str) -> str:
+    details, key = faults[0], ""
+    for part in place.keys:
+        key = f"{key}[{part}]" if isinstance(part, int) else joined(key, str(part))
+    context = details.get("ctx", {})
+    match details["type"]:
+        case "extra_forbidden":
+            return f"{what} {key} {_stranger(str(place.keys[-1]), place.entry, place.siblings)}"
+        case "missing":
+            return f"{what} {key} is missing."
+        case "union_tag_not_found":
+            return f"{what} {joined(key, _of_tag(context))} is missing."
+        case "union_tag_invalid":
+            key = key if isinstance(place.written, str) else joined(key, _of_tag(context))
+            return _no_choice(f"{what} {key}", context["tag"], context["expected_tags"])
+        case "literal_error":
+            return _no_choice(f"{what} {key}", details["input"], context["expected"])
+        case "string_pattern_mismatch" if details["loc"][-1] == "[key]":
+            return f"{what} {key}: a name must be {MEANINGS[context['pattern']]}."
+        case "inconsistent":
+            return f"{what} {key}{context['what']}" if key else f"--settings: {context['what'].lstrip(' .:')}"
+    value = details["input"]
+    kinds = list(dict.fromkeys(_kind(fault["type"]) for fault in faults))
+    if all(kinds):
+        if not key:
+            return f"A configuration must be of type {' or '.join(kinds)}, not {quoted(value)}."
+        return f"{what} {key} must be of type {' or '.join(kinds)}, not {quoted(value)}{_hint(value, kinds)}."
+    return f"{what} {key} is {_fault(next(fault for fault in faults if not _kind(fault['type'])))}."
+
+
+def _of_tag(context: Mapping[str, Any]) -> str:
+    """The key that tells variants apart, as pydantic names the field."""
+    return str(context["discriminator"]).strip("'").rstrip("_")
+
+
+def _fault(details: ErrorDetails) -> str:
+    """What a value is, and what would be right."""
+    value, context = quoted(details["input"]), details.get("ctx", {})
+    if details["type"] in BOUNDS:
+        words, bound = BOUNDS[details["type"]]
+        return f"{value}; it must be {words} {context[bound]}"
+    match details["type"]:
+        case "string_pattern_mismatch":
+            return f"{value}; it must be {MEANINGS[context['pattern']]}"
+        case "unsuitable":
+            return f"{value}{details['msg']}"
+        case "too_short" | "string_too_short":
+            return (
+                f"{value}, which should be non-empty"
+                if context.get("min_length") == 1
+                else f"{value}, which is too short"
+            )
+        case _:
+            return f"{value}; {details['msg'][0].lower()}{details['msg'][1:]}"
+
+
+def _kind(error: str) -> str:
+    """What JSON calls the type that an error asks for; empty for other errors."""
+    name = re.sub(r"_(type|parsing|from_float)$", "", error)
+    return KINDS.get(name, "") if name != error else ""
+
+
+def _no_choice(key: str, given: Any, expected: str) -> str:
+    choices = re.findall(r"'([^']*)'", expected)
+    suggestion = _suggest(str(given), choices, list_all=False)
+    return f"{key} is {quoted(given)}; it must be one of {', '.join(choices)}{suggestion}"
+
+
+def _stranger(name: str, kind: type[Entry], siblings: list[type[Entry]]) -> str:
+    """The end of a sentence on a key that an entry does not have."""
+    key = discriminator(siblings) if siblings else None
+    if key and any(name in key_names(each) for each in siblings):
+        return f"does not go with {key}: {_tag(siblings, kind)}."
+    for outer, field in kind.model_fields.items():
+        below = [each for each in _member(field.annotation) if name in key_names(each)]
+        if below and name not in key_names(kind):
+            within = field.alias or outer
+            return f"is not known; it stands within {within}, as in {within}: {_example(below[0], name)}."
+    return f"is not known{_suggest(name, key_names(kind))}"
+
+
+def _example(kind: type[Entry], name: str) -> str:
+    told = [
+        f"kind: {tag[0]}"
+        for key, field in kind.model_fields.items()
+        if key == "kind" and (tag := get_args(field.annotation))
+    ]
+    return "{" + ", ".join([*told, f"{name}: …"]) + "}"
+
+
+def _hint(value: Any, kinds: list[str]) -> str:
+    if isinstance(value, str) and _is_number(value):
+        return " (YAML reads numbers such as 2e-5 as text: write 2.0e-5)"
+    if value is None:
+        return " (nothing stands behind the key: leave it out, or write {} or [])"
+    if "string" in kinds and isinstance(value, int | float):
+        return " (write it in quotes)"
+    return ""
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _suggest(given: str, known: list[str], *, list_all: bool = True) -> str:
+    """The end of a sentence on a word that is not known."""
+    close = difflib.get_close_matches(given, known, n=1)
+    if close:
+        return f"; did you mean {close[0]}?"
+    return f"; known are {', '.join(known)}." if list_all and known else "."

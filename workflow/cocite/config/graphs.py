@@ -1,0 +1,116 @@
+"""The section `graphs`: graphs over papers, by the signal that joins two of them."""
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from cocite.config.entries import Count, Entry, Refers, Whole
+
+Strength = Literal["count", "cosine", "jaccard", "association", "pmi", "fractional"]
+Largest = Annotated[int, Field(ge=2)]
+Factor = Annotated[float, Field(ge=1e-9, le=1e9)]
+
+
+class PairCounting(Entry):
+    """How the pairs of a graph are counted."""
+
+    pairs: Literal["query", "all"] = "query"
+    """query counts the pairs with a query paper at one end or both; all counts every pair of references of the
+    papers that cite a query (for coupling, every pair of papers that cite what a query cites)."""
+    strength: Strength = "count"
+    """Weight of an edge: how many papers cite both (coupling: are cited by both), or a measure of docs/graphs.md that
+    corrects for how often each of the two occurs, or for the length of the lists that they stand in."""
+
+
+class CocitationCounting(PairCounting):
+    """Joins papers that are cited together."""
+
+    signal: Literal["cocitation"]
+    """What joins two papers."""
+    max_references: Largest | None = None
+    """A paper with more references makes no pair. Left out, there is no limit."""
+
+    @property
+    def largest(self) -> int | None:
+        """Members of the largest group that counts."""
+        return self.max_references
+
+
+class CouplingCounting(PairCounting):
+    """Joins papers that cite the same papers."""
+
+    signal: Literal["coupling"]
+    """What joins two papers."""
+    max_citations: Largest | None = None
+    """A paper with more citations makes no pair. Left out, there is no limit."""
+
+    @property
+    def largest(self) -> int | None:
+        """Members of the largest group that counts."""
+        return self.max_citations
+
+
+class PairGraph(Entry):
+    """What graphs of pairs have beside how these are counted."""
+
+    min_count: Count = 1
+    """Smallest count of a pair that becomes an edge."""
+
+
+class CocitationGraph(CocitationCounting, PairGraph):
+    """Joins papers that are cited together."""
+
+
+class CouplingGraph(CouplingCounting, PairGraph):
+    """Joins papers that cite the same papers."""
+
+
+class CitationGraph(Entry):
+    """Joins the citing and the cited paper."""
+
+    signal: Literal["citation"]
+    """What joins two papers."""
+    directed: bool = True
+    """Whether an edge leads from the citing to the cited paper only, or joins the two either way. SPECTER's sampling
+    needs a directed graph, a combination undirected ones."""
+
+
+class Combination(Entry):
+    """How graphs are added up."""
+
+    of: Annotated[dict[str, Factor], Field(min_length=1), Refers("graphs")]
+    """Names of undirected graphs, each with the factor of its weights; those of an edge are added up."""
+    normalise: Literal["none", "max"] = "none"
+    """none takes weights as they are; max first divides those of each graph by its largest."""
+
+
+class CombinationGraph(Combination):
+    """Adds up the edges of other graphs."""
+
+    signal: Literal["combination"]
+    """What joins two papers."""
+
+    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+        """Parts that are directed, or that the combination is a part of."""
+        for part in self.of:
+            if getattr(config.graphs[part], "directed", False):
+                yield f"{key}.of names {part!r}, which is directed; a combination takes undirected graphs."
+        if any(config.graphs[part] is self for part in _all_parts(self, config)):
+            yield f"{key}.of: a combination must not be a part of itself."
+
+
+Counting = Annotated[CocitationCounting | CouplingCounting, Field(discriminator="signal")]
+Graph = Annotated[CocitationGraph | CouplingGraph | CitationGraph | CombinationGraph, Field(discriminator="signal")]
+
+
+def _all_parts(combination: CombinationGraph, config: Whole) -> set[str]:
+    """The graphs that a combination is made of, those that its parts are made of among them."""
+    found: set[str] = set()
+    left = list(combination.of)
+    while left:
+        part = left.pop()
+        if part not in found:
+            found.add(part)
+            left += getattr(config.graphs[part], "of", ())
+    return found

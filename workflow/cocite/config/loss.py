@@ -1,0 +1,27 @@
+"""What a loss of the encoder is to the configuration: an entry of its own settings, one class a module.
+
+The losses are modules of `encoder/losses`; how to add one is in docs/how-to/new-loss.md.
+"""
+
+from typing import Any, ClassVar
+
+from cocite.config.entries import Entry
+
+
+class Loss(Entry):
+    """How the examples of a batch are compared.
+
+    A loss has a field `kind`, the name of its module, and is called with the vectors of the distinct documents of a
+    batch (documents × dimension) and the batch, which says by places among them what each query's positives and
+    negatives are (see `encoder.batches.Batch`). It gives a scalar in the dtype of its input. A training gives float32,
+    also under mixed precision, because exponentials of scaled similarities lose too much in bfloat16.
+    """
+
+    kind: str
+    """How triplets are compared."""
+    together: ClassVar[int] = 8
+    """Triplets of a query that stay together in a batch where the configuration does not say how many."""
+
+    def __call__(self, vectors: Any, batch: Any) -> Any:
+        """The loss of the vectors of the documents of a batch."""
+        raise NotImplementedError

@@ -1,0 +1,107 @@
+"""The section `models`: encoders that are fine-tuned on triplets."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from cocite.config.entries import Count, Entry, Positive, Refers, Seeds, ShortFor, Whole
+from cocite.config.loss import Loss
+from cocite.config.plugins import one_of
+from cocite.config.runs import BASELINES
+
+LOSSES = "cocite.encoder.losses"
+
+if TYPE_CHECKING:
+    AnyLoss = Loss
+else:
+    AnyLoss = one_of(LOSSES, "kind")
+
+
+class AllWeights(Entry):
+    """All weights learn."""
+
+    kind: Literal["all"]
+    """Which weights learn."""
+
+
+class BiasTerms(Entry):
+    """The bias terms only (BitFit), for which ten times the learning rate is common."""
+
+    kind: Literal["bias"]
+    """Which weights learn."""
+
+
+class LowRank(Entry):
+    """Low-rank additions to the linear layers, which are summed into them in the end."""
+
+    kind: Literal["lora"]
+    """Which weights learn."""
+    rank: Count = 8
+    """Rank of the additions."""
+    alpha: Count = 16
+    """The additions are scaled by this over their rank."""
+
+
+class TrainingSettings(Entry):
+    """How an encoder is fine-tuned on triplets."""
+
+    loss: Annotated[AnyLoss, ShortFor("kind")] = Field(default="triplet", validate_default=True)
+    """How triplets are compared (docs/losses.md has the formulas): a name, or a name and its settings."""
+    block: Count | None = None
+    """Triplets of a query that stay together in a batch, which encodes the query once for all of them; infonce and
+    supcon compare within them. 1 shuffles all triplets, as published for the triplet loss. Left out, the published 4
+    in infonce and 8 in the others."""
+    epochs: Count = 1
+    """Passes over the triplets."""
+    batch_size: Count = 32
+    """Triplets in a batch; of each process, where there are several."""
+    mini_batch_size: Count | None = None
+    """Documents of a batch that are in memory at once. Left out, all; with a number, the gradients are the same
+    (GradCache), a batch of any size fits, and a step takes about a third longer."""
+    trainable: Annotated[AllWeights | BiasTerms | LowRank, Field(discriminator="kind"), ShortFor("kind")] = AllWeights(
+        kind="all"
+    )
+    """Which weights learn: a name, or a name and its settings."""
+    accumulation: Count = 1
+    """Batches whose gradients make one step."""
+    lr: Positive = 2e-5
+    """Largest learning rate (AdamW)."""
+    warmup: Annotated[float, Field(ge=0, le=1)] = 0.05
+    """Share of the steps in which the learning rate rises; it falls linearly to zero after."""
+    max_grad_norm: Positive = 1.0
+    """Gradients are clipped to this norm."""
+    evaluations: Count = 4
+    """Times that the common validation set is measured, at even intervals; the best state is kept."""
+    patience: Count | None = None
+    """Measurements in a row without a smaller loss that end the training. Left out, it runs to the end."""
+
+    @property
+    def together(self) -> int:
+        """How many triplets of a query stay together in a batch."""
+        return self.loss.together if self.block is None else self.block
+
+
+class Model(TrainingSettings):
+    """An encoder that is fine-tuned on a set of triplets."""
+
+    triplets: Annotated[str, Refers("triplets")]
+    """Name of the set of triplets."""
+    encoder: Annotated[str, Refers("encoders")]
+    """Name of the encoder."""
+    seeds: Seeds = (1,)
+    """One training for each seed."""
+    processes: Count = 1
+    """Processes that share a training, each with a GPU of its own where there are any, started by torchrun. A step
+    takes a batch of each."""
+    threads: Count = 1
+    """Threads of a training on the CPU. Several trainings side by side with one thread each are faster than one
+    after the other with several; another number changes the last digits of the weights."""
+    memory_mb: Count = 1900
+    """Memory that a training asks for, MB. It grows with the encoder's layers and width, batch_size and max_length; a
+    second attempt asks for twice as much."""
+
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
+        """The name of a baseline."""
+        if key.removeprefix("models.") in BASELINES:
+            yield f"{key}: that name is a baseline's; give the model another."

@@ -1,0 +1,66 @@
+"""What is found by name: samplers, losses and benchmarks, one module with one class each.
+
+A module in the folder of its kind is known as soon as it lies there. Its class is an `Entry`: the fields are the keys
+that an entry of the configuration may hold, one of them is the name of the module, and a method does the work. The
+configuration imports all of them, in every job; so what takes long to import is imported within the method.
+"""
+
+import ast
+from collections.abc import Iterable
+from functools import cache, reduce
+from importlib import import_module
+from inspect import isclass
+from operator import or_
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from cocite.config.entries import Entry
+from cocite.ground.errors import InputError
+
+
+@cache
+def plugins(package: str, key: str) -> dict[str, type[Entry]]:
+    """The classes of the modules of a package, by the name that their field `key` has."""
+    found = {}
+    for _, name, _ in iter_modules(import_module(package).__path__):
+        module = import_module(f"{package}.{name}")
+        [of_module] = [
+            kind
+            for kind in vars(module).values()
+            if isclass(kind)
+            and issubclass(kind, Entry)
+            and kind.__module__ == module.__name__
+            and key in kind.model_fields
+        ]
+        found[name] = of_module
+    return found
+
+
+@cache
+def modules(package: str) -> dict[str, str]:
+    """The modules of a package by name, with the first sentence of their docstrings; none of them is imported."""
+    found = {}
+    for path in import_module(package).__path__:
+        for file in sorted(Path(path).glob("[!_]*.py")):
+            said = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+            found[file.stem] = " ".join(said.split("\n\n")[0].split())
+    return found
+
+
+def one_of(package: str, key: str) -> Any:
+    """The type of an entry that is one of the plugins, told apart by the key."""
+    return Annotated[reduce(or_, plugins(package, key).values()), Field(discriminator=key)]
+
+
+def summary(kind: type[Entry]) -> str:
+    """The first sentence of a plugin's docstring."""
+    return " ".join((kind.__doc__ or "").split("\n\n")[0].split())
+
+
+def check_choice(name: str, known: Iterable[str], what: str) -> None:
+    """Raise `InputError`, which names those that are known, where this one is not."""
+    if name not in known:
+        raise InputError(f"{what}: {name!r} is not known; known are {', '.join(sorted(known))}.")

@@ -1,0 +1,103 @@
+"""The section `queries`: which papers anchor the triplets, and which are held out of everything."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from cocite.config.entries import Commit, Count, Entry, GivenPath, Names, Natural, Whole, inconsistent, unpinned
+
+Year = Annotated[int, Field(ge=0, le=9999)]
+
+
+class QueryRule(Entry):
+    """What papers must be to anchor triplets, or to be held out."""
+
+    min_citations: Natural = 2
+    """Papers of the corpus that must cite a query."""
+    min_references: Natural = 2
+    """Papers of the corpus with text that a query must cite."""
+    min_year: Year | None = None
+    """First year of publication of a query. With it or max_year, papers without a year are left out."""
+    max_year: Year | None = None
+    """Last year of publication of a query."""
+    fields: Names = ()
+    """Fields of study as the release names them, such as Computer Science; a query has one of them. Empty, any will
+    do."""
+    validation: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    """Share of the query papers whose triplets validate instead of train."""
+    holdout: Natural = 0
+    """Papers held out of every graph, index and triplet, as queries of the benchmark kind holdout. Each fits the
+    rule, and cites as many papers with title and abstract as that benchmark has `positives`."""
+
+    @model_validator(mode="after")
+    def _years_rise(self) -> "QueryRule":
+        if self.min_year is not None and self.max_year is not None and self.min_year > self.max_year:
+            raise inconsistent(f".min_year ({self.min_year}) must not be after max_year ({self.max_year}).")
+        return self
+
+
+class DrawnQueries(QueryRule):
+    """Draws papers by the rule below."""
+
+    from_: Literal["rule"] = Field(default="rule", alias="from")
+    """How queries are chosen. The rule decides on the held-out papers in any case; papers from file or triplets need no
+    more than title and abstract."""
+    count: Count = 1000
+    """Number of query papers for training and validation together; all that fit if there are fewer."""
+
+
+class ListedQueries(QueryRule):
+    """Takes all corpus ids in the file given by path."""
+
+    from_: Literal["file"] = Field(alias="from")
+    """How queries are chosen."""
+    path: GivenPath
+    """Text file with one corpus id a line. Variables of the environment are filled in."""
+
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
+        """A file that is not there."""
+        if not Path(self.path).is_file():
+            yield f"{key}.path: the file {self.path} does not exist."
+
+
+class PublishedQueries(QueryRule):
+    """Draws among the training queries of SPECTER2's triplets (cite_prediction_new), but for those that their
+    validation triplets share."""
+
+    from_: Literal["triplets"] = Field(alias="from")
+    """How queries are chosen."""
+    count: Count = 1000
+    """Number of query papers for training and validation together; all that fit if there are fewer."""
+    dataset: GivenPath = "allenai/scirepeval"
+    """Hugging Face dataset of the triplets (pin it with revision), or a local folder in its layout:
+    cite_prediction_new/train-*.parquet and validation-*.parquet. Variables of the environment are filled in."""
+    revision: Commit | None = None
+    """Commit of the Hugging Face dataset, 40 hexadecimal digits."""
+
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
+        """A folder that is not there, or a dataset without its commit."""
+        yield from unpinned(key, "dataset", self.dataset, self.revision)
+
+
+class QuerySettings(QueryRule):
+    """What the selection of queries is given: the section, and what follows for it from the benchmarks."""
+
+    from_: Literal["rule", "file", "triplets"] = Field(alias="from")
+    """rule; file: all ids of a file are queries; triplets: queries are drawn among published ones."""
+    path: str = ""
+    """The text file with one corpus id a line, or the table published_queries."""
+    count: Count | None = None
+    """Queries to draw, for training and validation together; all of a file."""
+    holdout_references: Natural = 5
+    """Papers with title and abstract that a held-out paper must cite: as many as a hold-out benchmark ranks."""
+
+
+def _by_rule(value: Any) -> Any:
+    return {"from": "rule", **value} if isinstance(value, dict) else value
+
+
+Queries = Annotated[
+    DrawnQueries | ListedQueries | PublishedQueries, Field(discriminator="from_"), BeforeValidator(_by_rule)
+]

@@ -1,0 +1,134 @@
+"""What a sampler of triplets is to the configuration: an entry of its settings, one class a module.
+
+The samplers are modules of `triplets/samplers`; how to add one is in docs/how-to/new-sampler.md.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from cocite.config.entries import Count, Entry, Name, Natural, Ranks, ShortFor, Whole, inconsistent
+
+
+class Sampler(Entry):
+    """How positives and negatives are found; a sampler has a field `sampler` as well, the name of its module."""
+
+    sampler: str
+    """How positives and negatives are found."""
+    group: Name = "all"
+    """Sets of one group are cut to the size of its smallest and share one validation set."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The sets of triplets that this one is made of."""
+        return ()
+
+    def sample(self, block: Any) -> Any:
+        """The triplets of the queries of a block (`triplets.sampled.Block`), and what was left out, by reason.
+
+        Sources are read from front to back; what is made of a query depends on the query and the seed alone.
+        """
+        raise NotImplementedError
+
+    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+        """A set that is a part of itself."""
+        left, found = list(self.parts), set[str]()
+        while left:
+            part = left.pop()
+            if part not in found:
+                found.add(part)
+                left += config.triplets[part].parts
+        if key.removeprefix("triplets.") in found:
+            yield f"{key}.of: a set of triplets must not be a part of itself."
+
+
+class Pairing(Sampler):
+    """What every sampler has that pairs positives with negatives."""
+
+    per_query: Count = 5
+    """Triplets of each query."""
+    text: Literal["required", "dropped"] = "required"
+    """required leaves out papers without title or abstract before papers are ranked or picked; dropped does after,
+    and so leaves fewer triplets."""
+    oversample: bool = False
+    """A query with fewer positives than triplets uses them again."""
+    partial: Literal["kept", "dropped"] = "kept"
+    """Whether a query that yields fewer triplets than per_query keeps them (kept) or has none (dropped)."""
+
+    @property
+    def requires_text(self) -> bool:
+        """Whether papers without a text are left out from the start."""
+        return self.text == "required"
+
+
+class Mixing(Pairing):
+    """What samplers of hard and easy negatives have."""
+
+    easy: Natural = 0
+    """Triplets of a query whose negative is an easy one; the others have hard negatives."""
+    fill: bool = False
+    """Easy negatives stand in for the hard ones that a query lacks, if it has some."""
+
+    @property
+    def hard(self) -> int:
+        """Triplets of a query with a hard negative."""
+        return self.per_query - self.easy
+
+    @property
+    def most_easy(self) -> int:
+        """Easy negatives that a query may need."""
+        return self.per_query if self.fill else self.easy
+
+    @model_validator(mode="after")
+    def _has_no_more_easy_ones_than_triplets(self) -> "Mixing":
+        if self.easy > self.per_query:
+            raise inconsistent(f".easy must not exceed per_query ({self.per_query}).")
+        return self
+
+
+class RandomNegatives(Entry):
+    """Draws from all papers but the k neighbours."""
+
+    kind: Literal["random"]
+    """Where easy negatives come from."""
+
+
+class ClusterNegatives(Entry):
+    """Draws from clusters of the embedding that are not the query's own."""
+
+    kind: Literal["k-means"]
+    """Where easy negatives come from."""
+    clusters: Annotated[int, Field(ge=2)] = 100
+    """Clusters of the graph embedding."""
+    cluster_ranks: Ranks | None = None
+    """Ranks [first, last] of the clusters to draw from, where 1 is the one nearest to the query's own. Left out,
+    all."""
+
+    @property
+    def ranks(self) -> Ranks:
+        """First and last rank of the clusters to draw from."""
+        return self.cluster_ranks or (1, self.clusters - 1)
+
+    @model_validator(mode="after")
+    def _ranks_rise(self) -> "ClusterNegatives":
+        first, last = self.ranks
+        if not first <= last < self.clusters:
+            raise inconsistent(
+                f".cluster_ranks ([{first}, {last}]) must rise and stay below clusters ({self.clusters})."
+            )
+        return self
+
+
+class FarthestNegatives(Entry):
+    """Takes the farthest of some random papers."""
+
+    kind: Literal["sorted-random"]
+    """Where easy negatives come from."""
+    drawn: Count = 1000
+    """Random papers of which the farthest are taken."""
+
+
+EasyNegatives = Annotated[
+    RandomNegatives | ClusterNegatives | FarthestNegatives, Field(discriminator="kind"), ShortFor("kind")
+]

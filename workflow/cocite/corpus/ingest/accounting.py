@@ -1,0 +1,133 @@
+"""What becomes of every line of a dataset: parsed or found malformed, counted by shard, and judged over all shards.
+
+A share of malformed lines is judged over the whole dataset, because a single shard of a few lines says little. With
+`corpus.base` the shards are the files of the diffs, and the share is one of their lines.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cocite.ground.errors import InputError
+from cocite.ground.written_ids import is_id
+from cocite.tables import TABLES, empty_schema
+from cocite.tables.files import read_table, write_omissions
+
+KEPT = "kept"
+BLANK = "blank lines"
+MALFORMED = "malformed lines (not JSON, without an id, or with a list in place of a text)"
+LONGEST_VALUE = 60
+"""Characters of a value that a message quotes."""
+
+
+@dataclass(kw_only=True)
+class Tally:
+    """The lines of one shard, counted by outcome."""
+
+    dataset: str
+    """papers, abstracts or citations."""
+    shard: str
+    """Name of the shard."""
+    outcomes: Counter[str] = field(default_factory=Counter)
+    """Outcome → lines; their sum is the number of lines of the shard."""
+    first_line: int | None = None
+    """Number, from 1, of the first malformed line."""
+    fault: str | None = None
+    """What is wrong with it."""
+
+    @property
+    def lines(self) -> int:
+        """Lines that were read."""
+        return self.outcomes.total()
+
+    def note_malformed(self, line: int, fault: str) -> None:
+        """Count a malformed line."""
+        self.outcomes[MALFORMED] += 1
+        if self.first_line is None or line < self.first_line:
+            self.first_line, self.fault = line, fault
+
+
+def tallies_as_table(tallies: list[Tally]) -> pa.Table:
+    """The rows of the table `ingest_report`, in the order of its key."""
+    rows = [
+        {
+            "dataset": tally.dataset,
+            "shard": tally.shard,
+            "outcome": outcome,
+            "lines": count,
+            "first_line": tally.first_line if outcome == MALFORMED else None,
+            "fault": tally.fault if outcome == MALFORMED else None,
+        }
+        for tally in sorted(tallies, key=lambda tally: tally.shard)
+        for outcome, count in sorted(tally.outcomes.items())
+    ]
+    return pa.Table.from_pylist(rows, empty_schema(TABLES["ingest_report"]))
+
+
+def account(reports: Path | Sequence[Path], *, malformed: float, omissions: Path) -> None:
+    """Sum the table `ingest_report` of all shards of a dataset, its files or their folder, into its omissions.
+
+    Raises `InputError` if more than the share `malformed` of all lines is malformed; it names the first of them.
+    """
+    rows = read_table(reports, "ingest_report")
+    counts: Counter[str] = Counter({MALFORMED: 0})
+    for outcome, lines in zip(rows["outcome"].to_pylist(), rows["lines"].to_pylist(), strict=True):
+        counts[outcome] += lines
+    if counts[MALFORMED] > malformed * counts.total():
+        first = rows.filter(pc.equal(rows["outcome"], MALFORMED)).sort_by("shard").slice(0, 1).to_pylist()[0]
+        raise InputError(
+            f"{first['dataset']}: {counts[MALFORMED]} of {counts.total()} lines are malformed, more than the share of "
+            f"{malformed} that corpus.malformed allows; the first: {first['shard']}, line {first['first_line']}: "
+            f"{first['fault']}."
+        )
+    write_omissions(omissions, {outcome: lines for outcome, lines in counts.items() if outcome != KEPT})
+
+
+class MalformedError(InputError):
+    """Why a line is no record; without the place, which the reader adds."""
+
+
+def parse_record(line: bytes, ids: Sequence[str], *, null_ids: bool) -> dict[str, Any]:
+    """The record in a line of JSON whose keys `ids` are whole numbers, as numbers or strings, or null if they may be.
+
+    Ids come out as `int`. Raises `MalformedError` for anything else.
+    """
+    record = _parse(line)
+    for key in ids:
+        if key not in record:
+            raise MalformedError(f"has no {key}")
+        if record[key] is None and null_ids:
+            continue
+        if record[key] is None:
+            raise MalformedError(f"{key} is null")
+        if not is_id(record[key]):
+            raise MalformedError(f"{key} is {quoted(record[key])}, not a whole number from 0 to 2⁶³ − 1")
+        record[key] = int(record[key])
+    return record
+
+
+def _parse(line: bytes) -> dict[str, Any]:
+    try:
+        record = json.loads(line.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise MalformedError("is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise MalformedError(f"is not JSON ({error.msg} at character {error.pos + 1}); a line has one record") from None
+    except (RecursionError, ValueError):
+        raise MalformedError("is not JSON that can be read") from None
+    if not isinstance(record, dict):
+        kind = "a list" if isinstance(record, list) else "a single value"
+        raise MalformedError(f"is {kind}, not an object; a line has one record")
+    return record
+
+
+def quoted(value: Any) -> str:
+    """A value as JSON, cut where it is long."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"

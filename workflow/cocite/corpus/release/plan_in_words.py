@@ -1,0 +1,68 @@
+"""A plan in words: a small table, the disk, the number of jobs to configure, and the command to continue with."""
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cocite.config.remaking import program
+from cocite.corpus.release.client import KEY_VARIABLE, has_key
+from cocite.corpus.release.plan import Need, Plan
+from cocite.corpus.sources import source_of
+from cocite.corpus.sources.source import Source
+from cocite.ground.words import byte_size
+
+HEADINGS = ("", "shards", "packed", "downloaded", "ingested", "to download", "as Parquet")
+WIDTHS = (10, 8, 12, 12, 10, 13, 12)
+
+
+def describe(plan: Plan, config: Mapping[str, Any], configfile: Path) -> str:
+    """What `cocite corpus plan` prints."""
+    source = source_of(config, plan.results)
+    paragraphs = [
+        f"Release {plan.release}, {plan.known_from}:",
+        _table(plan.needs),
+        _disk(plan),
+        source.jobs_in_words({name: need.shards for name, need in plan.needs.items()}),
+        _next_step(source, configfile),
+    ]
+    return "\n\n".join(paragraphs)
+
+
+def _table(needs: Mapping[str, Need]) -> str:
+    together = Need(**{name: sum(getattr(need, name) for need in needs.values()) for name in Need.__annotations__})
+    rows = [HEADINGS, *(_row(name, need) for name, need in {**needs, "together": together}.items())]
+    return "\n".join(_line(row) for row in rows)
+
+
+def _row(name: str, need: Need) -> tuple[str, ...]:
+    sizes = (need.packed, need.downloaded, need.to_download, need.parquet)
+    packed, downloaded, to_download, parquet = (byte_size(size) if size else "-" for size in sizes)
+    return name, str(need.shards), packed, downloaded, str(need.ingested), to_download, parquet
+
+
+def _line(cells: tuple[str, ...]) -> str:
+    first, *others = cells
+    widths = WIDTHS[1:]
+    return f"{first:<{WIDTHS[0]}}" + "".join(f"{cell:>{width}}" for cell, width in zip(others, widths, strict=True))
+
+
+def _disk(plan: Plan) -> str:
+    missing = plan.at_peak - plan.there - plan.free
+    verdict = f"{byte_size(missing)} too little; pathvars.results can be on another disk" if missing > 0 else "enough"
+    peak, end, free = map(byte_size, (plan.at_peak, plan.at_end, plan.free))
+    there = f"{byte_size(plan.there)} of it" if plan.there else "nothing of it"
+    return (
+        f"On the disk: about {peak} at the peak, while citations are merged, and {end} in the end\n"
+        f"In {plan.results}: {there} so far, {free} free, {verdict}\n"
+        "What becomes Parquet is estimated. Graphs, embeddings and models come on top."
+    )
+
+
+def _next_step(source: Source, configfile: Path) -> str:
+    arguments = ["--cores", "all", "--configfile", str(configfile), "--replace-workflow-config", "corpus"]
+    command = f"{program('snakemake', Path.cwd())} {shlex.join(arguments)}"
+    steps = [f"export {KEY_VARIABLE}=…", command] if source.needs_key and not has_key() else [command]
+    return "\n    ".join(
+        ["Go on with (--profile slurm in place of --cores all on a cluster; what breaks off resumes)", *steps]
+    )

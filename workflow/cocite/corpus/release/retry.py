@@ -1,0 +1,96 @@
+"""Retries: a request is repeated with growing pauses while its failure may pass; the log names neither link nor key.
+
+Too many requests, a failing server and a broken connection pass. The pauses double, each with a random part, so that
+jobs that failed together do not ask together again. A pause lasts at least as long as Retry-After asks for.
+"""
+
+import time
+from collections.abc import Callable
+from random import SystemRandom
+from typing import Any
+from urllib.parse import urlsplit
+
+import requests
+from urllib3.exceptions import InvalidHeader
+from urllib3.util import Retry
+
+from cocite.ground.errors import InputError
+from cocite.ground.progress import report
+
+TIMEOUT = (10.0, 60.0)
+"""Seconds to wait for a connection, and for the next bytes."""
+REPETITIONS = 10
+"""Times that a request is repeated: over some twenty minutes."""
+DOUBTS = 3
+"""Times that a request is repeated after an answer that seldom changes, such as a refused key."""
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 300.0
+"""Seconds of the first pause and the longest, without their random part, which can be as long again."""
+LONGEST_WAIT = 3600
+"""The most seconds that a server can ask a job to wait: one that sleeps longer keeps others from its place."""
+PASSING_STATUSES = (429, 500, 502, 503, 504)
+BROKEN = (
+    requests.ConnectionError,
+    requests.Timeout,
+    requests.exceptions.ChunkedEncodingError,
+    requests.exceptions.ContentDecodingError,
+)
+
+
+def ask(
+    session: requests.Session,
+    url: str,
+    *,
+    is_doubtful: Callable[[requests.Response], bool] = lambda response: False,
+    **options: Any,
+) -> requests.Response:
+    """GET, as often as it takes; an answer that `is_doubtful` is returned after `DOUBTS` repetitions.
+
+    Raises `InputError` without the link where the host cannot be reached, or still fails after `REPETITIONS`.
+    """
+    failures = doubts = 0
+    while True:
+        response, failure = _try(session, url, **options)
+        if response is not None and response.status_code not in PASSING_STATUSES:
+            if doubts == DOUBTS or not is_doubtful(response):
+                return response
+            doubts += 1
+        if failures == REPETITIONS:
+            raise InputError(f"{host_of(url)} {failure}, also after {REPETITIONS} repetitions; run again later.")
+        failures += 1
+        report(f"{host_of(url)} {failure}; trying again soon.")
+        wait(failures, response)
+
+
+def wait(failures: int, response: requests.Response | None = None) -> None:
+    """Sleep after this many failures in a row (from 1), at least as long as the last answer asks for."""
+    pause = min(FIRST_PAUSE * 2 ** (failures - 1), LONGEST_PAUSE)
+    time.sleep(max(pause, _asked_for(response)) + SystemRandom().uniform(0, pause))
+
+
+def host_of(url: str) -> str:
+    """The host of a URL, for messages: the rest of a signed link is a secret."""
+    return urlsplit(url).netloc.rpartition("@")[2]
+
+
+def _try(session: requests.Session, url: str, **options: Any) -> tuple[requests.Response | None, str]:
+    """The answer, if one came, and a description of what may be wrong with it."""
+    try:
+        response = session.get(url, timeout=TIMEOUT, **options)
+    except BROKEN as error:
+        return None, f"cannot be reached ({type(error).__name__})"
+    except requests.RequestException as error:
+        # The error's own text holds the link; and its chain would be printed with it.
+        raise InputError(f"{host_of(url)} cannot be asked ({type(error).__name__}).") from None
+    if response.status_code in PASSING_STATUSES:
+        response.close()
+    return response, f"answers with status {response.status_code}"
+
+
+def _asked_for(response: requests.Response | None) -> float:
+    """Seconds that Retry-After asks for, which gives them or a date; 0 without it."""
+    header = None if response is None else response.headers.get("Retry-After")
+    try:
+        return Retry(retry_after_max=LONGEST_WAIT).parse_retry_after(header) if header else 0
+    except (InvalidHeader, ValueError, OverflowError):
+        return 0

@@ -1,0 +1,73 @@
+"""PyTorch-BigGraph's checkpoints, in the folder that a killed training goes on from (see `ground/checkpoints.py`).
+
+checkpoint/      PyTorch-BigGraph's files, one version an iteration (a chunk of an epoch)
+scores/          link prediction after each epoch, a file each
+"""
+
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+from torchbiggraph.checkpoint_manager import CHECKPOINT_STORAGES
+from torchbiggraph.checkpoint_storage import FileCheckpointStorage
+
+from cocite.embeddings.engines.biggraph.imported import ENTITY
+from cocite.ground.atomic import read_json, write_json, write_text
+from cocite.ground.checkpoints import open_state
+
+SCHEME = "whole"
+
+
+@CHECKPOINT_STORAGES.register_as(SCHEME)
+class WholeCheckpointStorage(FileCheckpointStorage):
+    """PyTorch-BigGraph's storage, but the file that commits a version is replaced, not rewritten.
+
+    The original truncates `checkpoint_version.txt` first; killed at that moment, it would start from nothing.
+    """
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url.removeprefix(f"{SCHEME}://"))
+
+    def save_version(self, version: int) -> None:
+        """Commit a version, of which all other files are written."""
+        write_text(self.get_version_file(), f"{version}\n")
+
+
+class TrainingState:
+    """The folder of one training."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.url = f"{SCHEME}://{(folder / 'checkpoint').resolve()}"
+
+    def open(self, fingerprint: dict[str, Any]) -> int:
+        """Number of iterations that are done and can be gone on from; 0 after what belongs to others is removed."""
+        open_state(self.folder, fingerprint, work="training")
+        # PyTorch-BigGraph replays this log on start; a kill can leave a line of it torn or an iteration in it twice.
+        (self.folder / "checkpoint" / "training_stats.json").unlink(missing_ok=True)
+        return self.version()
+
+    def version(self) -> int:
+        """Number of iterations that the committed checkpoint holds."""
+        return int(FileCheckpointStorage(str(self.folder / "checkpoint")).load_version())
+
+    def vectors(self, part: int, version: int) -> NDArray[np.float32]:
+        """The vectors of a partition after so many iterations, by row, mapped from disk."""
+        return map_vectors(self.folder / "checkpoint" / f"embeddings_{ENTITY}_{part}.v{version}.h5")
+
+    def keep_scores(self, epoch: int, scores: dict[str, Any]) -> None:
+        """Keep the scores of an epoch."""
+        write_json(self.folder / "scores" / f"{epoch}.json", scores)
+
+    def scores(self, epochs: int) -> list[dict[str, Any]]:
+        """The scores of all epochs, the first first."""
+        return [read_json(self.folder / "scores" / f"{epoch}.json") for epoch in range(1, epochs + 1)]
+
+
+def map_vectors(checkpoint: Path) -> NDArray[np.float32]:
+    """The vectors of a partition without loading them: PyTorch-BigGraph stores them contiguously."""
+    with h5py.File(checkpoint) as file:
+        vectors = file["embeddings"]
+        return np.memmap(checkpoint, np.float32, "r", offset=vectors.id.get_offset(), shape=vectors.shape)

@@ -1,0 +1,158 @@
+"""Turn the table `edges` into the folder that PyTorch-BigGraph trains from, by sorted arrays.
+
+PyTorch-BigGraph's own importer (see `tsv.py`) keeps every paper and looks at every edge as Python objects. Here the
+papers are one sorted array, the rows of edges are looked up in it block by block, and what comes out is the same: the
+same edges between the same papers, whose rows are drawn at random. Beyond that, edges are put into a random order:
+PyTorch-BigGraph shuffles within a chunk of an epoch only, so that chunks of sorted edges would each hold some papers.
+
+Each edge gets a random 64-bit key, and the order is that of the keys. Edges are dealt out to piles on disk by the first
+bits of their keys, and each pile is then sorted in memory. So the order depends on the keys alone, neither on the order
+that the edges came in nor on the number of piles.
+
+Memory depends on the number of papers (about 30 bytes each) and on the size of a block, not on the number of edges.
+"""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.config.embeddings import EdgeSettings
+from cocite.embeddings.edges import BLOCK_ROWS, HOLDOUT, TRAINING, Papers, Rows, blocks_of_edges, check_sides
+from cocite.embeddings.engines.biggraph.imported import EdgeWriter, partition_starts, write_papers
+from cocite.embeddings.engines.biggraph.weights import Edges, divide, unit_of
+from cocite.ground.errors import InputError
+from cocite.ground.progress import progress_bar, report
+from cocite.ground.randomness import generator, priorities
+from cocite.tables.files import atomic_path, count_rows
+
+MOST_PAPERS = 2**31 - 1
+EDGES_IN_PILE = 4_000_000
+MOST_PILES = 512
+EDGE = np.dtype([("key", np.uint64), ("lhs", np.int32), ("rhs", np.int32)])
+SHARE_IN_PILES = {TRAINING: 1.0, HOLDOUT: 0.5}
+
+
+def import_edges(edges: Sequence[Path], settings: EdgeSettings, *, directed: bool, seed: int, output: Path) -> None:
+    """Make the folder `output`. The same edges and seed give the same bytes, in whatever buckets the edges come.
+
+    Raises `InputError` if there is nothing to train on or to hold out, for weights that are not positive, and for
+    more papers than PyTorch-BigGraph can number or fewer than partitions.
+    """
+    papers = distinct_papers(edges)
+    _check_papers(edges[0].parent, len(papers), settings.partitions)
+    unit = unit_of(edges, settings.weight_unit, settings.max_repetitions) if settings.weights else 1.0
+    rows = generator(seed, "biggraph", "rows").permutation(len(papers)).astype(np.int32)
+    starts = partition_starts(len(papers), settings.partitions)
+    with atomic_path(output) as folder, ExitStack() as opened:
+        piles = _piles(edges, settings, folder, opened)
+        counts = dict.fromkeys(piles, 0)
+        most_copies = settings.max_repetitions if settings.weights else 1
+        with progress_bar(of="import", unit="edges", total=count_rows(edges)) as bar:
+            for block in blocks_of_edges(edges, BLOCK_ROWS // most_copies):
+                divided = divide(*block, settings, directed=directed, unit=unit, seed=seed)
+                for side, chosen in zip(piles, divided, strict=True):
+                    counts[side] += len(chosen)
+                    piles[side].add(_keys(chosen, seed), *(rows[rank(papers, end)] for end in _ends(chosen)))
+                bar.update(len(block[0]))
+        check_sides(edges[0].parent, settings.holdout, counts[TRAINING], counts[HOLDOUT])
+        for side, shuffled in piles.items():
+            writer = EdgeWriter(folder, side, starts, opened)
+            for lhs, rhs in shuffled.in_order():
+                writer.write(lhs, rhs)
+        shutil.rmtree(folder / "piles")
+        write_papers(folder, _by_row(papers, rows), starts)
+    report(f"{len(papers):,} papers, {counts[TRAINING]:,} edges to train on, {counts[HOLDOUT]:,} held out")
+
+
+def distinct_papers(edges: Sequence[Path]) -> Papers:
+    """The papers that have an edge, rising."""
+    found = np.empty(0, dtype=np.int64)
+    for source, target, _ in blocks_of_edges(edges):
+        new = _distinct(np.sort(np.concatenate([source, target])))
+        # A stable sort takes two sorted runs for what they are, and merges them.
+        found = _distinct(np.sort(np.concatenate([found, new]), kind="stable"))
+    return found
+
+
+def rank(papers: Papers, ids: Papers) -> Rows:
+    """Where each id stands among the papers: looked up in rising order, which is many times faster than in any."""
+    order = np.argsort(ids)
+    ranks = np.empty(len(ids), dtype=np.int64)
+    ranks[order] = np.searchsorted(papers, ids[order])
+    return ranks
+
+
+class Piles:
+    """Edges on their way into order."""
+
+    def __init__(self, folder: Path, opened: ExitStack, *, expected: int) -> None:
+        """Make piles in a folder for about so many edges; `opened` closes their files."""
+        folder.mkdir(parents=True)
+        self.bits = min(MOST_PILES.bit_length() - 1, (max(1, expected - 1) // EDGES_IN_PILE).bit_length())
+        self.paths = [folder / str(pile) for pile in range(2**self.bits)]
+        self.files = [opened.enter_context(path.open("wb")) for path in self.paths]
+
+    def add(self, keys: NDArray[np.uint64], lhs: NDArray[np.int32], rhs: NDArray[np.int32]) -> None:
+        """Add edges with their keys."""
+        edges = np.empty(len(keys), dtype=EDGE)
+        edges["key"], edges["lhs"], edges["rhs"] = keys, lhs, rhs
+        if self.bits == 0:
+            edges.tofile(self.files[0])
+            return
+        pile = (keys >> np.uint64(64 - self.bits)).astype(np.uint16)
+        ends = np.cumsum(np.bincount(pile, minlength=len(self.files)))
+        dealt = np.split(edges[np.argsort(pile, kind="stable")], ends[:-1])
+        for file, part in zip(self.files, dealt, strict=True):
+            part.tofile(file)
+
+    def in_order(self) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
+        """All edges in the order of their keys, in blocks; each pile is removed once it is read."""
+        for path, file in zip(self.paths, self.files, strict=True):
+            file.close()
+            edges = np.fromfile(path, dtype=EDGE)
+            path.unlink()
+            order = np.argsort(np.ascontiguousarray(edges["key"]))
+            yield edges["lhs"][order], edges["rhs"][order]
+
+
+def _distinct(rising: Papers) -> Papers:
+    return rising[np.append(True, rising[1:] != rising[:-1])] if len(rising) else rising
+
+
+def _check_papers(graph: Path, papers: int, partitions: int) -> None:
+    if papers == 0:
+        check_sides(graph, 0, 0, 0)
+    if papers > MOST_PAPERS:
+        raise InputError(
+            f"{graph}: has {papers:,} papers with an edge, but PyTorch-BigGraph numbers {MOST_PAPERS:,} at most; "
+            "raise the graph's min_count."
+        )
+    if papers < partitions:
+        raise InputError(f"{graph}: has {papers} papers with an edge, fewer than partitions ({partitions}).")
+
+
+def _piles(edges: Sequence[Path], settings: EdgeSettings, folder: Path, opened: ExitStack) -> dict[str, Piles]:
+    most = 2 * count_rows(edges) * (settings.max_repetitions if settings.weights else 1)
+    return {
+        side: Piles(folder / "piles" / side, opened, expected=int(most * share))
+        for side, share in SHARE_IN_PILES.items()
+    }
+
+
+def _keys(edges: Edges, seed: int) -> NDArray[np.uint64]:
+    return priorities(seed, "order of edges", edges.source, edges.target, edges.copy)
+
+
+def _ends(edges: Edges) -> tuple[Papers, Papers]:
+    return edges.source, edges.target
+
+
+def _by_row(papers: Papers, rows: NDArray[np.int32]) -> Papers:
+    """The corpus id of each row."""
+    ordered = np.empty_like(papers)
+    ordered[rows] = papers
+    return ordered

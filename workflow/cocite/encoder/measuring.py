@@ -1,0 +1,155 @@
+"""What a training measures of itself: the losses of its batches, and how it does on the validation set.
+
+A loss that is not a number, or a lack of memory, ends it with an error that says what caused it. The losses of
+different models are of different kinds and cannot be compared with each other; the accuracy and the rank correlation on
+the validation set, which all models of a group share, can.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cocite.encoder import processes
+from cocite.encoder.batches import Batch, Examples, arranged
+from cocite.encoder.model import Encoder, embed
+from cocite.encoder.similarities import cosines_of
+from cocite.ground.errors import InputError
+
+Loss = Callable[[Tensor, Batch], Tensor]
+"""The vectors of the documents of a batch, documents × dimension, and the batch, to its loss; see `losses`."""
+
+NAMED = 10
+"""Documents that an error names; it counts the others."""
+LACKS_OF_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnreadLoss:
+    """The loss of a batch that is still on its device, and what it takes to name what has spoilt it."""
+
+    value: Tensor
+    """The loss, a scalar."""
+    step: int
+    """The step that it belongs to."""
+    batch: Batch
+    finite: Tensor
+    """Whether the vector of each document is finite."""
+
+
+def unread(loss: Tensor, batch: Batch, vectors: Tensor, step: int) -> UnreadLoss:
+    """The loss of a batch, to be read later, because reading it waits for the device."""
+    bare = replace(batch, mini_batches=())
+    return UnreadLoss(value=loss.detach(), step=step, batch=bare, finite=torch.isfinite(vectors).all(dim=1))
+
+
+def read_losses(losses: list[UnreadLoss], examples: Examples) -> list[float]:
+    """The values of the losses, read from the device together. Raises `InputError` where one is not a number."""
+    if not losses:
+        return []
+    values: list[float] = torch.stack([loss.value for loss in losses]).tolist()
+    for value, loss in zip(values, losses, strict=True):
+        _check(value, loss, examples)
+    return values
+
+
+def _check(value: float, loss: UnreadLoss, examples: Examples) -> None:
+    """Raise `InputError` where the loss of a batch is not a number, with what caused it.
+
+    The causes are the documents without finite vectors; where all vectors are finite, the loss itself has overflowed,
+    and the queries of the batch are named.
+    """
+    if math.isfinite(value):
+        return
+    ids = examples.ids[loss.batch.documents]
+    faulty, queries = ids[~loss.finite.cpu().numpy()], ids[np.unique(loss.batch.positives[:, 0].cpu().numpy())]
+    cause = (
+        f"{len(faulty)} of the {len(ids)} documents of its batch have vectors that are not finite: {_listed(faulty)}"
+        if len(faulty)
+        else f"all vectors are finite; the queries of its batch are {_listed(queries)}"
+    )
+    raise InputError(
+        f"The training loss is {value} at step {loss.step} ({cause}); a smaller lr or max_grad_norm may help."
+    )
+
+
+def _listed(ids: np.ndarray) -> str:
+    more = f" and {len(ids) - NAMED} more" if len(ids) > NAMED else ""
+    return ", ".join(map(str, ids[:NAMED].tolist())) + more
+
+
+@contextmanager
+def explained_memory(batch: Batch) -> Iterator[None]:
+    """Name the settings to lower where memory runs out while the block works on a batch."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, (MemoryError, torch.OutOfMemoryError)) and not any(
+            words in str(error) for words in LACKS_OF_MEMORY
+        ):
+            raise
+        sizes = [_size(some) for some in batch.mini_batches]
+        documents, length = sum(rows for rows, _ in sizes), max(tokens for _, tokens in sizes)
+        raise InputError(
+            f"Memory ran out over a batch of {documents} documents of up to {length} tokens, {max(sizes)[0]} of them "
+            "at once. Set models.<name>.mini_batch_size lower, which gives the same gradients and takes a third "
+            "longer, or batch_size, or encoders.<name>.max_length."
+        ) from error
+
+
+def _size(mini_batch: dict[str, Any]) -> tuple[int, int]:
+    """The documents of a mini-batch, and the tokens of its longest."""
+    if "cu_seq_lens_q" in mini_batch:
+        return len(mini_batch["cu_seq_lens_q"]) - 1, mini_batch["max_length_q"]
+    rows, tokens = mini_batch["input_ids"].shape
+    return rows, tokens
+
+
+def measure(encoder: Encoder, examples: Examples, loss: Loss, *, batch_size: int) -> dict[str, float]:
+    """The mean loss of an example's batch; the share of triplets with ‖q − p‖ < ‖q − n‖; the rank correlation.
+
+    The last is Spearman's, between the cosines of all pairs of a query with a positive or a negative and which of the
+    two it is. Each document is embedded once. Batches hold neighbouring examples in the order of their queries, so that
+    losses over several examples of a query find them; a shorter last batch counts by its size.
+    """
+    vectors = torch.from_numpy(
+        processes.shared_out(len(examples.documents), lambda rows: embed(encoder, examples.documents, rows=rows))
+    )
+    order = np.argsort(examples.queries, kind="stable")
+    total, right, triplets = 0.0, 0, 0
+    near, far = [], []
+    for start in range(0, len(order), batch_size):
+        numbers = order[start : start + batch_size]
+        batch = arranged(examples, numbers)
+        of_batch = vectors[batch.documents]
+        total += len(numbers) * loss(of_batch, batch).item()
+        query, positive, negative = of_batch[batch.triplets].unbind(dim=1)
+        right += int(((query - positive).norm(dim=1) < (query - negative).norm(dim=1)).sum())
+        triplets += len(query)
+        near.append(cosines_of(of_batch, batch.positives))
+        far.append(cosines_of(of_batch, batch.negatives))
+    return {
+        "eval_loss": total / len(order),
+        "eval_accuracy": right / triplets,
+        "eval_spearman": rank_correlation(torch.cat(near).numpy(), torch.cat(far).numpy()),
+    }
+
+
+def rank_correlation(near: np.ndarray, far: np.ndarray) -> float:
+    """Spearman's ρ between the similarities of pairs and whether they are positives (`near`) or negatives (`far`).
+
+    With as many positives as negatives, and large numbers of both, it lies between −√¾ and √¾. It is 0 where all
+    similarities are equal, so that there are no ranks to correlate.
+    """
+    similarities = np.concatenate([near, far])
+    if similarities.min() == similarities.max():
+        return 0.0
+    # Pearson's correlation of the ranks, which equal values share; importing SciPy's takes longer than a validation.
+    _, place, counts = np.unique(similarities, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[place]
+    return float(np.corrcoef(ranks, np.repeat([1, 0], [len(near), len(far)]))[0, 1])

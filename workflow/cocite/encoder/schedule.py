@@ -1,0 +1,161 @@
+"""What happens at which step of a training, and when it stops before its last one.
+
+The steps follow from the settings and the seed alone: a training that goes on after a kill, in any number of processes,
+takes the steps that it would have taken.
+
+A training stops by itself where the time of its job is up, or where it is asked to by a signal. It then saves where it
+stands and ends with an exit status of its own, so that whoever started it starts it again.
+"""
+
+import math
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import FrameType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.config.models import TrainingSettings
+from cocite.encoder.processes import any_of
+from cocite.ground.randomness import generator
+
+Numbers = NDArray[np.int64]
+
+LOGS = 500
+"""Times that the training loss is logged in a long training."""
+UNFINISHED_STATUS = 75
+"""The exit status of what is to be started again (EX_TEMPFAIL of sysexits.h)."""
+SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
+"""What Slurm sends before it ends a job: SIGTERM, and SIGUSR1 where --signal asks for it."""
+LARGEST_MARGIN = 300.0
+MARGIN = 0.1
+
+
+def epoch_order(queries: Numbers, *, block: int, seed: int, epoch: int) -> Numbers:
+    """The order of the examples in one epoch: blocks of up to `block` examples of one query, shuffled.
+
+    `queries` holds the query of each example. The examples of a query are shuffled among and within its blocks, and
+    then the blocks of all queries. A query's blocks differ by one in size at most, and none is longer than `block`.
+    """
+    random = generator(seed, "epoch", epoch)
+    shuffled = random.permutation(len(queries))
+    grouped = shuffled[np.argsort(queries[shuffled], kind="stable")]
+    _, sizes = np.unique(queries, return_counts=True)
+    starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    position = np.arange(len(queries)) - starts
+    blocks = -(-np.repeat(sizes, sizes) // block)
+    # Dealing a query's examples out to its blocks in turn makes their sizes differ by one at most.
+    block_of = starts + position % blocks
+    rank = random.permutation(len(queries))
+    return grouped[np.argsort(rank[block_of], kind="stable")]
+
+
+@dataclass(kw_only=True)
+class Schedule:
+    """The steps of a training: the batches of each, its learning rate, and whether it is logged and validated after.
+
+    The gradients of a step's batches are added up. A batch's end may cut a block in two; the last batch of an epoch,
+    and its last step, may be shorter than the others. The first step is 1.
+    """
+
+    queries: Numbers
+    """The query of each example."""
+    settings: TrainingSettings
+    seed: int
+    _epoch: int = field(default=-1, init=False)
+    _order: Numbers = field(default_factory=lambda: np.empty(0, np.int64), init=False)
+
+    @property
+    def steps_of_an_epoch(self) -> int:
+        """Steps that go once through the examples."""
+        return -(-len(self.queries) // self._examples_of_a_step)
+
+    @property
+    def steps(self) -> int:
+        """Steps of the training."""
+        return self.settings.epochs * self.steps_of_an_epoch
+
+    def batches_of(self, step: int) -> list[Numbers]:
+        """The numbers of the examples in each batch of a step."""
+        epoch, within = divmod(step - 1, self.steps_of_an_epoch)
+        if epoch != self._epoch:
+            block = self.settings.together
+            self._order = epoch_order(self.queries, block=block, seed=self.seed, epoch=epoch)
+            self._epoch = epoch
+        size, batch_size = self._examples_of_a_step, self.settings.batch_size
+        of_step = self._order[within * size : (within + 1) * size]
+        return [of_step[start : start + batch_size] for start in range(0, len(of_step), batch_size)]
+
+    def learning_rate(self, step: int) -> float:
+        """The learning rate of a step: it rises from 0 over the warm-up, then falls towards 0."""
+        done = step - 1
+        warmup = math.ceil(self.settings.warmup * self.steps)
+        share = done / warmup if done < warmup else (self.steps - done) / max(1, self.steps - warmup)
+        return self.settings.lr * share
+
+    def is_logged(self, step: int) -> bool:
+        """Whether the training loss is logged after a step."""
+        return self.is_validated(step) or step % max(1, self.steps // LOGS) == 0
+
+    def is_validated(self, step: int) -> bool:
+        """Whether the validation set is measured after a step; it is after the last one."""
+        times = self.settings.evaluations
+        return step in {math.ceil(self.steps * part / times) for part in range(1, times + 1)}
+
+    @property
+    def _examples_of_a_step(self) -> int:
+        return self.settings.batch_size * self.settings.accumulation
+
+
+def seconds_left(minutes: float | None) -> float | None:
+    """The seconds that a job has: those `minutes`, or those until Slurm ends it, whichever are fewer."""
+    limits = [] if minutes is None else [60 * minutes]
+    if "SLURM_JOB_END_TIME" in os.environ:
+        limits.append(float(os.environ["SLURM_JOB_END_TIME"]) - time.time())
+    return min(limits, default=None)
+
+
+class Unfinished(Exception):  # noqa: N818 - not an error: the training is saved, and goes on when it is started again
+    """A training that has stopped before it was done; the message says where."""
+
+
+class Stopping:
+    """When to stop: `seconds` after `started` (as `time.monotonic` has it) less a margin, or upon a signal.
+
+    The margin is a tenth of the time, five minutes at most, and as long again as the longest pause between two steps
+    so far: a validation, or the saving of a checkpoint.
+    """
+
+    def __init__(self, seconds: float | None = None, started: float | None = None) -> None:
+        started = time.monotonic() if started is None else started
+        self.deadline = None if seconds is None else started + seconds - min(LARGEST_MARGIN, MARGIN * seconds)
+        self.longest_pause = 0.0
+        self.asked_at = time.monotonic()
+        self.signal: signal.Signals | None = None
+
+    def reason(self) -> str | None:
+        """Why to stop now; None to go on. It is called after each step, and all processes get the same answer."""
+        now = time.monotonic()
+        self.longest_pause = max(self.longest_pause, now - self.asked_at)
+        self.asked_at = now
+        late = self.deadline is not None and now + self.longest_pause > self.deadline
+        if any_of(self.signal is not None):
+            return "it was asked to" if self.signal is None else f"it was sent {self.signal.name}"
+        return "the time of its job is nearly up" if any_of(late) else None
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Take the signals as requests to stop, as long as the block lasts."""
+        before = {number: signal.signal(number, self._asked) for number in SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _asked(self, number: int, frame: FrameType | None) -> None:
+        self.signal = signal.Signals(number)

@@ -1,1 +1,0 @@
-"""Linear support vector machines on fixed vectors: what is fitted, the losses, and the two solvers."""

@@ -1,0 +1,174 @@
+"""The metrics of tasks, × 100 but for `f1` and `kendall_tau`.
+
+- F1 and B³ F1, and for rankings what trec_eval measures at full depth.
+- Of F1, B³, Kendall's τ and any mean, a `Statistic` as well: the metric as a function of how often each query or
+  document counts. A draw of a bootstrap is a row of such counts, so that many draws are one product of matrices.
+
+trec_eval breaks ties by the candidate's name. Ids say something about their paper (a cited paper is older than a random
+one, and its number smaller), so ties under real ids favour or punish the relevant candidates as a whole, most of all
+where BM25 gives many candidates 0.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import pytrec_eval
+from numpy.typing import NDArray
+
+from cocite.evaluation.benchmark import Judgements
+from cocite.evaluation.scored import UnscorableError
+
+Counts = NDArray[np.float64]
+"""draws × items: how often each item counts."""
+Values = NDArray[np.float64]
+Statistic = Callable[[Counts], Values]
+"""The value × 100 of a model on each draw."""
+Ranked = Mapping[str, Mapping[str, float]]
+"""The candidates of each query with their similarity; more is nearer."""
+Value = TypeVar("Value")
+
+ADJUSTED = "_adjusted"
+"""How the name of a metric ends whose mean over the queries is adjusted for the propensity of their clicks."""
+DOCUMENTS_AT_ONCE = 512
+
+
+def on_all(statistic: Statistic, items: int) -> float:
+    """The value of a statistic where each of its items counts once."""
+    return float(statistic(np.ones((1, items)))[0])
+
+
+def mean_statistic(values: Values, weights: Values) -> Statistic:
+    """The weighted mean of a value for each item."""
+    return lambda counts: (counts @ (weights * values)) / (counts @ weights)
+
+
+def f1(truth: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> float:
+    """F1, between 0 and 1: the mean over the classes that a document has or is predicted to have; 0 without any.
+
+    Both arguments are documents × classes, true where a document has a class or is predicted to have it.
+    """
+    hits, sizes = (truth & predicted).sum(axis=0), truth.sum(axis=0) + predicted.sum(axis=0)
+    total, classes = _sum_of_f1(hits[sizes > 0], sizes[sizes > 0])
+    return float(total / classes)
+
+
+def f1_statistic(
+    expected: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], positive: str | None = None
+) -> Statistic:
+    """F1 of one class, or the mean over the classes that a draw has or that are predicted in it."""
+    names = sorted({name for labels in (*expected, *predicted) for name in labels}) if positive is None else [positive]
+    truth, found = _indicators(expected, names), _indicators(predicted, names)
+    hits, sizes = truth * found, truth + found
+
+    def statistic(counts: Counts) -> Values:
+        total, classes = _sum_of_f1(counts @ hits, counts @ sizes)
+        value: Values = 100 * total / classes
+        return value
+
+    return statistic
+
+
+def _sum_of_f1(hits: NDArray[Any], sizes: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The sum of the F1 of all classes (the last axis), and how many classes occur, at least 1.
+
+    `hits` counts the documents that have a class and are predicted to have it; `sizes` counts those that have it plus
+    those that are predicted to have it. A class that does not occur adds nothing.
+    """
+    each = 2 * hits / np.maximum(sizes, 1)
+    return each.sum(axis=-1), np.maximum((sizes > 0).sum(axis=-1), 1)
+
+
+def b3_statistic(expected: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], metric: str) -> Statistic:
+    """B³ of signatures, each with its author and its cluster: b3_precision, b3_recall, or b3_f1, that of the two.
+
+    A draw says how often each signature counts; it does not change who is in its cluster.
+    """
+    authors, clusters = (_numbers(names) for names in (expected, predicted))
+    _, pair, shared = np.unique(np.stack([authors, clusters]), axis=1, return_inverse=True, return_counts=True)
+    both = 100 * shared[pair.ravel()]
+    ones = np.ones(len(expected))
+    precision = mean_statistic(both / np.bincount(clusters)[clusters], ones)
+    recall = mean_statistic(both / np.bincount(authors)[authors], ones)
+
+    def harmonic(counts: Counts) -> Values:
+        found, covered = precision(counts), recall(counts)
+        return 2 * found * covered / (found + covered)
+
+    return {"b3_precision": precision, "b3_recall": recall, "b3_f1": harmonic}[metric]
+
+
+def kendall_tau(expected: Values, predicted: Values) -> float:
+    """Kendall's τ-b, between -1 and 1; 0 where it is undefined because one side is constant."""
+    # SciPy's statistics take half a second to import, which rankings need not wait for.
+    from scipy.stats import kendalltau
+
+    tau = float(kendalltau(expected, predicted).statistic)
+    return 0.0 if np.isnan(tau) else tau
+
+
+def tau_statistic(expected: Values, predicted: Values) -> Statistic:
+    """Kendall's τ-b, linear in the counts around its value on all items.
+
+    τ is a mean over pairs of items, so to first order a draw changes it by twice the change of the mean over items of
+    each one's agreement with all others (Hoeffding, 1948, "A Class of Statistics with Asymptotically Normal
+    Distribution"); the number of ties is taken as it is.
+    """
+    agreement, pairs = np.zeros(len(expected)), np.zeros(2)
+    for start in range(0, len(expected), DOCUMENTS_AT_ONCE):
+        rows = slice(start, start + DOCUMENTS_AT_ONCE)
+        of_expected, of_predicted = (np.sign(side[rows, None] - side[None, :]) for side in (expected, predicted))
+        agreement[rows] = (of_expected * of_predicted).sum(axis=1)
+        pairs += [np.count_nonzero(of_expected), np.count_nonzero(of_predicted)]
+    untied = np.sqrt(pairs.prod())
+    tau = agreement.sum() / untied if untied else 0.0
+    each = 100 * (2 * agreement * len(expected) / untied - tau) if untied else np.zeros(len(expected))
+    return mean_statistic(each, np.ones(len(expected)))
+
+
+def measure_rankings(judgements: Judgements, run: Ranked, metrics: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Each metric of each ranked query, × 100; candidates that were left out count as judged.
+
+    trec_eval keeps scores in single precision, where near ones become ties; it is given their ranks instead. Candidates
+    go to it under names that are a digest of query and candidate, so that ties fall at random, and the same way each
+    time.
+
+    Raises `UnscorableError` where no query was ranked.
+    """
+    if not run:
+        raise UnscorableError("No query of the task has a vector, and a candidate with one.")
+    judged = {query: _anonymous(query, judgements[query]) for query in run}
+    ranked = {query: _anonymous(query, _dense_ranks(scores)) for query, scores in run.items()}
+    measures = {metric: metric.removesuffix(ADJUSTED) for metric in metrics}
+    of_queries = pytrec_eval.RelevanceEvaluator(judged, set(measures.values())).evaluate(ranked)
+    return {metric: {query: 100 * of_queries[query][name] for query in run} for metric, name in measures.items()}
+
+
+def _dense_ranks(scores: Mapping[str, float]) -> dict[str, float]:
+    """0.0 for the lowest score, one more for each higher one; equal scores have equal ranks."""
+    ranks = np.unique(list(scores.values()), return_inverse=True)[1]
+    return dict(zip(scores, ranks.astype(float).tolist(), strict=True))
+
+
+def _anonymous(query: str, values: Mapping[str, Value]) -> dict[str, Value]:
+    return {_digest(query, candidate): value for candidate, value in values.items()}
+
+
+def _digest(query: str, candidate: str) -> str:
+    return hashlib.blake2b(f"{query}\x1f{candidate}".encode(), digest_size=12).hexdigest()
+
+
+def _numbers(names: Sequence[Sequence[str]]) -> NDArray[np.int64]:
+    """A number for each distinct name, of items with one name each."""
+    numbers: NDArray[np.int64] = np.unique([name for [name] in names], return_inverse=True)[1]
+    return numbers
+
+
+def _indicators(labels: Sequence[Sequence[str]], names: list[str]) -> NDArray[np.float64]:
+    """1 where a document (row) has a class (column)."""
+    column = {name: number for number, name in enumerate(names)}
+    indicators = np.zeros((len(labels), len(names)))
+    for row, of_document in enumerate(labels):
+        indicators[row, [column[name] for name in of_document if name in column]] = 1
+    return indicators

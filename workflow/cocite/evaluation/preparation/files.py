@@ -1,0 +1,236 @@
+"""Reading the files of benchmarks: JSON Lines, Parquet, large JSON objects, and tables as text.
+
+Rows are checked as they are read. Whatever is wrong is reported with the file and the line, because such folders are
+put together by hand.
+"""
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from cocite.config.tasks import Task
+from cocite.ground.errors import InputError
+
+ROWS_AT_ONCE = 10_000
+CHARACTERS_AT_ONCE = 1 << 20
+SPACE = " \t\n\r"
+DECODER = json.JSONDecoder()
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a file, and the place where it stands."""
+
+    values: dict[str, Any]
+    place: str
+
+    def require(self, key: str) -> Any:
+        """The value of a key. Raises `InputError` where it is missing or null."""
+        value = self.values.get(key)
+        if value is None:
+            raise InputError(f"{self.place}: the key {key!r} is missing or null.")
+        return value
+
+    def identifier(self, key: str) -> str:
+        """An id; numbers are taken as text."""
+        value = self.require(key)
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            raise InputError(f"{self.place}: {key} must be a string or an integer, not {value!r}.")
+        return str(value)
+
+    def text(self, key: str) -> str | None:
+        """A text without the space around it; None where it is missing, null or empty."""
+        value = self.values.get(key)
+        if value is not None and not isinstance(value, str):
+            raise InputError(f"{self.place}: {key} must be a string, not {value!r:.80}.")
+        return (value or "").strip() or None
+
+    def identifiers(self, key: str) -> list[str]:
+        """A list of ids; numbers are taken as text."""
+        values = self.require(key)
+        if not isinstance(values, list) or not all(isinstance(value, str | int) for value in values):
+            raise InputError(f"{self.place}: {key} must be a list of ids, not {values!r:.80}.")
+        return [str(value) for value in values]
+
+    def nested(self, key: str) -> "Row":
+        """The object under a key, as a row of its own."""
+        return as_row(self.require(key), f"{self.place}, {key}")
+
+    def nested_rows(self, key: str) -> list["Row"]:
+        """The objects in a list under a key, as rows of their own."""
+        values = self.require(key)
+        if not isinstance(values, list):
+            raise InputError(f"{self.place}: {key} must be a list, not {values!r:.80}.")
+        return [as_row(value, f"{self.place}, {key}[{number}]") for number, value in enumerate(values)]
+
+
+def as_row(values: Any, place: str) -> Row:
+    """A row that was read. Raises `InputError` where it is no object."""
+    if not isinstance(values, dict):
+        raise InputError(f"{place}: must be an object, not {values!r:.80}.")
+    return Row(values, place)
+
+
+def present_tasks(folders: Mapping[Task, Path], *, must_all: bool) -> tuple[list[Task], Counter[str]]:
+    """The tasks whose folders are there, and a count that says which tasks are absent.
+
+    Raises `InputError` where none is there, or where one is absent and all must be there.
+    """
+    absent = [task for task, folder in folders.items() if not folder.is_dir()]
+    if len(absent) == len(folders) or (must_all and absent):
+        first = folders[absent[0]]
+        raise InputError(f"{first.parent}: has no folder {first.name}, where the task {absent[0].name} lies.")
+    omitted = Counter({f"task {task.name} absent": int(task in absent) for task in folders})
+    return [task for task in folders if task not in absent], omitted
+
+
+def read_lines(path: Path) -> Iterator[Row]:
+    """The rows of a file of JSON lines. Raises `InputError` where it is missing."""
+    if not path.is_file():
+        raise InputError(f"{path} does not exist.")
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            place = f"{path}, line {number}"
+            try:
+                yield as_row(json.loads(line.decode("utf-8")), place)
+            except UnicodeDecodeError as error:
+                raise InputError(f"{place}: not UTF-8 ({error.reason}).") from None
+            except json.JSONDecodeError as error:
+                raise InputError(f"{place}: not JSON ({error.msg}).") from None
+
+
+def read_parquet(path: Path) -> Iterator[Row]:
+    """The rows of a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path)
+    except pa.ArrowInvalid as error:
+        raise InputError(f"{path}: not a readable Parquet file ({error}).") from None
+    number = 0
+    for batch in file.iter_batches(ROWS_AT_ONCE):
+        for values in batch.to_pylist():
+            number += 1
+            yield as_row(values, f"{path}, row {number}")
+
+
+def read_members(path: Path) -> Iterator[tuple[str, Any]]:
+    """Key and value of each member of the JSON object in a file, without holding the others.
+
+    Raises `InputError` where the file is missing or holds no JSON object.
+    """
+    with _opened(path) as file, _decoded(path):
+        window = _Window(path, file)
+        window.expect("{")
+        is_empty = window.accept("}")
+        while not is_empty:
+            key = window.value()
+            window.expect(":")
+            yield str(key), window.value()
+            if not window.accept(","):
+                window.expect("}")
+                return
+
+
+def read_objects(path: Path) -> Iterator[tuple[str, Row]]:
+    """The members of the JSON object in a file, whose values must be objects, as rows."""
+    for key, values in read_members(path):
+        yield key, as_row(values, f"{path}, {key}")
+
+
+def read_delimited(path: Path, columns: int, delimiter: str, *, header: bool) -> Iterator[tuple[str, list[str]]]:
+    """Place and fields of each row of a file of text. Raises `InputError` for a row with another number of fields."""
+    with _opened(path) as file, _decoded(path):
+        rows = csv.reader(file, delimiter=delimiter)
+        if header:
+            next(rows, None)
+        found = False
+        for row in rows:
+            found = True
+            place = f"{path}, line {rows.line_num}"
+            if len(row) != columns:
+                raise InputError(f"{place}: has {len(row)} fields, where {columns} are expected.")
+            yield place, row
+        if not found:
+            raise InputError(f"{path}: has no rows.")
+
+
+def relevance(text: str, place: str) -> int:
+    """A whole number that says how relevant a candidate is; below 0, as in some judgements, means not relevant."""
+    try:
+        return max(int(text), 0)
+    except ValueError:
+        raise InputError(f"{place}: relevance must be a whole number, not {text!r}.") from None
+
+
+@contextmanager
+def _decoded(path: Path) -> Iterator[None]:
+    """Report what is not UTF-8 as an error in the file."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 ({error.reason}).") from None
+
+
+def _opened(path: Path) -> TextIO:
+    try:
+        return path.open(encoding="utf-8", newline="")
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist.") from None
+
+
+class _Window:
+    """The part of a file that has been read and not been taken yet."""
+
+    def __init__(self, path: Path, file: TextIO) -> None:
+        self._path, self._file = path, file
+        self._text, self._at, self._ended = "", 0, False
+
+    def accept(self, mark: str) -> bool:
+        """Go past this mark if it comes next; say whether it did."""
+        while True:
+            while self._at < len(self._text) and self._text[self._at] in SPACE:
+                self._at += 1
+            if self._at < len(self._text) or not self._more():
+                break
+        found = self._text.startswith(mark, self._at)
+        self._at += len(mark) if found else 0
+        return found
+
+    def expect(self, mark: str) -> None:
+        """Go past this mark. Raises `InputError` where something else comes next."""
+        if not self.accept(mark):
+            raise InputError(f"{self._path}: not a JSON object ({mark} expected{self._near()}).")
+
+    def value(self) -> Any:
+        """Take the next value; read on until it is whole."""
+        self.accept("")
+        while True:
+            try:
+                value, end = DECODER.raw_decode(self._text, self._at)
+            except json.JSONDecodeError as error:
+                if not self._more():
+                    raise InputError(f"{self._path}: not JSON ({error.msg}{self._near()}).") from None
+                continue
+            if end < len(self._text) or not self._more():  # A number may go on in what has not been read.
+                self._at = end
+                return value
+
+    def _more(self) -> bool:
+        if self._ended:
+            return False
+        read = self._file.read(max(CHARACTERS_AT_ONCE, len(self._text) - self._at))
+        self._ended = not read
+        if read:
+            self._text, self._at = self._text[self._at :] + read, 0
+        return bool(read)
+
+    def _near(self) -> str:
+        near = self._text[self._at : self._at + 40]
+        return f" near {near!r}" if near else " where the file ends"

@@ -1,1 +1,0 @@
-"""From the scores of all models on a benchmark to averages, and to which models differ."""

@@ -1,0 +1,118 @@
+"""The citations that a graph is counted from: what each signal makes of them, and in which order they are sharded.
+
+What co-citation and bibliographic coupling have in common is the group: the papers that one paper cites (co-citation),
+or the papers that cite one paper (coupling). The release's citations are sharded and sorted by the citing paper, but
+coupling and undirected edges ask who cites a paper. So each bucket of them is cut by the cited paper, and then the cuts
+of all are put together. Both steps sort within a memory limit, and each citation is written twice, however many buckets
+there are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cocite.ground.database import connect
+from cocite.ground.id_sets import IdSet, check_ids, set_of
+from cocite.tables.files import atomic_path, open_table, scan_table, write_table
+from cocite.tables.splits import read_kept_out, read_queries
+
+BATCH_ROWS = 100_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Signal:
+    """How citations make groups, and where their pairs lie."""
+
+    citations: str
+    """The table of citations, sorted by the group."""
+    group: str
+    """The column of the paper that makes the group."""
+    member: str
+    """The column of the papers that are in it."""
+    pairs: str
+    """The table of the pairs."""
+    too_large: tuple[str, str]
+    """What groups that are too large and their citations are called."""
+    alone: str
+    """What queries without a pair are called."""
+    empty: str
+    """Why there may be no pair at all."""
+
+
+SIGNALS = {
+    "cocitation": Signal(
+        citations="citations",
+        group="citing",
+        member="cited",
+        pairs="cocitations",
+        too_large=("papers with more references than max_references", "references of such papers"),
+        alone="queries that no paper cites together with another",
+        empty="no paper cites a query together with another paper",
+    ),
+    "coupling": Signal(
+        citations="citations_by_cited",
+        group="cited",
+        member="citing",
+        pairs="couplings",
+        too_large=("papers with more citations than max_citations", "citations of such papers"),
+        alone="queries that share no reference with another paper",
+        empty="no query shares a reference with another paper",
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """The citations of a graph, and which groups and members of them count."""
+
+    signal: Signal
+    files: Sequence[Path]
+    """All buckets of the table of citations."""
+    queries: IdSet
+    kept_out: IdSet
+    """The papers that neither make a group nor are in one."""
+    largest: int
+    """A group of more members, those that are kept out among them, is dropped; 0 for no limit."""
+
+
+def open_citations(signal: str, files: Sequence[Path], queries: Path, largest: int | None) -> Source:
+    """Citations to make groups of. Raises `InputError` if a file is missing or a query has a negative id."""
+    for file in files:
+        open_table(file, SIGNALS[signal].citations).close()
+    query_ids, kept_out = (read(queries)["corpusid"].to_numpy() for read in (read_queries, read_kept_out))
+    for ids in (query_ids, kept_out):
+        check_ids(ids, queries)
+    return Source(
+        signal=SIGNALS[signal], files=files, queries=set_of(query_ids), kept_out=set_of(kept_out), largest=largest or 0
+    )
+
+
+def split_citations(
+    *, citations: Path, queries: Path, buckets: int, memory_mb: int, threads: int, output: Path
+) -> None:
+    """Cut one bucket of citations into a folder with a file for each bucket of the cited paper.
+
+    Citations by or of papers that are kept out are dropped.
+    """
+    with atomic_path(output) as folder, connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
+        db.register("citations", scan_table(citations, "citations"))
+        db.register("kept_out", read_kept_out(queries).select(["corpusid"]))
+        db.execute(f"""
+            CREATE TEMP TABLE kept AS
+            SELECT cited % {buckets} AS bucket, citing, cited FROM citations
+            WHERE citing NOT IN (FROM kept_out) AND cited NOT IN (FROM kept_out)
+            ORDER BY bucket, cited, citing
+        """)
+        folder.mkdir()
+        for bucket in range(buckets):
+            rows = db.sql(f"SELECT citing, cited FROM kept WHERE bucket = {bucket} ORDER BY cited, citing")
+            write_table(folder / f"{bucket}.parquet", "split_citations", rows.to_arrow_reader(BATCH_ROWS))
+
+
+def unite_citations(*, split: Sequence[Path], bucket: int, memory_mb: int, threads: int, output: Path) -> int:
+    """Put one bucket of cited papers together from the folders that `split_citations` wrote; return its rows."""
+    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
+        files = [folder / f"{bucket}.parquet" for folder in split]
+        db.read_parquet(scan_table(files, "split_citations").files).create_view("split")
+        rows = db.sql("FROM split ORDER BY cited, citing")
+        return write_table(output, "citations_by_cited", rows.to_arrow_reader(BATCH_ROWS))

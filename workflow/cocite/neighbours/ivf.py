@@ -1,0 +1,264 @@
+"""The inverted-file index (IVF): papers in lists by their nearest centroid, of which a search reads only some.
+
+FAISS finds the centroids, by k-means on a seeded sample, and the list of each paper. Vectors are read three times and
+are never all in memory. What is written does not depend on the number of threads: each assigns whole blocks, and
+k-means runs on one.
+
+The lists lie on disk one after the other. A search compares each of them with the queries that have its centroid among
+their nearest (Sivic & Zisserman 2003; Jégou, Douze & Schmid 2011, section IV). So it needs no more memory than the
+exact search, and what it finds has exact distances; only papers in lists that were not read are missed.
+
+centroids.npy    one row a list
+starts.npy       where each list starts among the papers, and the end of the last
+ids, vectors     the papers' corpus ids (int64) and vectors (float32) as plain bytes, list after list, by id in each
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import faiss
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.ground.ahead import ahead
+from cocite.ground.errors import InputError
+from cocite.ground.id_sets import Ids
+from cocite.ground.progress import progress_bar
+from cocite.ground.randomness import derive_seed, priorities
+from cocite.neighbours.checkpoints import Checkpoint
+from cocite.neighbours.distances import (
+    FARTHEST,
+    Block,
+    Keys,
+    Metric,
+    Numbers,
+    Vectors,
+    block_of,
+    joined,
+    normalised,
+    numbers_in,
+)
+from cocite.neighbours.pools import BLOCK, Pools, Workers, start_workers
+from cocite.neighbours.vectors import Numbering, VectorTable
+from cocite.tables.files import atomic_path
+
+SAMPLE_OF_LIST = 64
+"""Papers that the centroids are computed from, for each list."""
+ROUNDS = 10
+"""Rounds of k-means."""
+PAPERS_SORTED = 1 << 16
+"""Papers that are sorted into lists at once: the more, the longer the runs that are written."""
+IDS_READ = 1 << 16
+"""Ids that are read at once to find those of queries."""
+PAPERS_READ = 1 << 14
+"""Papers that a search reads at once: most lists are too small to keep threads busy."""
+READINGS_HELD = 3
+"""Readings in memory at most: the current one, the next one, and the excess of a last block."""
+NO_PAPER = -1
+
+
+def build_ivf(table: VectorTable, output: Path, *, metric: Metric, nlist: int, seed: int, threads: int) -> None:
+    """Write the folder of an index of `nlist` lists. Raises `InputError` where there are fewer papers than lists."""
+    with start_workers(threads) as workers:
+        centroids = _train_centroids(table, metric, nlist, seed, workers)
+        with atomic_path(output) as folder:
+            folder.mkdir()
+            np.save(folder / "centroids.npy", centroids)
+            chosen = folder / "chosen.tmp"
+            sizes = _choose_lists(table, centroids, metric, workers, chosen)
+            starts = np.concatenate([[0], np.cumsum(sizes)])
+            np.save(folder / "starts.npy", starts)
+            _sort_into_lists(table, chosen, starts, folder)
+            chosen.unlink()
+
+
+def _train_centroids(table: VectorTable, metric: Metric, nlist: int, seed: int, workers: Workers) -> Vectors:
+    """The centroids of a seeded sample; FAISS uses one thread, so that they do not depend on the number of threads."""
+    sample = table.find(_sample(table, nlist * SAMPLE_OF_LIST, seed), workers)
+    if len(sample.numbers) < nlist:
+        raise InputError(
+            f"embeddings.<name>.neighbours.lists is {nlist}, but {table.path} holds {len(sample.numbers)} papers to be "
+            "searched; there must be at least as many papers as lists."
+        )
+    means = faiss.Kmeans(
+        sample.vectors.shape[1],
+        nlist,
+        niter=ROUNDS,
+        seed=derive_seed(seed, "centroids") % 2**31,
+        spherical=metric is not Metric.L2,
+        gpu=faiss.get_num_gpus(),
+        min_points_per_centroid=1,
+        max_points_per_centroid=SAMPLE_OF_LIST,
+    )
+    means.train(_clustered(sample, metric))
+    return np.asarray(means.centroids, dtype=np.float32)
+
+
+def _sample(table: VectorTable, size: int, seed: int) -> Ids:
+    """Ids of a uniform sample of the papers."""
+    drawn = np.empty(0, dtype=np.int64)
+    for ids in table.ids():
+        drawn = np.concatenate([drawn, ids])
+        drawn = drawn[np.argsort(priorities(seed, "sample of centroids", drawn), kind="stable")[:size]]
+    return np.sort(drawn)
+
+
+def _clustered(block: Block, metric: Metric) -> Vectors:
+    """The vectors as k-means takes them: normalised where the metric ignores their lengths."""
+    return normalised(block) if metric is Metric.COSINE else block.vectors
+
+
+def _choose_lists(
+    table: VectorTable, centroids: Vectors, metric: Metric, workers: Workers, output: Path
+) -> NDArray[np.int64]:
+    """Write the number of each paper's list (int32, in the order of the table); return the sizes of the lists.
+
+    One thread assigns a whole block, so that near ties do not depend on the number of threads.
+    """
+    flat = faiss.IndexFlatL2 if metric is Metric.L2 else faiss.IndexFlatIP
+    index = flat(centroids.shape[1])
+    index.add(centroids)
+    sizes = np.zeros(len(centroids), dtype=np.int64)
+
+    def assign(row_group: int) -> NDArray[np.int32]:
+        faiss.omp_set_num_threads(1)
+        blocks = table.blocks([row_group])
+        numbers = [index.search(_clustered(block, metric), 1)[1][:, 0] for block in blocks]
+        return np.concatenate([np.empty(0), *numbers]).astype(np.int32)
+
+    with output.open("wb") as file, progress_bar(of="assign", unit="papers", total=sum(table.sizes)) as bar:
+        for numbers in workers.map(assign, table.row_groups):
+            numbers.tofile(file)
+            sizes += np.bincount(numbers, minlength=len(sizes))
+            bar.update(len(numbers))
+    return sizes
+
+
+def _sort_into_lists(table: VectorTable, chosen: Path, starts: NDArray[np.int64], folder: Path) -> None:
+    """Write ids and vectors list after list, each paper to the next free place of its list."""
+    free = starts[:-1].copy()
+    with (
+        chosen.open("rb") as numbers,
+        (folder / "ids").open("wb") as ids,
+        (folder / "vectors").open("wb") as vectors,
+    ):
+        for blocks in _gathered(table.blocks()):
+            block = joined(blocks)
+            papers = table.numbering.ids_of(block.numbers)
+            own = np.fromfile(numbers, np.int32, len(papers))
+            order = np.argsort(own, kind="stable")
+            for places in np.split(order, np.flatnonzero(np.diff(own[order])) + 1):
+                start = int(free[own[places[0]]])
+                ids.seek(start * 8)
+                vectors.seek(start * block.vectors.shape[1] * 4)
+                ids.write(papers[places].tobytes())
+                vectors.write(block.vectors[places].tobytes())
+                free[own[places[0]]] += len(places)
+
+
+def _gathered(blocks: Iterator[Block]) -> Iterator[list[Block]]:
+    """The blocks in groups of at least `PAPERS_SORTED` papers."""
+    gathered: list[Block] = []
+    for block in blocks:
+        gathered.append(block)
+        if sum(len(one.numbers) for one in gathered) >= PAPERS_SORTED:
+            yield gathered
+            gathered = []
+    if gathered:
+        yield gathered
+
+
+class IVFSearch:
+    """Search in the lists of the centroids that are nearest to a query."""
+
+    def __init__(self, folder: Path, numbering: Numbering, metric: Metric, nprobe: int) -> None:
+        self.folder, self.numbering, self.metric, self.nprobe = folder, numbering, metric, nprobe
+        self.centroids: Vectors = np.load(folder / "centroids.npy")
+        self.starts: NDArray[np.int64] = np.load(folder / "starts.npy")
+        self.held_mb = READINGS_HELD * 4 * PAPERS_READ * self.centroids.shape[1] / 1e6
+
+    def find(self, ids: Ids, workers: Workers) -> Block:
+        """Those of the papers that are in the index, by id, with their vectors."""
+        del workers  # few rows are read
+        found = [np.empty((0, 2), dtype=np.int64)]
+        with (self.folder / "ids").open("rb") as file:
+            for start in range(0, int(self.starts[-1]), IDS_READ):
+                indexed = np.fromfile(file, np.int64, IDS_READ)
+                places = np.flatnonzero(np.isin(indexed, ids))
+                found.append(np.column_stack([indexed[places], start + places]))
+        papers, places = np.concatenate(found).T
+        order = np.argsort(papers)
+        papers, places = papers[order], places[order]
+        with (self.folder / "vectors").open("rb") as file:
+            rows = [self._read(file, place, place + 1) for place in places.tolist()]
+        nothing = np.empty((0, self.centroids.shape[1]), dtype=np.float32)
+        return block_of(self._numbers_of(papers), np.concatenate([nothing, *rows]))
+
+    def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
+        """The keys of the k nearest papers of each query in the lists that are read, in rising order, queries × k.
+
+        A query whose lists hold fewer than k papers is searched again in twice as many lists. There is no checkpoint.
+        """
+        del checkpoint
+        keys = np.full((len(queries.numbers), k), FARTHEST, dtype=np.uint64)
+        short, nprobe = np.arange(len(queries.numbers)), min(self.nprobe, len(self.centroids))
+        while len(short):
+            asked = queries.choose(short)
+            keys[short] = self._probe(asked, k, nprobe, workers)
+            short = short[keys[short, -1] == FARTHEST] if nprobe < len(self.centroids) else short[:0]
+            nprobe = min(2 * nprobe, len(self.centroids))
+        return keys
+
+    def _probe(self, queries: Block, k: int, nprobe: int, workers: Workers) -> Keys:
+        chosen = self._nearest_lists(queries, nprobe, workers)
+        order = np.argsort(chosen.ravel(), kind="stable")
+        by_list = np.split(order // nprobe, np.searchsorted(chosen.ravel()[order], np.arange(1, len(self.centroids))))
+        pools = Pools(queries, self.metric, k)
+        asked = [number for number, places in enumerate(by_list) if len(places)]
+        total = int(np.diff(self.starts)[asked].sum())
+        with progress_bar(of=f"{len(queries.numbers):,} queries", unit="vectors", total=total) as bar:
+            for blocks in ahead(self._blocks(asked)):
+                pools.offer_each([(block, by_list[number]) for number, block in blocks], workers)
+                bar.update(sum(len(block.numbers) for _, block in blocks))
+        return pools.nearest(workers)
+
+    def _nearest_lists(self, queries: Block, nprobe: int, workers: Workers) -> NDArray[np.int64]:
+        """The lists of each query's nearest centroids, queries × nprobe."""
+        nameless = queries._replace(numbers=np.full(len(queries.numbers), NO_PAPER))
+        pools = Pools(nameless, self.metric, nprobe)
+        for start in range(0, len(self.centroids), BLOCK):
+            part = self.centroids[start : start + BLOCK]
+            pools.offer(block_of(np.arange(start, start + len(part)), part), workers)
+        return numbers_in(pools.nearest(workers))
+
+    def _blocks(self, lists: list[int]) -> Iterator[list[tuple[int, Block]]]:
+        """The papers of these lists, as groups of blocks, each with the number of its list."""
+        blocks: list[tuple[int, Block]] = []
+        papers = 0
+        with (self.folder / "ids").open("rb") as ids, (self.folder / "vectors").open("rb") as vectors:
+            for number in lists:
+                for start in range(self.starts[number], self.starts[number + 1], BLOCK):
+                    end = min(start + BLOCK, int(self.starts[number + 1]))
+                    ids.seek(start * 8)
+                    numbers = self._numbers_of(np.fromfile(ids, np.int64, end - start))
+                    blocks.append((number, block_of(numbers, self._read(vectors, start, end))))
+                    papers += end - start
+                    if papers >= PAPERS_READ:
+                        yield blocks
+                        blocks, papers = [], 0
+        yield blocks
+
+    def _numbers_of(self, ids: Ids) -> Numbers:
+        numbers = self.numbering.numbers_of(ids)
+        if (numbers < 0).any():
+            raise InputError(
+                f"{self.folder}: holds the paper {ids[numbers < 0][0]}, which has no vector in the table; "
+                "`cocite neighbours index` builds the index again."
+            )
+        return numbers
+
+    def _read(self, file: BinaryIO, start: int, end: int) -> Vectors:
+        dimension = self.centroids.shape[1]
+        file.seek(start * dimension * 4)
+        return np.fromfile(file, np.float32, (end - start) * dimension).reshape(-1, dimension)

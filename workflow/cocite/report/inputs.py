@@ -1,0 +1,174 @@
+"""The report's tables of what the models were made from, and how.
+
+Corpus, graph embeddings, searches, neighbours, triplets, what was checked and left out on the way, and how the models
+were trained. Each table is a frame of text.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from cocite.config.stale import is_configured
+from cocite.report.labels import GRAPH_METRICS, RELATIONS
+from cocite.tables.files import read_table
+from cocite.tables.places import path_of
+
+SHARES = {"corpus": r"-\d+$", "graph": r"-\d+$", "neighbours": r"_\d+$"}
+"""How the name of a step ends that several jobs share, by stage; names of configured entries may end in numbers."""
+CHECKS = {"collision": "colliding {}", "no text": "{} papers without text", "in benchmark": "papers of {}"}
+"""The checks of a set of triplets, and what a part of each is called."""
+
+
+def size_of_corpus(statistics: pl.DataFrame) -> pl.DataFrame:
+    """The table `corpus_statistics` as text."""
+    return statistics.select("measure", pl.col("value").map_elements("{:,}".format, return_dtype=pl.String))
+
+
+def graph_embeddings(scores: Mapping[str, pl.DataFrame], configuration: Mapping[str, Any]) -> pl.DataFrame:
+    """Two rows a graph embedding: link prediction on its hold-out after the last epoch, raw and filtered."""
+    rows = []
+    for name, table in scores.items():
+        last = table.filter(pl.col("epoch") == pl.col("epoch").max())
+        for filtered in (False, True):
+            of_kind = last.filter(filtered=filtered)
+            values = dict(zip(of_kind["metric"], of_kind["value"], strict=True))
+            rows.append(
+                {
+                    "embedding": name,
+                    "graph": configuration["embeddings"][name]["graph"],
+                    "epochs": str(last["epoch"][0]),
+                    "held-out edges": f"{last['edges'][0]:,}",
+                    "negatives": "filtered" if filtered else "raw",
+                    **{label: f"{values[metric]:.3f}" for metric, label in GRAPH_METRICS.items() if metric in values},
+                }
+            )
+    return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["embedding", "epochs"])
+
+
+def searches(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:
+    """The share of the true neighbours that each approximate search finds, and its time beside the exact one's."""
+    rows = []
+    for name, entry in configuration["embeddings"].items():
+        if entry["neighbours"]["index"]["kind"] == "flat":
+            continue
+        for row in read_table(path_of(results, "search_quality", embedding=name), "search_quality").to_pylist():
+            rows.append(
+                {
+                    "embedding": name,
+                    "index": row["index"],
+                    "metric": row["metric"],
+                    "queries": f"{row['queries']:,}",
+                    "k": f"{row['k']:,}",
+                    "recall": f"{row['recall']:.3f}",
+                    "seconds": f"{row['seconds']:.1f}",
+                    "exact": f"{row['exact_seconds']:.1f}",
+                }
+            )
+    return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["embedding", "recall"])
+
+
+def band_quality(bands: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Two rows an embedding: the share of the neighbours of some ranks that are related to the query, %."""
+    rows = [
+        {
+            "embedding": name,
+            "neighbours": label,
+            **{
+                f"ranks {band['first_rank']}–{band['last_rank']}": f"{100 * band[column] / band['papers']:.1f}"
+                for band in table.iter_rows(named=True)
+            },
+        }
+        for name, table in bands.items()
+        for column, label in RELATIONS.items()
+    ]
+    columns = sorted({column for row in rows for column in list(row)[2:]}, key=_last)
+    return pl.DataFrame(rows, schema=["embedding", "neighbours", *columns], orient="row").fill_null("–")
+
+
+def triplet_sets(per_query: Mapping[str, pl.DataFrame], checks: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """One row a set of triplets: its size, the queries it serves, and what should not be in it."""
+    rows = []
+    for name, counts in per_query.items():
+        served = counts.filter(pl.col("count") > 0)["queries"].sum()
+        row = {
+            "triplets": name,
+            "number": f"{(counts['count'] * counts['queries']).sum():,}",
+            "queries served": f"{served:,} of {counts['queries'].sum():,}",
+        }
+        for check, part, found, among in checks[name].select("check", "part", "found", "among").rows():
+            row[CHECKS[check].format(part)] = f"{found:,} of {among:,}"
+        rows.append(row)
+    return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["triplets"])
+
+
+def leaks(results: Path) -> pl.DataFrame:
+    """Where papers that are kept out were looked for, and how many of them were found."""
+    numbers = {"rows": "rows", "papers looked for": "kept_out", "papers found": "leaked"}
+    rows = [
+        {"table": row["path"], "column": row["column_name"], **{name: f"{row[of]:,}" for name, of in numbers.items()}}
+        for row in read_table(path_of(results, "leaks"), "leaks").to_pylist()
+    ]
+    return pl.DataFrame(rows, schema=["table", "column", *numbers])
+
+
+def omissions(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:
+    """Everything that a step met and left out, by step and reason, without the steps of entries that are gone.
+
+    The jobs that share a step, one a shard or bucket, count together.
+    """
+    rows = [
+        {"stage": path.parts[-3], "step": re.sub(SHARES.get(path.parts[-3], "$"), "", path.stem), **row}
+        for path in sorted(results.glob("*/omissions/*.parquet"))
+        if is_configured({"stage": path.parts[-3], "step": path.stem}, configuration)
+        for row in read_table(path, "omissions").to_pylist()
+        if row["count"]
+    ]
+    schema = {"stage": pl.String, "step": pl.String, "reason": pl.String, "count": pl.Int64}
+    return (
+        pl.DataFrame(rows, schema=schema)
+        .group_by("stage", "step", "reason", maintain_order=True)
+        .agg(pl.col("count").sum())
+    )
+
+
+def leaks_in_words(found: pl.DataFrame) -> str:
+    """The table of leaks in one sentence."""
+    numbers = [int(number.replace(",", "")) for number in found["papers found"]]
+    tables = found["table"].n_unique()
+    searched = f"{len(found)} columns of {tables} tables were searched for papers that are kept out"
+    return f"{searched}: {sum(numbers):,} were found." if sum(numbers) else f"{searched}, and none was found."
+
+
+def trained_models(configuration: Mapping[str, Any]) -> pl.DataFrame:
+    """One row a model: what it learns from, what it starts from, and how it is trained."""
+    rows = [
+        {
+            "model": name,
+            "triplets": entry["triplets"],
+            "sampler": configuration["triplets"][entry["triplets"]]["sampler"],
+            "sampled from": _source(configuration["triplets"][entry["triplets"]]),
+            "encoder": entry["encoder"],
+            "loss": entry["loss"]["kind"],
+            "weights that learn": entry["trainable"]["kind"],
+            "epochs": str(entry["epochs"]),
+            "training seeds": ", ".join(map(str, entry["seeds"])),
+        }
+        for name, entry in configuration["models"].items()
+    ]
+    return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["model"])
+
+
+def _source(triplets: Mapping[str, Any]) -> str:
+    """What a set of triplets is sampled from, by name."""
+    for key in ("embedding", "graph", "of"):
+        if key in triplets:
+            named = triplets[key]
+            return named if isinstance(named, str) else ", ".join(named)
+    return "–"
+
+
+def _last(column: str) -> int:
+    return int(column.rpartition("–")[2])

@@ -1,0 +1,167 @@
+"""The tables as the page shows them: which cells are numbers, which is the best of its column, which row is a sum.
+
+Cells are text when they come here. A cell counts as a number if it begins with one, as “71.0 ± 1.4” does; a deviation
+or a remark may follow. Rows that this run scored compete: models, the encoders they come from, BM25 and random vectors
+alike, since all had the same documents and the same protocol. Published rows do not, nor do averages over fewer values
+than others.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from cocite.report.labels import GRAPH_METRICS, PUBLISHED
+
+NUMBER = re.compile(r"[-−+]?\d[\d,]*(?:\.\d+)?")
+EMPTY = ("–", "", None)
+PARTIAL = re.compile(r"\d of \d")
+OF_ROWS = ("model", "source", "values")
+"""Columns of the tables of scores that say what a row is."""
+SAME_EDGES = ("graph", "held-out edges", "negatives")
+LOWER = ("mean rank",)
+
+Row = Mapping[str, str | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranking:
+    """The columns of a table in which the best value stands out, and the rows it is chosen among."""
+
+    columns: Callable[[str], bool]
+    """Whether a column, by its name, has values that can be ranked."""
+    lower: tuple[str, ...] = ()
+    """Columns in which the least is the best."""
+    rivals: Callable[[Row, Row], bool] = lambda row, other: True
+    """Whether two rows can be compared."""
+    competes: Callable[[Row], bool] = lambda row: True
+    """Whether a row takes part at all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """A cell of a table on the page."""
+
+    text: str
+    is_number: bool
+    is_best: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """A table on the page."""
+
+    columns: tuple[str, ...]
+    numbers: tuple[bool, ...]
+    """Whether a column holds numbers."""
+    rows: tuple[tuple[Cell, ...], ...]
+    sums: tuple[tuple[Cell, ...], ...] = ()
+    """Rows that sum up the others, and stay below them however they are sorted."""
+
+
+def number_in(text: str | None) -> float | None:
+    """The number that a cell begins with; none where it begins with none."""
+    found = NUMBER.match(text or "")
+    return float(found[0].replace(",", "").replace("−", "-")) if found else None
+
+
+def shown(table: pl.DataFrame, ranking: Ranking | None = None, is_sum: str | None = None) -> Shown:
+    """A table of text for the page; `is_sum` is what the first cell of rows that sum up the others says."""
+    rows = table.with_columns(pl.col(pl.Int64).map_elements("{:,}".format, return_dtype=pl.String)).rows(named=True)
+    best = [set[str]()] * len(rows) if ranking is None else _best(rows, table.columns, ranking)
+    numbers = {name: _holds_numbers([row[name] for row in rows]) for name in table.columns}
+    cells = [
+        tuple(_cell(row[name], numbers[name], name in of_row) for name in table.columns)
+        for row, of_row in zip(rows, best, strict=True)
+    ]
+    return Shown(
+        columns=tuple(table.columns),
+        numbers=tuple(numbers.values()),
+        rows=tuple(row for row in cells if row[0].text != is_sum),
+        sums=tuple(row for row in cells if row[0].text == is_sum),
+    )
+
+
+def _holds_numbers(cells: Sequence[str | None]) -> bool:
+    filled = [cell for cell in cells if cell not in EMPTY]
+    return bool(filled) and all(number_in(cell) is not None for cell in filled)
+
+
+def _cell(text: str | None, is_number: bool, is_best: bool) -> Cell:
+    written = "–" if text in EMPTY else str(text)
+    return Cell(text=re.sub(r"^-(?=\d)", "−", written) if is_number else written, is_number=is_number, is_best=is_best)
+
+
+def _best(rows: Sequence[Row], columns: Sequence[str], ranking: Ranking) -> list[set[str]]:
+    """Of each row, the columns in which no rival is better and at least one is worse."""
+    best: list[set[str]] = [set() for _ in rows]
+    for column in filter(ranking.columns, columns):
+        sign = -1 if column in ranking.lower else 1
+        values = {
+            place: sign * value
+            for place, row in enumerate(rows)
+            if ranking.competes(row)
+            and not PARTIAL.search(row[column] or "")
+            and (value := number_in(row[column])) is not None
+        }
+        for place, value in values.items():
+            rivals = [other for at, other in values.items() if at != place and ranking.rivals(rows[place], rows[at])]
+            if rivals and value >= max(rivals) and value > min(rivals):
+                best[place].add(column)
+    return best
+
+
+def ranking_of(table: str) -> Ranking | None:
+    """The ranking of a table of the page, by its name; none where no row is better than another."""
+    return RANKINGS.get("tasks" if table.startswith("tasks_") else table)
+
+
+def _is_score(column: str) -> bool:
+    return column not in OF_ROWS
+
+
+def _is_compared(column: str) -> bool:
+    """Whether a column of models that differ in one thing only holds scores: those name their benchmark."""
+    return column == "validation accuracy" or ": " in column
+
+
+def _is_graph_metric(column: str) -> bool:
+    """Whether a column holds a metric that embeddings with other losses have as well."""
+    return column in GRAPH_METRICS.values() and column != "loss"
+
+
+def _has_all_values(row: Row) -> bool:
+    return row.get("source") != PUBLISHED and " of " not in (row.get("values") or "")
+
+
+def _same_protocol(row: Row, other: Row) -> bool:
+    """Whether two rows are of one benchmark and one mode; rows without a mode hold in every mode."""
+    (benchmark, mode), (others, other_mode) = (_protocol(each) for each in (row, other))
+    return benchmark == others and (mode == other_mode or not mode or not other_mode)
+
+
+def _protocol(row: Row) -> tuple[str, str]:
+    benchmark, _, mode = (row["source"] or "").partition(" (")
+    return benchmark, mode
+
+
+def _same_edges(row: Row, other: Row) -> bool:
+    return all(row[name] == other[name] for name in SAME_EDGES)
+
+
+_SCORES = Ranking(columns=_is_score)
+_LITERATURE = Ranking(columns=_is_score, competes=_has_all_values, rivals=_same_protocol)
+_COMPARED = Ranking(columns=_is_compared)
+RANKINGS: Mapping[str, Ranking] = {
+    "models": _SCORES,
+    "tasks": _SCORES,
+    "scirepeval_formats": _LITERATURE,
+    "scirepeval_groups": _LITERATURE,
+    "scirepeval_tasks": _LITERATURE,
+    "scidocs": _LITERATURE,
+    "mdcr": _LITERATURE,
+    "losses": _COMPARED,
+    "difficulties": _COMPARED,
+    "graph_embeddings": Ranking(columns=_is_graph_metric, lower=LOWER, rivals=_same_edges),
+}

@@ -1,0 +1,188 @@
+"""The report's tables of what the models score: by format, by task, what was not scored, and models side by side.
+
+Each is a frame of text; numbers are means, with the standard deviation over seeds behind ± where there are several.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from cocite.config.runs import names_in_order
+from cocite.config.tasks import BOTH, FORMATS
+from cocite.report.labels import METRICS, measure, over_seeds
+
+Configuration = Mapping[str, Any]
+Curves = Mapping[str, pl.DataFrame]
+OF_DIFFICULTY = {
+    "k_positive": "k⁺",
+    "k_negative": "k⁻",
+    "distance_positive": "positives within",
+    "distance_negative": "hard negatives within",
+}
+"""The keys that say which bands of neighbours a set of triplets takes, and what they are called."""
+
+
+def models_by_format(scores: pl.DataFrame, configuration: Mapping[str, Any]) -> pl.DataFrame:
+    """One row a model or baseline, one column a benchmark and format (or task of the hold-out).
+
+    Models come as configured, then the untrained encoders, BM25 and random vectors. A mean that lacks tasks which
+    others have says over how many it is.
+    """
+    labelled = _labelled(scores, configuration["benchmarks"])
+    runs = labelled.group_by("model", "seed", "evaluation_seed", "column").agg(
+        pl.col("value").mean(), pl.col("task").n_unique().alias("tasks")
+    )
+    counted = runs.with_columns(pl.col("tasks").max().over("column").alias("most"))
+    least = counted.group_by("model", "column").agg(pl.col("tasks").min(), pl.col("most").first())
+    partial = pl.format("{} ({} of {} tasks)", "cell", "tasks", "most")
+    cells = (
+        over_seeds(runs, ["model", "column"])
+        .join(least, on=["model", "column"])
+        .select("model", "column", cell=pl.when(pl.col("tasks") < pl.col("most")).then(partial).otherwise("cell"))
+    )
+    wide = cells.pivot("column", index="model", values="cell").fill_null("–")
+    order = names_in_order(configuration)
+    return _in_order(wide, "model", order).select("model", *_columns(labelled, configuration["benchmarks"]))
+
+
+def failures(found: pl.DataFrame) -> pl.DataFrame:
+    """One row a benchmark, task, model and seed that has no score because the data make one impossible."""
+    order = ["benchmark", "task", "model", "seed", "reason"]
+    return found.select(order).sort(order).with_columns(pl.col("seed").cast(pl.String))
+
+
+def tasks(scores: pl.DataFrame, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
+    """Of each benchmark that has scores, one row a model and one column a metric of a task."""
+    keys = ["benchmark", "task", "metric", "mode"]
+    order = pl.DataFrame({"model": names_in_order(configuration)}, schema={"model": pl.String})
+    cells = over_seeds(scores, [*keys, "model"]).sort(keys)
+    names = pl.struct("task", "metric", "mode").map_elements(lambda names: measure(**names), return_dtype=pl.String)
+    tables = {}
+    for benchmark in configuration["benchmarks"]:
+        named = cells.filter(benchmark=benchmark).select("model", "cell", measure=names)
+        if len(named):
+            wide = named.pivot("measure", index="model", values="cell", maintain_order=True).fill_null("–")
+            tables[benchmark] = order.join(wide, on="model", how="inner", maintain_order="left")
+    return tables
+
+
+def incomplete(scores: pl.DataFrame) -> pl.DataFrame:
+    """One row a task on which some documents have no vector, or some queries or test documents have no score."""
+    counted = scores.group_by("benchmark", "task").agg(pl.col("missing", "documents", "unscored").max())
+    return (
+        counted.filter((pl.col("missing") > 0) | (pl.col("unscored") > 0))
+        .sort("benchmark", "task")
+        .select(
+            "benchmark",
+            "task",
+            pl.format("{} of {}", "missing", "documents").alias("documents without a vector"),
+            pl.col("unscored").cast(pl.String).alias("left out of the score"),
+        )
+    )
+
+
+def losses(scores: pl.DataFrame, curves: Curves, configuration: Configuration) -> pl.DataFrame:
+    """Models that differ in their loss only; accuracy is the share of validation triplets in order."""
+    models = configuration["models"]
+
+    def differ(one: str, other: str) -> bool:
+        return models[one]["loss"] != models[other]["loss"] and _without(models[one], ["loss"]) == _without(
+            models[other], ["loss"]
+        )
+
+    known = {
+        name: {"loss": entry["loss"]["kind"], "triplets": entry["triplets"], "encoder": entry["encoder"]}
+        for name, entry in models.items()
+    }
+    return _side_by_side(differ, known, scores, curves, configuration)
+
+
+def difficulties(scores: pl.DataFrame, curves: Curves, configuration: Configuration) -> pl.DataFrame:
+    """Models whose triplets differ only in the bands that positives and hard negatives are from.
+
+    The nearer the ranks of the two, the harder the triplets (CoCite, 2024).
+    """
+    models, sets = configuration["models"], configuration["triplets"]
+
+    def differ(one: str, other: str) -> bool:
+        mine, others = sets[models[one]["triplets"]], sets[models[other]["triplets"]]
+        return (
+            mine != others
+            and _without(mine, OF_DIFFICULTY) == _without(others, OF_DIFFICULTY)
+            and _without(models[one], ["triplets"]) == _without(models[other], ["triplets"])
+        )
+
+    bands = {name: sets[entry["triplets"]] for name, entry in models.items()}
+    there = [key for key in OF_DIFFICULTY if any(key in entry for entry in bands.values())]
+    known = {
+        name: {
+            "triplets": models[name]["triplets"],
+            **{OF_DIFFICULTY[key]: _limits(entry.get(key)) for key in there},
+        }
+        for name, entry in bands.items()
+    }
+    return _side_by_side(differ, known, scores, curves, configuration)
+
+
+def _labelled(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> pl.DataFrame:
+    """The scores with the name of the column that each belongs to, which says the mode where there are two."""
+    is_holdout = pl.col("benchmark").is_in([name for name, entry in benchmarks.items() if entry["kind"] == "holdout"])
+    mode = pl.when(pl.col("mode") == BOTH).then(pl.lit("")).otherwise(pl.format(" ({})", "mode"))
+    column = (
+        pl.when(is_holdout)
+        .then(pl.format("{}: {} {}", "benchmark", "task", pl.col("metric").replace(METRICS)))
+        .otherwise(pl.format("{}: {}{}", "benchmark", "format", mode))
+    )
+    return scores.with_columns(column=column)
+
+
+def _columns(labelled: pl.DataFrame, benchmarks: Mapping[str, Any]) -> Sequence[str]:
+    """Columns in reading order: benchmarks as configured, formats in the order of the literature."""
+    order = {"benchmark": list(benchmarks), "format": list(dict.fromkeys(FORMATS.values()))}
+    ranks = [pl.col(name).replace_strict(values, range(len(values))) for name, values in order.items()]
+    return labelled.sort(*ranks, "task", "metric", "mode")["column"].unique(maintain_order=True).to_list()
+
+
+def _in_order(frame: pl.DataFrame, column: str, order: Sequence[str]) -> pl.DataFrame:
+    names = pl.DataFrame({column: order}, schema={column: pl.String})
+    return names.join(frame, on=column, how="inner", maintain_order="left")
+
+
+def _side_by_side(
+    differ: Callable[[str, str], bool],
+    known: Mapping[str, Mapping[str, str]],
+    scores: pl.DataFrame,
+    curves: Curves,
+    configuration: Configuration,
+) -> pl.DataFrame:
+    """Each model that differs from another one, with what is known of it, its accuracy and its scores."""
+    rows = [
+        {"model": name, **known[name], "validation accuracy": _best_accuracy(curves[name])}
+        for name in known
+        if any(differ(name, other) for other in known)
+    ]
+    if not rows:
+        return pl.DataFrame(schema=["model", "validation accuracy"])
+    return pl.DataFrame(rows).join(models_by_format(scores, configuration), on="model", maintain_order="left")
+
+
+def _without(entry: Mapping[str, Any], keys: Any) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key not in keys}
+
+
+def _limits(limit: Any) -> str:
+    """The end of a band, or its first and last rank."""
+    if limit is None:
+        return "–"
+    return f"{limit[0]}–{limit[1]}" if isinstance(limit, list) else str(limit)
+
+
+def _best_accuracy(curve: pl.DataFrame) -> str:
+    """Accuracy, %, of the states that were kept, those of the least validation loss, over the seeds of a model."""
+    wide = curve.filter(pl.col("metric").str.starts_with("validation_")).pivot(
+        "metric", index=["seed", "step"], values="value"
+    )
+    kept = wide.sort("validation_loss", "step").group_by("seed").first()
+    values = kept.select("seed", value=100 * pl.col("validation_accuracy"), model=pl.lit(""))
+    return str(over_seeds(values, ["model"])["cell"].item())

@@ -1,0 +1,156 @@
+"""What a set of triplets holds: triplets a query, papers without a text, papers of benchmarks, collisions.
+
+In come the set, the queries, the papers with a text and the documents of benchmarks; out go the tables
+`triplets_per_query`, `triplet_checks` and `collisions`.
+
+A collision is a pair of papers that are to be near each other and far from each other at once: a positive b of the
+query a collides where a is a negative of the query b. Ostendorff et al., 2022 ("SciNCL", figure 4) find that collisions
+grow as the ranks of hard negatives come near those of the positives, and vanish far behind them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from cocite.ground.id_sets import Ids, IdSet, are_in, id_set, places_of, set_of
+from cocite.tables import TABLES, empty_schema
+from cocite.tables.documents import corpus_ids_of
+from cocite.tables.files import open_table, write_table
+from cocite.tables.splits import read_queries
+from cocite.triplets.sampled import ROLES, read_papers
+
+COLLISION, NO_TEXT, IN_BENCHMARK = "collision", "no text", "in benchmark"
+POINTS = 40
+"""Ranks at which the curve of collisions is measured, evenly spaced in their logarithm."""
+ROWS_AT_ONCE = 1 << 20
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checks:
+    """The tables that are written."""
+
+    checks: Path
+    """triplet_checks."""
+    per_query: Path
+    """triplets_per_query."""
+    collisions: Path
+    """collisions."""
+
+
+def check_triplets(
+    triplets: Path,
+    *,
+    neighbours: Sequence[Path],
+    queries: Path,
+    papers: Path,
+    benchmarks: Sequence[Path],
+    outputs: Checks,
+) -> None:
+    """Write the checks of one set of triplets.
+
+    `neighbours` are the files that it was drawn from, none if it was not drawn from any; `papers` is the folder
+    of the table papers; `benchmarks` are tables `documents`, each in the folder of its benchmark.
+    """
+    table = open_table(triplets, "triplets").read()
+    write_table(outputs.per_query, "triplets_per_query", per_query(table, read_queries(queries)))
+    found = sorted(_checks(table, read_papers(papers, queries), benchmarks))
+    columns = dict(zip(("check", "part", "found", "among"), zip(*found, strict=True), strict=True))
+    write_table(outputs.checks, "triplet_checks", pa.table(columns))
+    nothing = empty_schema(TABLES["collisions"]).empty_table()
+    write_table(outputs.collisions, "collisions", collision_curve(table, neighbours) if neighbours else nothing)
+
+
+def per_query(triplets: pa.Table, queries: pa.Table) -> pa.Table:
+    """How many queries of each split have how many triplets; those that could not be served have 0."""
+    served, counts = np.unique(triplets["query"].to_numpy(), return_counts=True)
+    asked, split = queries["corpusid"].to_numpy(), queries["split"].to_numpy(zero_copy_only=False)
+    place = np.minimum(np.searchsorted(served, asked), len(served) - 1)
+    numbers = np.where(served[place] == asked, counts[place], 0)
+    rows = pa.table({"split": split, "count": numbers}).group_by(["split", "count"]).aggregate([([], "count_all")])
+    return rows.rename_columns({"count_all": "queries"}).sort_by([("split", "ascending"), ("count", "ascending")])
+
+
+def _checks(triplets: pa.Table, papers: IdSet, benchmarks: Sequence[Path]) -> Iterator[tuple[str, str, int, int]]:
+    """The rows of `triplet_checks`."""
+    yield (COLLISION, "pairs", *count_collisions(triplets))
+    of_role = {role: np.unique(triplets[role].to_numpy()) for role in ROLES}
+    for role, ids in of_role.items():
+        yield NO_TEXT, role, int(np.count_nonzero(~are_in(papers, ids))), len(ids)
+    held = np.unique(np.concatenate(list(of_role.values())))
+    for documents in benchmarks:
+        ids = np.unique(corpus_ids_of(documents)[0])
+        yield IN_BENCHMARK, documents.parent.name, len(np.intersect1d(ids, held, assume_unique=True)), len(ids)
+
+
+def count_collisions(triplets: pa.Table) -> tuple[int, int]:
+    """How many unordered pairs are positive and negative at once, and how many are positive."""
+    papers = _papers_of(triplets)
+    positive, negative = (_distinct_pairs(triplets, papers, role) for role in ("positive", "negative"))
+    return len(np.intersect1d(positive, negative, assume_unique=True)), len(positive)
+
+
+def collision_curve(triplets: pa.Table, neighbours: Sequence[Path]) -> pa.Table:
+    """The table `collisions` of a set: how many there would be with its hard negatives at other ranks.
+
+    The positives are those of the set; the hard negatives of a query are its neighbours of ranks (k⁻ − h, k⁻], h being
+    the most hard negatives that a query of the set has.
+    """
+    hard = triplets.filter(pc.equal(triplets["negative_kind"], "hard"))
+    pairs = np.unique([hard["query"].to_numpy(), hard["negative"].to_numpy()], axis=1)
+    width = int(np.unique(pairs[0], return_counts=True)[1].max(initial=1))
+    papers = _papers_of(triplets)
+    ranks = _ranks_of_queries(triplets, papers, neighbours)
+    # Collisions at ranks up to k are at k + width: a difference over `width` is a band, also of the first ranks.
+    up_to = np.concatenate([np.zeros(width, dtype=np.int64), np.cumsum(ranks)])
+    nearest = (pc.max(triplets["positive_rank"]).as_py() or 0) + width
+    own = pc.max(hard["negative_rank"]).as_py() or nearest
+    points = np.union1d(np.geomspace(nearest, max(nearest, len(ranks) - 1), POINTS).round().astype(np.int64), [own])
+    points = points[points < len(ranks)]
+    return pa.table(
+        {
+            "k_negative": pa.array(points, pa.int32()),
+            "collisions": up_to[points + width] - up_to[points],
+            "pairs": np.full(len(points), len(_distinct_pairs(triplets, papers, "positive"))),
+        }
+    )
+
+
+def _papers_of(triplets: pa.Table) -> IdSet:
+    """All papers of some triplets."""
+    return id_set(triplets[role].to_numpy() for role in ROLES)
+
+
+def _distinct_pairs(triplets: pa.Table, papers: IdSet, role: str) -> Numbers:
+    """The unordered pairs of a query and another paper, each as one number."""
+    pair = np.sort(np.stack([triplets["query"].to_numpy(), triplets[role].to_numpy()]), axis=0)
+    return np.unique(_as_numbers(papers, *pair))
+
+
+def _as_numbers(papers: IdSet, first: Ids, second: Ids) -> Numbers:
+    """Pairs by the places of their papers; below 0 where the first is none of the papers."""
+    return places_of(papers, first).astype(np.int64) << 32 | places_of(papers, second)
+
+
+def _ranks_of_queries(triplets: pa.Table, papers: IdSet, neighbours: Sequence[Path]) -> Numbers:
+    """How many queries stand at each rank among the neighbours of their own positives, from rank 0, where none does."""
+    query, positive = triplets["query"].to_numpy(), triplets["positive"].to_numpy()
+    queries = set_of(query)
+    wanted = np.unique(_as_numbers(papers, positive, query))
+    counts = np.zeros(1, dtype=np.int64)
+    for path in neighbours:
+        file = open_table(path, "neighbours")
+        for batch in file.iter_batches(ROWS_AT_ONCE, columns=["query", "neighbour", "rank"]):
+            of, found, rank = (batch.column(name).to_numpy() for name in ("query", "neighbour", "rank"))
+            counts = np.pad(counts, (0, max(0, int(rank.max()) + 1 - len(counts))))
+            is_query = are_in(queries, found)
+            pair = _as_numbers(papers, of[is_query], found[is_query])
+            place = np.minimum(np.searchsorted(wanted, pair), len(wanted) - 1)
+            counts += np.bincount(rank[is_query][wanted[place] == pair], minlength=len(counts))
+    return counts
