@@ -1,9 +1,11 @@
 """The poolings: what they make of token vectors, how a folder names them, and how a new one is found."""
 
+import re
 import shutil
 import subprocess
 import sys
-from types import SimpleNamespace
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
@@ -15,6 +17,7 @@ from cocite.encoder.model import open_encoder
 from cocite.ground.errors import InputError
 from cocite.tables.files import write_json
 
+PAGE = Path(__file__).parents[2] / "docs/how-to/new-encoder.md"
 # Two documents, of two tokens and of one; the second token of the second document is padding.
 HIDDEN = torch.tensor([[[1.0, -4.0], [3.0, -2.0]], [[5.0, -6.0], [90.0, 90.0]]])
 MASK = torch.tensor([[1, 1], [1, 0]])
@@ -28,15 +31,15 @@ BY_HAND = {
 
 @pytest.fixture
 def last(monkeypatch):
-    """A pooling like any other that is not among ours: the last token's vector."""
-
-    def pool(hidden, mask):
-        return hidden[torch.arange(len(hidden)), mask.sum(dim=1).long() - 1]
-
-    found = {**poolings.poolings(), "last": "The last token."}
+    """The pooling that the how-to page adds: the last token's vector."""
+    [code] = re.findall(
+        r"poolings/last\.py`:\n\n```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL
+    )
+    module = ModuleType("cocite.encoder.poolings.last")
+    exec(code, vars(module))  # noqa: S102 (a page of ours)
+    found = {**poolings.poolings(), "last": "The last token's vector."}
     monkeypatch.setattr(poolings, "modules", lambda package: found)
-    module = SimpleNamespace(pool=pool, SAVED_AS="pooling_mode_lasttoken")
-    monkeypatch.setitem(sys.modules, "cocite.encoder.poolings.last", module)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
     return "last"
 
 

@@ -106,7 +106,7 @@ class ShortFor:
         return no_info_before_validator_function(self._written_out, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """What an editor is told: a text, or the entry."""
+        """The JSON schema: a text, or the entry."""
         return {"anyOf": [{"type": "string"}, handler(schema)]}
 
     def _written_out(self, value: Any) -> Any:

@@ -1,6 +1,6 @@
 """What a model comes from, in words: its corpus, its base encoder, its triplets and what they were sampled from.
 
-All of it follows from the provenance that a run records. Only settings that had an effect are told, and no folder with
+All of it follows from the provenance that a run records. Only settings that had an effect are named, and no folder with
 more than its name: what is written here goes into cards that leave the machine.
 """
 
