@@ -82,7 +82,11 @@ def rows_to_merge(dataset):
 def published_triplets():
     """The files of published triplets in the folder that the configuration names; others are fetched."""
     dataset = Path(config["queries"].get("dataset", ""))
-    return sorted(map(str, dataset.rglob("*.parquet"))) if dataset.name and dataset.is_dir() else "<results>/corpus/triplets"
+    return (
+        sorted(map(str, dataset.rglob("*.parquet")))
+        if dataset.name and dataset.is_dir()
+        else "<results>/corpus/triplets"
+    )
 
 
 def folder_of_triplets(wildcards, input):
