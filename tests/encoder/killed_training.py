@@ -16,8 +16,11 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from torch.utils.tensorboard import SummaryWriter  # noqa: F401 (imported once for all trainings)
+
 from cocite.config.models import TrainingSettings
 from cocite.encoder import checkpoints, training
+from cocite.encoder.model import open_encoder
 from cocite.encoder.results import Outputs
 from cocite.encoder.schedule import UNFINISHED_STATUS, Unfinished
 from cocite.encoder.training import Objective
@@ -152,6 +155,7 @@ def fork(prepare, *arguments):
 
 if __name__ == "__main__":
     encoder, triplets, folder = map(Path, sys.argv[1:4])
+    open_encoder(encoder)  # imports what each training would import for itself
     moments = random_cuts(int(sys.argv[4])) if len(sys.argv) > 4 else MOMENTS
     endings = {"whole": [fork(lambda: None, encoder, triplets, folder / "whole")]}
     for moment, prepare in moments.items():
