@@ -82,7 +82,7 @@ def figures_of(configuration: Mapping[str, Any], folder: Path, curves: Mapping[s
     """Figures of all kinds."""
     paths = {name: folder / f"{name}.svg" for name in ("validation_curves", "pair_counts", "link_prediction")}
     paths |= {name: folder / f"{name}.svg" for name in ("band_quality", "triplets", "map")}
-    losses = {name: entry["loss"] for name, entry in configuration["models"].items()}
+    losses = {name: entry["loss"]["kind"] for name, entry in configuration["models"].items()}
     draw = generator(1, "page")
     draw_validation_curves(curves, losses, paths["validation_curves"])
     draw_pair_counts(

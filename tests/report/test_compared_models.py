@@ -13,8 +13,8 @@ CONFIGURATION = {
         "fewer": {**BAND, "k_negative": 1000, "per_query": 5},
     },
     "models": {
-        "infonce": {**MODEL, "loss": "infonce", "temperature": 0.1},
-        "triplet": {**MODEL, "loss": "triplet", "margin": 1.0},
+        "infonce": {**MODEL, "loss": {"kind": "infonce", "temperature": 0.1}},
+        "triplet": {**MODEL, "loss": {"kind": "triplet", "margin": 1.0}},
     },
     "encoders": {"e": {}},
     "benchmarks": {"sre": {"kind": "scirepeval"}},
@@ -54,7 +54,10 @@ def test_the_accuracy_deviates_over_the_training_seeds():
 def test_a_model_that_differs_in_more_than_its_loss_is_not_compared():
     configuration = {
         **CONFIGURATION,
-        "models": {**CONFIGURATION["models"], "long": {**MODEL, "loss": "angle", "temperature": 20.0, "lr": 9}},
+        "models": {
+            **CONFIGURATION["models"],
+            "long": {**MODEL, "loss": {"kind": "angle", "temperature": 20.0}, "lr": 9},
+        },
     }
     scores = pl.DataFrame([score("triplet", 1.0), score("infonce", 2.0), score("long", 2.0)])
     curves = dict.fromkeys(("triplet", "infonce", "long"), curve((1, 0.5, 0.7)))
@@ -69,7 +72,7 @@ def test_without_two_losses_there_is_nothing_to_compare():
 def compared_difficulties(**models):
     configuration = {
         **CONFIGURATION,
-        "models": {name: {**MODEL, "loss": "triplet", **entry} for name, entry in models.items()},
+        "models": {name: {**MODEL, "loss": {"kind": "triplet"}, **entry} for name, entry in models.items()},
     }
     scores = pl.DataFrame([score(name, 1.0) for name in models])
     return difficulties(scores, dict.fromkeys(models, curve((1, 0.5, 0.7))), configuration)

@@ -95,7 +95,10 @@ def test_only_searches_that_are_not_exact_are_told_with_their_recall(tmp_path):
     row = {"metric": "l2", "index": "ivf", "k": 5000, "queries": 1200, "seconds": 0.4, "exact_seconds": 4.0}
     table = pa.Table.from_pylist([row | {"k": 10, "recall": 1.0}, row | {"recall": 0.98765}])
     write_table(tmp_path / "neighbours/listed/search_quality.parquet", "search_quality", table)
-    embeddings = {"exact": {"neighbours": {"index": "flat"}}, "listed": {"neighbours": {"index": "ivf"}}}
+    embeddings = {
+        "exact": {"neighbours": {"index": {"kind": "flat"}}},
+        "listed": {"neighbours": {"index": {"kind": "ivf"}}},
+    }
     told = searches(tmp_path, {"embeddings": embeddings}).rows()
     assert told[0][5] == "1.000"
     assert told[1:] == [("listed", "ivf", "l2", "1,200", "5,000", "0.988", "0.4", "4.0")]
@@ -150,8 +153,22 @@ def test_a_model_is_told_by_its_triplets_what_they_are_sampled_from_its_encoder_
     configuration = {
         "triplets": {"t": {"sampler": "neighbours", "embedding": "dot"}, "u": {"sampler": "union", "of": ["t", "s"]}},
         "models": {
-            "m": {"triplets": "t", "encoder": "e", "loss": "triplet", "trainable": "all", "epochs": 2, "seeds": [1, 2]},
-            "n": {"triplets": "u", "encoder": "e", "loss": "mnrl", "trainable": "lora", "epochs": 1, "seeds": [3]},
+            "m": {
+                "triplets": "t",
+                "encoder": "e",
+                "loss": {"kind": "triplet"},
+                "trainable": {"kind": "all"},
+                "epochs": 2,
+                "seeds": [1, 2],
+            },
+            "n": {
+                "triplets": "u",
+                "encoder": "e",
+                "loss": {"kind": "mnrl"},
+                "trainable": {"kind": "lora"},
+                "epochs": 1,
+                "seeds": [3],
+            },
         },
     }
     assert trained_models(configuration).rows() == [

@@ -10,7 +10,7 @@ from cocite.report.scores import models_by_format
 
 MODEL = {"triplets": "t", "encoder": "e", "margin": 1.0, "lr": 0.1}
 CONFIGURATION = {
-    "models": {"infonce": {**MODEL, "loss": "infonce"}, "triplet": {**MODEL, "loss": "triplet"}},
+    "models": {"infonce": {**MODEL, "loss": {"kind": "infonce"}}, "triplet": {**MODEL, "loss": {"kind": "triplet"}}},
     "encoders": {"e": {}},
     "benchmarks": {"holdout": {"kind": "holdout"}, "sre": {"kind": "scirepeval"}},
 }
