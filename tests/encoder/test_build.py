@@ -70,5 +70,5 @@ def test_a_corpus_without_texts_is_refused(small_settings, write_papers, write_q
 
 
 def test_heads_that_do_not_divide_the_width_are_refused():
-    with pytest.raises(InputError, match=r"build\.hidden \(10\) must be a multiple of build\.heads \(4\)"):
+    with pytest.raises(ValueError, match=r"hidden must be a multiple of heads"):
         Architecture(hidden=10, heads=4)

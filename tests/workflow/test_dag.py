@@ -297,7 +297,7 @@ def test_edges_are_written_as_text_only_for_the_published_way_in(run, way, steps
 
 
 def test_an_index_is_built_once_for_all_shards_of_the_queries_and_measured(run):
-    searched = {"k": 100, "shards": 3, "index": "ivf", "lists": 8, "probes": 2}
+    searched = {"k": 100, "shards": 3, "index": {"kind": "ivf", "nlist": 8, "nprobe": 2}}
     jobs = planned(run, edited(**{"embeddings__cocitation-dot__neighbours": searched}))
     assert [len(jobs[rule]) for rule in ("build_index", "search_neighbours", "measure_search")] == [1, 3, 1]
 

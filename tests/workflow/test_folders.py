@@ -136,7 +136,7 @@ def test_without_records_edits_are_named_and_are_noticed_again_once_the_records_
     unnoticed = copied.snakemake("--dry-run", "all", config=edit)
     assert "Nothing to be done" in unnoticed.stdout + unnoticed.stderr
     assert "Snakemake has no record of how results/" in unnoticed.stderr
-    assert 'models.cocite.loss was "triplet" and is "cosent"' in unnoticed.stderr
+    assert 'models.cocite.loss.kind was "triplet" and is "cosent"' in unnoticed.stderr
     touched = copied.snakemake(*TOUCH, config=copied.folder / "results/configuration.yaml")
     assert touched.returncode == 0, touched.stderr
     planned = copied.snakemake("--dry-run", "all", config=edit)
