@@ -87,7 +87,10 @@ def test_a_step_keeps_the_next_run_waiting_though_snakemake_closes_the_files_of_
 
 def holds_lock(pid: int) -> bool:
     """Whether a process has the steps' lock open."""
-    opened = [os.path.realpath(file) for file in Path(f"/proc/{pid}/fd").iterdir()]
+    try:
+        opened = [os.path.realpath(file) for file in Path(f"/proc/{pid}/fd").iterdir()]
+    except FileNotFoundError:  # a file that was closed while they were listed
+        return False
     return any(file.endswith("steps.lock") for file in opened)
 
 
