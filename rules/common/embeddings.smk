@@ -13,15 +13,19 @@ def imported_edges_mb(imported, entry):
     return max(0, size_mb(imported) - filled)
 
 
+def engine_of(wildcards):
+    """The engine of a graph embedding, with its settings."""
+    return entry_of(config["embeddings"][wildcards.embedding], AnyEngine)
+
+
 def graph_training_memory(wildcards, input, attempt):
-    """Memory of a training, MB: by its vectors with the state of their optimiser, and the edges of a chunk."""
+    """Memory of a training, MB, as its engine says."""
     entry = config["embeddings"][wildcards.embedding]
     vectors, edges = trained_vectors_mb(input.imported, entry), imported_edges_mb(input.imported, entry)
-    return ceil(1000 + 3 * vectors + 15 * edges / entry["chunks"]) * attempt
+    return ceil(engine_of(wildcards).memory_mb(vectors, edges)) * attempt
 
 
 def graph_training_minutes(wildcards, input, attempt):
-    """Time of a training, no more than a day at first: a stopped training resumes from its last chunk."""
-    entry = config["embeddings"][wildcards.embedding]
-    passes = entry["epochs"] * imported_edges_mb(input.imported, entry) / entry["workers"]
-    return min(A_DAY, ceil(30 + 0.002 * passes * entry["dimension"])) * attempt
+    """Time of a training, as its engine says, no more than a day at first: a stopped training resumes."""
+    edges = imported_edges_mb(input.imported, config["embeddings"][wildcards.embedding])
+    return min(A_DAY, ceil(engine_of(wildcards).minutes(edges))) * attempt

@@ -12,13 +12,15 @@ import numpy as np
 import pyarrow as pa
 from tests.benchmarks.measuring import say
 
-from cocite.config.embeddings import EdgeSettings, GraphEmbeddingSettings
-from cocite.embeddings.engines.biggraph.importing import import_edges
+from cocite.config.embeddings import EdgeSettings
+from cocite.embeddings.engines.biggraph import BigGraph
 from cocite.embeddings.engines.biggraph.training import train_graph_embedding
+from cocite.embeddings.importing import import_edges
 from cocite.tables.files import write_table
 
 PAPERS, PAIRS = 10_000, 100_000
-SETTINGS = GraphEmbeddingSettings(
+SETTINGS = BigGraph(
+    engine="biggraph",
     comparator="dot",
     dimension=128,
     epochs=10,

@@ -9,14 +9,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cocite.config.embeddings import EdgeSettings, GraphEmbeddingSettings, RankingLoss
-from cocite.embeddings.engines.biggraph.imported import ImportedFolder
-from cocite.embeddings.engines.biggraph.importing import import_edges
+from cocite.config.embeddings import EdgeSettings
+from cocite.embeddings.engines.biggraph import BigGraph, RankingLoss
+from cocite.embeddings.imported import ImportedFolder
+from cocite.embeddings.importing import import_edges
 from cocite.tables.files import write_table
 
 Pair = tuple[int, int]
 
 SETTINGS = {
+    "engine": "biggraph",
     "comparator": "dot",
     "dimension": 16,
     "epochs": 3,
@@ -35,9 +37,9 @@ EDGE_SETTINGS = {"holdout": 0.2, "holdout_of": "pairs", "weights": False, "max_r
 
 
 @pytest.fixture(scope="session")
-def settings() -> Callable[..., GraphEmbeddingSettings]:
+def settings() -> Callable[..., BigGraph]:
     """Settings of a small training, with some of them changed."""
-    return lambda **changed: GraphEmbeddingSettings(**{**SETTINGS, **changed})
+    return lambda **changed: BigGraph(**{**SETTINGS, **changed})
 
 
 @pytest.fixture(scope="session")

@@ -16,10 +16,10 @@ import pytest
 from torchbiggraph.graph_storages import EDGE_STORAGES, ENTITY_STORAGES
 
 from cocite.config.entries import as_json
-from cocite.embeddings.engines.biggraph import importing
-from cocite.embeddings.engines.biggraph.imported import ImportedFolder
-from cocite.embeddings.engines.biggraph.importing import import_edges
+from cocite.embeddings import importing
 from cocite.embeddings.engines.biggraph.tsv import import_tsv, split_edges
+from cocite.embeddings.imported import ImportedFolder
+from cocite.embeddings.importing import import_edges
 from cocite.ground.checkpoints import fingerprint_of
 from cocite.ground.errors import InputError
 

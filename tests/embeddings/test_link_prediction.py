@@ -8,20 +8,20 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cocite.config.embeddings import GraphEmbeddingSettings, RankingLoss
 from cocite.embeddings import link_prediction
-from cocite.embeddings.engines.biggraph.imported import ImportedFolder
+from cocite.embeddings.engines.biggraph import BigGraph, RankingLoss
 from cocite.embeddings.engines.biggraph.training import loss_function, score_batch, train_graph_embedding
+from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.link_prediction import load_held_out, measure
 from cocite.embeddings.vectors import Vectors
 
-Settings = Callable[..., GraphEmbeddingSettings]
+Settings = Callable[..., BigGraph]
 
 CHANCE_MRR = 8.2 / 2000
 """A rank drawn from 1 … 2,000 has the mean reciprocal (1 + 1/2 + … + 1/2000) / 2000."""
 
 
-def last_scores(imported: Path, settings: GraphEmbeddingSettings) -> dict[str, dict[str, float]]:
+def last_scores(imported: Path, settings: BigGraph) -> dict[str, dict[str, float]]:
     return train_graph_embedding(imported, settings, seed=1, state=imported.parent / "state").scores[-1]
 
 

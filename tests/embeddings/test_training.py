@@ -15,18 +15,17 @@ from typing import Any
 import psutil
 import pytest
 
-from cocite.config.embeddings import GraphEmbeddingSettings, RankingLoss
 from cocite.config.entries import as_json
 from cocite.embeddings.commands import train
-from cocite.embeddings.engines.biggraph import training
+from cocite.embeddings.engines.biggraph import BigGraph, RankingLoss, training
 from cocite.embeddings.engines.biggraph.checkpoints import TrainingState
-from cocite.embeddings.engines.biggraph.imported import ImportedFolder
 from cocite.embeddings.engines.biggraph.training import train_graph_embedding
+from cocite.embeddings.imported import ImportedFolder
 from cocite.ground.checkpoints import remove_state
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table
 
-Settings = Callable[..., GraphEmbeddingSettings]
+Settings = Callable[..., BigGraph]
 WIDE = RankingLoss(kind="ranking", margin=0.5)
 
 COMMAND = [sys.executable, "-c", "from cocite.embeddings.commands import app; app()", "train"]
@@ -37,12 +36,12 @@ VALUES = 14
 """Values of an epoch in `graph_scores`: seven metrics, raw and filtered."""
 
 
-def arguments(folder: Path, settings: GraphEmbeddingSettings) -> dict[str, str | int | Path]:
+def arguments(folder: Path, settings: BigGraph) -> dict[str, str | int | Path]:
     results = {name: folder / name for name in RESULTS}
     return {"settings": json.dumps(as_json(settings)), "seed": 1, "state": folder / "state", **results}
 
 
-def start(imported: Path, folder: Path, settings: GraphEmbeddingSettings) -> "subprocess.Popen[str]":
+def start(imported: Path, folder: Path, settings: BigGraph) -> "subprocess.Popen[str]":
     options = [
         part
         for name, value in arguments(folder, settings).items()

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from cocite.embeddings.engines.biggraph.imported import ImportedFolder
 from cocite.embeddings.engines.biggraph.tsv import import_tsv
+from cocite.embeddings.imported import ImportedFolder
 from cocite.ground.checkpoints import fingerprint_of
 
 

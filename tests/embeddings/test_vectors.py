@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cocite.embeddings.engines.biggraph.checkpoints import map_vectors
-from cocite.embeddings.engines.biggraph.imported import ImportedFolder
+from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.vectors import Vectors, write_vectors
 from cocite.tables.files import read_table, vectors_of
 

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cocite.embeddings.engines.biggraph.importing import import_edges
 from cocite.embeddings.engines.biggraph.tsv import split_edges
-from cocite.embeddings.engines.biggraph.weights import repetitions
+from cocite.embeddings.importing import import_edges
+from cocite.embeddings.weights import repetitions
 from cocite.ground.errors import InputError
 
 

@@ -89,7 +89,7 @@ def imported_graph(folder: Path, papers: list[int], edges: list[float]) -> Input
 
 def embedding(**entry: Any) -> dict[str, Any]:
     """The configuration of one embedding."""
-    usual = {"dimension": 500, "partitions": 1, "chunks": 1, "epochs": 4, "workers": 1, "import": "arrow"}
+    usual = {"engine": "biggraph", "dimension": 500, "partitions": 1, "chunks": 1, "epochs": 4, "import": "arrow"}
     return {"embeddings": {"dot": {**usual, **entry}}}
 
 

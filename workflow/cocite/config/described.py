@@ -15,8 +15,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from cocite.config.configuration import Configuration
-from cocite.config.entries import Entry, ShortFor
-from cocite.config.explained import discriminator, variants
+from cocite.config.entries import DefaultOf, Entry, ShortFor, discriminator, fields_of, summary_of, tag_of, variants
 
 TYPES = {int: "integer", float: "number", bool: "boolean", str: "string", tuple: "array", dict: "object"}
 Row = tuple[str, str, str, str, str]
@@ -51,12 +50,6 @@ def configuration_page() -> str:
     return "\n".join(lines)
 
 
-@cache
-def summary_of(kind: type[Entry]) -> str:
-    """The first sentence or sentences of an entry's docstring."""
-    return " ".join((kind.__doc__ or "").split("\n\n")[0].split())
-
-
 def cell(text: str) -> str:
     """A text as it can stand in a cell of a table in Markdown."""
     return " ".join(text.split()).replace("|", "\\|")
@@ -67,9 +60,9 @@ def _described(kind: type[Entry]) -> dict[str, str]:
     """The docstrings of the fields of an entry, inherited ones as well, by their keys."""
     texts: dict[str, str] = {}
     for each in reversed(kind.__mro__):
-        if issubclass(each, Entry):
+        if issubclass(each, Entry) and "__annotations__" in vars(each):
             texts |= _docstrings(each)
-    return {field.alias or name: texts[name] for name, field in kind.model_fields.items()}
+    return {key: texts[name] for key, name in zip(fields_of(kind), kind.model_fields, strict=True)}
 
 
 def _docstrings(kind: type[Entry]) -> dict[str, str]:
@@ -100,16 +93,16 @@ def _item(annotation: Any) -> tuple[Any, bool]:
 def _rows(annotation: Any, prefix: str) -> Iterator[Row]:
     """A row for each key of an entry, by variants; `<name>` stands for names of one's own."""
     kinds = list(variants(annotation))
-    told_apart = discriminator(kinds)
+    [*marked] = (mark for mark in get_args(annotation)[1:] if isinstance(mark, DefaultOf))
+    told_apart = marked[0].key if marked else discriminator(kinds)
     if told_apart:
-        yield _row_of_choice(prefix, told_apart, kinds)
+        yield _row_of_choice(prefix, told_apart, kinds, marked[0].value if marked else "")
     for kind in kinds:
         described = _described(kind)
-        for name, field in sorted(kind.model_fields.items(), key=lambda named: not named[1].is_required()):
-            key = field.alias or name
+        for key, field in sorted(fields_of(kind).items(), key=lambda named: not named[1].is_required()):
             if key == told_apart:
                 continue
-            tag = _tag(kind, told_apart) if told_apart else ""
+            tag = tag_of(kind, told_apart) if len(kinds) > 1 else ""
             yield _of_variant(tag, _row(prefix, key, field, described))
             below, is_named = _item(field.annotation)
             if any(variants(below)):
@@ -121,26 +114,18 @@ def _of_variant(tag: str, row: Row) -> Row:
     return tag, row[1], row[2], row[3], row[4]
 
 
-def _row_of_choice(prefix: str, key: str, kinds: list[type[Entry]]) -> Row:
-    tags = [_tag(kind, key) for kind in kinds]
-    meanings = " ".join(f"`{tag}`: {summary_of(kind)}" for tag, kind in zip(tags, kinds, strict=True))
-    default = next(
-        (f"`{tag}`" for kind, tag in zip(kinds, tags, strict=True) if not _field(kind, key).is_required()), ""
+def _row_of_choice(prefix: str, key: str, kinds: list[type[Entry]], default: str) -> Row:
+    tags = [tag_of(kind, key) for kind in kinds]
+    default = default or next(
+        (tag for kind, tag in zip(kinds, tags, strict=True) if not fields_of(kind)[key].is_required()), ""
     )
-    described = _described(kinds[0])[key]
-    return "", f"`{prefix}{key}`", " or ".join(f"`{tag}`" for tag in tags), default, cell(f"{described} {meanings}")
+    meanings = " ".join(f"`{tag}`: {summary_of(kind)}" for tag, kind in zip(tags, kinds, strict=True))
+    meaning = cell(f"{_described(kinds[0])[key]} {meanings}")
+    return "", f"`{prefix}{key}`", " or ".join(f"`{tag}`" for tag in tags), f"`{default}`" if default else "", meaning
 
 
 def _row(prefix: str, key: str, field: FieldInfo, described: Mapping[str, str]) -> Row:
     return "", f"`{prefix}{key}`", _type(field.annotation, field.metadata), _default(field), cell(described[key])
-
-
-def _field(kind: type[Entry], key: str) -> FieldInfo:
-    return next(field for name, field in kind.model_fields.items() if (field.alias or name) == key)
-
-
-def _tag(kind: type[Entry], key: str) -> str:
-    return str(get_args(_field(kind, key).annotation)[0])
 
 
 def _type(annotation: Any, metadata: list[Any] | None = None) -> str:

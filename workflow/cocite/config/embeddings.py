@@ -1,39 +1,16 @@
 """The section `embeddings`: graph embeddings, and the search for neighbours in them."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from cocite.config.entries import Count, Entry, Natural, NonNegative, Positive, Refers, ShortFor, Whole, inconsistent
+from cocite.config.engine import Engine
+from cocite.config.entries import Count, Entry, Positive, Refers, ShortFor, Whole, inconsistent
+from cocite.config.plugins import one_of
 
+ENGINES = "cocite.embeddings.engines"
 Metric = Literal["cosine", "l2", "inner_product"]
-
-
-class RankingLoss(Entry):
-    """Keeps a margin between an edge and each of its negatives, as the literature does."""
-
-    kind: Literal["ranking"]
-    """How an edge is compared with its negatives."""
-    margin: NonNegative = 0.15
-    """How much higher than a negative an edge is to score."""
-
-
-class LogisticLoss(Entry):
-    """Tells each edge from each negative by itself."""
-
-    kind: Literal["logistic"]
-    """How an edge is compared with its negatives."""
-
-
-class SoftmaxLoss(Entry):
-    """Picks an edge out among its negatives."""
-
-    kind: Literal["softmax"]
-    """How an edge is compared with its negatives."""
-
-
-EdgeLoss = Annotated[RankingLoss | LogisticLoss | SoftmaxLoss, Field(discriminator="kind"), ShortFor("kind")]
 
 
 class EdgeSettings(Entry):
@@ -55,43 +32,6 @@ class EdgeSettings(Entry):
     """Weight that stands for one repetition; the smallest weight of the graph unless given."""
     max_repetitions: Annotated[int, Field(ge=1, le=1000)] = 10
     """Repetitions of one edge at most."""
-
-
-class GraphEmbeddingSettings(Entry):
-    """How a graph embedding is trained."""
-
-    comparator: Literal["dot", "cos"] = "dot"
-    """Similarity that edges are scored with."""
-    dimension: Annotated[int, Field(ge=2, le=4096)] = 768
-    """Length of the vectors."""
-    epochs: Count = 20
-    """Passes over the edges."""
-    lr: Positive = 0.1
-    """Learning rate (row-wise Adagrad)."""
-    loss: EdgeLoss = RankingLoss(kind="ranking")
-    """Loss of an edge and its negatives: a name, or a name and its settings."""
-    max_norm: Positive | None = 1.0
-    """Largest norm of a vector; longer ones are scaled back. null for no bound."""
-    batch_size: Count = 1000
-    """Edges in a batch; a multiple of batch_negatives."""
-    batch_negatives: Natural = 50
-    """Negatives that are taken from the batch, for each edge and side."""
-    uniform_negatives: Natural = 50
-    """Negatives that are drawn from all papers, for each edge and side."""
-    chunks: Count = 1
-    """Pieces that an epoch's edges are loaded in; a checkpoint is written after each."""
-    workers: Count = 1
-    """Processes that train at once without locks; with more than one, two runs differ slightly."""
-
-    @model_validator(mode="after")
-    def _has_negatives(self) -> "GraphEmbeddingSettings":
-        if self.batch_negatives + self.uniform_negatives == 0:
-            raise inconsistent(": batch_negatives and uniform_negatives are both 0; one must be more.")
-        if self.batch_negatives and self.batch_size % self.batch_negatives:
-            raise inconsistent(
-                f".batch_size ({self.batch_size}) must be a multiple of batch_negatives ({self.batch_negatives})."
-            )
-        return self
 
 
 class FlatIndex(Entry):
@@ -200,8 +140,8 @@ class Neighbours(Entry):
     """What the search goes through: a name, or a name and its settings. The recall of ivf and hnsw is measured."""
 
 
-class Embedding(GraphEmbeddingSettings, EdgeSettings):
-    """A graph embedding, and the neighbours in it."""
+class GraphEmbedding(EdgeSettings):
+    """What a graph embedding has with any engine: its edges, and the neighbours in it."""
 
     graph: Annotated[str, Refers("graphs")]
     """Name of the graph."""
@@ -219,3 +159,14 @@ class Embedding(GraphEmbeddingSettings, EdgeSettings):
                 f"{key}.neighbours.k ({self.neighbours.k}) must be smaller than {largest - 1}: the release has at most "
                 f"{largest} papers."
             )
+
+
+if TYPE_CHECKING:
+    AnyEngine = Engine
+
+    class Embedding(Engine, GraphEmbedding):
+        """An entry of the section: the settings of its engine, and what a graph embedding has with any."""
+
+else:
+    AnyEngine = one_of(ENGINES, "engine", default="biggraph")
+    Embedding = one_of(ENGINES, "engine", default="biggraph", beside=GraphEmbedding)

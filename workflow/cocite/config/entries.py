@@ -11,9 +11,11 @@ import os
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from types import UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Strict
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 from pydantic_core.core_schema import no_info_before_validator_function
@@ -96,6 +98,28 @@ def check_characters(path: str) -> str:
 
 
 @dataclass(frozen=True)
+class DefaultOf:
+    """Gives the key that tells the variants of an entry apart a value where it is left out."""
+
+    key: str
+    value: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """The schema of the entry, behind a function that adds the key."""
+        return no_info_before_validator_function(self._completed, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """The JSON schema: that of the variants, none of which asks for the key."""
+        described = handler(schema)
+        for variant in described.get("oneOf", [described]):
+            handler.resolve_ref_schema(variant)["required"].remove(self.key)
+        return described
+
+    def _completed(self, value: Any) -> Any:
+        return {self.key: self.value, **value} if isinstance(value, Mapping) else value
+
+
+@dataclass(frozen=True)
 class ShortFor:
     """Lets a plain text stand for an entry in which only this key is given: `flat` for `{kind: flat}`."""
 
@@ -130,17 +154,49 @@ Seeds = Annotated[tuple[Count, ...], Strict(False), Field(min_length=1), AfterVa
 Names = Annotated[tuple[Text, ...], Strict(False), AfterValidator(_distinct)]
 
 
+def fields_of(kind: type[Entry]) -> dict[str, FieldInfo]:
+    """The fields of an entry, by the names that a configuration has for them."""
+    return {field.alias or name: field for name, field in kind.model_fields.items()}
+
+
+def summary_of(kind: type[Entry]) -> str:
+    """The first sentence or sentences of an entry's docstring."""
+    return " ".join((kind.__doc__ or "").split("\n\n")[0].split())
+
+
+def variants(annotation: Any) -> Iterator[type[Entry]]:
+    """The entries that a value of this type can be."""
+    if isinstance(annotation, type) and issubclass(annotation, Entry):
+        yield annotation
+    elif get_origin(annotation) is Annotated:
+        yield from variants(get_args(annotation)[0])
+    elif get_origin(annotation) in (Union, UnionType):
+        for each in get_args(annotation):
+            yield from variants(each)
+
+
+def discriminator(kinds: list[type[Entry]]) -> str | None:
+    """The key that tells variants of an entry apart: the first literal of one value that each of them has."""
+    for key in fields_of(kinds[0]):
+        tags = [get_args(fields_of(kind)[key].annotation) if key in fields_of(kind) else () for kind in kinds]
+        if len(kinds) > 1 and len(set(tags)) == len(tags) and all(len(tag) == 1 for tag in tags):
+            return key
+    return None
+
+
+def tag_of(kind: type[Entry], key: str | None) -> Any:
+    """What the key that tells variants apart is in this one."""
+    return get_args(fields_of(kind)[key].annotation)[0] if key else None
+
+
 def as_json(value: Any) -> Any:
     """An entry as plain JSON values, under the names that a configuration has; without what was left out for good."""
     match value:
         case Entry():
-            fields = type(value).model_fields
-            held = {name: getattr(value, name) for name in fields}
-            return {
-                fields[name].alias or name: as_json(item)
-                for name, item in held.items()
-                if not (item is None and fields[name].default is None)
-            }
+            kind = type(value)
+            held = zip(fields_of(kind).items(), kind.model_fields, strict=True)
+            items = ((key, field, getattr(value, name)) for (key, field), name in held)
+            return {key: as_json(item) for key, field, item in items if not (item is None and field.default is None)}
         case Mapping():
             return {name: as_json(item) for name, item in value.items()}
         case tuple() | list():

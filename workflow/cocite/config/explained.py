@@ -7,7 +7,7 @@ quotes.
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -15,7 +15,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from cocite.config.entries import MEANINGS, Entry
+from cocite.config.entries import MEANINGS, Entry, discriminator, fields_of, tag_of, variants
 
 BOUNDS = {
     "greater_than_equal": ("at least", "ge"),
@@ -72,31 +72,6 @@ def joined(key: str, name: str) -> str:
     return f"{key}.{shown(name)}" if key else shown(name)
 
 
-def variants(annotation: Any) -> Iterator[type[Entry]]:
-    """The entries that a value of this type can be."""
-    if isinstance(annotation, type) and issubclass(annotation, Entry):
-        yield annotation
-    elif get_origin(annotation) is Annotated:
-        yield from variants(get_args(annotation)[0])
-    elif get_origin(annotation) in (Union, UnionType):
-        for each in get_args(annotation):
-            yield from variants(each)
-
-
-def discriminator(kinds: list[type[Entry]]) -> str | None:
-    """The key that tells variants of an entry apart: the first literal of one value that each of them has."""
-    for name, field in kinds[0].model_fields.items():
-        tags = [get_args(kind.model_fields[name].annotation) if name in kind.model_fields else () for kind in kinds]
-        if len(kinds) > 1 and len(set(tags)) == len(tags) and all(len(tag) == 1 for tag in tags):
-            return field.alias or name
-    return None
-
-
-def key_names(kind: type[Entry]) -> list[str]:
-    """The keys of an entry, as a configuration has them."""
-    return [field.alias or name for name, field in kind.model_fields.items()]
-
-
 @dataclass(kw_only=True)
 class _Place:
     """Where an error is: the keys that lead there, the entry whose key is wrong, and what was written."""
@@ -118,13 +93,13 @@ def _place(kind: Any, given: Any, location: tuple[int | str, ...]) -> _Place:
             break
         if isinstance(annotation, type) and issubclass(annotation, Entry):
             found.entry, found.siblings, kinds = annotation, kinds, []
-            fields = {field.alias or name: field for name, field in annotation.model_fields.items()}
+            fields = fields_of(annotation)
             annotation = _bare(fields[str(part)].annotation) if part in fields else None
         elif get_origin(annotation) in (dict, tuple):
             annotation = _bare(get_args(annotation)[-1 if get_origin(annotation) is dict else 0])
         else:
             kinds = list(variants(annotation))
-            annotation = next((each for each in kinds if _tag(kinds, each) == part), annotation)
+            annotation = next((each for each in kinds if tag_of(each, discriminator(kinds)) == part), annotation)
             continue
         found.keys += (part,)
         is_there = isinstance(found.written, dict) and part in found.written
@@ -157,13 +132,6 @@ def _member(annotation: Any) -> list[type[Entry]]:
     """The entries that a value of this type, or an item of it, can be."""
     bare = _bare(annotation)
     return list(variants(get_args(bare)[-1] if get_origin(bare) is dict else bare))
-
-
-def _tag(kinds: list[type[Entry]], kind: type[Entry]) -> Any:
-    """What the key that tells variants apart is in this one."""
-    key = discriminator(kinds)
-    fields = {field.alias or name: field for name, field in kind.model_fields.items()}
-    return get_args(fields[key].annotation)[0] if key else None
 
 
 def _sentence(place: _Place, faults: list[ErrorDetails], what: str) -> str:
@@ -237,23 +205,18 @@ def _no_choice(key: str, given: Any, expected: str) -> str:
 def _stranger(name: str, kind: type[Entry], siblings: list[type[Entry]]) -> str:
     """The end of a sentence on a key that an entry does not have."""
     key = discriminator(siblings) if siblings else None
-    if key and any(name in key_names(each) for each in siblings):
-        return f"does not go with {key}: {_tag(siblings, kind)}."
-    for outer, field in kind.model_fields.items():
-        below = [each for each in _member(field.annotation) if name in key_names(each)]
-        if below and name not in key_names(kind):
-            within = field.alias or outer
-            return f"is not known; it stands within {within}, as in {within}: {_example(below[0], name)}."
-    return f"is not known{_suggest(name, key_names(kind))}"
+    if key and any(name in fields_of(each) for each in siblings):
+        return f"does not go with {key}: {tag_of(kind, key)}."
+    for outer, field in fields_of(kind).items():
+        below = [each for each in _member(field.annotation) if name in fields_of(each)]
+        if below:
+            return f"is not known; it stands within {outer}, as in {outer}: {_example(below[0], name)}."
+    return f"is not known{_suggest(name, list(fields_of(kind)))}"
 
 
 def _example(kind: type[Entry], name: str) -> str:
-    told = [
-        f"kind: {tag[0]}"
-        for key, field in kind.model_fields.items()
-        if key == "kind" and (tag := get_args(field.annotation))
-    ]
-    return "{" + ", ".join([*told, f"{name}: …"]) + "}"
+    tag = f"kind: {tag_of(kind, 'kind')}, " if "kind" in kind.model_fields else ""
+    return f"{{{tag}{name}: …}}"
 
 
 def _hint(value: Any, kinds: list[str]) -> str:

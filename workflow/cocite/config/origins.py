@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cocite.config.plugins import plugins, summary
+from cocite.config.entries import summary_of
+from cocite.config.plugins import plugins
 from cocite.config.terms import Provenance, has_generated_corpus, packages_of, terms_of_corpus, terms_of_encoder
 from cocite.config.triplets import SAMPLERS
 
@@ -115,7 +116,7 @@ def sampling_of(triplets: str, provenance: Provenance) -> dict[str, Any]:
         ways = told.pop("easy_negatives")
         told |= {"easy_negatives": ways["kind"], **{key: value for key, value in ways.items() if key != "kind"}}
     sampler = told.pop("sampler")
-    return {"sampler": f"{sampler}: {summary(plugins(SAMPLERS, 'sampler')[sampler])}", **told}
+    return {"sampler": f"{sampler}: {summary_of(plugins(SAMPLERS, 'sampler')[sampler])}", **told}
 
 
 def graph_of(triplets: str, provenance: Provenance) -> dict[str, Any]:

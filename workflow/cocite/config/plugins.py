@@ -1,4 +1,4 @@
-"""What is found by name: samplers, losses and benchmarks, one module with one class each.
+"""What is found by name: engines, samplers, losses and benchmarks, one module with one class each.
 
 A module in the folder of its kind is known as soon as it lies there. Its class is an `Entry`: the fields are the keys
 that an entry of the configuration may hold, one of them is the name of the module, and a method does the work. The
@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from cocite.config.entries import Entry
+from cocite.config.entries import DefaultOf, Entry
 from cocite.ground.errors import InputError
 
 
@@ -50,14 +50,17 @@ def modules(package: str) -> dict[str, str]:
     return found
 
 
-def one_of(package: str, key: str) -> Any:
-    """The type of an entry that is one of the plugins, told apart by the key."""
-    return Annotated[reduce(or_, plugins(package, key).values()), Field(discriminator=key)]
+def one_of(package: str, key: str, *, default: str | None = None, beside: type[Entry] | None = None) -> Any:
+    """The type of an entry that is one of the plugins, told apart by the key.
 
-
-def summary(kind: type[Entry]) -> str:
-    """The first sentence of a plugin's docstring."""
-    return " ".join((kind.__doc__ or "").split("\n\n")[0].split())
+    Where the key is left out it is the default, if there is one. `beside` has the keys that the entry has with any of
+    the plugins.
+    """
+    kinds = list(plugins(package, key).values())
+    if beside is not None:
+        kinds = [type(kind.__name__, (kind, beside), {"__doc__": kind.__doc__}) for kind in kinds]
+    union = Annotated[reduce(or_, kinds), Field(discriminator=key)] if len(kinds) > 1 else kinds[0]
+    return Annotated[union, DefaultOf(key, default)] if default else union
 
 
 def check_choice(name: str, known: Iterable[str], what: str) -> None:

@@ -10,8 +10,8 @@ from typing import Any, TypeVar, overload
 
 from pydantic import TypeAdapter, ValidationError
 
-from cocite.config.entries import Entry
-from cocite.config.explained import discriminator, explain, variants
+from cocite.config.entries import Entry, discriminator, fields_of, tag_of, variants
+from cocite.config.explained import explain
 from cocite.ground.errors import InputError
 
 Settings = TypeVar("Settings", bound=Entry)
@@ -22,15 +22,19 @@ def settings_of(entry: Mapping[str, Any], kind: Any) -> dict[str, Any]:
     kinds = list(variants(kind))
     told_apart = discriminator(kinds)
     if told_apart:
-        kinds = [each for each in kinds if _tag(each, told_apart) == entry[told_apart]]
+        kinds = [each for each in kinds if tag_of(each, told_apart) == entry[told_apart]]
     chosen: dict[str, Any] = {}
-    for name, field in kinds[0].model_fields.items():
-        key = field.alias or name
+    for key, field in fields_of(kinds[0]).items():
         if key in entry:
             value = entry[key]
             has_keys = isinstance(value, Mapping) and any(variants(field.annotation))
             chosen[key] = settings_of(value, field.annotation) if has_keys else value
     return chosen
+
+
+def entry_of(resolved: Mapping[str, Any], kind: Any) -> Any:
+    """The settings of a step as an entry, from a resolved entry of the configuration that has more keys."""
+    return TypeAdapter(kind).validate_json(json.dumps(settings_of(resolved, kind)), by_alias=True, by_name=False)
 
 
 @overload
@@ -52,11 +56,6 @@ def parse_settings(kind: Any, text: str) -> Any:
         return TypeAdapter(kind).validate_json(json.dumps(given), by_alias=True, by_name=False)
     except ValidationError as error:
         raise InputError(explain(error, kind, given, "--settings: key")[0]) from None
-
-
-def _tag(kind: type[Entry], key: str) -> Any:
-    [field] = [field for name, field in kind.model_fields.items() if (field.alias or name) == key]
-    return field.annotation.__args__[0]  # type: ignore[union-attr]
 
 
 def _read(text: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cocite.config.benchmarks import KINDS, is_generated
-from cocite.config.plugins import summary
+from cocite.config.entries import summary_of
 
 Provenance = Mapping[str, Any]
 GENERATED = "This is generated data."
@@ -71,7 +71,7 @@ def terms_of_benchmark(name: str, provenance: Provenance) -> str:
         return FREE
     if entry["kind"] == "holdout":
         return "It is drawn from the corpus, whose terms hold."
-    described = summary(KINDS[entry["kind"]])
+    described = summary_of(KINDS[entry["kind"]])
     return f"The terms are those of its publishers, who may have some for each task. What it is: {described}"
 
 

@@ -1,7 +1,7 @@
 """`cocite embeddings …`: import edges, train and measure graph embeddings."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,14 +17,12 @@ HoldoutEdges = Annotated[Path, typer.Option(help="Edges kept from training, in t
 
 @app.command("import")
 def import_(edges: Edges, directed: Directed, settings: Settings, seed: Seed, output: Output) -> None:
-    """Turn the edges of a graph into the folder that PyTorch-BigGraph trains from."""
+    """Turn the edges of a graph into the folder that engines train from."""
     from cocite.config.embeddings import EdgeSettings
     from cocite.config.settings import parse_settings
-    from cocite.embeddings.engines import Engine
-    from cocite.embeddings.engines.biggraph.engine import BigGraph
+    from cocite.embeddings.importing import import_edges
 
-    engine: Engine[EdgeSettings, Any] = BigGraph()
-    engine.import_edges(edges, parse_settings(EdgeSettings, settings), directed=directed, seed=seed, output=output)
+    import_edges(edges, parse_settings(EdgeSettings, settings), directed=directed, seed=seed, output=output)
 
 
 @app.command()
@@ -80,21 +78,19 @@ def train(
     written_settings: WrittenSettings,
     omissions: Omissions,
 ) -> None:
-    """Train a graph embedding, measure it after each epoch, and go on where a killed training stood."""
-    from cocite.config.embeddings import GraphEmbeddingSettings
+    """Train a graph embedding and measure it; a killed training is resumed."""
+    from cocite.config.embeddings import AnyEngine
     from cocite.config.entries import as_json
     from cocite.config.settings import parse_settings
-    from cocite.embeddings.engines import Engine
-    from cocite.embeddings.engines.biggraph.engine import BigGraph
+    from cocite.embeddings.imported import ImportedFolder
     from cocite.embeddings.vectors import write_scores, write_vectors
     from cocite.ground.checkpoints import remove_state
     from cocite.tables.files import write_json, write_omissions
 
-    chosen = parse_settings(GraphEmbeddingSettings, settings)
-    engine: Engine[Any, GraphEmbeddingSettings] = BigGraph()
-    trained = engine.train(imported, chosen, seed=seed, state=state)
-    untrained = write_vectors(vectors, engine.open_graph(imported), trained.vectors)
+    engine = parse_settings(AnyEngine, settings)
+    trained = engine.train(imported, seed=seed, state=state)
+    untrained = write_vectors(vectors, ImportedFolder(imported), trained.vectors)
     write_scores(scores, trained.scores)
     write_omissions(omissions, {"papers whose edges were all held out: never trained, no vector": untrained})
-    write_json(written_settings, {**as_json(chosen), "seed": seed})
+    write_json(written_settings, {**as_json(engine), "seed": seed})
     remove_state(state)

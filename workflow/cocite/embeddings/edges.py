@@ -12,7 +12,6 @@ measured on the same edges, however the graph is cut into buckets.
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -31,16 +30,6 @@ EdgeBlock = tuple[Papers, Papers, Weights]
 
 TRAINING, HOLDOUT = "training", "holdout"
 """The sides of a graph: the edges to train on, and those that link prediction is measured on."""
-
-
-class ImportedGraph(Protocol):
-    """A graph as an engine has laid it out. Its papers have one row each, from 0 on, in the order of the vectors."""
-
-    def papers(self) -> Papers:
-        """The corpus ids of all papers, by row."""
-
-    def edges(self, side: str) -> Iterator[tuple[Rows, Rows]]:
-        """All edges of `TRAINING` or of `HOLDOUT`, as rows of source and target, in blocks."""
 
 
 def blocks_of_edges(edges: Sequence[Path], rows: int = BLOCK_ROWS) -> Iterator[EdgeBlock]:

@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
-from cocite.embeddings.edges import HOLDOUT, TRAINING, ImportedGraph, Papers, Rows
+from cocite.embeddings.edges import HOLDOUT, TRAINING, Papers, Rows
+from cocite.embeddings.imported import ImportedFolder
 from cocite.ground.progress import report
 from cocite.ground.randomness import generator, priorities
 
@@ -63,7 +64,7 @@ class Batch:
         return len(self.lhs)
 
 
-def load_held_out(graph: ImportedGraph, *, seed: int) -> list[Batch]:
+def load_held_out(graph: ImportedFolder, *, seed: int) -> list[Batch]:
     """A seeded sample of `MOST_EDGES` held-out edges at most, in whole batches."""
     papers = graph.papers()
     (lhs, rhs), held_out = _sample(graph, papers, seed)
@@ -126,7 +127,7 @@ def _averages(sums: NDArray[np.float64], edges: int) -> dict[str, float]:
     return {"loss": loss, **averages, "auc": wins / pairs if pairs else 0.5}
 
 
-def _sample(graph: ImportedGraph, papers: Papers, seed: int) -> tuple[NDArray[np.int64], int]:
+def _sample(graph: ImportedFolder, papers: Papers, seed: int) -> tuple[NDArray[np.int64], int]:
     """The held-out edges of the smallest hashes, in their order, 2 × edges; and the number of all held-out edges."""
     chosen, keys, total = np.empty((2, 0), dtype=np.int64), np.empty(0, dtype=np.uint64), 0
     for block in graph.edges(HOLDOUT):
@@ -140,7 +141,7 @@ def _sample(graph: ImportedGraph, papers: Papers, seed: int) -> tuple[NDArray[np
 
 
 def _with_true_neighbours(
-    graph: ImportedGraph, papers: int, lhs: Rows, rhs: Rows, lhs_candidates: Rows, rhs_candidates: Rows
+    graph: ImportedFolder, papers: int, lhs: Rows, rhs: Rows, lhs_candidates: Rows, rhs_candidates: Rows
 ) -> list[Batch]:
     """The batches, from arrays of batches × edges and batches × candidates."""
     among, sources, targets = _edges_among(graph, papers, lhs, rhs, lhs_candidates, rhs_candidates)
@@ -159,7 +160,7 @@ def _with_true_neighbours(
 
 
 def _edges_among(
-    graph: ImportedGraph, papers: int, lhs: Rows, rhs: Rows, lhs_candidates: Rows, rhs_candidates: Rows
+    graph: ImportedFolder, papers: int, lhs: Rows, rhs: Rows, lhs_candidates: Rows, rhs_candidates: Rows
 ) -> tuple[sparse.csr_array, NDArray[np.int32], NDArray[np.int32]]:
     """The edges that a measured edge can become when an end is replaced, as a matrix; and its rows and columns."""
     is_lhs, is_rhs = _marks(papers, lhs), _marks(papers, rhs)

@@ -1,6 +1,7 @@
 """The finished graph embedding as tables: vectors by corpus id, and the scores of each epoch."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cocite.embeddings.edges import TRAINING, ImportedGraph, Papers, Rows
+from cocite.embeddings.edges import TRAINING, Papers, Rows
+from cocite.embeddings.imported import ImportedFolder
 from cocite.ground.progress import report
 from cocite.tables.files import vector_column, write_table
 
@@ -36,7 +38,17 @@ class Vectors:
         return found
 
 
-def write_vectors(path: Path, graph: ImportedGraph, vectors: Vectors) -> int:
+@dataclass(frozen=True, kw_only=True)
+class Trained:
+    """What a training leaves."""
+
+    vectors: Vectors
+    """The vectors at the end, by row of the imported graph."""
+    scores: list[dict[str, Any]]
+    """What `link_prediction.measure` gave after each epoch."""
+
+
+def write_vectors(path: Path, graph: ImportedFolder, vectors: Vectors) -> int:
     """Write table `graph_embeddings`; return the number of papers left out because no training edge moved them.
 
     Papers whose edges are all held out stay where they were drawn, near the origin, and by L2 would be near to all.
@@ -61,7 +73,7 @@ def write_scores(path: Path, scores: Sequence[Mapping[str, Any]]) -> None:
     write_table(path, "graph_scores", pa.Table.from_pylist(rows))
 
 
-def _has_training_edge(graph: ImportedGraph, papers: int) -> NDArray[np.bool_]:
+def _has_training_edge(graph: ImportedFolder, papers: int) -> NDArray[np.bool_]:
     found = np.zeros(papers, dtype=bool)
     for lhs, rhs in graph.edges(TRAINING):
         found[lhs] = True

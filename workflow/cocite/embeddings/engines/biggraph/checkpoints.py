@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torchbiggraph.checkpoint_manager import CHECKPOINT_STORAGES
 from torchbiggraph.checkpoint_storage import FileCheckpointStorage
 
-from cocite.embeddings.engines.biggraph.imported import ENTITY
+from cocite.embeddings.imported import ENTITY
 from cocite.ground.atomic import read_json, write_json, write_text
 from cocite.ground.checkpoints import open_state
 

@@ -7,12 +7,12 @@ from typing import Any, get_args
 import torchbiggraph.schema
 from torchbiggraph.config import ConfigSchema
 
-from cocite.config.embeddings import GraphEmbeddingSettings
 from cocite.embeddings.edges import TRAINING
-from cocite.embeddings.engines.biggraph.imported import ENTITIES, ENTITY, RELATION, ImportedFolder
+from cocite.embeddings.engines.biggraph import BigGraph
+from cocite.embeddings.imported import ENTITIES, ENTITY, RELATION, ImportedFolder
 
 
-def biggraph_configuration(settings: GraphEmbeddingSettings, imported: Path, checkpoint: str) -> ConfigSchema:
+def biggraph_configuration(settings: BigGraph, imported: Path, checkpoint: str) -> ConfigSchema:
     """PyTorch-BigGraph's own configuration, checked by it.
 
     One entity type and one relation without operator; nothing is held out here, because the import has done it.

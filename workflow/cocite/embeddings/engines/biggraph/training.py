@@ -20,16 +20,15 @@ from torchbiggraph.losses import LOSS_FUNCTIONS
 from torchbiggraph.model import COMPARATORS, make_model
 from torchbiggraph.train import train_and_report_stats
 
-from cocite.config.embeddings import GraphEmbeddingSettings, RankingLoss
 from cocite.config.entries import as_json
 from cocite.embeddings.edges import TRAINING, Rows
-from cocite.embeddings.engines import Trained
+from cocite.embeddings.engines.biggraph import BigGraph, RankingLoss
 from cocite.embeddings.engines.biggraph.checkpoints import TrainingState
 from cocite.embeddings.engines.biggraph.configuration import biggraph_configuration
-from cocite.embeddings.engines.biggraph.imported import ImportedFolder
 from cocite.embeddings.engines.biggraph.trainer import SeededTrainer, stop_with_parent
+from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.link_prediction import Batch, load_held_out, measure
-from cocite.embeddings.vectors import Vectors
+from cocite.embeddings.vectors import Trained, Vectors
 from cocite.ground.checkpoints import fingerprint_of
 from cocite.ground.errors import InputError
 from cocite.ground.progress import progress_bar, report
@@ -37,7 +36,7 @@ from cocite.ground.progress import progress_bar, report
 MOST_EDGES_IN_CHUNK = 2**31 - 1
 
 
-def train_graph_embedding(imported: Path, settings: GraphEmbeddingSettings, *, seed: int, state: Path) -> Trained:
+def train_graph_embedding(imported: Path, settings: BigGraph, *, seed: int, state: Path) -> Trained:
     """Train to the end, from the checkpoint in `state` if it belongs to the same settings, seed and edges."""
     check_chunks(imported, settings.chunks)
     kept = TrainingState(state)
@@ -74,7 +73,7 @@ def check_chunks(imported: Path, chunks: int) -> None:
         )
 
 
-def _train(imported: Path, settings: GraphEmbeddingSettings, *, seed: int, kept: TrainingState, done: int) -> None:
+def _train(imported: Path, settings: BigGraph, *, seed: int, kept: TrainingState, done: int) -> None:
     config = biggraph_configuration(settings, imported, kept.url)
     model = make_model(config)
     trainer = SeededTrainer(config, seed)
@@ -111,13 +110,13 @@ def _trained_parts(trainer: SeededTrainer, kept: TrainingState, partitions: int,
     )
 
 
-def loss_function(settings: GraphEmbeddingSettings) -> Callable[[Tensor, Tensor], Tensor]:
+def loss_function(settings: BigGraph) -> Callable[[Tensor, Tensor], Tensor]:
     """The loss of PyTorch-BigGraph that the settings name."""
     of_name: Callable[..., Callable[[Tensor, Tensor], Tensor]] = LOSS_FUNCTIONS.get_class(settings.loss.kind)
     return of_name(settings.loss.margin) if isinstance(settings.loss, RankingLoss) else of_name()
 
 
-def score_batch(vectors: Vectors, settings: GraphEmbeddingSettings, batch: Batch) -> list[Tensor]:
+def score_batch(vectors: Vectors, settings: BigGraph, batch: Batch) -> list[Tensor]:
     """Scores of the edges, and scores of edges × candidates for the sources and for the targets."""
     compare = COMPARATORS.get_class(settings.comparator)()
 

@@ -22,8 +22,8 @@ from torchbiggraph.graph_storages import EDGE_STORAGES
 
 from cocite.config.embeddings import EdgeSettings
 from cocite.embeddings.edges import HOLDOUT, TRAINING, EdgeBlock, check_sides
-from cocite.embeddings.engines.biggraph.imported import ENTITIES, ENTITY, RELATION, edge_file
-from cocite.embeddings.engines.biggraph.weights import divide, unit_of
+from cocite.embeddings.imported import ENTITIES, ENTITY, RELATION, edge_file
+from cocite.embeddings.weights import divide, unit_of
 from cocite.ground.database import connect
 from cocite.ground.progress import report
 from cocite.ground.randomness import derive_seed

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from cocite.config.embeddings import EdgeSettings
 from cocite.embeddings.edges import BLOCK_ROWS, HOLDOUT, TRAINING, Papers, Rows, blocks_of_edges, check_sides
-from cocite.embeddings.engines.biggraph.imported import EdgeWriter, partition_starts, write_papers
-from cocite.embeddings.engines.biggraph.weights import Edges, divide, unit_of
+from cocite.embeddings.imported import EdgeWriter, partition_starts, write_papers
+from cocite.embeddings.weights import Edges, divide, unit_of
 from cocite.ground.errors import InputError
 from cocite.ground.progress import progress_bar, report
 from cocite.ground.randomness import generator, priorities
