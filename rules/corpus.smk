@@ -20,14 +20,14 @@ rule list_shards:
         served=served_by,
         origin=origin(),
         release=config["release"],
-        since=since_base(),
+        since=BASE and f"{BASE}/corpus/manifest.json",
         turns=state("api-turns"),
     shell:
         """
         {params.served} cocite corpus list \
             --origin {params.origin:q} \
             --release {params.release:q} \
-            {params.since} \
+            --since {params.since:q} \
             --turns {params.turns:q} \
             --output {output:q} \
             >> {log:q} 2>&1
@@ -98,7 +98,7 @@ rule ingest:
         shards=folder_of_shards,
         parts=parts,
         buckets=len(BUCKETS),
-        ids="--keep-ids" if config["corpus"]["keep_ingested"] else "--no-keep-ids",
+        ids="keep" if config["corpus"]["keep_ingested"] else "drop",
     shell:
         """
         cocite corpus ingest {wildcards.dataset} \
@@ -107,7 +107,7 @@ rule ingest:
             --part {wildcards.part} \
             --parts {params.parts} \
             --buckets {params.buckets} \
-            {params.ids} \
+            --ids {params.ids} \
             --memory-mb {resources.mem_mb} \
             --threads {threads} \
             --output {output.table:q} \
@@ -209,14 +209,13 @@ rule merge_papers:
         runtime=minutes(10, papers=0.1 / len(BUCKETS), abstracts=0.1 / len(BUCKETS)),
     params:
         version=4,
+        table="papers",
+        ingested=f"{RESULTS}/corpus/ingested",
         buckets=len(BUCKETS),  # with another number of buckets, a bucket of the same name holds other papers
-        papers=folder_of("papers"),
-        abstracts=folder_of("abstracts"),
     shell:
         """
-        cocite corpus merge-papers \
-            --papers {params.papers:q} \
-            --abstracts {params.abstracts:q} \
+        cocite corpus merge {params.table} \
+            --ingested {params.ingested:q} \
             --bucket {wildcards.bucket} \
             --memory-mb {resources.mem_mb} \
             --threads {threads} \
@@ -226,7 +225,7 @@ rule merge_papers:
         """
 
 
-rule merge_citations:
+use rule merge_papers as merge_citations with:
     input:
         accounted=ancient("<results>/corpus/omissions/ingest-citations.parquet"),
         citations=rows_to_merge("citations"),
@@ -237,8 +236,6 @@ rule merge_citations:
         "<logs>/corpus/merge-citations-{bucket}.log",
     benchmark:
         "<benchmarks>/corpus/merge-citations-{bucket}.jsonl"
-    conda:
-        "../envs/pipeline.yaml"
     threads: 2
     resources:
         # Bounded: 207 MB for 0.2 MB, 250 MB and 1.8 s for 2.9. 400 million rows took 68 s (docs/speed.md).
@@ -246,19 +243,7 @@ rule merge_citations:
         runtime=minutes(10, citations=0.05 / len(BUCKETS)),
     params:
         version=2,
-        buckets=len(BUCKETS),
-        citations=folder_of("citations"),
-    shell:
-        """
-        cocite corpus merge-citations \
-            --citations {params.citations:q} \
-            --bucket {wildcards.bucket} \
-            --memory-mb {resources.mem_mb} \
-            --threads {threads} \
-            --output {output.table:q} \
-            --omissions {output.omissions:q} \
-            >> {log:q} 2>&1
-        """
+        table="citations",
 
 
 rule fetch_triplets:

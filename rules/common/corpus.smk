@@ -60,11 +60,6 @@ def ingested(table):
     return table if config["corpus"]["keep_ingested"] else temp(table)
 
 
-def since_base():
-    """With a base, the diffs since its release are listed."""
-    return option("--since", f"{BASE}/corpus/manifest.json" if BASE else None)
-
-
 def read_from_shards():
     """What a job reads from shards: rows to merge or, with a base, the changes to its rows."""
     if BASE:

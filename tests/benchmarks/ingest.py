@@ -48,7 +48,7 @@ def _igzip(shard: Path) -> Command:
 
 
 def _ingest(folder: Path, manifest: Path, shards: Path, *, part: int, parts: int, threads: int) -> Command:
-    limits = ["--memory-mb", "1000", "--threads", str(threads), "--no-keep-ids"]
+    limits = ["--memory-mb", "1000", "--threads", str(threads), "--ids", "drop"]
     return [
         *(Path(sys.executable).with_name("cocite"), "corpus", "ingest", "citations", "--manifest", manifest),
         *("--shards", shards, "--part", str(part), "--parts", str(parts), "--buckets", str(BUCKETS), *limits),

@@ -21,7 +21,7 @@ def main(folder: Path) -> None:
 
 def _merge_all(folder: Path, rows: int) -> float:
     """Seconds to merge so many rows, bucket after bucket."""
-    write_copies(folder / "ingested", rows=rows, shards=8, buckets=BUCKETS)
+    write_copies(folder / "ingested/citations", rows=rows, shards=8, buckets=BUCKETS)
     merged = [folder / "merged" / f"{bucket}.parquet" for bucket in range(BUCKETS)]
     costs = [run(_merge_command(folder, bucket, output)) for bucket, output in enumerate(merged)]
     distinct = sum(pq.read_metadata(path).num_rows for path in merged)
@@ -36,8 +36,8 @@ def _merge_all(folder: Path, rows: int) -> float:
 
 def _merge_command(folder: Path, bucket: int, output: Path) -> list[str | Path]:
     return [
-        *(Path(sys.executable).with_name("cocite"), "corpus", "merge-citations"),
-        *("--citations", folder / "ingested", "--bucket", str(bucket)),
+        *(Path(sys.executable).with_name("cocite"), "corpus", "merge", "citations"),
+        *("--ingested", folder / "ingested", "--bucket", str(bucket)),
         *("--memory-mb", str(MEMORY_MB), "--threads", "2"),
         *("--output", output, "--omissions", output.with_suffix(".omissions")),
     ]

@@ -81,9 +81,9 @@ def test_links_that_have_lapsed_are_found_again_by_step_and_kind(newest, key, tm
         assert (tmp_path / "raw" / shard.name).read_bytes() == file_of(shard, "papers", newest).read_bytes()
 
 
-def _manifest_of(release: str, folder: Path) -> Path:
+def _manifest_of(release: str, folder: Path) -> str:
     write_manifest(folder / "base", whole(release))
-    return folder / "base"
+    return str(folder / "base")
 
 
 @pytest.mark.parametrize("since", [RELEASES[2], "2026-02-01"])

@@ -200,7 +200,7 @@ def test_the_estimate_for_a_real_release_is_a_little_more_than_it_takes(shared, 
     common = [f"--turns={tmp_path / 'turns'}", f"--output={tmp_path / 'manifest.json'}"]
     CliRunner().invoke(app, ["list", f"--origin={release}", "--release=latest", *common], catch_exceptions=False)
     options = f"--manifest={tmp_path / 'manifest.json'} --shards={release / dataset} --part=0 --parts=1 --buckets=2 "
-    options += f"--no-keep-ids --memory-mb=1500 --threads=2 --output={tmp_path / 'table.parquet'} "
+    options += f"--ids=drop --memory-mb=1500 --threads=2 --output={tmp_path / 'table.parquet'} "
     options += f"--report={tmp_path / 'report.parquet'}"
     CliRunner().invoke(app, ["ingest", dataset, *options.split()], catch_exceptions=False)
     taken = (tmp_path / "table.parquet").stat().st_size

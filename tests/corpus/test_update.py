@@ -46,7 +46,7 @@ def ingest(key, tmp_path):
 
     def run(release: Path, name: str, *, base: str = "", buckets: int = 2, parts: int = 2) -> Path:
         results = tmp_path / name
-        since = tmp_path / base / "manifest.json" if base else None
+        since = str(tmp_path / base / "manifest.json") if base else ""
         with serve(release, key=key) as origin:
             api = {"origin": origin, "turns": tmp_path / "turns"}
             commands.list_shards(**api, release=release.name, since=since, output=results / "manifest.json")
@@ -82,23 +82,17 @@ def _fetch_and_ingest(dataset, part, parts, buckets, results, api, *, diffs):
         **COST,
         shards=raw,
         buckets=buckets,
-        keep_ids=True,
+        ids="keep",
         output=folder / f"{part}.parquet",
         report=results / "report" / dataset / f"{part}.parquet",
     )
 
 
 def _merge(bucket, results):
-    rows = {dataset: results / "ingested" / dataset for dataset in DATASETS}
-    for name, merge, sources in (
-        ("papers", commands.merge_papers, {"papers": rows["papers"], "abstracts": rows["abstracts"]}),
-        ("citations", commands.merge_citations, {"citations": rows["citations"]}),
-    ):
-        table, omissions = (
-            results / name / f"{bucket}.parquet",
-            results / "omissions" / f"merge-{name}-{bucket}.parquet",
-        )
-        merge(**sources, bucket=bucket, **COST, output=table, omissions=omissions)
+    for name in ("papers", "citations"):
+        table = results / name / f"{bucket}.parquet"
+        omissions = results / "omissions" / f"merge-{name}-{bucket}.parquet"
+        commands.merge(name, results / "ingested", bucket, **COST, output=table, omissions=omissions)
 
 
 def assert_same_tables(updated: Path, fresh: Path) -> None:

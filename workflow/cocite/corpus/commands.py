@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -28,8 +28,6 @@ ManifestFile = Annotated[Path, typer.Option("--manifest", help="What `cocite cor
 Turns = Annotated[Path, typer.Option(help="File through which all jobs of a run take turns at the API.")]
 Part = Annotated[int, typer.Option(help="Which part of the shards to work on, from 0.")]
 Parts = Annotated[int, typer.Option(help="Number of parts; each takes every n-th shard.")]
-Bucket = Annotated[int, typer.Option(help="Which bucket to merge, from 0.")]
-Malformed = Annotated[float, typer.Option(help="Largest share of a dataset's lines that may be malformed.")]
 
 
 @app.command()
@@ -52,16 +50,16 @@ def list_shards(
     turns: Turns,
     output: Output,
     since: Annotated[
-        Path | None, typer.Option(help="Manifest of an earlier release, to list the diffs from there.")
-    ] = None,
+        str, typer.Option(help="Manifest of an earlier release, to list the diffs from there; empty for no diffs.")
+    ] = "",
 ) -> None:
     """List the shards of a release, or of the diffs that lead to it. An API needs the key in S2_API_KEY."""
     from cocite.corpus.release.manifest import read_manifest, write_manifest
     from cocite.corpus.sources import list_release
     from cocite.corpus.sources.s2 import list_diffs
 
-    if since is not None:
-        listed = list_diffs(origin, release, read_manifest(since), turns=turns)
+    if since:
+        listed = list_diffs(origin, release, read_manifest(Path(since)), turns=turns)
     else:
         listed = list_release(origin, release, turns=turns)
     write_manifest(output, listed)
@@ -102,7 +100,9 @@ def ingest(
     part: Part,
     parts: Parts,
     buckets: Buckets,
-    keep_ids: Annotated[bool, typer.Option(help="Keep the ids of citations, which updates need.")],
+    ids: Annotated[
+        Literal["keep", "drop"], typer.Option(help="What becomes of the ids of citations; updates need them.")
+    ],
     memory_mb: MemoryMb,
     threads: Threads,
     output: Output,
@@ -119,7 +119,7 @@ def ingest(
     settings = IngestSettings(
         dataset=dataset,
         buckets=buckets,
-        keep_ids=keep_ids,
+        keep_ids=ids == "keep",
         memory_mb=memory_mb,
         threads=threads,
     )
@@ -136,7 +136,7 @@ def ingest(
 @app.command()
 def account(
     reports: Annotated[Path, typer.Argument(help="Folder of the table ingest_report of a dataset.")],
-    malformed: Malformed,
+    malformed: Annotated[float, typer.Option(help="Largest share of a dataset's lines that may be malformed.")],
     omissions: Omissions,
 ) -> None:
     """Account for every line of a dataset; stop where too many are malformed."""
@@ -178,36 +178,21 @@ def update(
 
 
 @app.command()
-def merge_papers(
-    papers: Annotated[Path, typer.Option(help="Folder of the ingested papers.")],
-    abstracts: Annotated[Path, typer.Option(help="Folder of the ingested abstracts.")],
-    bucket: Bucket,
+def merge(
+    table: Annotated[Literal["papers", "citations"], typer.Argument(help="The table to write.")],
+    ingested: Annotated[Path, typer.Option(help="Folder of what was ingested, with a folder for each dataset.")],
+    bucket: Annotated[int, typer.Option(help="Which bucket to merge, from 0.")],
     memory_mb: MemoryMb,
     threads: Threads,
     output: Output,
     omissions: Omissions,
 ) -> None:
-    """Join the papers of a bucket with their abstracts, each paper once."""
-    from cocite.corpus.ingest.merge import merge
+    """Write a bucket of papers, each once and with its abstract, or of citations, each once."""
+    from cocite.corpus.ingest.merge import merge as merge_rows
 
-    sources = {"ingested_papers": papers, "ingested_abstracts": abstracts}
-    merge("papers", sources, bucket, output=output, omissions=omissions, memory_mb=memory_mb, threads=threads)
-
-
-@app.command()
-def merge_citations(
-    citations: Annotated[Path, typer.Option(help="Folder of the ingested citations.")],
-    bucket: Bucket,
-    memory_mb: MemoryMb,
-    threads: Threads,
-    output: Output,
-    omissions: Omissions,
-) -> None:
-    """Unite the copies of each citation of a bucket."""
-    from cocite.corpus.ingest.merge import merge
-
-    sources = {"ingested_citations": citations}
-    merge("citations", sources, bucket, output=output, omissions=omissions, memory_mb=memory_mb, threads=threads)
+    datasets = ("papers", "abstracts") if table == "papers" else ("citations",)
+    sources = {f"ingested_{dataset}": ingested / dataset for dataset in datasets}
+    merge_rows(table, sources, bucket, output=output, omissions=omissions, memory_mb=memory_mb, threads=threads)
 
 
 @app.command()
