@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cocite.config.benchmark import HoldoutSettings
 from cocite.config.benchmarks import SMALL, TASKS, is_generated, suites_of, splits_to_fetch, tasks_of
-from cocite.config.corpus import GeneratedRelease
+from cocite.config.corpus import Corpus
 from cocite.config.embeddings import AnyEngine, EdgeSettings, IndexSettings, SearchSettings
 from cocite.config.encoders import EncoderSettings
 from cocite.config.entries import as_json
@@ -18,6 +18,7 @@ from cocite.config.models import TrainingSettings
 from cocite.config.origins import settings_of_origin
 from cocite.config.recorded import record
 from cocite.config.release_folder import DATASETS, find_shards
+from cocite.corpus.sources.demo import GeneratedRelease
 from cocite.config.settings import entry_of, settings_of
 from cocite.config.runs import mapped_runs, runs_of, scored_runs, untrained
 from cocite.people.status.described import report_failures

@@ -1,6 +1,6 @@
 rule list_shards:
     input:
-        served=served_release,
+        generated=generated_release(),
         given=[shard for shards in GIVEN.values() for shard in shards],
     output:
         "<results>/corpus/manifest.json",
@@ -17,18 +17,15 @@ rule list_shards:
         runtime=minutes(60),
     params:
         version=1,
-        served=served_by,
-        origin=origin(),
+        settings=listing_settings(),
         release=config["release"],
-        since=BASE and f"{BASE}/corpus/manifest.json",
-        turns=state("api-turns"),
+        results=RESULTS,
     shell:
         """
-        {params.served} cocite corpus list \
-            --origin {params.origin:q} \
+        cocite corpus list \
+            --settings {params.settings:q} \
             --release {params.release:q} \
-            --since {params.since:q} \
-            --turns {params.turns:q} \
+            --results {params.results:q} \
             --output {output:q} \
             >> {log:q} 2>&1
         """
@@ -37,7 +34,7 @@ rule list_shards:
 rule download_shards:
     input:
         manifest="<results>/corpus/manifest.json",
-        served=served_release,
+        generated=generated_release(),
     output:
         raw(directory("<results>/corpus/raw/{dataset}/{part}")),
     log:
@@ -54,19 +51,18 @@ rule download_shards:
         runtime=download_minutes,
     params:
         version=1,
-        served=served_by,
-        origin=origin(),
+        settings=listing_settings(),
         parts=parts,
-        turns=state("api-turns"),
+        results=RESULTS,
         state=state("corpus/{dataset}-{part}"),
     shell:
         """
-        {params.served} cocite corpus download {wildcards.dataset} \
-            --origin {params.origin:q} \
+        cocite corpus download {wildcards.dataset} \
+            --settings {params.settings:q} \
             --manifest {input.manifest:q} \
             --part {wildcards.part} \
             --parts {params.parts} \
-            --turns {params.turns:q} \
+            --results {params.results:q} \
             --state {params.state:q} \
             --output {output:q} \
             >> {log:q} 2>&1

@@ -1,25 +1,10 @@
 """Shards, parts and buckets of a release, and the files that name queries."""
 
-
-def given_shards(dataset):
-    """The shards of a dataset in the folder that the configuration names, by name; other sources are downloaded."""
-    if config["corpus"]["source"] != "directory":
-        return []
-    return list(map(str, find_shards(Path(config["corpus"]["path"], dataset))))
-
-
-GIVEN = {dataset: given_shards(dataset) for dataset in DATASETS}
-
-
-def shards_of(dataset):
-    """The number of shards of a dataset: as known before the release is listed, or as the configuration says."""
-    if config["corpus"]["source"] == "demo":
-        return config["corpus"]["demo"]["shards"]
-    return len(GIVEN[dataset]) or config["corpus"]["shards"][dataset]
-
-
+SOURCE = entry_of(config["corpus"], Corpus)
+# Shards of each dataset that are read where they are; none where they are downloaded.
+GIVEN = {dataset: [str(shard) for shard in SOURCE.shards_in_place(dataset)] for dataset in DATASETS}
 # One job for each shard. If a release has more shards than the configuration says, some jobs take several.
-PARTS = {dataset: range(shards_of(dataset)) for dataset in DATASETS}
+PARTS = {dataset: range(SOURCE.parts(dataset)) for dataset in DATASETS}
 
 
 def parts(wildcards):
@@ -134,32 +119,21 @@ def tables_of_papers():
 
 def raw_shards(wildcards):
     """What a job ingests: the folder of its downloads, or one of the shards in the user's folder."""
-    if config["corpus"]["source"] == "directory":
-        return GIVEN[wildcards.dataset][int(wildcards.part)]
-    return f"<results>/corpus/raw/{wildcards.dataset}/{wildcards.part}"
+    if SOURCE.fetches:
+        return f"<results>/corpus/raw/{wildcards.dataset}/{wildcards.part}"
+    return GIVEN[wildcards.dataset][int(wildcards.part)]
 
 
 def folder_of_shards(wildcards, input):
     """The folder that holds what a job ingests."""
-    if config["corpus"]["source"] == "directory":
-        return f"{config['corpus']['path']}/{wildcards.dataset}"
-    return input.shards
+    return input.shards if SOURCE.fetches else Path(input.shards).parent
 
 
-def served_release(wildcards):
-    """The release that the demo's server serves; nothing for other sources."""
-    return "<results>/demo/release" if config["corpus"]["source"] == "demo" else []
+def generated_release():
+    """The release that the demo serves; nothing for other sources."""
+    return "<results>/demo/release" if SOURCE.source == "demo" else []
 
 
-def served_by(wildcards, input):
-    """What serves the demo's release while the command runs, so that it is fetched like a real one."""
-    return f"cocite demo serve {shlex.quote(str(input.served))} --" if config["corpus"]["source"] == "demo" else ""
-
-
-def origin():
-    """Where a release comes from: a folder, or the base URL of an API; the demo's server fills in its own."""
-    return {
-        "s2": config["corpus"].get("api"),
-        "directory": config["corpus"].get("path"),
-        "demo": "SERVER",
-    }[config["corpus"]["source"]]
+def listing_settings():
+    """The keys of the corpus that say which shards there are, as JSON."""
+    return json.dumps(SOURCE.listing_settings(), sort_keys=True)

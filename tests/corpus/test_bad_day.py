@@ -23,9 +23,9 @@ from tests.releases.server import Arrival, serve
 from cocite.corpus.release import rate_limit, retry
 from cocite.corpus.release.client import DatasetsApi, Storage
 from cocite.corpus.release.download import download_shards
+from cocite.corpus.release.listing import list_whole
 from cocite.corpus.release.manifest import shards_of_part, write_manifest
 from cocite.corpus.release.remote import RemoteDataset
-from cocite.corpus.sources import list_release
 
 RELEASE = "2026-01-06"
 JOBS = {"papers": 20, "abstracts": 1, "citations": 4}
@@ -122,7 +122,7 @@ def test_everything_arrives_once_and_the_api_is_asked_in_turns(many_shards, key,
     monkeypatch.setattr(retry, "TIMEOUT", (10.0, 1.0))
     monkeypatch.setattr(retry, "REPETITIONS", 10)
     with bad_day(many_shards, key, seed=seed, retry_after="0") as day:
-        manifest = list_release(day.origin, RELEASE, turns=day.turns)
+        manifest = list_whole(DatasetsApi(day.origin, day.turns), RELEASE)
         write_manifest(day.manifest, manifest)
 
         def download(dataset: str, part: int, parts: int, **folders: Path) -> None:

@@ -1,6 +1,7 @@
 """Downloading: whole or not at all, and never the same byte twice."""
 
 import functools
+import json
 import re
 from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
@@ -17,7 +18,7 @@ from cocite.corpus.release.client import DatasetsApi, Storage
 from cocite.corpus.release.download import download_shards
 from cocite.corpus.release.manifest import Shard, write_manifest
 from cocite.corpus.release.remote import RemoteDataset
-from cocite.corpus.sources import list_release
+from cocite.corpus.sources.directory import list_folder
 from cocite.ground.errors import InputError
 
 RELEASE = "2026-01-06"
@@ -26,7 +27,7 @@ ALWAYS = 10**6
 
 @pytest.fixture
 def shards(release: Path, tmp_path: Path) -> list[Shard]:
-    return list(list_release(str(release), RELEASE, turns=tmp_path / "turns").datasets["papers"].shards)
+    return list(list_folder(release, RELEASE).datasets["papers"].shards)
 
 
 def download(origin: str, shards: list[Shard], folder: Path) -> Path:
@@ -52,10 +53,11 @@ def test_the_shards_arrive_as_they_are_served_and_the_state_is_gone(release, sha
 
 
 def test_the_command_downloads_the_shards_of_its_part(release, key, tmp_path):
-    write_manifest(tmp_path / "manifest.json", list_release(str(release), RELEASE, turns=tmp_path / "turns"))
+    write_manifest(tmp_path / "manifest.json", list_folder(release, RELEASE))
     with serve(release, key=key) as origin:
-        arguments = f"download papers --origin {origin} --part 1 --parts 2".split()
-        folders = [f"--{name}={tmp_path / name}" for name in ("turns", "state", "output")]
+        settings = json.dumps({"source": "s2", "api": origin})
+        arguments = ["download", "papers", "--settings", settings, "--part", "1", "--parts", "2"]
+        folders = [f"--{name}={tmp_path / name}" for name in ("results", "state", "output")]
         result = CliRunner().invoke(app, [*arguments, f"--manifest={tmp_path / 'manifest.json'}", *folders])
     assert result.exit_code == 0
     assert [file.name for file in (tmp_path / "output").iterdir()] == ["20260101_000000_00001_papers.gz"]
@@ -249,7 +251,7 @@ def test_a_shard_that_has_become_shorter_than_what_is_there_of_it_is_named(relea
 def test_a_shard_that_is_broken_at_the_server_is_named_and_not_kept(release, key, tmp_path, damage):
     path = release / "papers" / "20260101_000000_00001_papers.gz"
     path.write_bytes(damage(path.read_bytes()))
-    shards = list(list_release(str(release), RELEASE, turns=tmp_path / "turns").datasets["papers"].shards)
+    shards = list(list_folder(release, RELEASE).datasets["papers"].shards)
     with serve(release, key=key) as origin, pytest.raises(InputError, match=f"{path.name} is not a whole gzip file"):
         download(origin, shards, tmp_path)
     assert not (tmp_path / "raw").exists()

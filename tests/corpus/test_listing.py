@@ -11,10 +11,11 @@ from tests.releases.faults import Faults
 from tests.releases.server import Arrival, serve
 from typer.testing import CliRunner
 
-from cocite.corpus import sources as source
 from cocite.corpus.commands import app
 from cocite.corpus.release import client, retry
 from cocite.corpus.release.manifest import Manifest, read_manifest, shards_of_part, write_manifest
+from cocite.corpus.sources.directory import Directory
+from cocite.corpus.sources.s2 import SemanticScholar
 from cocite.ground.errors import InputError
 
 RELEASE = "2026-01-06"
@@ -23,7 +24,9 @@ RELEASE = "2026-01-06"
 @pytest.fixture
 def list_release(tmp_path):
     def list_in_turns(origin: str, release: str) -> Manifest:
-        return source.list_release(origin, release, turns=tmp_path / "turns")
+        if origin.startswith("http"):
+            return SemanticScholar(source="s2", api=origin).list_release(release, tmp_path)
+        return Directory(source="directory", path=origin).list_release(release, tmp_path)
 
     return list_in_turns
 
@@ -41,8 +44,9 @@ def test_the_api_and_the_folder_behind_it_give_the_same_shards(list_release, rel
 def test_the_manifest_is_the_same_at_every_listing_and_holds_neither_link_nor_key(release, key, tmp_path):
     with serve(release, key=key) as origin:
         for name in ("first", "second"):
-            arguments = ["list", "--origin", origin, "--release", RELEASE, "--output", str(tmp_path / name)]
-            arguments += ["--turns", str(tmp_path / "turns")]
+            settings = json.dumps({"source": "s2", "api": origin})
+            arguments = ["list", "--settings", settings, "--release", RELEASE, "--output", str(tmp_path / name)]
+            arguments += ["--results", str(tmp_path)]
             assert CliRunner().invoke(app, arguments).exit_code == 0
     text = (tmp_path / "first").read_text()
     assert text == (tmp_path / "second").read_text()

@@ -1,5 +1,6 @@
 """What a plan says of a release before anything of it is fetched, and of what is there of it."""
 
+import json
 import shutil
 from collections import namedtuple
 from pathlib import Path
@@ -197,8 +198,9 @@ def test_the_estimate_for_a_real_release_is_a_little_more_than_it_takes(shared, 
         resolve({"release": RELEASE, "corpus": {"source": "directory", "path": str(release)},
                  "pathvars": {"results": str(tmp_path / "results")}})
     ).needs  # fmt: skip
-    common = [f"--turns={tmp_path / 'turns'}", f"--output={tmp_path / 'manifest.json'}"]
-    CliRunner().invoke(app, ["list", f"--origin={release}", "--release=latest", *common], catch_exceptions=False)
+    source = f"--settings={json.dumps({'source': 'directory', 'path': str(release)})}"
+    common = [f"--results={tmp_path}", f"--output={tmp_path / 'manifest.json'}"]
+    CliRunner().invoke(app, ["list", source, "--release=latest", *common], catch_exceptions=False)
     options = f"--manifest={tmp_path / 'manifest.json'} --shards={release / dataset} --part=0 --parts=1 --buckets=2 "
     options += f"--ids=drop --memory-mb=1500 --threads=2 --output={tmp_path / 'table.parquet'} "
     options += f"--report={tmp_path / 'report.parquet'}"

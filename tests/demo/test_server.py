@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
-from cocite.demo.catalogue import Catalogue, LinkSigner
-from cocite.demo.server import serve
+from cocite.corpus.sources.demo.catalogue import Catalogue, LinkSigner
+from cocite.corpus.sources.demo.server import serve
 from cocite.ground.errors import InputError
 
 KEY = {"x-api-key": "right"}
@@ -108,7 +108,7 @@ def test_a_tampered_link_is_refused(url: str) -> None:
 
 def test_a_link_lapses_at_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr("cocite.demo.catalogue.time.time", lambda: now)
+    monkeypatch.setattr("cocite.corpus.sources.demo.catalogue.time.time", lambda: now)
     signer = LinkSigner()
     path, _, query = signer.sign("/staging/a.gz", 60).partition("?")
     now = 1059.9

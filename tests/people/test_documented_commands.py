@@ -15,7 +15,7 @@ from cocite.config.configuration import read_configuration
 from cocite.config.described import json_schema
 from cocite.corpus.ingest.merge import merge
 from cocite.corpus.ingest.shards import IngestSettings, ingest
-from cocite.corpus.sources import list_release
+from cocite.corpus.sources.directory import list_folder
 from cocite.people.documentation import ROOT
 from cocite.tables.files import read_table
 
@@ -86,7 +86,7 @@ def test_the_minimal_corpus_of_the_documentation_is_read_as_it_is_told(tmp_path,
     exec(compile(blocks["python"], "own-corpus.md", "exec"), {})  # noqa: S102
     Path("my.yaml").write_text(blocks["yaml"])
     config = read_configuration(Path("my.yaml"))
-    manifest = list_release(config["corpus"]["path"], config["release"], turns=tmp_path / "turns")
+    manifest = list_folder(Path(config["corpus"]["path"]), config["release"])
     for dataset, listed in manifest.datasets.items():
         settings = IngestSettings(dataset=dataset, buckets=1, keep_ids=False, memory_mb=500, threads=1)
         files = {"output": Path(f"{dataset}/0.parquet"), "report": Path(f"{dataset}-report.parquet")}

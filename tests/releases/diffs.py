@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, TextIO
 
-from cocite.demo.catalogue import Catalogue, read_release
+from cocite.corpus.sources.demo.catalogue import Catalogue, read_release
 from cocite.demo.shards import Record, open_shard, read_rows, write_row
 
 UPDATES, DELETES = "updates", "deletes"

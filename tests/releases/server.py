@@ -12,8 +12,8 @@ from typing import BinaryIO
 from tests.releases.diffs import CatalogueWithDiffs
 from tests.releases.faults import Fault, Faults, Mishaps
 
-from cocite.demo.catalogue import LinkSigner
-from cocite.demo.server import API, HOST, Handler, Site, running
+from cocite.corpus.sources.demo.catalogue import LinkSigner
+from cocite.corpus.sources.demo.server import API, HOST, Handler, Site, running
 
 OTHER_HOST = "127.0.0.2"
 FAILING_STATUSES = {
@@ -66,7 +66,7 @@ def serve(
     faults: Faults | None = None,
     requests: list[Arrival] | None = None,
 ) -> Iterator[str]:
-    """As `cocite.demo.server.serve`; `requests` collects what arrives, and each fault strikes one request.
+    """As `sources.demo.server.serve`; `requests` collects what arrives, and each fault strikes one request.
 
     Where faults come at random, the storage has a second host to redirect to.
     """

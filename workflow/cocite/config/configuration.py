@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, ValidationError
 
 from cocite.config.benchmarks import AnyBenchmark
-from cocite.config.corpus import Source
+from cocite.config.corpus import Corpus
 from cocite.config.embeddings import Embedding
 from cocite.config.encoders import EncoderSettings
 from cocite.config.entries import Entry, GivenPath, Name, Natural, Refers, Text, Whole, as_json, check_characters
@@ -57,7 +57,7 @@ class Configuration(Entry):
     gpu: bool = False
     """Whether fine-tuning and embedding ask a cluster for GPUs: one for each process of a training, one for an
     embedding. Without a cluster it changes nothing; whatever GPU there is is used."""
-    corpus: Source
+    corpus: Corpus
     """Where the release comes from and how it is cut for work."""
     queries: Queries = DrawnQueries()
     """Which papers anchor the triplets, and which are held out of everything."""

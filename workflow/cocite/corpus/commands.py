@@ -23,9 +23,8 @@ from cocite.ground.options import (
 app = typer.Typer(no_args_is_help=True)
 
 Dataset = Annotated[str, typer.Argument(help="papers, abstracts or citations.")]
-Origin = Annotated[str, typer.Option(help="Base URL of the Datasets API, or a folder in the layout of a release.")]
 ManifestFile = Annotated[Path, typer.Option("--manifest", help="What `cocite corpus list` wrote.")]
-Turns = Annotated[Path, typer.Option(help="File through which all jobs of a run take turns at the API.")]
+Results = Annotated[Path, typer.Option(help="Folder of the results of the run.")]
 Part = Annotated[int, typer.Option(help="Which part of the shards to work on, from 0.")]
 Parts = Annotated[int, typer.Option(help="Number of parts; each takes every n-th shard.")]
 
@@ -45,51 +44,38 @@ def plan(
 
 @app.command("list")
 def list_shards(
-    origin: Origin,
+    settings: Settings,
     release: Annotated[str, typer.Option(help="Id of the release, a date, or latest.")],
-    turns: Turns,
+    results: Results,
     output: Output,
-    since: Annotated[
-        str, typer.Option(help="Manifest of an earlier release, to list the diffs from there; empty for no diffs.")
-    ] = "",
 ) -> None:
-    """List the shards of a release, or of the diffs that lead to it. An API needs the key in S2_API_KEY."""
-    from cocite.corpus.release.manifest import read_manifest, write_manifest
-    from cocite.corpus.sources import list_release
-    from cocite.corpus.sources.s2 import list_diffs
+    """List the shards of a release, or of the diffs that lead to it. The source s2 needs the key in S2_API_KEY."""
+    from cocite.config.corpus import Corpus
+    from cocite.config.settings import parse_settings
+    from cocite.corpus.release.manifest import write_manifest
 
-    if since:
-        listed = list_diffs(origin, release, read_manifest(Path(since)), turns=turns)
-    else:
-        listed = list_release(origin, release, turns=turns)
-    write_manifest(output, listed)
+    write_manifest(output, parse_settings(Corpus, settings).list_release(release, results))
 
 
 @app.command()
 def download(
     dataset: Dataset,
-    origin: Origin,
+    settings: Settings,
     manifest: ManifestFile,
     part: Part,
     parts: Parts,
-    turns: Turns,
+    results: Results,
     state: State,
     output: Output,
 ) -> None:
-    """Download the shards of a part of a dataset; a killed download goes on where it stood."""
-    from cocite.corpus.release.client import DatasetsApi, Storage
-    from cocite.corpus.release.download import download_shards
+    """Download the shards of a part of a dataset; a killed download resumes where it stopped."""
+    from cocite.config.corpus import Corpus
+    from cocite.config.settings import parse_settings
     from cocite.corpus.release.manifest import read_manifest, shards_of_part
-    from cocite.corpus.release.remote import RemoteDataset, RemoteDiffs
 
     listed = read_manifest(manifest)
     shards = shards_of_part(listed, dataset, part=part, parts=parts)
-    hosts = DatasetsApi(origin, turns), Storage()
-    if listed.since:
-        remote: RemoteDataset = RemoteDiffs(*hosts, listed.since, listed.release, dataset)
-    else:
-        remote = RemoteDataset(*hosts, listed.release, dataset)
-    download_shards(remote, shards, state=state, output=output)
+    parse_settings(Corpus, settings).fetch(listed, dataset, shards, results=results, state=state, output=output)
 
 
 @app.command()

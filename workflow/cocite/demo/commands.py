@@ -1,4 +1,4 @@
-"""`cocite demo …`: generate a small release and a benchmark, and serve the release."""
+"""`cocite demo …`: generate a small release and a benchmark."""
 
 from pathlib import Path
 from typing import Annotated
@@ -33,19 +33,3 @@ def benchmark(
     from cocite.demo.benchmark import generate_benchmark
 
     generate_benchmark(release, output, seed=seed)
-
-
-@app.command()
-def serve(
-    release: Annotated[Path, typer.Argument(help="Folder of a release.")],
-    command: Annotated[
-        list[str] | None, typer.Argument(help="Command to run meanwhile, after --; SERVER stands for the base URL.")
-    ] = None,
-) -> None:
-    """Serve a release as the Datasets API does, while a command runs or until Ctrl-C."""
-    from cocite.demo.serving import run_served, serve_until_interrupted
-
-    if command:
-        raise typer.Exit(run_served(release, command))
-    for url, key in serve_until_interrupted(release):
-        typer.echo(f"{url}\nS2_API_KEY={key}")

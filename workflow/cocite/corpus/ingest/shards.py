@@ -56,7 +56,7 @@ def find_shard(folder: Path, shard: Shard) -> Path:
     if not path.is_file():
         raise InputError(f"{path} does not exist, but the manifest lists it; download it, or list the release again.")
     size = path.stat().st_size
-    if size != shard.bytes:
+    if size != shard.bytes and not shard.estimated:
         raise InputError(
             f"{path} has {size} bytes, but {shard.bytes} in the manifest; delete the manifest and run again."
         )

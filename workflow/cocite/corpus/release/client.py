@@ -67,15 +67,14 @@ class KeptKeySession(requests.Session):
 class DatasetsApi:
     """The API at a base URL such as https://api.semanticscholar.org/datasets/v1, asked with the user's key."""
 
-    def __init__(self, base_url: str, turns: Path) -> None:
-        """`turns` is the file through which all jobs keep the rate limit (see `rate_limit.py`)."""
-        if not base_url.startswith(SCHEMES):
-            raise InputError(
-                f"--origin {base_url} is not the base URL of an API; a release in a folder is ingested there."
-            )
+    def __init__(self, base_url: str, turns: Path, key: str | None = None) -> None:
+        """`turns` is the file through which all jobs keep the rate limit (see `rate_limit.py`).
+
+        Without a key, it is the user's, in the environment.
+        """
         self._base_url = base_url.rstrip("/")
         self._session = _silent(KeptKeySession())
-        self._session.headers[KEY_HEADER] = _read_key()
+        self._session.headers[KEY_HEADER] = key or _read_key()
         for scheme in SCHEMES:
             self._session.mount(scheme, RateLimitAdapter(turns))
 

@@ -22,6 +22,8 @@ class Shard:
     """File name, such as 20260101_000000_00000_papers.gz."""
     bytes: int
     """Length of the packed file."""
+    estimated: bool = False
+    """Whether the length is an estimate, as where a file is converted while it is fetched."""
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
@@ -58,7 +60,12 @@ class Manifest:
 
 def write_manifest(path: Path, manifest: Manifest) -> None:
     """Write the manifest as JSON; the same release gives the same file."""
-    write_json(path, asdict(manifest))
+    content = asdict(manifest)
+    for dataset in content["datasets"].values():
+        for shard in dataset["shards"]:
+            if not shard["estimated"]:
+                del shard["estimated"]
+    write_json(path, content)
 
 
 def read_manifest(path: Path) -> Manifest:

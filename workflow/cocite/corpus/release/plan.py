@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from cocite.config.configuration import results_folder
-from cocite.config.corpus import LATEST
+from cocite.config.corpus import Corpus
 from cocite.config.release_folder import DATASETS, is_packed
+from cocite.config.settings import entry_of
+from cocite.config.source import LATEST, Source
 from cocite.corpus.release.manifest import Manifest, Shard, read_manifest, shards_of_part
-from cocite.corpus.sources import list_release, source_of
-from cocite.corpus.sources.source import Source
 from cocite.ground.space import existing_folder
 from cocite.tables.places import path_of
 
@@ -80,9 +80,9 @@ def plan_corpus(config: Mapping[str, Any]) -> Plan:
     Raises `InputError` where the release must be listed and cannot be.
     """
     results = results_folder(config)
-    source = source_of(config, results)
-    manifest, known_from = _listed(source)
-    needs = {name: _need(manifest, name, source) for name in DATASETS}
+    source: Source = entry_of(config["corpus"], Corpus)
+    manifest, known_from = _listed(source, config["release"], results)
+    needs = {name: _need(manifest, name, source, results) for name in DATASETS}
     at_peak, at_end = _disk(manifest, needs, source)
     return Plan(
         release=manifest.release,
@@ -96,60 +96,55 @@ def plan_corpus(config: Mapping[str, Any]) -> Plan:
     )
 
 
-def _listed(source: Source) -> tuple[Manifest, str]:
+def _listed(source: Source, release: str, results: Path) -> tuple[Manifest, str]:
     """The manifest of the release, and where it comes from."""
-    file, turns = source.results / "corpus/manifest.json", source.results / ".state/api-turns"
-    if file.is_file() and source.downloads:
+    file = results / "corpus/manifest.json"
+    if file.is_file() and source.fetches:
         manifest = read_manifest(file)
-        if source.release in (LATEST, manifest.release):
+        if release in (LATEST, manifest.release):
             return manifest, f"listed in {file}"
-    imagined = source.imagined()
+    imagined: Manifest | None = source.imagined(release, results)
     if imagined is not None:
         return imagined, "about as it will be generated"
-    if "base" in source.corpus:
-        from cocite.corpus.sources.s2 import list_diffs
-
-        base = read_manifest(Path(source.corpus["base"], "corpus/manifest.json"))
-        listed = list_diffs(source.origin, source.release, base, turns=turns)
-        return listed, f"as diffs since {base.release}, listed from {source.origin}"
-    return list_release(source.origin, source.release, turns=turns), f"listed from {source.origin}"
+    manifest = source.list_release(release, results)
+    since = f"as diffs since {manifest.since}, " if manifest.since else ""
+    return manifest, f"{since}listed from {source.origin(results)}"
 
 
 def _disk(manifest: Manifest, needs: Mapping[str, Need], source: Source) -> tuple[int, int]:
     """Bytes of the corpus at the peak, and in the end."""
-    corpus = source.corpus
     packed = sum(need.packed for need in needs.values())
     tables = sum(need.parquet for need in needs.values())
     citations = needs["citations"]
-    ingested = tables + (round(IDS_OF_PACKED * citations.packed) if corpus["keep_ingested"] else 0)
-    kept = packed if source.downloads and corpus["keep_raw"] else 0
-    while_fetched = ingested + max(kept, raw_under_way(manifest) if source.downloads else 0)
-    while_merged = ingested + tables + spilled_while_merged(citations.parquet, corpus["buckets"]) + kept
-    return max(while_fetched, while_merged), tables + kept + (ingested if corpus["keep_ingested"] else 0)
+    ingested = tables + (round(IDS_OF_PACKED * citations.packed) if source.keep_ingested else 0)
+    kept = packed if getattr(source, "keep_raw", False) else 0
+    while_fetched = ingested + max(kept, raw_under_way(manifest) if source.fetches else 0)
+    while_merged = ingested + tables + spilled_while_merged(citations.parquet, source.buckets) + kept
+    return max(while_fetched, while_merged), tables + kept + (ingested if source.keep_ingested else 0)
 
 
-def _need(manifest: Manifest, name: str, source: Source) -> Need:
-    corpus, shards = source.corpus, manifest.datasets[name].shards
-    fetched = _files(source.results, f"corpus/raw/{name}/*/*", f".state/corpus/{name}-*/shards/*")
+def _need(manifest: Manifest, name: str, source: Source, results: Path) -> Need:
+    shards = manifest.datasets[name].shards
+    fetched = _files(results, f"corpus/raw/{name}/*/*", f".state/corpus/{name}-*/shards/*")
     found = {file.name.removesuffix(".part"): file.stat().st_size for file in fetched}
     present = {shard.name: min(found.get(shard.name, 0), shard.bytes) for shard in shards}
-    ingested = _ingested(manifest, name, source)
+    ingested = _ingested(manifest, name, source.parts(name), results)
     missing = sum(shard.bytes - present[shard.name] for shard in shards if shard.name not in ingested)
-    in_base = _bytes(Path(corpus["base"]), f"corpus/ingested/{name}/*") if "base" in corpus else 0
+    base = getattr(source, "base", None)
+    in_base = _bytes(Path(base), f"corpus/ingested/{name}/*") if base else 0
     return Need(
         shards=len(shards),
         packed=sum(shard.bytes for shard in shards),
         downloaded=sum(present.values()),
         ingested=len(ingested),
-        to_download=missing if source.downloads else 0,
+        to_download=missing if source.fetches else 0,
         parquet=round(source.parquet_of_packed[name] * sum(map(packed_bytes, shards))) + in_base,
     )
 
 
-def _ingested(manifest: Manifest, name: str, source: Source) -> set[str]:
+def _ingested(manifest: Manifest, name: str, parts: int, results: Path) -> set[str]:
     """The shards that are accounted for; what was read from them may have been merged and dropped since."""
-    parts = source.parts(name, len(manifest.datasets[name].shards))
-    reports = (path_of(source.results, "ingest_report", dataset=name, part=part) for part in range(parts))
+    reports = (path_of(results, "ingest_report", dataset=name, part=part) for part in range(parts))
     done = [part for part, report in enumerate(reports) if report.is_file()]
     return {shard.name for part in done for shard in shards_of_part(manifest, name, part=part, parts=parts)}
 

@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from cocite.config.corpus import Corpus
 from cocite.config.remaking import program
+from cocite.config.settings import entry_of
+from cocite.config.source import Source
 from cocite.corpus.release.client import KEY_VARIABLE, has_key
 from cocite.corpus.release.plan import Need, Plan
-from cocite.corpus.sources import source_of
-from cocite.corpus.sources.source import Source
 from cocite.ground.words import byte_size
 
 HEADINGS = ("", "shards", "packed", "downloaded", "ingested", "to download", "as Parquet")
@@ -18,7 +19,7 @@ WIDTHS = (10, 8, 12, 12, 10, 13, 12)
 
 def describe(plan: Plan, config: Mapping[str, Any], configfile: Path) -> str:
     """What `cocite corpus plan` prints."""
-    source = source_of(config, plan.results)
+    source: Source = entry_of(config["corpus"], Corpus)
     paragraphs = [
         f"Release {plan.release}, {plan.known_from}:",
         _table(plan.needs),

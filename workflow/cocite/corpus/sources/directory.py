@@ -1,30 +1,96 @@
 """A release in a folder of the user's, in the layout of a release: its shards are read where they are."""
 
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from cocite.config.corpus import LATEST
-from cocite.config.release_folder import DATASETS, find_shards, readme_of, stated_by
-from cocite.corpus.release.manifest import Dataset, Manifest, Shard, check_datasets, check_shards
-from cocite.corpus.sources.source import Source
+from cocite.config.entries import GivenPath, Whole
+from cocite.config.explained import shown
+from cocite.config.folders import folders_of
+from cocite.config.release_folder import DATASETS, ENDINGS, find_shards, readme_of, stated_by
+from cocite.config.source import LATEST, Source
 from cocite.ground.errors import InputError
+
+if TYPE_CHECKING:
+    from cocite.corpus.release.manifest import Manifest
+
+NAME_OF_RELEASE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 
 
 class Directory(Source):
-    """The source `directory`."""
+    """Reads a folder in the layout of a release."""
 
-    downloads = False
+    source: Literal["directory"]
+    """Where the release comes from."""
+    path: GivenPath
+    """Folder of the release. Variables of the environment are filled in."""
+
+    fetches: ClassVar = False
     # Records with little else than what is kept. The release hci: 0.77, 1.03 and 0.38; synergy: 0.75, 1.03 and 0.39.
     parquet_of_packed: ClassVar = {"papers": 0.8, "abstracts": 1.05, "citations": 0.4}
 
+    def parts(self, dataset: str) -> int:
+        """A job for each shard."""
+        return len(self.shards_in_place(dataset))
+
+    def shards_in_place(self, dataset: str) -> Sequence[Path]:
+        """The shards of a dataset in the folder, by name."""
+        return find_shards(Path(self.path, dataset))
+
+    def origin(self, results: Path) -> str:
+        """The folder."""
+        return self.path
+
+    def list_release(self, release: str, results: Path) -> "Manifest":
+        """The manifest of the release in the folder, which its release.json may name."""
+        return list_folder(Path(self.path), release)
+
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
+        """A release whose name no folder can have, and a folder that is not that of the release, or is written to."""
+        if config.release == LATEST:
+            yield from super().faults(key, config)
+        elif not re.fullmatch(NAME_OF_RELEASE, config.release):
+            yield (
+                f"release is {shown(config.release)}; the name of a release has letters from a to z (also capitals), "
+                "digits, dots, hyphens and underscores, starts with a letter or a digit, and is at most 100 characters "
+                "long."
+            )
+        else:
+            yield from self._faults_of_folder(f"{key}.path", Path(self.path), config.release)
+            yield from _mixed_up(Path(self.path), folders_of(config.pathvars_as_given))
+
+    def _faults_of_folder(self, key: str, folder: Path, release: str) -> Iterator[str]:
+        if not folder.is_dir():
+            yield f"{key}: the folder {folder} does not exist."
+            return
+        for dataset in DATASETS:
+            try:
+                shards = find_shards(folder / dataset)
+            except InputError as error:
+                yield f"{key}: {error}"
+                continue
+            if not shards:
+                yield (
+                    f"{key}: the release in {folder} lacks the dataset {dataset} (no file in {folder / dataset} that "
+                    f"ends in {ENDINGS})."
+                )
+        stated = stated_by(folder).get("release_id")
+        if stated is not None and stated != release:
+            yield f"release is {release}, but {folder} holds the release {stated}."
+
     @property
-    def origin(self) -> str:
-        """The folder that the configuration names."""
-        return str(self.corpus["path"])
+    def largest_index(self) -> int | None:
+        """The papers and citations that the release states to have, where it does."""
+        stated = stated_by(Path(self.path))
+        counts: list[Any] = [stated.get(dataset) for dataset in ("papers", "citations")]
+        return sum(counts) if all(type(count) is int and count >= 0 for count in counts) else None
 
 
-def list_folder(folder: Path, release: str) -> Manifest:
+def list_folder(folder: Path, release: str) -> "Manifest":
     """The manifest of the release in a folder. Raises `InputError` where it is not there, or not whole."""
+    from cocite.corpus.release.manifest import Dataset, Manifest, Shard, check_datasets, check_shards
+
     if not folder.is_dir():
         raise InputError(f"The folder {folder} does not exist; it must hold a release.")
     pinned = _pin(folder, release)
@@ -48,3 +114,13 @@ def _pin(folder: Path, release: str) -> str:
     if stated is not None and release not in (LATEST, stated):
         raise InputError(f"Release {release} does not exist in {folder}; it holds {stated}.")
     return stated or release
+
+
+def _mixed_up(release: Path, folders: dict[str, Path]) -> Iterator[str]:
+    """Folders of a run that lie where the release lies, so that it would be written to or removed."""
+    for name, folder in folders.items():
+        key = f"pathvars.{name}: the folder {folder}"
+        if folder.resolve().is_relative_to(release.resolve()):
+            yield f"{key} lies in the release in {release}, which would be mixed up with it; name another."
+        elif name == "results" and release.resolve().is_relative_to(folder.resolve()):
+            yield f"{key} holds the release in {release}; a run removes files from its results, so name another."

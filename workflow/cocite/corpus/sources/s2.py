@@ -1,78 +1,122 @@
 """The Semantic Scholar Datasets API, asked with a key: whole releases, or the diffs since an earlier one."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
+from pydantic import Field
+
+from cocite.config.entries import Entry, GivenPath, Url, Whole
+from cocite.config.folders import folders_of
 from cocite.config.release_folder import DATASETS
-from cocite.corpus.release.client import DatasetsApi, Storage
-from cocite.corpus.release.manifest import Dataset, Manifest, Shard, check_datasets, check_shards
-from cocite.corpus.release.remote import RemoteDataset, RemoteDiffs
-from cocite.corpus.sources.source import Source
-from cocite.ground.errors import InputError
-from cocite.ground.progress import progress
+from cocite.config.source import LATEST, FetchedSource, Source
+
+if TYPE_CHECKING:
+    from cocite.corpus.release.manifest import Manifest, Shard
+
+Shards = Annotated[int, Field(ge=1, le=10_000)]
 
 
-class S2(Source):
-    """The source `s2`."""
+class DatasetShards(Entry):
+    """Shards that each dataset of a release has."""
 
-    needs_key = True
+    papers: Shards = 60
+    """Shards of the dataset papers."""
+    abstracts: Shards = 30
+    """Shards of the dataset abstracts."""
+    citations: Shards = 358
+    """Shards of the dataset citations."""
 
+
+class SemanticScholar(FetchedSource):
+    """Downloads from the Semantic Scholar Datasets API with the key in S2_API_KEY."""
+
+    source: Literal["s2"]
+    """Where the release comes from."""
+    api: Url = "https://api.semanticscholar.org/datasets/v1"
+    """Base URL of the Datasets API; a mirror can stand in."""
+    shards: DatasetShards = DatasetShards()
+    """Shards that each dataset of the release has: each is downloaded and ingested by a job of its own. `cocite corpus
+    plan` counts them. If a release has more of them, some jobs take several; if it has fewer, some have nothing to
+    do."""
+    base: GivenPath | None = None
+    """Results folder of an earlier run, of an older release, that kept its ingested rows (keep_ingested) and has the
+    same number of buckets. The release is then reached from there: only the diffs since then are downloaded, and
+    shards are their files, which `cocite corpus plan` counts. Variables of the environment are filled in."""
+
+    work_keys: ClassVar = (*Source.work_keys, "shards")
+    needs_key: ClassVar = True
     # A generated release of 20,000 papers, whose records have all the fields of real ones: 0.27, 0.76 and 0.20.
     parquet_of_packed: ClassVar = {"papers": 0.3, "abstracts": 0.8, "citations": 0.2}
 
-    @property
-    def origin(self) -> str:
-        """The base URL that the configuration names."""
-        return str(self.corpus["api"])
+    def parts(self, dataset: str) -> int:
+        """As many jobs as the configuration says."""
+        return int(getattr(self.shards, dataset))
 
-    def parts(self, dataset: str, shards: int) -> int:
-        """As many jobs as the configuration says: they are planned before the release is listed."""
-        return int(self.corpus["shards"][dataset])
+    def origin(self, results: Path) -> str:
+        """The base URL of the API."""
+        return self.api
+
+    def list_release(self, release: str, results: Path) -> "Manifest":
+        """The manifest of a release or, with a base, of the diffs that lead to it; `latest` is pinned here.
+
+        Raises `InputError` for a release or a dataset that the API does not have, for a release that is not later
+        than the base's, and for a key that is missing or refused.
+        """
+        from cocite.corpus.release.client import DatasetsApi
+        from cocite.corpus.release.listing import list_diffs, list_whole
+        from cocite.corpus.release.manifest import read_manifest
+
+        api = DatasetsApi(self.api, turns_of(results))
+        if self.base is None:
+            return list_whole(api, release)
+        return list_diffs(api, release, read_manifest(Path(self.base, "corpus/manifest.json")))
+
+    def fetch(
+        self, manifest: "Manifest", dataset: str, shards: "Sequence[Shard]", *, results: Path, state: Path, output: Path
+    ) -> None:
+        """Download shards through links that the API signs."""
+        from cocite.corpus.release.client import DatasetsApi
+        from cocite.corpus.release.download import download_shards
+        from cocite.corpus.release.listing import remote_dataset
+
+        api = DatasetsApi(self.api, turns_of(results))
+        download_shards(remote_dataset(api, manifest, dataset), list(shards), state=state, output=output)
 
     def jobs_in_words(self, shards: Mapping[str, int]) -> str:
         """Whether the configured numbers of jobs are those of the shards, and otherwise what to configure."""
-        if shards == self.corpus["shards"]:
+        if shards == self.shards.model_dump():
             return "corpus.shards of the configuration is right: each shard has a job of its own."
         return f"For a job a shard, configure corpus.shards: {json.dumps(shards).replace(chr(34), '')}"
 
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
+        """A release without a date, or a base that a release cannot be reached from."""
+        if config.release != LATEST:
+            yield from super().faults(key, config)
+        if self.base is not None:
+            yield from self._faults_of_base(
+                f"{key}.base", Path(self.base), folders_of(config.pathvars_as_given)["results"]
+            )
 
-def list_api(origin: str, release: str, *, turns: Path) -> Manifest:
-    """The manifest of a release at the API with the base URL `origin`.
-
-    Raises `InputError` for a release or a dataset that the API does not have, and a key that is missing or refused.
-    """
-    api, storage = DatasetsApi(origin, turns), Storage()
-    description = api.release(release)
-    pinned = description["release_id"]
-    check_datasets(pinned, {dataset["name"] for dataset in description["datasets"]})
-    datasets = {name: _list_dataset(RemoteDataset(api, storage, pinned, name), pinned, name) for name in DATASETS}
-    return Manifest(release=pinned, datasets=datasets)
-
-
-def list_diffs(origin: str, release: str, since: Manifest, *, turns: Path) -> Manifest:
-    """The manifest of the diffs from the release of another manifest to a later one.
-
-    Raises `InputError` as `list_api` does, and for a release that is not later.
-    """
-    api, storage = DatasetsApi(origin, turns), Storage()
-    description = api.release(release)
-    pinned = description["release_id"]
-    if pinned <= since.release:
-        raise InputError(f"Release {pinned} is not later than {since.release}, so no diffs lead to it from there.")
-    readmes = {dataset["name"]: dataset["README"] for dataset in description["datasets"]}
-    check_datasets(pinned, set(readmes))
-    datasets = {}
-    for name in DATASETS:
-        shards = RemoteDiffs(api, storage, since.release, pinned, name).shards()
-        listed = progress(shards, of=f"list diffs of {name}", unit="files")
-        datasets[name] = Dataset(shards=tuple(sorted(listed)), readme=readmes[name])
-    return Manifest(release=pinned, datasets=datasets, since=since.release)
+    def _faults_of_base(self, key: str, base: Path, results: Path) -> Iterator[str]:
+        if base.resolve() == results.resolve():
+            yield f"{key}: {base} is this run's own results folder; name another in pathvars.results."
+        if (results / "corpus" / "manifest.json").is_file():
+            return  # The base has served, and may be gone; if not, the steps that need it say so.
+        if not (base / "corpus" / "manifest.json").is_file():
+            yield f"{key}: {base} is not the results folder of an earlier run (no corpus/manifest.json)."
+        for dataset in DATASETS:
+            if not any((base / "corpus" / "ingested" / dataset).glob("*.parquet")):
+                yield (
+                    f"{key}: the run in {base} did not keep its ingested rows (no corpus/ingested/{dataset}/*.parquet)"
+                    "; it must have corpus.keep_ingested: true."
+                )
+        buckets = len(list((base / "corpus" / "citations").glob("*.parquet")))
+        if buckets not in (0, self.buckets):
+            yield f"{key}: {base} has {buckets} buckets, but corpus.buckets is {self.buckets}."
 
 
-def _list_dataset(remote: RemoteDataset, release: str, name: str) -> Dataset:
-    names = remote.shard_names()
-    check_shards(release, name, len(names))
-    listed = progress(names, of=f"list {name}", unit="shards")
-    return Dataset(shards=tuple(Shard(name=shard, bytes=remote.size(shard)) for shard in listed), readme=remote.readme)
+def turns_of(results: Path) -> Path:
+    """The file through which all jobs of a run keep the rate limit of the API."""
+    return results / ".state/api-turns"

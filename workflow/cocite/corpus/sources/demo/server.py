@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from cocite.demo.catalogue import Catalogue, LinkSigner
+from cocite.corpus.sources.demo.catalogue import Catalogue, LinkSigner
 
 API = "/datasets/v1"
 HOST = "127.0.0.1"
