@@ -146,7 +146,7 @@ def test_search_asks_with_the_title_of_a_paper_that_cites_the_best_answers(
         assert {candidate["doc_id"] for candidate in row["candidates"]} == set(judged[row["doc_id"]])
 
 
-def test_the_order_of_candidates_does_not_tell_their_scores(benchmark: Path) -> None:
+def test_the_order_of_candidates_does_not_reveal_their_scores(benchmark: Path) -> None:
     for task in RANKING:
         assert all(list(scores) == sorted(scores, key=int) for scores in _judged(benchmark, task).values())
 
@@ -191,7 +191,7 @@ def test_the_same_seed_gives_the_same_benchmark(benchmark: Path, release: Path, 
         assert (tmp_path / "again" / path.relative_to(benchmark)).read_bytes() == path.read_bytes()
 
 
-def test_what_the_records_of_a_release_do_not_tell_is_not_asked(
+def test_what_the_records_of_a_release_do_not_hold_is_not_asked(
     release: Path, read_rows: ReadRows, tmp_path: Path
 ) -> None:
     bare = shutil.copytree(release, tmp_path / "bare")

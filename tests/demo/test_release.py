@@ -165,11 +165,11 @@ def test_copies_of_a_citation_stand_in_several_shards_and_disagree(release: Path
 
 def test_intents_are_lists_aligned_with_contexts_and_null_in_most_rows(release: Path, read_rows: ReadRows) -> None:
     rows = read_rows(release / "citations")
-    told = [row for row in rows if row["contexts"] is not None]
-    assert 0 < len(told) < len(rows) / 2
+    with_contexts = [row for row in rows if row["contexts"] is not None]
+    assert 0 < len(with_contexts) < len(rows) / 2
     assert all((row["contexts"] is None) == (row["intents"] is None) for row in rows)
-    assert all(len(row["contexts"]) == len(row["intents"]) for row in told)
-    intents = [intent for row in told for intent in row["intents"]]
+    assert all(len(row["contexts"]) == len(row["intents"]) for row in with_contexts)
+    intents = [intent for row in with_contexts for intent in row["intents"]]
     assert None in intents
     assert {word for intent in intents if intent for word in intent} == {"background", "methodology", "result"}
 

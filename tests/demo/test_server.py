@@ -65,7 +65,7 @@ def test_answers_have_the_keys_of_the_published_description(url: str, shared: Pa
 
 
 @pytest.mark.parametrize(("headers", "status"), [({}, 401), ({"x-api-key": "wrong"}, 403), (KEY, 200)])
-def test_links_are_given_only_to_who_sends_the_key(url: str, headers: dict[str, str], status: int) -> None:
+def test_links_are_given_only_to_clients_that_send_the_key(url: str, headers: dict[str, str], status: int) -> None:
     answer = requests.get(f"{url}/release/2026-01-06/dataset/papers", headers=headers, timeout=5)
     assert answer.status_code == status
     assert ("error" in answer.json()) == (status != 200)
@@ -135,7 +135,7 @@ def test_a_range_beyond_the_end_is_416(url: str) -> None:
     assert (answer.status_code, answer.headers["Content-Range"]) == (416, "bytes */102400")
 
 
-def test_a_changed_file_is_sent_whole_to_who_goes_on_with_the_old_one(url: str, folder: Path) -> None:
+def test_a_changed_file_is_sent_whole_to_a_client_that_resumes_the_old_one(url: str, folder: Path) -> None:
     link = _links(url)[0]
     tag = requests.head(link, timeout=5).headers["ETag"]
     headers = {"Range": "bytes=10-", "If-Range": tag}
@@ -145,7 +145,7 @@ def test_a_changed_file_is_sent_whole_to_who_goes_on_with_the_old_one(url: str, 
     assert (answer.status_code, answer.content) == (200, b"another")
 
 
-def test_a_head_request_tells_the_length_and_sends_nothing(url: str) -> None:
+def test_a_head_request_states_the_length_and_sends_nothing(url: str) -> None:
     answer = requests.head(_links(url)[0], timeout=5)
     assert (answer.status_code, answer.headers["Content-Length"], answer.content) == (200, "102400", b"")
 

@@ -48,16 +48,16 @@ class CitationColumns:
     @classmethod
     def of(cls, rows: Iterable[Record]) -> Self:
         """The columns of a dataset."""
-        told = [
+        rows_read = [
             (row["citationid"], row["citingcorpusid"], _cited(row), int(row["isinfluential"]), _intent_bits(row))
             for row in rows
         ]
-        columns = np.array(told, dtype=np.int64).reshape(-1, 5).T
+        columns = np.array(rows_read, dtype=np.int64).reshape(-1, 5).T
         return cls(**dict(zip(("key", "citing", "cited", "influential", "intents"), columns, strict=True)))
 
     @property
     def known(self) -> Mask:
-        """Records that tell the cited paper."""
+        """Records whose cited paper is known."""
         return self.cited != _UNKNOWN
 
     @cached_property
@@ -183,8 +183,8 @@ def _cited(row: Record) -> int:
 
 
 def _intent_bits(row: Record) -> int:
-    told = {intent for intents in row["intents"] or [] for intent in intents or []}
-    return sum(1 << bit for bit, intent in enumerate(INTENTS) if intent in told)
+    named = {intent for intents in row["intents"] or [] for intent in intents or []}
+    return sum(1 << bit for bit, intent in enumerate(INTENTS) if intent in named)
 
 
 def toggle_influence(row: Record) -> Record:

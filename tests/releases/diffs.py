@@ -99,7 +99,7 @@ class CatalogueWithDiffs(Catalogue):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self._folder = folder
-        self.releases = [*read_release(folder / "release.json").get("earlier_releases", []), self.release]
+        self.releases = [*read_release(folder).get("earlier_releases", []), self.release]
         self.files |= {
             self._path_of(path): path for kind in (UPDATES, DELETES) for path in (folder / kind).rglob("*.gz")
         }

@@ -1,4 +1,4 @@
-"""What goes wrong at the served API and storage: in turn, as a test sets it, or at random, as on a bad day.
+"""Faults of the served API and storage: in turn, as a test sets them, or at random, as on a bad day.
 
 A count of `Faults` makes the next so many answers of a kind fail. A share makes any request fail with that
 probability, each in one of the ways that fit where it goes. The draws depend on the seed and on the number of the

@@ -73,13 +73,13 @@ def choose_abstract_changes(
     edits = {key: edit for edit in (correct_abstract, keep) for key in lots.draw()}
     revision = Revision(edits=edits, removed=removed, absent=list(islice(fresh, lots.count)))
 
-    told = dict(list(changes.models.items())[::2])
+    with_abstract = dict(list(changes.models.items())[::2])
     again = sample(touched.deleted - {*abstracts.tolist()}, lots.count, rng)
     without = {*papers.tolist()} - {*abstracts.tolist(), *again} - changes.revision.removed
     others = [*islice(fresh, lots.count), *again, *sample(without, lots.count, rng)]
     revision.add(
-        [*told.values(), *choose_models(abstracts, others, rng)],
-        [partial(with_fields, corpusid=key) for key in [*told, *others]],
+        [*with_abstract.values(), *choose_models(abstracts, others, rng)],
+        [partial(with_fields, corpusid=key) for key in [*with_abstract, *others]],
     )
     return revision
 

@@ -1,4 +1,4 @@
-"""A served release that fails as real servers do, that notes what arrives, and that has the diffs of a successor."""
+"""A server of a release that fails as real servers do, records its requests, and has the diffs of a successor."""
 
 import io
 import time
@@ -160,7 +160,7 @@ class FailingHandler(Handler):
         return None
 
     def damaged(self, length: int) -> tuple[int, int]:
-        """How long a body is said to be, and how much of it is sent."""
+        """The stated length of a body, and how much of it is sent."""
         match self.arrival.fault:
             case Fault.CUT | Fault.STALLED:
                 return length, self.site.mishaps.break_off(length)

@@ -37,7 +37,7 @@ def generate_successor(older: Path, output: Path, *, release: str, share: float,
     Raises `InputError` where the release is no later date, the share is out of range, or `older` is no release of
     papers, abstracts and citations, or has too few of them.
     """
-    described = read_release(older / "release.json")
+    described = read_release(older)
     day = parse_date(release)
     if str(day) <= described["release_id"]:
         raise InputError(f"--release: {release} is not later than {described['release_id']}, which it follows.")

@@ -98,7 +98,7 @@ def test_the_answer_has_the_keys_of_the_published_description(url: str, shared: 
 
 
 @pytest.mark.parametrize(("headers", "status"), [({}, 401), ({"x-api-key": "wrong"}, 403), (KEY, 200)])
-def test_diffs_are_given_only_to_who_sends_the_key(url: str, headers: dict[str, str], status: int) -> None:
+def test_diffs_are_given_only_to_clients_that_send_the_key(url: str, headers: dict[str, str], status: int) -> None:
     answer = requests.get(f"{url}/diffs/{FIRST}/to/{SECOND}/papers", headers=headers, timeout=5)
     assert answer.status_code == status
     assert ("error" in answer.json()) == (status != 200)

@@ -104,7 +104,7 @@ def test_a_wrong_length_promises_more_than_comes(folder: Path) -> None:
             answer.content  # noqa: B018 - reading is what fails
 
 
-def test_arrivals_tell_where_to_what_for_and_with_what_headers(folder: Path) -> None:
+def test_arrivals_record_host_path_range_and_headers(folder: Path) -> None:
     seen: list[Arrival] = []
     with serve(folder, key="right", requests=seen) as url:
         link = link_to_the_shard(url)

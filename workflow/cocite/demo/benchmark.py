@@ -5,81 +5,68 @@
     <folder>/test/<config>/{train,test}.jsonl          labels and judgements
     <folder>/test/paper_reviewer_matching/test_{hard,soft}.jsonl
 
-The tasks have the names of SciRepEval's, since these stand for a format and a metric; what they ask is generated. What
-the records of a real release do not hold, such as authors, is not asked.
+Each task has the name of the SciRepEval task whose format and metric it has; what it asks is generated. What the
+records of a release do not hold is not asked: without authors there are neither reviewers nor same_author, without
+fields of study neither biomimicry nor fos.
 """
 
 import json
-from collections.abc import Iterable
+import math
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
-from cocite.demo.publications import Publications
-from cocite.demo.ranking import (
-    choose_reviewers,
-    document_rows,
-    judge_rankings,
-    judge_reviewers,
-    judgement_rows,
-    pair_rows,
-    search_rows,
-)
-from cocite.demo.supervised import supervised_tasks
+from cocite.demo.publications import Paper, Publications, Row, draw
+from cocite.demo.ranking import ranking_files, reviewing_files
 from cocite.tables.files import atomic_path, write_text
 
-Row = dict[str, Any]
+TRAIN, TEST = 300, 150
+_VENUES = 6
+_LIVING = {"Biology", "Medicine"}
+
+Label: TypeAlias = int | float | list[int]
 
 
 def generate_benchmark(release: Path, output: Path, *, seed: int) -> None:
     """Write the benchmark about the release in the folder `release`. Raises `InputError` where there is none."""
     publications = Publications(release)
     with atomic_path(output) as folder:
-        _write_supervised(folder, publications, seed)
-        _write_rankings(folder, publications, seed)
-        if publications.have_authors:
-            _write_reviewing(folder, publications, seed)
+        files = _supervised_files(publications, seed) | ranking_files(publications, seed)
+        if publications.of_author:
+            files |= reviewing_files(publications, seed)
+        for path, rows in files.items():
+            write_text(folder / path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
-def _write_supervised(folder: Path, publications: Publications, seed: int) -> None:
-    for name, task in supervised_tasks(publications, seed).items():
-        _write_rows(folder / "metadata" / name / "evaluation.jsonl", task.texts)
-        _write_rows(folder / "test" / name / "train.jsonl", task.train)
-        _write_rows(folder / "test" / name / "test.jsonl", task.test)
+def _supervised_files(publications: Publications, seed: int) -> dict[str, list[Row]]:
+    """Classification and regression: 300 papers to train on and 150 to test; two to one where there are fewer."""
+    files = {}
+    for task, label in _label_functions(publications).items():
+        labels = {corpusid: label(paper) for corpusid, paper in publications.papers.items()}
+        known = [corpusid for corpusid, value in labels.items() if value is not None]
+        chosen = draw(known, TRAIN + TEST, seed, "demo", "benchmark")
+        split = round(len(chosen) * TRAIN / (TRAIN + TEST))
+        if chosen[split:]:
+            rows = [{"paper_id": str(corpusid), "label": labels[corpusid]} for corpusid in chosen]
+            files[f"metadata/{task}/evaluation.jsonl"] = [
+                {**paper.document, "venue": paper.venue, "fields": list(paper.fields)}
+                for paper in map(publications.papers.__getitem__, chosen)
+            ]
+            files[f"test/{task}/train.jsonl"], files[f"test/{task}/test.jsonl"] = rows[:split], rows[split:]
+    return files
 
 
-def _write_rankings(folder: Path, publications: Publications, seed: int) -> None:
-    judged = judge_rankings(publications, seed)
-    query_ids = {query: f"q{place}" for place, query in enumerate(judged["search"])}
-    texts = {
-        **({"same_author": pair_rows(publications, judged["same_author"])} if "same_author" in judged else {}),
-        "relish": document_rows(publications, judged["relish"]),
-        "scidocs_view_cite_read": document_rows(publications, judged["scidocs_cite"], judged["scidocs_cocite"]),
-        "search": search_rows(publications, judged["search"], query_ids),
+def _label_functions(publications: Publications) -> dict[str, Callable[[Paper], Label | None]]:
+    """What each task asks of a paper; None where the paper's record does not say."""
+    papers = publications.papers.values()
+    fields = sorted({field for paper in papers for field in paper.fields})
+    counts = Counter(paper.venue for paper in papers if paper.venue)
+    venues = sorted(sorted(counts), key=lambda name: -counts[name])[:_VENUES]
+    return {
+        "biomimicry": lambda paper: int(paper.fields[0] in _LIVING) if paper.fields else None,
+        "drsm": lambda paper: venues.index(paper.venue) if paper.venue in venues else None,
+        "fos": lambda paper: [int(field in paper.fields) for field in fields] if paper.fields else None,
+        "cite_count": lambda paper: math.log1p(paper.citations),
+        "pub_year": lambda paper: paper.year,
     }
-    for name, rows in texts.items():
-        _write_rows(folder / "metadata" / name / "evaluation.jsonl", rows)
-    for name, scores in judged.items():
-        rows = judgement_rows(scores, query_ids if name == "search" else {})
-        _write_rows(folder / "test" / name / "test.jsonl", rows)
-
-
-def _write_reviewing(folder: Path, publications: Publications, seed: int) -> None:
-    reviewers = choose_reviewers(publications, seed)
-    judgements = judge_reviewers(publications, reviewers, seed)
-    papers = {paper.corpusid for written in reviewers.values() for paper in written} | {
-        query for query, _ in judgements
-    }
-    documents = [publications.papers[paper].document for paper in sorted(papers)]
-    _write_rows(folder / "metadata" / "paper_reviewer_matching" / "evaluation.jsonl", documents)
-    known = [{"r_id": name, "papers": [str(paper.corpusid) for paper in papers]} for name, papers in reviewers.items()]
-    _write_rows(folder / "metadata" / "reviewers" / "metadata.jsonl", known)
-    for place, split in enumerate(("test_hard", "test_soft")):
-        rows = [
-            {"query_id": str(query), "cand_id": name, "score": scores[place]}
-            for (query, name), scores in judgements.items()
-        ]
-        _write_rows(folder / "test" / "paper_reviewer_matching" / f"{split}.jsonl", rows)
-
-
-def _write_rows(path: Path, rows: Iterable[Row]) -> None:
-    write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

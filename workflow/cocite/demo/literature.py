@@ -1,9 +1,10 @@
-"""A small literature that never was: papers with topics, years, authors, and references to one another.
+"""A small invented literature: papers with topics, years, authors, and references to one another.
 
 Each paper has a topic, one of its sub-topics, and a manner of naming things (see `vocabulary.py`). References follow
-sub-topic, topic and field, go to older papers only, and follow popularity: half of them are copied from the reference
-list of another paper, which is preferential attachment (Kleinberg et al., 1999, "The web as a graph") and makes papers
-be cited together. The oldest papers are cited but have no record in the release, as in a real one.
+sub-topic, topic and field, and go to older papers only. Half of them are copied from the reference list of another
+paper, so that popular papers become more popular. This is preferential attachment (Kleinberg et al., 1999, "The web as
+a graph"), and it makes papers be cited together. The oldest papers are cited but have no record in the release, as in a
+real one.
 """
 
 from dataclasses import dataclass

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import numpy as np
 from cocite.demo.shards import Record, read_rows
 from cocite.ground.randomness import priorities
 from cocite.ground.written_ids import is_id
+
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,17 +28,13 @@ class Paper:
     venue: str
     year: int | None
     citations: int
-    authors: frozenset[str]
+    authors: frozenset[int]
 
     @property
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Row:
         """The paper as a document of a benchmark."""
-        return {
-            "doc_id": str(self.corpusid),
-            "corpus_id": self.corpusid,
-            "title": self.title,
-            "abstract": self.abstract,
-        }
+        ids = {"doc_id": str(self.corpusid), "corpus_id": self.corpusid}
+        return {**ids, "title": self.title, "abstract": self.abstract}
 
 
 class Publications:
@@ -48,10 +47,8 @@ class Publications:
             corpusid = int(row["corpusid"])
             abstracts[corpusid] = max(abstracts.get(corpusid, ""), row.get("abstract") or "", key=len)
         rows = _with_ids(folder / "papers", "corpusid")
-        papers = (_paper(row, abstracts.get(int(row["corpusid"]), "")) for row in rows)
-        self.papers = {
-            paper.corpusid: paper for paper in sorted(filter(None, papers), key=lambda paper: paper.corpusid)
-        }
+        papers = filter(None, (_paper(row, abstracts.get(int(row["corpusid"]), "")) for row in rows))
+        self.papers = {paper.corpusid: paper for paper in sorted(papers, key=lambda paper: paper.corpusid)}
         self.cited: dict[int, set[int]] = defaultdict(set)
         self._citing: dict[int, set[int]] = defaultdict(set)
         for row in _with_ids(folder / "citations", "citingcorpusid", "citedcorpusid"):
@@ -60,10 +57,14 @@ class Publications:
                 self.cited[citing].add(cited)
                 self._citing[cited].add(citing)
 
-    @property
-    def have_authors(self) -> bool:
-        """Whether the papers have authors."""
-        return any(paper.authors for paper in self.papers.values())
+    @cached_property
+    def of_author(self) -> dict[int, list[Paper]]:
+        """The papers of each author; empty where the records name no authors."""
+        papers: dict[int, list[Paper]] = defaultdict(list)
+        for paper in self.papers.values():
+            for author in paper.authors:
+                papers[author].append(paper)
+        return papers
 
     def cocited(self, corpusid: int) -> set[int]:
         """The papers that are cited together with this one by at least two papers."""
@@ -79,7 +80,7 @@ def draw(ids: Iterable[int], count: int, seed: int, *names: str | int) -> list[i
 
 
 def _with_ids(folder: Path, *keys: str) -> Iterator[Record]:
-    """The rows of a dataset that have all of these ids; ingest leaves out the others too, and counts them."""
+    """The rows of a dataset that have all of these ids; ingest also omits the others, and counts them."""
     return (row for row in read_rows(folder) if all(is_id(row.get(key)) for key in keys))
 
 
@@ -95,5 +96,7 @@ def _paper(row: Record, abstract: str) -> Paper | None:
         venue=row.get("venue") or "",
         year=row.get("year"),
         citations=row.get("citationcount") or 0,
-        authors=frozenset(author["authorId"] for author in row.get("authors") or [] if is_id(author.get("authorId"))),
+        authors=frozenset(
+            int(author["authorId"]) for author in row.get("authors") or [] if is_id(author.get("authorId"))
+        ),
     )

@@ -1,15 +1,13 @@
 """The generated ranking tasks: a query, five relevant papers and 25 others, which authors or citations tell apart.
 
-Each has the name of the SciRepEval task whose format it has, whatever it asks. In the task of matching reviewers,
-authors, known by their papers, are ranked for a paper: a judgement is hard where only the paper's own venue counts, and
-soft where its main field of study does.
+In the task of matching reviewers, authors, known by their papers, are ranked for a paper: a judgement is hard where
+only the paper's own venue counts, and soft where its main field of study counts too.
 """
 
-from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from cocite.demo.publications import Paper, Publications, draw
+from cocite.demo.publications import Paper, Publications, Row, draw
 from cocite.ground.errors import InputError
 
 QUERIES, OTHERS = 40, 25
@@ -20,95 +18,93 @@ _RELEVANT = {1: (5,), 2: (3, 2)}
 _POOL = 600
 """Papers that the others come from: few, since every document of a benchmark is embedded by every model."""
 
-Row = dict[str, Any]
 Grades = Callable[[int], tuple[set[int], ...]]
 """From a query to the relevant papers: a set for each grade, the best first, disjoint."""
 Judged = dict[int, dict[int, int]]
 """The score of each candidate of each query."""
-Reviewers = dict[str, list[Paper]]
-Judgements = dict[tuple[int, str], tuple[int, int]]
-"""The hard and the soft score, 0 or 1, of each pair of a paper and a reviewer."""
 
 
-def judge_rankings(publications: Publications, seed: int) -> dict[str, Judged]:
-    """The judgements of every task by its name; scores go from 0 for the others to 1 or 2.
+def ranking_files(publications: Publications, seed: int) -> dict[str, list[Row]]:
+    """The texts and the judgements of every task; scores go from 0 for the others to 1 or 2.
 
-    Where no paper's record has authors, there is no same_author.
+    The queries of `search` are titles and have ids of their own. Raises `InputError` where no paper has enough relevant
+    ones for a task.
     """
-    cited, cocited = publications.cited, publications.cocited
+    papers, cited, cocited = publications.papers, publications.cited, publications.cocited
     tasks: dict[str, Grades] = {
-        **({"same_author": _same_author(publications)} if publications.have_authors else {}),
+        **({"same_author": _same_author(publications)} if publications.of_author else {}),
         "relish": lambda query: (cocited(query), _same_venue(publications, query) - cocited(query)),
         "scidocs_cite": lambda query: (cited[query],),
         "scidocs_cocite": lambda query: (cocited(query),),
         "search": lambda query: (cited[query], cocited(query) - cited[query]),
     }
-    return {name: _judge(publications, name, grades, seed) for name, grades in tasks.items()}
+    judged = {name: _judge(publications, name, grades, seed) for name, grades in tasks.items()}
+    names = {query: f"q{place}" for place, query in enumerate(judged["search"])}
+
+    def with_candidates(task: str, described: Callable[[int], Row]) -> list[Row]:
+        return [
+            {**described(query), "candidates": [_candidate(papers[paper], score) for paper, score in scores.items()]}
+            for query, scores in judged[task].items()
+        ]
+
+    texts = {
+        "relish": _documents(publications, _papers_in(judged["relish"])),
+        "scidocs_view_cite_read": _documents(
+            publications, _papers_in(judged["scidocs_cite"]) | _papers_in(judged["scidocs_cocite"])
+        ),
+        "search": with_candidates("search", lambda query: {"doc_id": names[query], "query": papers[query].title}),
+    }
+    if "same_author" in judged:
+        texts["same_author"] = with_candidates("same_author", lambda query: {"query": papers[query].document})
+    return {f"metadata/{name}/evaluation.jsonl": rows for name, rows in texts.items()} | {
+        f"test/{task}/test.jsonl": _judgements(scores, names if task == "search" else {})
+        for task, scores in judged.items()
+    }
 
 
-def judgement_rows(judged: Judged, query_ids: dict[int, str]) -> list[Row]:
-    """One row for each query and candidate; `query_ids` names the queries that do not go by a corpus id."""
+def reviewing_files(publications: Publications, seed: int) -> dict[str, list[Row]]:
+    """Forty papers of none of the reviewers, each with the 25 reviewers that are nearest in venue and field."""
+    reviewers = _choose_reviewers(publications, seed)
+    written = {paper.corpusid for papers in reviewers.values() for paper in papers}
+    others = [paper for paper in publications.papers.values() if paper.corpusid not in written and paper.fields]
+    judged = {}
+    for query in draw((paper.corpusid for paper in others), QUERIES, seed, "demo", "submissions"):
+        scores = {name: _scores(publications.papers[query], papers) for name, papers in reviewers.items()}
+        nearest = sorted(scores, key=lambda name: scores[name], reverse=True)[:JUDGED_REVIEWERS]
+        judged[query] = {name: scores[name] for name in sorted(nearest)}
+    return {
+        "metadata/paper_reviewer_matching/evaluation.jsonl": _documents(publications, written | judged.keys()),
+        "metadata/reviewers/metadata.jsonl": [
+            {"r_id": name, "papers": [str(paper.corpusid) for paper in papers]} for name, papers in reviewers.items()
+        ],
+        **{
+            f"test/paper_reviewer_matching/test_{split}.jsonl": _judgements(
+                {query: {name: both[place] for name, both in scores.items()} for query, scores in judged.items()}
+            )
+            for place, split in enumerate(("hard", "soft"))
+        },
+    }
+
+
+def _judgements(judged: Mapping[int, Mapping[Any, int]], names: Mapping[int, str] | None = None) -> list[Row]:
+    """One row for each query and candidate; `names` are of the queries that do not go by a corpus id."""
     return [
-        {"query_id": query_ids.get(query, str(query)), "cand_id": str(candidate), "score": score}
+        {"query_id": (names or {}).get(query, str(query)), "cand_id": str(candidate), "score": score}
         for query, scores in judged.items()
         for candidate, score in scores.items()
     ]
 
 
-def document_rows(publications: Publications, *tasks: Judged) -> list[Row]:
-    """The texts of all queries and candidates, each once."""
-    ids = {paper for judged in tasks for query, scores in judged.items() for paper in (query, *scores)}
-    return [publications.papers[paper].document for paper in sorted(ids)]
+def _candidate(paper: Paper, score: int) -> Row:
+    return {**paper.document, "venue": paper.venue, "year": paper.year, "score": score}
 
 
-def pair_rows(publications: Publications, judged: Judged) -> list[Row]:
-    """One row for each query: its document and those of its candidates."""
-    return [
-        {"query": publications.papers[query].document, "candidates": _candidates(publications, scores)}
-        for query, scores in judged.items()
-    ]
+def _papers_in(judged: Judged) -> set[int]:
+    return {paper for query, scores in judged.items() for paper in (query, *scores)}
 
 
-def search_rows(publications: Publications, judged: Judged, query_ids: dict[int, str]) -> list[Row]:
-    """One row for each query: the title of a paper that is not among the candidates, and their documents."""
-    return [
-        {
-            "doc_id": query_ids[query],
-            "query": publications.papers[query].title,
-            "candidates": _candidates(publications, scores),
-        }
-        for query, scores in judged.items()
-    ]
-
-
-def choose_reviewers(publications: Publications, seed: int) -> Reviewers:
-    """Authors of three to eight papers, with these papers."""
-    papers: dict[int, list[Paper]] = defaultdict(list)
-    for paper in publications.papers.values():
-        for author in paper.authors:
-            papers[int(author)].append(paper)
-    known = [author for author in papers if len(papers[author]) in _PAPERS_PER_REVIEWER]
-    return {f"r{author}": papers[author] for author in draw(known, REVIEWERS, seed, "demo", "reviewers")}
-
-
-def judge_reviewers(publications: Publications, reviewers: Reviewers, seed: int) -> Judgements:
-    """Forty papers of none of the reviewers, each with the 25 reviewers that are nearest in venue and field."""
-    written = {paper.corpusid for papers in reviewers.values() for paper in papers}
-    chosen = [paper for paper in publications.papers.values() if paper.corpusid not in written and paper.fields]
-    judgements: Judgements = {}
-    for query in draw((paper.corpusid for paper in chosen), QUERIES, seed, "demo", "submissions"):
-        scores = {name: _scores(publications.papers[query], papers) for name, papers in reviewers.items()}
-        nearest = sorted(scores, key=lambda name: scores[name], reverse=True)[:JUDGED_REVIEWERS]
-        judgements |= {(query, name): scores[name] for name in sorted(nearest)}
-    return judgements
-
-
-def _candidates(publications: Publications, scores: dict[int, int]) -> list[Row]:
-    papers = publications.papers
-    return [
-        {**papers[paper].document, "venue": papers[paper].venue, "year": papers[paper].year, "score": score}
-        for paper, score in scores.items()
-    ]
+def _documents(publications: Publications, papers: Iterable[int]) -> list[Row]:
+    return [publications.papers[paper].document for paper in sorted(papers)]
 
 
 def _judge(publications: Publications, name: str, grades: Grades, seed: int) -> Judged:
@@ -133,12 +129,10 @@ def _judge(publications: Publications, name: str, grades: Grades, seed: int) -> 
 
 
 def _same_author(publications: Publications) -> Grades:
-    papers = publications.papers
-    by_author: dict[str, set[int]] = defaultdict(set)
-    for paper in papers.values():
-        for author in paper.authors:
-            by_author[author].add(paper.corpusid)
-    return lambda query: (set().union(*(by_author[author] for author in papers[query].authors)) - {query},)
+    papers, of_author = publications.papers, publications.of_author
+    return lambda query: (
+        {paper.corpusid for author in papers[query].authors for paper in of_author[author]} - {query},
+    )
 
 
 def _same_venue(publications: Publications, query: int) -> set[int]:
@@ -147,7 +141,15 @@ def _same_venue(publications: Publications, query: int) -> set[int]:
     return {paper for paper in papers if venue and papers[paper].venue == venue} - {query}
 
 
+def _choose_reviewers(publications: Publications, seed: int) -> dict[str, list[Paper]]:
+    """Authors of three to eight papers, with these papers."""
+    papers = publications.of_author
+    known = [author for author in papers if len(papers[author]) in _PAPERS_PER_REVIEWER]
+    return {f"r{author}": papers[author] for author in draw(known, REVIEWERS, seed, "demo", "reviewers")}
+
+
 def _scores(query: Paper, papers: list[Paper]) -> tuple[int, int]:
+    """The hard and the soft score, 0 or 1, of an author of these papers as a reviewer of a paper."""
     same_venue = query.venue != "" and any(paper.venue == query.venue for paper in papers)
     same_field = any(paper.fields[:1] == query.fields[:1] for paper in papers)
     return int(same_venue), int(same_venue or same_field)

@@ -1,10 +1,11 @@
 """The records of a generated release, with the fields and types of a release of 2026.
 
-They have what real releases have: references that were never resolved (null cited ids), the same citation in
-more than one copy that disagree on its influence, contexts and intents on few rows, papers without abstract, titles
-that are null or empty, years and fields that are unknown.
+They have the flaws of real releases: references that were never resolved (null cited ids), several copies of a
+citation that disagree on its influence, contexts and intents on few rows, papers without abstract, titles that are
+null or empty, and unknown years and fields.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import date, timedelta
 
@@ -13,11 +14,13 @@ import numpy as np
 from cocite.demo.literature import Literature
 from cocite.demo.prose import Writer
 from cocite.demo.shards import Record
+from cocite.ground.randomness import generator
 
 INTENTS = ("background", "methodology", "result")
 _UNRESOLVED_SHARE = 0.15
 _REPEATED_SHARE = 0.2
 _CONTEXT_SHARE = 0.2
+_NO_ABSTRACT_SHARE = 0.06
 _TITLELESS_EVERY = 300
 _FIRST_CITATION_ID = 10_000_000
 _FIRST_NAMES = ("Ada", "Chen", "Emil", "Goro", "Ivo", "Kofi", "Mira", "Otto", "Ravi", "Tomas")
@@ -25,9 +28,14 @@ _LAST_NAMES = ("Abel", "Castell", "Ekholm", "Hoshida", "Kovac", "Moreau", "Okoye
 
 
 def citation_records(
-    literature: Literature, references: list[list[int]], writer: Writer, rng: np.random.Generator
+    literature: Literature, references: list[list[int]], influential: set[tuple[int, int]], seed: int
 ) -> Iterator[Record]:
-    """The rows of `citations`: every citation once or twice, and references whose cited paper is unknown."""
+    """The rows of `citations`: every citation once or twice, and references whose cited paper is unknown.
+
+    The citations of which some copy is influential are added to `influential` on the way, as pairs of paper numbers.
+    """
+    rng = generator(seed, "demo", "citation records")
+    writer = Writer(literature, rng)
     number = _FIRST_CITATION_ID
     for citing in literature.recorded:
         cited = references[citing]
@@ -35,46 +43,60 @@ def citation_records(
         rows = len(cited) + len(again)
         unresolved = int(rng.binomial(rows, _UNRESOLVED_SHARE / (1 - _UNRESOLVED_SHARE)))
         for paper in [*cited, *again, *[None] * unresolved]:
+            is_influential = bool(rng.random() < 0.1)
+            if is_influential and paper is not None:
+                influential.add((citing, paper))
             yield {
                 "citationid": number,
                 "citingcorpusid": int(literature.corpusid[citing]),
                 "citedcorpusid": None if paper is None else int(literature.corpusid[paper]),
-                "isinfluential": bool(rng.random() < 0.1),
+                "isinfluential": is_influential,
                 **_contexts(citing if paper is None else paper, writer, rng),
             }
             number += 1
 
 
-def paper_record(
-    literature: Literature, paper: int, counts: dict[str, int], writer: Writer, rng: np.random.Generator
-) -> Record:
-    """The row of `papers`; `counts` are `referencecount`, `citationcount` and `influentialcitationcount`."""
-    corpusid, time = int(literature.corpusid[paper]), float(literature.time[paper])
-    venue = _venue(literature, paper, rng)
-    fields = [{"category": field, "source": "s2-fos-model"} for field in literature.fields(paper)]
-    return {
-        "corpusid": corpusid,
-        "externalids": _external_ids(corpusid),
-        "url": f"https://example.org/paper/{corpusid}",
-        "title": _title(literature, paper, writer),
-        "authors": [_author(int(author)) for author in literature.authors[paper]],
-        "venue": venue,
-        "publicationvenueid": None,
-        "year": None if rng.random() < 0.01 else int(time),
-        **counts,
-        "isopenaccess": bool(rng.random() < 0.4),
-        "s2fieldsofstudy": None if rng.random() < 0.02 else fields,
-        "publicationtypes": ["JournalArticle"] if rng.random() < 0.6 else None,
-        "publicationdate": _date(time) if rng.random() < 0.6 else None,
-        "journal": {"name": venue, "pages": None, "volume": str(int(time) - 1980)} if venue else None,
-    }
+def paper_records(
+    literature: Literature, references: list[list[int]], influential: set[tuple[int, int]], seed: int
+) -> Iterator[Record]:
+    """The rows of `papers`, with true counts of their references and citations."""
+    rng = generator(seed, "demo", "paper records")
+    writer = Writer(literature, rng)
+    citations = Counter(paper for cited in references for paper in cited)
+    influences = Counter(cited for _, cited in influential)
+    for paper in literature.recorded:
+        corpusid, time = int(literature.corpusid[paper]), float(literature.time[paper])
+        venue = _venue(literature, paper, rng)
+        fields = [{"category": field, "source": "s2-fos-model"} for field in literature.fields(paper)]
+        yield {
+            "corpusid": corpusid,
+            "externalids": _external_ids(corpusid),
+            "url": f"https://example.org/paper/{corpusid}",
+            "title": _title(literature, paper, writer),
+            "authors": [_author(int(author)) for author in literature.authors[paper]],
+            "venue": venue,
+            "publicationvenueid": None,
+            "year": None if rng.random() < 0.01 else int(time),
+            "referencecount": len(references[paper]),
+            "citationcount": citations[paper],
+            "influentialcitationcount": influences[paper],
+            "isopenaccess": bool(rng.random() < 0.4),
+            "s2fieldsofstudy": None if rng.random() < 0.02 else fields,
+            "publicationtypes": ["JournalArticle"] if rng.random() < 0.6 else None,
+            "publicationdate": _date(time) if rng.random() < 0.6 else None,
+            "journal": {"name": venue, "pages": None, "volume": str(int(time) - 1980)} if venue else None,
+        }
 
 
-def abstract_record(literature: Literature, paper: int, writer: Writer) -> Record:
-    """The row of `abstracts` of a paper that has one."""
-    corpusid = int(literature.corpusid[paper])
-    access = {"externalids": _external_ids(corpusid), "license": None, "url": None, "status": None}
-    return {"corpusid": corpusid, "openaccessinfo": access, "abstract": writer.abstract(paper)}
+def abstract_records(literature: Literature, seed: int) -> Iterator[Record]:
+    """The rows of `abstracts`, of the papers that have one."""
+    rng = generator(seed, "demo", "abstract records")
+    writer = Writer(literature, rng)
+    for paper in literature.recorded:
+        if rng.random() >= _NO_ABSTRACT_SHARE:
+            corpusid = int(literature.corpusid[paper])
+            access = {"externalids": _external_ids(corpusid), "license": None, "url": None, "status": None}
+            yield {"corpusid": corpusid, "openaccessinfo": access, "abstract": writer.abstract(paper)}
 
 
 def _contexts(cited: int, writer: Writer, rng: np.random.Generator) -> Record:

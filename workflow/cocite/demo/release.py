@@ -7,20 +7,16 @@
 The same options give the same bytes. Rows are written as they are made, so that memory holds the literature alone.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 
-from cocite.demo.literature import Literature, cite_literature, imagine_literature
-from cocite.demo.prose import Writer
-from cocite.demo.records import abstract_record, citation_records, paper_record
+from cocite.demo.literature import cite_literature, imagine_literature
+from cocite.demo.records import abstract_records, citation_records, paper_records
 from cocite.demo.shards import Record, shard_paths, write_rows
 from cocite.ground.errors import InputError
-from cocite.ground.randomness import generator
 from cocite.tables.files import atomic_path, write_json, write_text
 
-_NO_ABSTRACT_SHARE = 0.06
 _README = """\
 {description}
 
@@ -47,11 +43,11 @@ def generate_release(output: Path, *, release: str, papers: int, topics: int, sh
         raise InputError(f"--papers and --shards: are {papers} and {shards}, must be at least 1.")
     literature = imagine_literature(papers, topics, day.year - 1, seed)
     references = cite_literature(literature, seed)
-    influential: set[tuple[int, int | None]] = set()
+    influential: set[tuple[int, int]] = set()
     rows = {
-        "citations": _noting_influence(_citation_rows(literature, references, seed), influential),
-        "papers": _paper_rows(literature, references, influential, seed),
-        "abstracts": _abstract_rows(literature, seed),
+        "citations": citation_records(literature, references, influential, seed),
+        "papers": paper_records(literature, references, influential, seed),
+        "abstracts": abstract_records(literature, seed),
     }
     with atomic_path(output) as folder:
         counts = {name: _write_dataset(folder / name, day, shards, rows[name]) for name in rows}
@@ -65,43 +61,6 @@ def parse_date(release: str) -> date:
         return date.fromisoformat(release)
     except ValueError:
         raise InputError(f"--release: {release!r} is not a date such as 2026-01-06.") from None
-
-
-def _citation_rows(literature: Literature, references: list[list[int]], seed: int) -> Iterator[Record]:
-    rng = generator(seed, "demo", "citation records")
-    return citation_records(literature, references, Writer(literature, rng), rng)
-
-
-def _noting_influence(rows: Iterable[Record], influential: set[tuple[int, int | None]]) -> Iterator[Record]:
-    """The same rows; the citations of which some copy is influential are added to the set on the way."""
-    for row in rows:
-        if row["isinfluential"]:
-            influential.add((row["citingcorpusid"], row["citedcorpusid"]))
-        yield row
-
-
-def _paper_rows(
-    literature: Literature, references: list[list[int]], influential: set[tuple[int, int | None]], seed: int
-) -> Iterator[Record]:
-    rng = generator(seed, "demo", "paper records")
-    writer = Writer(literature, rng)
-    citations = Counter(paper for cited in references for paper in cited)
-    influences = Counter(cited for _, cited in influential)
-    for paper in literature.recorded:
-        counts = {
-            "referencecount": len(references[paper]),
-            "citationcount": citations[paper],
-            "influentialcitationcount": influences[int(literature.corpusid[paper])],
-        }
-        yield paper_record(literature, paper, counts, writer, rng)
-
-
-def _abstract_rows(literature: Literature, seed: int) -> Iterator[Record]:
-    rng = generator(seed, "demo", "abstract records")
-    writer = Writer(literature, rng)
-    for paper in literature.recorded:
-        if rng.random() >= _NO_ABSTRACT_SHARE:
-            yield abstract_record(literature, paper, writer)
 
 
 def _write_dataset(folder: Path, day: date, shards: int, rows: Iterable[Record]) -> int:

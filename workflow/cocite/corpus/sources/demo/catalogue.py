@@ -2,14 +2,14 @@
 
 import hashlib
 import hmac
-import json
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
+from cocite.config.release_folder import readme_of, stated_by
 from cocite.ground.errors import InputError
 
 STORAGE = "/staging"
@@ -24,7 +24,7 @@ class Catalogue:
 
     def __init__(self, folder: Path) -> None:
         """Read the folder. Raises `InputError` if it holds no `release.json` with an id and names of datasets."""
-        described = read_release(folder / "release.json")
+        described = read_release(folder)
         self.release: str = described["release_id"]
         self.releases: list[str] = [self.release]
         """All that are known, the oldest first."""
@@ -77,14 +77,12 @@ class LinkSigner:
         return hmac.new(self._secret, f"{path}\n{expires}\n{nonce}".encode(), hashlib.sha256).hexdigest()
 
 
-def read_release(path: Path) -> dict[str, Any]:
-    """The content of a `release.json`. Raises `InputError` where it is missing, or lacks the id or the datasets."""
-    try:
-        described = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        raise InputError(f"{path} does not exist, so {path.parent} is not the folder of a release.") from None
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}, line {error.lineno}: not JSON ({error.msg}).") from None
+def read_release(folder: Path) -> Mapping[str, Any]:
+    """What the release in a folder states of itself. Raises `InputError` where it lacks the id or the datasets."""
+    path = folder / "release.json"
+    if not path.exists():
+        raise InputError(f"{path} does not exist, so {folder} is not the folder of a release.")
+    described = stated_by(folder)
     for name in ("release_id", "datasets"):
         if name not in described:
             raise InputError(f"{path}: lacks the key {name!r}.")
@@ -92,6 +90,5 @@ def read_release(path: Path) -> dict[str, Any]:
 
 
 def _describe(folder: Path) -> dict[str, str]:
-    path = folder / "README.txt"
-    text = path.read_text(encoding="utf-8") if path.exists() else f"The dataset {folder.name} of a local release."
+    text = readme_of(folder) or f"The dataset {folder.name} of a local release."
     return {"description": text.partition("\n")[0], "README": text}
