@@ -9,13 +9,24 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
+from tests.corpus.ingested import SHARD, Ingested, settings
+from tests.corpus.small_corpus import PAPERS, RULE, write_corpus
 
+from cocite.config.queries import QuerySettings
+from cocite.corpus.ingest.accounting import account
+from cocite.corpus.ingest.shards import ingest
+from cocite.corpus.queries.selection import select
 from cocite.corpus.release import rate_limit, retry
+from cocite.corpus.release.manifest import Shard
+from cocite.tables.files import read_table
 
 KEY = "a-key-that-must-stay-secret"
 
 WriteShard = Callable[..., Path]
+Chosen = tuple[dict[str, set[int]], dict[str, int]]
+"""Split → ids, and reason → how many are missing."""
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +34,7 @@ def _surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("S2_API_KEY", KEY)
     monkeypatch.setattr(rate_limit, "DISTANCE", 0.002)
     monkeypatch.setattr(retry, "FIRST_PAUSE", 0.005)
-    monkeypatch.setattr(retry, "REPETITIONS", 4)
+    monkeypatch.setattr(retry, "RETRIES", 4)
 
 
 @pytest.fixture
@@ -76,3 +87,62 @@ def _serve(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
 def serve_handler() -> Callable[[type[BaseHTTPRequestHandler]], object]:
     """Serve a request handler of a test; a context manager that yields the base URL."""
     return _serve
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Callable[..., Ingested]:
+    """Ingest shards of a dataset and account for their lines; return what was written."""
+
+    def read(dataset: str, *paths: Path, malformed: float = 0.0, **options) -> Ingested:
+        shards = [Shard(name=path.name, bytes=path.stat().st_size) for path in paths]
+        folder = paths[0].parent if paths else tmp_path
+        ingest(settings(dataset, **options), folder, shards, output=tmp_path / "out", report=tmp_path / "report")
+        account([tmp_path / "report"], malformed=malformed, omissions=tmp_path / "omissions")
+        return Ingested(tmp_path)
+
+    return read
+
+
+@pytest.fixture
+def shard(tmp_path: Path, write_shard: WriteShard) -> Callable[..., Path]:
+    """Write lines to the shard `SHARD`; return its path."""
+    return lambda *lines: write_shard(tmp_path / SHARD, *lines)
+
+
+@pytest.fixture(scope="session")
+def pairs() -> list[tuple[int, int]]:
+    """Distinct citations at random, also to and from papers without a record."""
+    random = np.random.default_rng(5)
+    drawn = {tuple(map(int, pair)) for pair in random.integers(0, PAPERS + 50, size=(1800, 2))}
+    return sorted(pair for pair in drawn if pair[0] != pair[1])
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory, pairs: list[tuple[int, int]]) -> Path:
+    """A corpus with these citations, in two buckets."""
+    return write_corpus(tmp_path_factory.mktemp("corpus"), pairs, buckets=2)
+
+
+@pytest.fixture
+def choose(corpus: Path, tmp_path: Path) -> Callable[..., Chosen]:
+    """Select with changed settings; return split → ids, and the omissions."""
+
+    def choose(folder=corpus, seed=1, threads=1, exclude=(), **changed):
+        select(
+            folder / "papers",
+            folder / "citations",
+            QuerySettings(**RULE | changed),
+            seed,
+            exclude=exclude,
+            output=tmp_path / "queries",
+            omissions=tmp_path / "omissions",
+            memory_mb=500,
+            threads=threads,
+        )
+        splits = {"train": set(), "validation": set(), "holdout": set(), "excluded": set()}
+        for row in read_table(tmp_path / "queries", "queries").to_pylist():
+            splits[row["split"]].add(row["corpusid"])
+        omissions = read_table(tmp_path / "omissions", "omissions").to_pylist()
+        return splits, {row["reason"]: row["count"] for row in omissions}
+
+    return choose

@@ -1,4 +1,4 @@
-"""Against a server on a bad day, where each fifth request fails in some way, everything arrives, and politely."""
+"""From a server on a bad day, where one request in five fails, everything arrives, within the rate limit."""
 
 import gzip
 import itertools
@@ -120,7 +120,7 @@ def every_job(day: Day, download: Callable[..., object]) -> list[object]:
 def test_everything_arrives_once_and_the_api_is_asked_in_turns(many_shards, key, monkeypatch, capfd, seed):
     monkeypatch.setattr(rate_limit, "DISTANCE", 0.02)
     monkeypatch.setattr(retry, "TIMEOUT", (10.0, 1.0))
-    monkeypatch.setattr(retry, "REPETITIONS", 10)
+    monkeypatch.setattr(retry, "RETRIES", 10)
     with bad_day(many_shards, key, seed=seed, retry_after="0") as day:
         manifest = list_whole(DatasetsApi(day.origin, day.turns), RELEASE)
         write_manifest(day.manifest, manifest)
@@ -136,7 +136,7 @@ def test_everything_arrives_once_and_the_api_is_asked_in_turns(many_shards, key,
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(2))
-def test_so_it_is_with_processes_and_the_real_distance(many_shards, key, seed, capfd):
+def test_the_same_holds_for_processes_and_the_real_distance(many_shards, key, seed, capfd):
     def call(*command: str, **options: object) -> str:
         start = [sys.executable, "-c", "from cocite.cli import main; main()", "corpus", *command]
         common = {"origin": day.origin, "turns": day.turns, **options}

@@ -31,10 +31,10 @@ def run(tmp_path, write_shard):
             {name: value for name, value in row.items() if value is not None}
             for row in pq.read_table(output).to_pylist()
         ]
-        told = [
+        counted = [
             (row["shard"], row["outcome"], row["lines"]) for row in pq.read_table(report).to_pylist() if row["lines"]
         ]
-        return rows, told
+        return rows, counted
 
     return run
 

@@ -1,4 +1,4 @@
-"""The scanner of citations against Python's own parser, on lines of every look."""
+"""The scanner of citations against Python's own parser, on lines of every kind."""
 
 import json
 from collections import Counter
@@ -54,7 +54,7 @@ def read(shard: bytes) -> tuple[Counter, Tally]:
         path = Path(folder, "x.gz")
         path.write_bytes(igzip.compress(shard))
         blocks = unpack(path)
-        batches = [batch for some in read_citations(blocks, tally, buckets=3, keep_ids=True) for batch in some]
+        batches = list(read_citations(blocks, tally, buckets=3, keep_ids=True))
     rows = [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
     return Counter(rows), tally
 

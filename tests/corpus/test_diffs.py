@@ -1,4 +1,4 @@
-"""Diffs at the API: listed in their order, told apart whatever their names, found again when links lapse."""
+"""Diffs at the API: listed in their order, distinguished though their names are alike, found again when links lapse."""
 
 from itertools import pairwise
 from pathlib import Path

@@ -3,11 +3,11 @@
 import functools
 import json
 import re
-from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 import requests as http
+from tests.corpus.handlers import QuietHandler
 from tests.releases.faults import Faults
 from tests.releases.server import Arrival, serve
 from typer.testing import CliRunner
@@ -34,6 +34,18 @@ def download(origin: str, shards: list[Shard], folder: Path) -> Path:
     remote = RemoteDataset(DatasetsApi(origin, folder / "turns"), Storage(), RELEASE, "papers")
     download_shards(remote, shards, state=folder / "state", output=folder / "raw")
     return folder / "raw"
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    """The folder of what an earlier download left."""
+    folder = tmp_path / "state" / "shards"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def bytes_of(release: Path, shard: Shard) -> bytes:
+    return (release / "papers" / shard.name).read_bytes()
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -63,12 +75,12 @@ def test_the_command_downloads_the_shards_of_its_part(release, key, tmp_path):
     assert [file.name for file in (tmp_path / "output").iterdir()] == ["20260101_000000_00001_papers.gz"]
 
 
-def test_a_cut_download_goes_on_at_the_byte_where_it_broke(release, shards, key, tmp_path):
+def test_a_cut_download_resumes_at_the_byte_where_it_broke(release, shards, key, tmp_path):
     requests: list[Arrival] = []
     with serve(release, key=key, faults=Faults(cuts=1, cut_after=5000), requests=requests) as origin:
         raw = download(origin, shards[:1], tmp_path)
     assert first_bytes(requests) == [0, 5000]
-    assert (raw / shards[0].name).read_bytes() == (release / "papers" / shards[0].name).read_bytes()
+    assert contents(raw) == {shards[0].name: bytes_of(release, shards[0])}
 
 
 def test_a_storage_that_sends_less_than_was_asked_for_is_asked_for_the_rest(release, shards, key, tmp_path):
@@ -76,24 +88,22 @@ def test_a_storage_that_sends_less_than_was_asked_for_is_asked_for_the_rest(rele
     with serve(release, key=key, faults=Faults(short_lengths=2, cut_after=5000), requests=requests) as origin:
         raw = download(origin, shards[:1], tmp_path)
     assert first_bytes(requests) == [0, 5000, 10000]
-    assert (raw / shards[0].name).read_bytes() == (release / "papers" / shards[0].name).read_bytes()
+    assert contents(raw) == {shards[0].name: bytes_of(release, shards[0])}
 
 
-def test_a_stalled_connection_is_given_up_and_gone_on_from(release, shards, key, tmp_path, monkeypatch):
+def test_a_stalled_connection_is_closed_and_its_download_resumed(release, shards, key, tmp_path, monkeypatch):
     monkeypatch.setattr(retry, "TIMEOUT", (10.0, 0.3))
     requests: list[Arrival] = []
     with serve(release, key=key, faults=Faults(stalls=1, cut_after=5000), requests=requests) as origin:
         raw = download(origin, shards[:1], tmp_path)
     assert first_bytes(requests) == [0, 5000]
-    assert (raw / shards[0].name).read_bytes() == (release / "papers" / shards[0].name).read_bytes()
+    assert contents(raw) == {shards[0].name: bytes_of(release, shards[0])}
 
 
-def test_a_later_run_fetches_only_what_an_earlier_one_did_not(release, shards, key, tmp_path):
-    folder = tmp_path / "state" / "shards"
-    folder.mkdir(parents=True)
-    whole, begun = ((release / "papers" / shard.name).read_bytes() for shard in shards[:2])
-    (folder / shards[0].name).write_bytes(whole)
-    (folder / f"{shards[1].name}.part").write_bytes(begun[:12345])
+def test_a_later_run_fetches_only_what_an_earlier_one_did_not(release, shards, key, tmp_path, state):
+    whole, begun = (bytes_of(release, shard) for shard in shards[:2])
+    (state / shards[0].name).write_bytes(whole)
+    (state / f"{shards[1].name}.part").write_bytes(begun[:12345])
     requests: list[Arrival] = []
     with serve(release, key=key, requests=requests) as origin:
         raw = download(origin, shards[:2], tmp_path)
@@ -101,10 +111,9 @@ def test_a_later_run_fetches_only_what_an_earlier_one_did_not(release, shards, k
     assert contents(raw) == {shards[0].name: whole, shards[1].name: begun}
 
 
-def test_a_server_that_always_cuts_is_given_up_and_what_came_is_kept(release, shards, key, tmp_path):
-    part = tmp_path / "state" / "shards" / f"{shards[0].name}.part"
-    part.parent.mkdir(parents=True)
-    begun = (release / "papers" / shards[0].name).read_bytes()[:1000]
+def test_a_server_that_always_cuts_is_given_up_and_what_came_is_kept(release, shards, key, tmp_path, state):
+    part = state / f"{shards[0].name}.part"
+    begun = bytes_of(release, shards[0])[:1000]
     part.write_bytes(begun)
     broke = rf"{shards[0].name}: \d+ connections in a row broke at byte 1000 of {shards[0].bytes}"
     with serve(release, key=key, faults=Faults(cuts=ALWAYS)) as origin, pytest.raises(InputError, match=broke):
@@ -145,13 +154,10 @@ def test_no_link_is_logged_when_the_storage_cannot_be_reached(caplog, capsys):
 def test_the_storage_is_never_sent_the_key(serve_handler, key, tmp_path):
     headers: list[dict[str, str]] = []
 
-    class Recording(SimpleHTTPRequestHandler):
-        def do_GET(self):
+    class Recording(QuietHandler):
+        def respond(self):
             headers.append(dict(self.headers))
-            self.send_error(404)
-
-        def log_message(self, format, *args):
-            pass
+            self.send(404)
 
     with serve_handler(Recording) as origin:
         DatasetsApi(origin, tmp_path / "turns")  # its session, with the key, lives beside the storage's
@@ -160,42 +166,33 @@ def test_the_storage_is_never_sent_the_key(serve_handler, key, tmp_path):
     assert headers[0]["Range"] == "bytes=0-"
 
 
-def test_a_storage_that_takes_no_ranges_sends_the_shard_from_its_start(release, shards, serve_handler, tmp_path):
-    class Rangeless(SimpleHTTPRequestHandler):
-        def log_message(self, format, *args):
-            pass
+def test_a_storage_that_takes_no_ranges_sends_the_shard_from_its_start(release, shards, serve_handler, tmp_path, state):
+    class Rangeless(QuietHandler):
+        def respond(self):
+            whole = (release / "papers" / self.path[1:]).read_bytes()
+            self.send(200, whole, {"Content-Length": str(len(whole))})
 
-    folder = tmp_path / "state" / "shards"
-    folder.mkdir(parents=True)
-    (folder / f"{shards[0].name}.part").write_bytes(b"the beginning of something else")
-    with serve_handler(functools.partial(Rangeless, directory=str(release / "papers"))) as origin:
+    (state / f"{shards[0].name}.part").write_bytes(b"the beginning of something else")
+    with serve_handler(Rangeless) as origin:
 
         class Remote:
             def open(self, shard, *, first):
                 return http.get(f"{origin}/{shard}", headers={"Range": f"bytes={first}-"}, stream=True, timeout=5)
 
         download_shards(Remote(), shards[:1], state=tmp_path / "state", output=tmp_path / "raw")
-    assert (tmp_path / "raw" / shards[0].name).read_bytes() == (release / "papers" / shards[0].name).read_bytes()
+    assert contents(tmp_path / "raw") == {shards[0].name: bytes_of(release, shards[0])}
 
 
 @pytest.fixture
-def download_from(release, shards, serve_handler, tmp_path):
+def download_from(release, shards, serve_handler, tmp_path, state):
     """Download the first shard, of which 1000 bytes are there, from a storage that answers with a status and a body."""
-    part = tmp_path / "state" / "shards" / f"{shards[0].name}.part"
-    part.parent.mkdir(parents=True)
-    part.write_bytes((release / "papers" / shards[0].name).read_bytes()[:1000])
+    part = state / f"{shards[0].name}.part"
+    part.write_bytes(bytes_of(release, shards[0])[:1000])
 
     def run(status: int, body: bytes, content_range: str | None) -> None:
-        class Storage(SimpleHTTPRequestHandler):
-            def do_GET(self):
-                self.send_response(status)
-                if content_range is not None:
-                    self.send_header("Content-Range", content_range)
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format, *args):
-                pass
+        class Storage(QuietHandler):
+            def respond(self):
+                self.send(status, body, {} if content_range is None else {"Content-Range": content_range})
 
         class Remote:
             def open(self, shard, *, first):
@@ -237,10 +234,9 @@ def test_a_shard_of_another_length_than_listed_is_named(release, shards, key, tm
         download(origin, [shards[0], listed], tmp_path)
 
 
-def test_a_shard_that_has_become_shorter_than_what_is_there_of_it_is_named(release, shards, key, tmp_path):
-    part = tmp_path / "state" / "shards" / f"{shards[0].name}.part"
-    part.parent.mkdir(parents=True)
-    part.write_bytes((release / "papers" / shards[0].name).read_bytes()[:2000])
+def test_a_shard_that_has_become_shorter_than_what_is_there_of_it_is_named(release, shards, key, tmp_path, state):
+    part = state / f"{shards[0].name}.part"
+    part.write_bytes(bytes_of(release, shards[0])[:2000])
     (release / "papers" / shards[0].name).write_bytes(b"another")
     with serve(release, key=key) as origin, pytest.raises(InputError, match=f"{shards[0].name} has 7 bytes"):
         download(origin, shards, tmp_path)
@@ -258,17 +254,15 @@ def test_a_shard_that_is_broken_at_the_server_is_named_and_not_kept(release, key
     assert {file.name for file in (tmp_path / "state" / "shards").iterdir()} == {shards[0].name}
 
 
-def test_a_full_disk_is_told_with_its_folder_and_free_space(release, shards, key, tmp_path):
-    folder = tmp_path / "state" / "shards"
-    folder.mkdir(parents=True)
-    (folder / f"{shards[0].name}.part").symlink_to("/dev/full")
+def test_a_full_disk_is_reported_with_its_folder_and_free_space(release, shards, key, tmp_path, state):
+    (state / f"{shards[0].name}.part").symlink_to("/dev/full")
     with (
         serve(release, key=key) as origin,
         pytest.raises(InputError, match=rf"disk is full: {tmp_path / 'state'} has [\d.]+ GB free"),
     ):
         download(origin, shards, tmp_path)
     assert not (tmp_path / "raw").exists()
-    assert not (folder / shards[0].name).exists()
+    assert not (state / shards[0].name).exists()
 
 
 def test_a_part_without_shards_is_an_empty_folder(release, key, tmp_path):

@@ -95,7 +95,7 @@ def test_the_rows_of_all_buckets_count(results):
 
 @pytest.mark.parametrize("leaked", [90, 92])
 @pytest.mark.parametrize(("name", "column"), [(name, column) for name in COLUMNS for column in COLUMNS[name]])
-def test_a_leak_is_told_with_its_file_table_column_number_and_paper(results, name, column, leaked):
+def test_a_leak_is_reported_with_its_file_table_column_number_and_paper(results, name, column, leaked):
     write_rows(results / FILES[name], name, **{column: leaked})
     with pytest.raises(InputError) as error:
         check(results)
@@ -104,11 +104,11 @@ def test_a_leak_is_told_with_its_file_table_column_number_and_paper(results, nam
     assert not (results / "corpus/leaks.parquet").exists()
 
 
-def test_a_leak_in_one_bucket_names_that_file_and_all_leaks_are_told(results):
+def test_a_leak_in_one_bucket_names_that_file_and_all_leaks_are_reported(results):
     write_rows(results / "graph/g/edges/7.parquet", "edges", source=90, target=91)
     write_rows(results / "neighbours/e/neighbours/0.parquet", "neighbours", neighbour=92)
-    told = r"(?s)edges/7\.parquet .* source: 1 \(90\)\n.* target: 1 \(91\)\n.* neighbour: 1 \(92\)$"
-    with pytest.raises(InputError, match=told):
+    message = r"(?s)edges/7\.parquet .* source: 1 \(90\)\n.* target: 1 \(91\)\n.* neighbour: 1 \(92\)$"
+    with pytest.raises(InputError, match=message):
         check(results)
 
 
@@ -141,7 +141,7 @@ def test_the_corpus_and_the_benchmarks_may_hold_what_is_kept_out(results):
     assert {row["leaked"] for row in check(results)} == {0}
 
 
-def test_the_command_tells_how_much_was_checked(results):
+def test_the_command_reports_how_much_was_checked(results):
     options = [
         f"--results={results}",
         f"--queries={results / 'corpus/queries.parquet'}",

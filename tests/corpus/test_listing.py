@@ -1,12 +1,12 @@
-"""Listing a release: what the manifest holds, and what is said where it cannot be made."""
+"""Listing a release: what the manifest holds, and the errors where it cannot be made."""
 
 import json
 import time
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from tests.corpus.handlers import QuietHandler
 from tests.releases.faults import Faults
 from tests.releases.server import Arrival, serve
 from typer.testing import CliRunner
@@ -28,7 +28,7 @@ def list_release(tmp_path):
             return SemanticScholar(source="s2", api=origin).list_release(release, tmp_path)
         return Directory(source="directory", path=origin).list_release(release, tmp_path)
 
-    return list_in_turns
+    return list_release_at
 
 
 def test_the_api_and_the_folder_behind_it_give_the_same_shards(list_release, release, key):
@@ -81,7 +81,7 @@ def test_every_shard_belongs_to_exactly_one_part(list_release, release):
     assert sorted(shard for part in parts for shard in part) == list(manifest.datasets["papers"].shards)
 
 
-def test_without_a_key_one_is_told_how_to_get_and_set_it(list_release, release, key, monkeypatch):
+def test_without_a_key_the_error_says_how_to_get_and_set_one(list_release, release, key, monkeypatch):
     monkeypatch.delenv("S2_API_KEY")
     with serve(release, key=key) as origin, pytest.raises(InputError, match=r"S2_API_KEY is not set.*export"):
         list_release(origin, RELEASE)
@@ -137,10 +137,10 @@ def test_an_api_that_never_recovers_is_given_up(list_release, release, key):
     requests: list[Arrival] = []
     with (
         serve(release, key=key, faults=Faults(api_unavailable=1000), requests=requests) as origin,
-        pytest.raises(InputError, match="answers with status 503, also after 4 repetitions"),
+        pytest.raises(InputError, match="answers with status 503, even after 4 retries"),
     ):
         list_release(origin, RELEASE)
-    assert len(requests) == 1 + retry.REPETITIONS
+    assert len(requests) == 1 + retry.RETRIES
 
 
 def test_nothing_listens_at_the_origin(list_release, key):
@@ -156,47 +156,33 @@ def test_links_that_lapse_while_sizes_are_asked_for_are_listed_again(list_releas
 def test_the_key_does_not_follow_a_redirect_to_another_host(serve_handler, key, tmp_path):
     seen: dict[str, str | None] = {}
 
-    class Elsewhere(BaseHTTPRequestHandler):
-        def do_GET(self):
+    class Elsewhere(QuietHandler):
+        def respond(self):
             seen["elsewhere"] = self.headers.get("x-api-key")
-            self.send_response(200)
-            self.send_header("Content-Length", "2")
-            self.end_headers()
-            self.wfile.write(b"[]")
-
-        def log_message(self, format, *args):
-            pass
+            self.send(200, b"[]")
 
     with serve_handler(Elsewhere) as elsewhere:
 
-        class Redirecting(Elsewhere):
-            def do_GET(self):
+        class Redirecting(QuietHandler):
+            def respond(self):
                 if self.path.endswith("/here"):
                     seen["here"] = self.headers.get("x-api-key")
-                self.send_response(307)
-                self.send_header("Location", elsewhere if self.path.endswith("/here") else f"{self.path}here")
-                self.send_header("Content-Length", "0")
-                self.end_headers()
+                onward = elsewhere if self.path.endswith("/here") else f"{self.path}here"
+                self.send(307, headers={"Location": onward})
 
         with serve_handler(Redirecting) as origin:
             assert client.DatasetsApi(origin, tmp_path / "turns").releases() == []
     assert seen == {"here": key, "elsewhere": None}
 
 
-class Answering(BaseHTTPRequestHandler):
+class Answering(QuietHandler):
     """An API that gives the same answers as JSON, by the end of the path."""
 
     answers: ClassVar[dict[str, object]] = {}
 
-    def do_GET(self):
-        body = json.dumps(next(answer for end, answer in self.answers.items() if self.path.endswith(end))).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format, *args):
-        pass
+    def respond(self):
+        answer = next(answer for end, answer in self.answers.items() if self.path.endswith(end))
+        self.send(200, json.dumps(answer).encode())
 
 
 SUMMARIES = {
@@ -207,7 +193,7 @@ SIGNED = "http://127.0.0.1:9/part-{}/data.gz?Signature=x"
 
 
 @pytest.mark.parametrize("answer", [{}, [], {"message": "Try later"}, {"release_id": RELEASE, "datasets": ["papers"]}])
-def test_an_answer_of_another_shape_is_told_with_the_host_and_what_was_expected(
+def test_an_answer_of_another_shape_is_reported_with_the_host_and_what_was_expected(
     list_release, serve_handler, key, answer
 ):
     handler = type("Odd", (Answering,), {"answers": {RELEASE: answer}})
@@ -218,7 +204,7 @@ def test_an_answer_of_another_shape_is_told_with_the_host_and_what_was_expected(
 
 
 @pytest.mark.parametrize("files", [[5], None, "shard", [SIGNED.format(0), 5]])
-def test_files_that_are_no_list_of_links_are_told_and_no_link_is_shown(list_release, serve_handler, key, files):
+def test_files_that_are_no_list_of_links_are_reported_and_no_link_is_shown(list_release, serve_handler, key, files):
     handler = type("Odd", (Answering,), {"answers": {RELEASE: SUMMARIES, "papers": {"README": "", "files": files}}})
     message = r"answers release/2026-01-06/dataset/papers .*expected \(README and files"
     with serve_handler(handler) as origin, pytest.raises(InputError, match=message) as caught:

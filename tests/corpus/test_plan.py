@@ -1,4 +1,4 @@
-"""What a plan says of a release before anything of it is fetched, and of what is there of it."""
+"""What a plan states about a release before it is fetched, and about the part that is there already."""
 
 import json
 import shutil
@@ -180,11 +180,11 @@ def test_the_demo_is_planned_before_it_is_generated(say):
     assert row(text, "citations") == ["4", "320.0", "kB", "-", "0", "320.0", "kB", "64.0", "kB"]
 
 
-def test_what_a_corpus_does_not_hang_on_is_not_looked_at(say):
+def test_what_a_corpus_does_not_depend_on_is_not_checked(say):
     assert "Release" in say({"source": "demo"}, queries={"from": "file", "path": "$NOT_SET/queries.txt"})
 
 
-def test_a_disk_that_is_too_small_is_told_with_what_is_missing(say, results, monkeypatch):
+def test_a_disk_that_is_too_small_is_reported_with_what_is_missing(say, results, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: namedtuple("Usage", "free")(100))
     there = (results / "corpus/manifest.json").stat().st_size
     text = say({"source": "s2", "buckets": 1})

@@ -123,7 +123,7 @@ def test_the_hub_gives_the_triplets_at_their_commit_and_nothing_else(hub, tmp_pa
     assert read(tmp_path / "fetched")[0] == [1, 2]
 
 
-def test_a_fetch_that_broke_off_goes_on_with_the_files_that_it_lacks(hub, tmp_path):
+def test_an_interrupted_fetch_resumes_with_the_files_that_it_lacks(hub, tmp_path):
     url, asked = hub
     file = tmp_path / "hub/cite_prediction_new/validation-00000-of-00001.parquet"
     file.rename(tmp_path / "away")

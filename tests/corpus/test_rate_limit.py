@@ -6,10 +6,10 @@ import signal
 import subprocess
 import sys
 import time
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
+from tests.corpus.handlers import QuietHandler
 from tests.releases.faults import Faults
 from tests.releases.server import Arrival, serve
 
@@ -31,7 +31,7 @@ def distances(seconds: list[float]) -> list[float]:
     return [later - earlier for earlier, later in itertools.pairwise(sorted(seconds))]
 
 
-def test_processes_keep_more_than_a_second_between_all_their_requests_and_repetitions(release, key, tmp_path):
+def test_processes_keep_more_than_a_second_between_all_their_requests_and_retries(release, key, tmp_path):
     requests: list[Arrival] = []
     with serve(release, key=key, faults=Faults(too_many_requests=1), requests=requests) as origin:
         jobs = [python(LIST, origin, tmp_path / "turns") for _ in range(3)]
@@ -44,18 +44,10 @@ def test_each_hop_of_a_redirect_takes_a_turn(serve_handler, key, tmp_path, monke
     monkeypatch.setattr(rate_limit, "DISTANCE", 0.2)
     seconds: list[float] = []
 
-    class Redirecting(BaseHTTPRequestHandler):
-        def do_GET(self):
+    class Redirecting(QuietHandler):
+        def respond(self):
             seconds.append(time.monotonic())
-            arrived = self.path.endswith("/here")
-            self.send_response(200 if arrived else 307)
-            self.send_header("Location", "/here")
-            self.send_header("Content-Length", "2")
-            self.end_headers()
-            self.wfile.write(b"[]")
-
-        def log_message(self, format, *args):
-            pass
+            self.send(200 if self.path.endswith("/here") else 307, b"[]", {"Location": "/here"})
 
     with serve_handler(Redirecting) as origin:
         assert DatasetsApi(origin, tmp_path / "turns").releases() == []
@@ -73,7 +65,7 @@ def test_the_storage_is_asked_without_turns(release, key, tmp_path, monkeypatch)
     assert len(requests) == 4
 
 
-def test_a_killed_job_holds_up_nobody_and_the_next_one_waits_nevertheless(tmp_path, monkeypatch):
+def test_a_killed_job_delays_no_other_and_the_next_one_still_waits(tmp_path, monkeypatch):
     monkeypatch.setattr(rate_limit, "DISTANCE", 0.2)
     holder = python(HOLD, tmp_path / "turns", stdout=subprocess.PIPE)
     assert holder.stdout.readline() == b"\n"

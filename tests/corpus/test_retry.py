@@ -1,10 +1,10 @@
-"""What passes by itself is asked again, in ever longer pauses; what does not pass is told."""
+"""Failures that may pass are retried, with growing pauses; others are reported."""
 
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from http.server import BaseHTTPRequestHandler
 
 import pytest
+from tests.corpus.handlers import QuietHandler
 from tests.releases.faults import Faults
 from tests.releases.server import Arrival, serve
 
@@ -15,7 +15,7 @@ from cocite.ground.errors import InputError
 
 @pytest.fixture
 def pauses(monkeypatch) -> list[float]:
-    """The pauses between repetitions, of a second and more, which are not slept."""
+    """The pauses between retries, of a second and more, which are not slept."""
     slept: list[float] = []
     monkeypatch.setattr(retry, "FIRST_PAUSE", 1.0)
     monkeypatch.setattr("cocite.corpus.release.rate_limit.DISTANCE", 0)
@@ -37,7 +37,7 @@ def ask(release, key, tmp_path, pauses):
 
 
 def test_pauses_double_and_each_has_a_random_part_as_long_as_itself_at_most(ask, monkeypatch):
-    monkeypatch.setattr(retry, "REPETITIONS", 6)
+    monkeypatch.setattr(retry, "RETRIES", 6)
     monkeypatch.setattr(retry, "LONGEST_PAUSE", 10)
     requests, pauses = ask(api_unavailable=6)
     assert len(requests) == 7
@@ -57,7 +57,7 @@ def test_a_date_in_retry_after_is_waited_for(ask):
     assert 90 <= pauses[0] <= 101
 
 
-def test_who_asks_to_wait_for_a_day_is_asked_again_after_an_hour(ask):
+def test_a_server_that_asks_for_a_day_is_asked_again_after_an_hour(ask):
     _, pauses = ask(too_many_requests=1, retry_after="86400")
     assert 3600 <= pauses[0] <= 3601
 
@@ -69,11 +69,11 @@ def test_a_retry_after_that_says_nothing_is_a_pause_like_any_other(ask, nonsense
 
 
 def test_a_key_that_is_refused_for_a_moment_is_not_given_up(ask):
-    requests, _ = ask(api_refusals=retry.DOUBTS)
+    requests, _ = ask(api_refusals=retry.DOUBTFUL_RETRIES)
     assert [request.status for request in requests] == [403, 403, 403, 200]
 
 
-def test_a_key_that_stays_refused_is_told_after_a_few_repetitions(release, key, tmp_path, pauses):
+def test_a_key_that_stays_refused_is_reported_after_a_few_retries(release, key, tmp_path, pauses):
     requests: list[Arrival] = []
     with (
         serve(release, key=key, faults=Faults(api_refusals=1000), requests=requests) as origin,
@@ -84,30 +84,24 @@ def test_a_key_that_stays_refused_is_told_after_a_few_repetitions(release, key, 
     assert key not in str(caught.value)
 
 
-class Quiet(BaseHTTPRequestHandler):
+class Counting(QuietHandler):
     """Counts its requests, and answers each with a status and a body, or not at all."""
 
     requests = 0
     answers: tuple[tuple[int, bytes] | None, ...] = ()
 
-    def do_GET(self):
+    def respond(self):
         type(self).requests += 1
         answer = self.answers[min(self.requests, len(self.answers)) - 1]
         if answer is not None:
-            self.send_response(answer[0])
-            self.send_header("Content-Length", str(len(answer[1])))
-            self.end_headers()
-            self.wfile.write(answer[1])
-
-    def log_message(self, format, *args):
-        pass
+            self.send(*answer)
 
 
-def handler(*answers: tuple[int, bytes] | None) -> type[Quiet]:
-    return type("Answering", (Quiet,), {"requests": 0, "answers": answers})
+def handler(*answers: tuple[int, bytes] | None) -> type[Counting]:
+    return type("Answering", (Counting,), {"requests": 0, "answers": answers})
 
 
-def test_a_missing_key_is_told_at_once(serve_handler, pauses, tmp_path):
+def test_a_missing_key_is_reported_at_once(serve_handler, pauses, tmp_path):
     refusing = handler((401, b'{"error": "no key"}'))
     with serve_handler(refusing) as origin, pytest.raises(InputError, match="status 401"):
         DatasetsApi(origin, tmp_path / "turns").releases()
@@ -115,15 +109,15 @@ def test_a_missing_key_is_told_at_once(serve_handler, pauses, tmp_path):
 
 
 @pytest.mark.parametrize("bad", [None, (200, b'["2026-01'), (429, b""), (500, b""), (502, b"<html>"), (503, b"")])
-def test_broken_connections_half_answers_and_passing_statuses_are_repeated(serve_handler, pauses, tmp_path, bad):
+def test_broken_connections_half_answers_and_passing_statuses_are_retried(serve_handler, pauses, tmp_path, bad):
     recovering = handler(bad, bad, (200, b'["2026-01-06"]'))
     with serve_handler(recovering) as origin:
         assert DatasetsApi(origin, tmp_path / "turns").releases() == ["2026-01-06"]
     assert recovering.requests == 3
 
 
-def test_what_never_is_json_is_told_after_a_few_repetitions(serve_handler, pauses, tmp_path):
+def test_what_is_never_json_is_reported_after_a_few_retries(serve_handler, pauses, tmp_path):
     page = handler((200, b"<html>"))
     with serve_handler(page) as origin, pytest.raises(InputError, match="does not answer with JSON"):
         DatasetsApi(origin, tmp_path / "turns").releases()
-    assert page.requests == 1 + retry.DOUBTS
+    assert page.requests == 1 + retry.DOUBTFUL_RETRIES

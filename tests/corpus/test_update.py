@@ -111,7 +111,7 @@ def assert_same_tables(updated: Path, fresh: Path) -> None:
         ({"share": 0.0}, {}),
     ],
 )
-def test_updated_through_diffs_is_ingested_afresh(generate, ingest, shape, cut):
+def test_a_release_that_diffs_lead_to_has_the_tables_of_one_ingested_whole(generate, ingest, shape, cut):
     first, second, third = generate(**shape)
     ingest(first, "base", **cut)
     assert_same_tables(ingest(second, "one-step", base="base", **cut), ingest(second, "second", **cut))

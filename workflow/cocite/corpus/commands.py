@@ -33,7 +33,7 @@ Parts = Annotated[int, typer.Option(help="Number of parts; each takes every n-th
 def plan(
     configfile: Annotated[Path, typer.Option(help="The configuration of the run.")] = Path("config.yaml"),
 ) -> None:
-    """Tell what a corpus needs before any of it is fetched: shards, downloads, disk, and what is there already."""
+    """Report what a corpus needs before any of it is fetched: shards, downloads, disk space, and what is there."""
     from cocite.config.configuration import read_configuration
     from cocite.corpus.release.plan import KEYS, plan_corpus
     from cocite.corpus.release.plan_in_words import describe
@@ -94,8 +94,8 @@ def ingest(
     output: Output,
     report: Annotated[Path, typer.Option(help="Table ingest_report of these shards.")],
 ) -> None:
-    """Turn the gzipped shards of a part of a dataset into Parquet, sorted by bucket; of diffs, what they change."""
-    # No matrix is multiplied here; BLAS would start its threads all the same, and they would wait in a busy loop.
+    """Convert the shards of one part of a dataset, or what diffs change in it, to Parquet, sorted by bucket."""
+    # No matrix is multiplied here, but BLAS would still start its threads, which wait in a busy loop.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
     from cocite.corpus.ingest.shards import IngestSettings
@@ -188,7 +188,7 @@ def fetch_triplets(
     state: State,
     output: Output,
 ) -> None:
-    """Fetch published triplets from the Hugging Face hub; a killed fetch goes on where it stood."""
+    """Fetch published triplets from the Hugging Face hub; a killed fetch resumes where it stopped."""
     from cocite.corpus.queries.published import fetch_triplets as fetch
 
     fetch(dataset, revision, state=state, output=output)
@@ -196,7 +196,7 @@ def fetch_triplets(
 
 @app.command()
 def read_triplets(
-    folder: Annotated[Path, typer.Argument(help="Folder of the triplets: what was fetched, or a copy.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of the triplets: the fetched one, or a copy.")],
     output: Output,
     omissions: Omissions,
 ) -> None:
@@ -221,7 +221,7 @@ def select(
         typer.Argument(help="What to exclude: text files of ids, tables documents of benchmarks (.parquet)."),
     ] = None,
 ) -> None:
-    """Choose the papers that anchor triplets, and those that are kept out of everything."""
+    """Choose the papers that anchor triplets, and the papers that are kept out of all that models learn from."""
     from cocite.config.queries import QuerySettings
     from cocite.config.settings import parse_settings
     from cocite.corpus.queries.selection import select as select_queries
@@ -250,7 +250,7 @@ def leaks(
         list[Path] | None, typer.Argument(help="Files of tables, or folders of their buckets; all if none is named.")
     ] = None,
 ) -> None:
-    """Prove on the finished tables that no paper that is kept out is in them."""
+    """Check that the finished tables hold no held-out or excluded paper."""
     from cocite.corpus.queries.leaks import check_leaks
 
     check_leaks(results, queries, tables or (), output=output, memory_mb=memory_mb, threads=threads)

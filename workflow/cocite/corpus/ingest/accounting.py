@@ -1,7 +1,7 @@
-"""What becomes of every line of a dataset: parsed or found malformed, counted by shard, and judged over all shards.
+"""What becomes of every line of a dataset: it is kept, omitted or malformed; lines are counted by shard.
 
-A share of malformed lines is judged over the whole dataset, because a single shard of a few lines says little. With
-`corpus.base` the shards are the files of the diffs, and the share is one of their lines.
+The share of malformed lines is judged over the whole dataset, because a shard of a few lines says little. With
+`corpus.base` the shards are the files of the diffs, and the share refers to their lines.
 """
 
 import json
@@ -90,7 +90,7 @@ def account(reports: Path | Sequence[Path], *, malformed: float, omissions: Path
 
 
 class MalformedError(InputError):
-    """Why a line is no record; without the place, which the reader adds."""
+    """Why a line is no record; the reader adds the file and the line number."""
 
 
 def parse_record(line: bytes, ids: Sequence[str], *, null_ids: bool) -> dict[str, Any]:

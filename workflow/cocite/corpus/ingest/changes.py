@@ -1,9 +1,9 @@
 """Move an ingested release to a newer one by diffs: read what they change, then apply it to one bucket after another.
 
-A diff replaces and deletes records by primary key. Each of its records becomes a row with a key and the number of the
-step alone: all that was known of this key before the step is void. Each update becomes a further row, as it does in a
-whole release, if that keeps it. The keys are read in a pass of their own, because an update can also turn a record that
-was kept into one that is left out, such as a citation of an unknown paper.
+A diff replaces and deletes records by primary key. Each of its records becomes a row that has only a key and the number
+of the step: every earlier row of this key is void. Each update also becomes a row as in a whole release, unless it is
+omitted there. The keys are read in a pass of their own, because an update can turn a record that was kept into one that
+is omitted, such as a citation of an unknown paper.
 
 A row stays unless a later diff names its key; the rows of the older release are from before all diffs, and no diff
 names a key both as updated and as deleted. A key is looked for in the changes of all buckets, since an update can move
@@ -19,20 +19,17 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from cocite.corpus.ingest.accounting import Tally, tallies_as_table
+from cocite.corpus.ingest.accounting import Tally
 from cocite.corpus.ingest.documents import read_documents
+from cocite.corpus.ingest.merge import ROWS_IN_BATCH, number
 from cocite.corpus.ingest.records import BUCKET_KEYS, KEYS
-from cocite.corpus.ingest.shards import IngestSettings, find_shard, read_shard
+from cocite.corpus.ingest.shards import IngestSettings, read_shard, write_ingested
 from cocite.corpus.ingest.unpacking import unpack
 from cocite.corpus.release.manifest import DiffShard, Manifest, Shard, read_manifest
 from cocite.ground.database import connect
 from cocite.ground.errors import InputError
-from cocite.ground.progress import progress
 from cocite.tables import PRIMARY_KEYS, TABLES, empty_schema
 from cocite.tables.files import scan_table, write_omissions, write_table
-
-ROWS_IN_BATCH = {"papers": 20_000, "abstracts": 20_000, "citations": 100_000}
-"""Rows that are written at once, as when they are merged."""
 
 
 def ingest_changes(settings: IngestSettings, folder: Path, shards: list[Shard], *, output: Path, report: Path) -> None:
@@ -40,35 +37,23 @@ def ingest_changes(settings: IngestSettings, folder: Path, shards: list[Shard], 
 
     Raises `InputError` for a shard that is missing, of another size than listed, or not a whole gzip file.
     """
-    paths = [find_shard(folder, shard) for shard in shards]
-    tallies = [Tally(dataset=settings.dataset, shard=path.name) for path in paths]
-    named = zip(shards, progress(paths, of=f"ingest {settings.dataset}", unit="shards"), tallies, strict=True)
-    changes = (
-        _as_changes(batch, settings.dataset, shard.step)
-        for shard, path, tally in named
-        if isinstance(shard, DiffShard)
-        for batch in _read_diff(settings, path, tally, deletes=shard.deletes, spill=output.parent)
-    )
-    write_table(output, f"changed_{settings.dataset}", changes)
-    write_table(report, "ingest_report", tallies_as_table(tallies))
+    write_ingested(f"changed_{settings.dataset}", _read_diff, settings, folder, shards, output=output, report=report)
 
 
 def _read_diff(
-    settings: IngestSettings, path: Path, tally: Tally, *, deletes: bool, spill: Path
+    settings: IngestSettings, shard: DiffShard, path: Path, tally: Tally, spill: Path
 ) -> Iterator[pa.RecordBatch]:
     """The keys of a shard, then the rows of its updates; its lines are counted once."""
-    keys_tally = tally if deletes else Tally(dataset=tally.dataset, shard=tally.shard)
-    yield from _read_keys(settings, path, keys_tally, spill)
-    if deletes:
+    keys_tally = tally if shard.deletes else Tally(dataset=tally.dataset, shard=tally.shard)
+    for keys in _read_keys(settings, path, keys_tally, spill):
+        yield _as_changes(keys, settings.dataset, shard.step)
+    if shard.deletes:
         return
-    for batches in read_shard(replace(settings, keep_ids=True), path, tally, spill):
-        for batch in batches:
-            if batch.column(PRIMARY_KEYS[settings.dataset]).null_count:
-                raise InputError(
-                    f"{path}: holds {settings.dataset} without a {PRIMARY_KEYS[settings.dataset]}, which no diff can "
-                    "be without."
-                )
-            yield batch
+    key = PRIMARY_KEYS[settings.dataset]
+    for batch in read_shard(replace(settings, keep_ids=True), path, tally, spill):
+        if batch.column(key).null_count:
+            raise InputError(f"{path}: holds {settings.dataset} without a {key}, which no diff can be without.")
+        yield _as_changes(batch, settings.dataset, shard.step)
 
 
 def _read_keys(settings: IngestSettings, path: Path, tally: Tally, spill: Path) -> Iterator[pa.RecordBatch]:
@@ -81,9 +66,8 @@ def _read_keys(settings: IngestSettings, path: Path, tally: Tally, spill: Path) 
         return
     keys = KEYS[settings.dataset]
     cost = {"memory_mb": settings.memory_mb, "threads": settings.threads}
-    for batches in read_documents(unpack(path), tally, keys, buckets=1, spill=spill, **cost):
-        for batch in batches:
-            yield batch.select([*keys.columns])
+    for batch in read_documents(unpack(path), tally, keys, buckets=1, spill=spill, **cost):
+        yield batch.select([*keys.columns])
 
 
 def _as_changes(batch: pa.RecordBatch, dataset: str, step: int) -> pa.RecordBatch:
@@ -141,23 +125,19 @@ def update(
             ANTI JOIN changes ON changes.{key} = candidates.{key} AND changes.step > candidates.step
         """)
         written = write_table(output, table, newest.to_arrow_reader(ROWS_IN_BATCH[dataset]))
-        dropped = _count(connection, "candidates") - written
+        dropped = number(connection, "SELECT count(*) FROM candidates") - written
         write_omissions(omissions, {"rows that a later diff replaced or deleted": dropped})
 
 
 def _check(connection: duckdb.DuckDBPyConnection, dataset: str, base: Path, *, bucket: int, buckets: int) -> None:
     """Check over all buckets together that each row has a key and lies in the bucket that this run looks for it in."""
-    if _count(connection, f"older WHERE bucket = {bucket} AND {PRIMARY_KEYS[dataset]} IS NULL"):
+    older = f"SELECT count(*) FROM older WHERE bucket = {bucket}"
+    if number(connection, f"{older} AND {PRIMARY_KEYS[dataset]} IS NULL"):
         raise InputError(
             f"{base}: holds {dataset} without a {PRIMARY_KEYS[dataset]}, as releases of 2023 have them; diffs name by "
             "it what they change, so the newer release must be ingested whole (without corpus.base)."
         )
     # Of other buckets DuckDB reads the footers of the files alone, which show that none is too high.
     misplaced = f"bucket >= {buckets} OR bucket = {bucket} AND {BUCKET_KEYS[dataset]} % {buckets} <> {bucket}"
-    if _count(connection, f"older WHERE {misplaced}"):
+    if number(connection, f"SELECT count(*) FROM older WHERE {misplaced}"):
         raise InputError(f"{base}: was not ingested into {buckets} buckets; set corpus.buckets to the number it has.")
-
-
-def _count(connection: duckdb.DuckDBPyConnection, rows: str) -> int:
-    ((number,),) = connection.execute(f"SELECT count(*) FROM {rows}").fetchall()
-    return int(number)

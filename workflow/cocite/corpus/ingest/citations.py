@@ -1,4 +1,4 @@
-"""Read citations from the blocks of a shard: with the scanner, and an odd line with Python's parser.
+"""Read citations from the blocks of a shard with the scanner, and odd lines with Python's parser.
 
 Rows gather in memory by the million and leave sorted by bucket, so that what a bucket needs later lies together.
 """
@@ -20,7 +20,6 @@ from cocite.corpus.ingest.scanning import (
     NONE,
     SELF,
     overlapping_words,
-    scan_citation_ids,
     scan_citations,
     scatter_by_bucket,
 )
@@ -41,75 +40,66 @@ Rows = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np
 """Citation ids (−1 where the release has none), citing ids, cited ids, traits."""
 
 
-def read_citations(
-    blocks: Iterable[Block], tally: Tally, *, buckets: int, keep_ids: bool
-) -> Iterator[list[pa.RecordBatch]]:
+def read_citations(blocks: Iterable[Block], tally: Tally, *, buckets: int, keep_ids: bool) -> Iterator[pa.RecordBatch]:
     """The table `ingested_citations`, a batch a bucket, some million rows at a time; every line is counted.
 
-    Citation ids are null unless `keep_ids`: only updates need them. A list is valid until the next one is asked for:
-    new memory for each would have to be cleared by the kernel, which takes as long as sorting.
+    Citation ids are null unless `keep_ids`: only updates need them. A batch is valid until the next one is asked for:
+    new memory would have to be cleared by the kernel, which takes as long as sorting.
     """
-    rows, sorted_rows, written = _empty_rows(), _empty_rows(), 0
+    rows, sorted_rows, written = _empty_rows(ROWS_IN_MEMORY), _empty_rows(ROWS_IN_MEMORY), 0
     for block in blocks:
         position = 0
         while position < block.length:
             position, written = _scan(block, position, rows, written, tally)
             if written >= ROWS_IN_MEMORY:
-                yield _cut_by_bucket(_first(rows, written), _first(sorted_rows, written), buckets, keep_ids)
+                yield from _cut_by_bucket(_first(rows, written), _first(sorted_rows, written), buckets, keep_ids)
                 written = 0
-    yield _cut_by_bucket(_first(rows, written), _first(sorted_rows, written), buckets, keep_ids)
+    yield from _cut_by_bucket(_first(rows, written), _first(sorted_rows, written), buckets, keep_ids)
 
 
 def read_citation_ids(blocks: Iterable[Block], tally: Tally) -> Iterator[NDArray[np.int64]]:
     """The citation id of every line, also of lines that give no row; lines without one are malformed."""
     for block in blocks:
-        words, position = overlapping_words(block.text), 0
+        position = 0
         while position < block.length:
-            ids = np.empty(ODD_LINES_AT_ONCE, dtype=np.int64)
-            odd = np.empty((ODD_LINES_AT_ONCE, 2), dtype=np.uint64)
-            stop, found, skipped = scan_citation_ids(words, np.uint64(position), np.uint64(block.length), ids, odd)
-            number = tally.lines
-            tally.outcomes[KEPT] += found
-            yield ids[:found]
-            yield np.array(list(_odd_ids(block, position, odd[:skipped].tolist(), number, tally)), dtype=np.int64)
-            position = int(stop)
+            rows = _empty_rows(ODD_LINES_AT_ONCE)
+            position, written = _scan(block, position, rows, 0, tally, ids_only=True)
+            yield rows[0][:written]
 
 
-def _odd_ids(block: Block, start: int, odd: list[list[int]], number: int, tally: Tally) -> Iterator[int]:
-    for first, after in odd:
-        number += int(np.count_nonzero(block.text[start:after] == ord("\n")))
-        start, line = after, block.text[first:after].tobytes()
-        if not line.strip():
-            tally.outcomes[BLANK] += 1
-            continue
-        try:
-            yield parse_record(line, ("citationid",), null_ids=False)["citationid"]
-            tally.outcomes[KEPT] += 1
-        except MalformedError as error:
-            tally.note_malformed(number, str(error))
-
-
-def _empty_rows() -> Rows:
-    ids = (np.empty(ROWS_IN_MEMORY + ODD_LINES_AT_ONCE, dtype=np.int64) for _ in range(3))
-    return (*ids, np.empty(ROWS_IN_MEMORY + ODD_LINES_AT_ONCE, dtype=np.uint8))  # type: ignore[return-value]
+def _empty_rows(count: int) -> Rows:
+    """Memory for so many rows, and for those of odd lines beyond."""
+    ids = (np.empty(count + ODD_LINES_AT_ONCE, dtype=np.int64) for _ in range(3))
+    return (*ids, np.empty(count + ODD_LINES_AT_ONCE, dtype=np.uint8))  # type: ignore[return-value]
 
 
 def _first(rows: Rows, count: int) -> Rows:
     return tuple(column[:count] for column in rows)  # type: ignore[return-value]
 
 
-def _scan(block: Block, start: int, rows: Rows, written: int, tally: Tally) -> tuple[int, int]:
+def _scan(
+    block: Block, start: int, rows: Rows, written: int, tally: Tally, *, ids_only: bool = False
+) -> tuple[int, int]:
     """Append rows until memory is full or the block ends; return where it stopped and how many rows there are now."""
     counts, odd = np.zeros(len(LEFT_OUT), dtype=np.int64), np.empty((ODD_LINES_AT_ONCE, 2), dtype=np.uint64)
-    room = tuple(column[written:ROWS_IN_MEMORY] for column in rows)
+    room = tuple(column[written : len(column) - ODD_LINES_AT_ONCE] for column in rows)
     words = overlapping_words(block.text)
-    stop, found, skipped = scan_citations(words, np.uint64(start), np.uint64(block.length), room, odd, counts)
+    stop, found, skipped = scan_citations(words, np.uint64(start), np.uint64(block.length), room, odd, counts, ids_only)
     written += found
+    read_odd = _read_odd_id if ids_only else _read_odd
     number, counted = tally.lines, start
     for first, after in odd[:skipped].tolist():
         number += int(np.count_nonzero(block.text[counted:after] == ord("\n")))
         counted = after
-        row = _read_odd(block.text[first:after].tobytes(), number, tally)
+        line = block.text[first:after].tobytes()
+        if not line.strip():
+            tally.outcomes[BLANK] += 1
+            continue
+        try:
+            row = read_odd(line, tally)
+        except MalformedError as error:
+            tally.note_malformed(number, str(error))
+            continue
         if row is not None:
             for place, value in enumerate(row):
                 rows[place][written] = value
@@ -119,20 +109,19 @@ def _scan(block: Block, start: int, rows: Rows, written: int, tally: Tally) -> t
     return int(stop), written
 
 
-def _read_odd(line: bytes, number: int, tally: Tally) -> tuple[int, int, int, int] | None:
+def _read_odd(line: bytes, tally: Tally) -> tuple[int, ...] | None:
     """The row of a line that the scanner leaves to Python, if it gives one; the line is counted."""
-    if not line.strip():
-        tally.outcomes[BLANK] += 1
-        return None
-    try:
-        record = parse_record(line, IDS, null_ids=True)
-    except MalformedError as error:
-        tally.note_malformed(number, str(error))
-        return None
+    record = parse_record(line, IDS, null_ids=True)
     citing, cited = (record[key] for key in IDS)
     left_out = NO_CITING if citing is None else NO_CITED if cited is None else SELF if citing == cited else None
     tally.outcomes[KEPT if left_out is None else LEFT_OUT[left_out]] += 1
     return None if left_out is not None else (_citation_id(record), citing, cited, _traits(record))
+
+
+def _read_odd_id(line: bytes, tally: Tally) -> tuple[int, ...]:
+    number = parse_record(line, ("citationid",), null_ids=False)["citationid"]
+    tally.outcomes[KEPT] += 1
+    return (number,)
 
 
 def _citation_id(record: dict[str, Any]) -> int:

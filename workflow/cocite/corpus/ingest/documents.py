@@ -5,8 +5,10 @@ Rows gather in memory and leave sorted by bucket, so that what a bucket needs la
 
 import json
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from functools import partial
+from itertools import chain, pairwise
 from pathlib import Path
+from typing import TypeVar
 
 import duckdb
 import numpy as np
@@ -17,6 +19,8 @@ from cocite.corpus.ingest.records import Records
 from cocite.corpus.ingest.unpacking import BYTES_IN_BLOCK, Block
 from cocite.ground.database import connect
 
+Item = TypeVar("Item", pa.StringArray, pa.Table)
+
 BYTES_AT_ONCE = 8 * BYTES_IN_BLOCK
 """Text that one query reads: DuckDB's threads share it. A block with a long line can be as much by itself."""
 SHARE_IN_MEMORY = 0.1
@@ -25,25 +29,21 @@ SHARE_IN_MEMORY = 0.1
 
 def read_documents(
     blocks: Iterable[Block], tally: Tally, records: Records, *, buckets: int, memory_mb: int, threads: int, spill: Path
-) -> Iterator[list[pa.RecordBatch]]:
+) -> Iterator[pa.RecordBatch]:
     """The table of the records, a batch a bucket, some at a time; every line is counted."""
-    gathered: list[pa.Table] = []
     with connect(memory_mb=memory_mb // 2, threads=threads, spill_to=spill) as connection:
-        for some in _together(map(_lines, blocks)):
-            gathered.append(_read_lines(connection, pa.chunked_array(some), records, tally))
-            if sum(table.nbytes for table in gathered) > SHARE_IN_MEMORY * memory_mb * 1e6:
-                yield _cut_by_bucket(pa.concat_tables(gathered), records, buckets)
-                gathered = []
-    if gathered:
-        yield _cut_by_bucket(pa.concat_tables(gathered), records, buckets)
+        read_lines = partial(_read_lines, connection, records, tally)
+        tables = map(read_lines, _gather(map(_lines, blocks), BYTES_AT_ONCE))
+        gathered = _gather(tables, SHARE_IN_MEMORY * memory_mb * 1e6)
+        yield from chain.from_iterable(map(partial(_cut_by_bucket, records, buckets), gathered))
 
 
-def _together(blocks: Iterable[pa.StringArray]) -> Iterator[list[pa.StringArray]]:
-    """The lines of as many blocks as one query reads."""
-    some: list[pa.StringArray] = []
-    for lines in blocks:
-        some.append(lines)
-        if sum(part.nbytes for part in some) >= BYTES_AT_ONCE:
+def _gather(items: Iterable[Item], size: float) -> Iterator[list[Item]]:
+    """Lists of items that have so many bytes together; the last list may have fewer."""
+    some: list[Item] = []
+    for item in items:
+        some.append(item)
+        if sum(part.nbytes for part in some) >= size:
             yield some
             some = []
     if some:
@@ -71,9 +71,10 @@ def _decoded(line: bytes) -> str | None:
 
 
 def _read_lines(
-    connection: duckdb.DuckDBPyConnection, lines: pa.ChunkedArray, records: Records, tally: Tally
+    connection: duckdb.DuckDBPyConnection, records: Records, tally: Tally, texts: list[pa.StringArray]
 ) -> pa.Table:
     """The rows of the records that are kept; every line is counted."""
+    lines = pa.chunked_array(texts)
     connection.register("lines", pa.table({"line": lines, "place": np.arange(len(lines))}))
     rows = connection.sql(_query(records)).to_arrow_table()
     outcomes = [KEPT, BLANK, MALFORMED, *records.omissions]
@@ -127,8 +128,9 @@ def _fault(line: str | None, records: Records) -> str:
     return "is not JSON that can be read"
 
 
-def _cut_by_bucket(rows: pa.Table, records: Records, buckets: int) -> list[pa.RecordBatch]:
+def _cut_by_bucket(records: Records, buckets: int, gathered: list[pa.Table]) -> list[pa.RecordBatch]:
     """The rows of each bucket that has any."""
+    rows = pa.concat_tables(gathered)
     (key, *_) = records.columns
     bucket = (rows.column(key).to_numpy() % buckets).astype(np.uint16)
     order = np.argsort(bucket, kind="stable")

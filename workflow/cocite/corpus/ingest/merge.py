@@ -15,7 +15,7 @@ from cocite.corpus.ingest.records import intents_of, is_influential
 from cocite.ground.database import connect
 from cocite.tables.files import scan_table, write_omissions, write_table
 
-ROWS_IN_BATCH = {"papers": 20_000, "citations": 100_000}
+ROWS_IN_BATCH = {"papers": 20_000, "abstracts": 20_000, "citations": 100_000}
 """Rows that are written at once: abstracts come at about 1.3 kB, and a batch of them must stay small."""
 
 _PAPERS = """
@@ -70,9 +70,10 @@ def merge(
             connection.read_parquet(files).filter(f"bucket = {bucket}").create_view(name)
         write_table(output, table, connection.sql(_QUERIES[table]).to_arrow_reader(ROWS_IN_BATCH[table]))
         connection.read_parquet(str(output)).create_view("written")
-        write_omissions(omissions, {reason: _number(connection, query) for reason, query in _OMISSIONS[table].items()})
+        write_omissions(omissions, {reason: number(connection, query) for reason, query in _OMISSIONS[table].items()})
 
 
-def _number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
-    ((number,),) = connection.execute(query).fetchall()
-    return int(number)
+def number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
+    """The number that a query gives."""
+    ((found,),) = connection.execute(query).fetchall()
+    return int(found)

@@ -6,7 +6,8 @@ influence, are bits of one small number, so that copies of a citation are united
 """
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from cocite.ground.written_ids import DIGITS
 from cocite.tables import PRIMARY_KEYS
@@ -21,15 +22,13 @@ INFLUENTIAL = 1 << len(INTENTS)
 class Records:
     """One dataset: what is taken from its records and what of them is left out."""
 
-    table: str
-    """The table that its rows are written as."""
     structure: str
     """The keys that are read and their types, as DuckDB's json_transform takes them."""
     columns: dict[str, str]
     """Column → expression over `record`, the structure filled from one line. Buckets are cut by the first."""
     texts: tuple[str, ...] = ()
     """Columns of text, named as the keys that they are taken from: a list or an object there is a fault."""
-    omissions: dict[str, str]
+    omissions: Mapping[str, str] = field(default_factory=dict)
     """Reason → condition over the columns, of rows that are left out; a row counts for the first that holds."""
 
 
@@ -50,7 +49,6 @@ _FIELDS = """list_filter(
 )"""
 
 PAPERS = Records(
-    table="ingested_papers",
     structure=json.dumps(
         {
             "corpusid": "VARCHAR",
@@ -74,11 +72,9 @@ PAPERS = Records(
         "reference_count": "record.referencecount",
     },
     texts=("title", "venue"),
-    omissions={},
 )
 
 ABSTRACTS = Records(
-    table="ingested_abstracts",
     structure=json.dumps({"corpusid": "VARCHAR", "abstract": "VARCHAR"}),
     columns={"corpusid": _id("corpusid"), "abstract": _not_blank("record.abstract")},
     texts=("abstract",),
@@ -88,12 +84,7 @@ ABSTRACTS = Records(
 BUCKET_KEYS = {"papers": "corpusid", "abstracts": "corpusid", "citations": "citing"}
 """The column that rows are cut into buckets by."""
 KEYS = {
-    dataset: Records(
-        table=f"changed_{dataset}",
-        structure=json.dumps({key: "VARCHAR"}),
-        columns={key: _id(key)},
-        omissions={},
-    )
+    dataset: Records(structure=json.dumps({key: "VARCHAR"}), columns={key: _id(key)})
     for dataset, key in PRIMARY_KEYS.items()
     if dataset != "citations"
 }

@@ -57,12 +57,13 @@ def overlapping_words(text: NDArray[np.uint8]) -> NDArray[np.uint64]:
 
 
 @njit(nogil=True, cache=True)
-def scan_citations(words, start, end, rows, odd, counts):  # type: ignore[no-untyped-def]
+def scan_citations(words, start, end, rows, odd, counts, ids_only):  # type: ignore[no-untyped-def]
     """Read whole lines from byte `start` to `end` until they end, or `rows` or `odd` are full.
 
     `rows` are arrays of the citation ids, citing ids, cited ids and traits; `odd` takes the start and the end of each
-    line that is left to others, and `counts` goes up for lines without a row. Returns where it stopped, and how many
-    rows and odd lines there are. The bytes after `end` must be readable for a word.
+    line that is left to others, and `counts` goes up for lines without a row. With `ids_only`, every line that has a
+    citation id gives a row of that id alone, and the others are odd. Returns where it stopped, and how many rows and
+    odd lines there are. The bytes after `end` must be readable for a word.
     """
     citationid, citing, cited, traits = rows
     position, written, skipped = start, 0, 0
@@ -70,9 +71,12 @@ def scan_citations(words, start, end, rows, odd, counts):  # type: ignore[no-unt
         line = position
         position = _find(words, _NEWLINE, line, end) + _ONE
         number, source, target, trait = _read_citation(words, line, position - _ONE)
-        if source == ODD:
+        if source == ODD or (ids_only and number == NONE):
             odd[skipped, 0], odd[skipped, 1] = line, position
             skipped += 1
+        elif ids_only:
+            citationid[written] = number
+            written += 1
         elif source == NONE:
             counts[NO_CITING] += 1
         elif target == NONE:
@@ -81,23 +85,6 @@ def scan_citations(words, start, end, rows, odd, counts):  # type: ignore[no-unt
             counts[SELF] += 1
         else:
             citationid[written], citing[written], cited[written], traits[written] = number, source, target, trait
-            written += 1
-    return position, written, skipped
-
-
-@njit(nogil=True, cache=True)
-def scan_citation_ids(words, start, end, ids, odd):  # type: ignore[no-untyped-def]
-    """As `scan_citations`, but of every line the citation id alone, whether it gives a row or not."""
-    position, written, skipped = start, 0, 0
-    while position < end and written < len(ids) and skipped < len(odd):
-        line = position
-        position = _find(words, _NEWLINE, line, end) + _ONE
-        number, source, _, _ = _read_citation(words, line, position - _ONE)
-        if source == ODD or number == NONE:
-            odd[skipped, 0], odd[skipped, 1] = line, position
-            skipped += 1
-        else:
-            ids[written] = number
             written += 1
     return position, written, skipped
 

@@ -1,12 +1,13 @@
 """Turn shards into Parquet in one stream, straight from the file: unpacked, read, cut by bucket, written.
 
-Nothing is united here: copies of a record stay, for `merge` to settle over all shards. What a shard holds is accounted
-for line by line in the table `ingest_report`.
+Copies of a record stay, because only `merge` sees them all. Every line of a shard is accounted for in the table
+`ingest_report`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -37,20 +38,32 @@ class IngestSettings:
     """Threads that the step may use."""
 
 
+Read = Callable[[IngestSettings, Any, Path, Tally, Path], Iterator[pa.RecordBatch]]
+"""A reading of one shard, which was listed and lies at a path: its rows, counted in the tally."""
+
+
 def ingest(settings: IngestSettings, folder: Path, shards: list[Shard], *, output: Path, report: Path) -> None:
     """Write the rows of some shards of a dataset, and the table `ingest_report` about them.
 
     Raises `InputError` for a shard that is missing, of another size than listed, empty, or not a whole gzip file.
     Malformed lines are left to `account`, so that allowing more of them later does not mean reading all shards again.
     """
-    paths = [find_shard(folder, shard) for shard in shards]
+    write_ingested(f"ingested_{settings.dataset}", _read_filled, settings, folder, shards, output=output, report=report)
+
+
+def write_ingested(
+    table: str, read: Read, settings: IngestSettings, folder: Path, shards: list[Shard], *, output: Path, report: Path
+) -> None:
+    """Write the rows that `read` gives of each shard, and the table `ingest_report` about them."""
+    paths = [_find(folder, shard) for shard in shards]
     tallies = [Tally(dataset=settings.dataset, shard=path.name) for path in paths]
-    batches = _read_shards(settings, paths, tallies, spill=output.parent)
-    write_table(output, f"ingested_{settings.dataset}", (batch for part in batches for batch in part))
+    named = zip(shards, progress(paths, of=f"ingest {settings.dataset}", unit="shards"), tallies, strict=True)
+    rows = (batch for shard, path, tally in named for batch in read(settings, shard, path, tally, output.parent))
+    write_table(output, table, rows)
     write_table(report, "ingest_report", tallies_as_table(tallies))
 
 
-def find_shard(folder: Path, shard: Shard) -> Path:
+def _find(folder: Path, shard: Shard) -> Path:
     """The path of a shard, which is there and as long as it was listed. Raises `InputError` otherwise."""
     path = folder / shard.name
     if not path.is_file():
@@ -65,17 +78,15 @@ def find_shard(folder: Path, shard: Shard) -> Path:
     return path
 
 
-def _read_shards(
-    settings: IngestSettings, paths: list[Path], tallies: list[Tally], *, spill: Path
-) -> Iterator[list[pa.RecordBatch]]:
-    named = zip(progress(paths, of=f"ingest {settings.dataset}", unit="shards"), tallies, strict=True)
-    for path, tally in named:
-        yield from read_shard(settings, path, tally, spill)
-        if tally.lines == tally.outcomes[BLANK]:
-            raise InputError(f"{path} is empty; a shard holds at least one record.")
+def _read_filled(
+    settings: IngestSettings, shard: Shard, path: Path, tally: Tally, spill: Path
+) -> Iterator[pa.RecordBatch]:
+    yield from read_shard(settings, path, tally, spill)
+    if tally.lines == tally.outcomes[BLANK]:
+        raise InputError(f"{path} is empty; a shard holds at least one record.")
 
 
-def read_shard(settings: IngestSettings, path: Path, tally: Tally, spill: Path) -> Iterator[list[pa.RecordBatch]]:
+def read_shard(settings: IngestSettings, path: Path, tally: Tally, spill: Path) -> Iterator[pa.RecordBatch]:
     """The rows of a shard, a batch a bucket, some at a time; every line is counted."""
     blocks = unpack(path, blocks_ahead=BLOCKS_AHEAD[settings.dataset] if settings.threads > 1 else 0)
     # Each reader needs a library that takes long to import: Numba or DuckDB.

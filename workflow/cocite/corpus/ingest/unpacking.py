@@ -1,7 +1,7 @@
 """Unpack a shard in blocks of whole lines, ahead of the reader, and never to disk.
 
 Unpacking takes most of the time, and gzip cannot be unpacked in parallel. So ISA-L's igzip does it, several times as
-fast as zlib, and, where there is a processor for it, in a thread of its own that never waits for the reader. A shard
+fast as zlib, and, if the job has a second processor, in a thread of its own that never waits for the reader. A shard
 that is not packed is read in the same way.
 """
 
@@ -96,7 +96,7 @@ def _explained(path: Path) -> Iterator[None]:
     try:
         yield
     except (EOFError, igzip.BadGzipFile, igzip_lib.IsalError) as error:  # type: ignore[misc]
-        raise InputError(f"{path} is cut short or no gzip file ({error}); fetch or pack it again.") from None
+        raise InputError(f"{path} is cut short or not a gzip file ({error}); fetch or pack it again.") from None
 
 
 def _too_long(path: Path, before: int) -> InputError:

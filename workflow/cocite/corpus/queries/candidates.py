@@ -1,7 +1,7 @@
 """Which papers can be drawn: those that fit the rule of the configuration.
 
 A candidate has a title and an abstract, a year and a field as asked for, is cited often enough, and cites enough papers
-with text. Papers that are excluded are none.
+with text. An excluded paper is not a candidate.
 """
 
 from collections.abc import Iterator

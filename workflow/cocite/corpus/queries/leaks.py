@@ -1,4 +1,4 @@
-"""Prove on the finished tables that the papers that are kept out are in none of them.
+"""Check that the finished tables hold none of the papers that are kept out.
 
 From the table `queries` and the tables of papers between the corpus and the encoders comes the table `leaks`, with one
 row for each column of corpus ids that was searched. The declarations of the tables say which columns those are.
@@ -46,19 +46,20 @@ def check_leaks(
 ) -> None:
     """Write the table `leaks`. Raises `InputError` that names every column with a leak, and writes nothing then.
 
-    `tables` are the files of tables, or their folders of buckets, to look through; if empty, all in the results folder.
+    `tables` are the files of tables, or their folders of buckets, to search; if empty, all in the results folder.
     """
     chosen = _choose(results, tables)
     kept_out = read_kept_out(queries).select(["corpusid"])
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
         db.register("kept_out", kept_out)
-        looked_through = [(one, row) for one in chosen for row in _look_through(db, one, results)]
-        leaks = [_describe(db, one, row) for one, row in looked_through if row["leaked"]]
+        searched = [(one, row) for one in chosen for row in _search(db, one, results)]
+        leaks = [_describe(db, one, row) for one, row in searched if row["leaked"]]
     if leaks:
         raise InputError("\n  ".join([f"Papers that {queries} keeps out are in finished tables:", *leaks]))
-    write_table(output, "leaks", _as_table([row for _, row in looked_through]))
+    rows = sorted((row for _, row in searched), key=lambda row: (row["path"], row["column_name"]))
+    write_table(output, "leaks", pa.Table.from_pylist(rows, empty_schema(TABLES["leaks"])))
     report(
-        f"{len(chosen)} tables checked, {len(looked_through)} columns of corpus ids: "
+        f"{len(chosen)} tables checked, {len(searched)} columns of corpus ids: "
         f"none of the {len(kept_out):,} papers that are kept out is in them."
     )
 
@@ -82,8 +83,8 @@ def _on_disk(results: Path) -> Iterator[Finished]:
                 yield Finished(table=table, path=path, files=list(scan_table(shards, table.name).files))
 
 
-def _look_through(db: DuckDBPyConnection, one: Finished, results: Path) -> list[Row]:
-    """The rows of `leaks` about one table, which is read once; a leak counts by its rows here, which is quicker."""
+def _search(db: DuckDBPyConnection, one: Finished, results: Path) -> list[Row]:
+    """The rows of `leaks` about one table, which is read once; leaks are counted by rows here, which is quicker."""
     leaked = [f'count(*) FILTER ("{name}" IN (FROM kept_out))' for name in one.columns]
     query = f"SELECT count(*), (SELECT count(*) FROM kept_out), {', '.join(leaked)} FROM read_parquet($files)"
     (rows, kept_out, *counts) = db.sql(query, params={"files": one.files}).fetchall()[0]
@@ -104,8 +105,3 @@ def _describe(db: DuckDBPyConnection, one: Finished, row: Row) -> str:
     ((file, count, ids),) = db.sql(query, params={"files": one.files}).fetchall()
     papers = ", ".join(map(str, ids)) + (", …" if count > len(ids) else "")
     return f"{file} (table {one.table.name}), column {name}: {count} ({papers})"
-
-
-def _as_table(rows: list[Row]) -> pa.Table:
-    schema = empty_schema(TABLES["leaks"])
-    return pa.Table.from_pylist(sorted(rows, key=lambda row: (row["path"], row["column_name"])), schema=schema)

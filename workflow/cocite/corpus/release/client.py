@@ -84,25 +84,31 @@ class DatasetsApi:
 
     def release(self, name: str) -> dict[str, Any]:
         """A release's `release_id`, `README` and `datasets`; `latest` is a name too."""
-        answer: dict[str, Any] = self._ask(f"release/{name}", "release", unknown=lambda: self._unknown_release(name))
+        answer: dict[str, Any] = self._ask(
+            f"release/{name}", "release", lambda: f"Release {name} does not exist; the newest are {self._newest()}."
+        )
         return answer
 
     def dataset(self, release: str, name: str) -> dict[str, Any]:
         """A dataset's `README` and `files`, which are links that lapse after some hours."""
-        missing = InputError(f"Release {release} has no dataset {name}.")
-        answer: dict[str, Any] = self._ask(f"release/{release}/dataset/{name}", "dataset", unknown=lambda: missing)
+        answer: dict[str, Any] = self._ask(
+            f"release/{release}/dataset/{name}", "dataset", lambda: f"Release {release} has no dataset {name}."
+        )
         return answer
 
     def diffs(self, since: str, release: str, name: str) -> dict[str, Any]:
         """The `diffs` of a dataset from one release to a later one, each with links to its files, which lapse."""
-        missing = InputError(
-            f"The API has no diffs of {name} from release {since} to {release}; ingest {release} whole "
-            "(without corpus.base)."
+        answer: dict[str, Any] = self._ask(
+            f"diffs/{since}/to/{release}/{name}",
+            "diffs",
+            lambda: (
+                f"The API has no diffs of {name} from release {since} to {release}; ingest {release} whole "
+                "(without corpus.base)."
+            ),
         )
-        answer: dict[str, Any] = self._ask(f"diffs/{since}/to/{release}/{name}", "diffs", unknown=lambda: missing)
         return answer
 
-    def _ask(self, path: str, kind: str, unknown: Callable[[], InputError] | None = None) -> Any:
+    def _ask(self, path: str, kind: str, unknown: Callable[[], str] | None = None) -> Any:
         url = f"{self._base_url}/{path}"
         response = ask(self._session, url, is_doubtful=_is_doubtful)
         if response.status_code in (401, 403):
@@ -111,7 +117,7 @@ class DatasetsApi:
                 "check that it is complete and still valid."
             )
         if response.status_code in (400, 404) and unknown is not None:
-            raise unknown()
+            raise InputError(unknown())
         if not response.ok:
             raise InputError(f"{url} answers with status {response.status_code}; is it the base URL of the API?")
         if not _is_json(response):
@@ -125,9 +131,8 @@ class DatasetsApi:
             )
         return answer
 
-    def _unknown_release(self, name: str) -> InputError:
-        newest = ", ".join(reversed(self.releases()[-RELEASES_TO_NAME:])) or "none"
-        return InputError(f"Release {name} does not exist; the newest are {newest}.")
+    def _newest(self) -> str:
+        return ", ".join(reversed(self.releases()[-RELEASES_TO_NAME:])) or "none"
 
 
 class Storage:
@@ -149,14 +154,14 @@ def shard_name(link: str) -> str:
 
 
 def total_of(response: requests.Response) -> int | None:
-    """Length of the whole file that a response holds or holds a part of, where it says so."""
+    """Length of the whole file that a response holds or holds a part of, if it is stated."""
     content_range = response.headers.get("Content-Range", "")
     total = content_range.rpartition("/")[2] if response.status_code != 200 else response.headers.get("Content-Length")
     return int(total) if total and total.isdigit() else None
 
 
 def first_of(response: requests.Response) -> int | None:
-    """The byte of the file, from 0, at which the body of a response begins; none where a part does not say so."""
+    """The byte of the file, from 0, at which the body of a response begins; None if a part does not state it."""
     if response.status_code == 200:
         return 0
     first = response.headers.get("Content-Range", "").removeprefix("bytes ").partition("-")[0]
@@ -169,12 +174,12 @@ def has_key() -> bool:
 
 
 def _read_key() -> str:
-    key = os.environ.get(KEY_VARIABLE, "").strip()
-    if not key:
+    if not has_key():
         raise InputError(
             f"The environment variable {KEY_VARIABLE} is not set; ask for a key at "
             f"https://www.semanticscholar.org/product/api and run `export {KEY_VARIABLE}=…`."
         )
+    key = os.environ[KEY_VARIABLE].strip()
     if not (key.isascii() and key.isprintable()):
         raise InputError(f"The environment variable {KEY_VARIABLE} holds characters that no key has; copy it again.")
     return key
@@ -187,7 +192,7 @@ def _silent(session: requests.Session) -> requests.Session:
 
 
 def _is_doubtful(response: requests.Response) -> bool:
-    """Whether a response may change when it is asked for again: a gateway refuses the key, or half an answer came."""
+    """Whether a response may change when it is asked for again: a gateway refused the key, or half an answer came."""
     return response.status_code == 403 or (response.ok and not _is_json(response))
 
 

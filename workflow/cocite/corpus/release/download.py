@@ -1,4 +1,4 @@
-"""Download the shards of a part of a dataset; a killed download resumes where it stood.
+"""Download the shards of one part of a dataset; a killed download resumes where it stopped.
 
 Shards grow as `<shard>.part` in a state folder, are checked whole (length against the manifest, then the checksum
 that gzip keeps) and renamed; when all are there, the folder of shards moves to its final place.
@@ -38,7 +38,9 @@ def download_shards(remote: RemoteDataset, shards: list[Shard], *, state: Path, 
         with progress_bar(of="download", unit="B", total=total) as bar:
             for shard in shards:
                 _fetch_shard(remote, shard, folder, bar)
-        _keep_only(folder, {shard.name for shard in shards})
+        # An earlier listing, or another number of parts, may have left other files.
+        for file in {*folder.iterdir()} - {folder / shard.name for shard in shards}:
+            file.unlink()
         with atomic_path(output) as temporary:
             shutil.move(folder, temporary)
         shutil.rmtree(state)
@@ -55,7 +57,7 @@ def _fetch_shard(remote: RemoteDataset, shard: Shard, folder: Path, bar: "tqdm[N
 
 
 def _complete(remote: RemoteDataset, shard: Shard, part: Path, bar: "tqdm[None]") -> None:
-    """Let `part` grow to the shard's length, over as many connections as it takes, as long as they bring something."""
+    """Fetch the rest of `part`, over as many connections as it takes, as long as each brings something."""
     if _length(part) > shard.bytes:
         part.unlink()
     present = _length(part)
@@ -68,14 +70,14 @@ def _complete(remote: RemoteDataset, shard: Shard, part: Path, bar: "tqdm[None]"
         if fruitless == FRUITLESS_ATTEMPTS:
             raise InputError(
                 f"Shard {shard.name}: {fruitless} connections in a row broke at byte {present} of {shard.bytes}; "
-                "run again later, it goes on from there."
+                "run again later, and it resumes from there."
             )
         if fruitless:
             retry.wait(fruitless)
 
 
 def _fetch_rest(remote: RemoteDataset, shard: Shard, part: Path, bar: "tqdm[None]") -> None:
-    """One request for what is missing of a shard; a connection that breaks leaves what it brought."""
+    """Ask once for the missing bytes of a shard; what came before a broken connection stays."""
     present = _length(part)
     with remote.open(shard.name, first=present) as response:
         _check_range(response, shard, present)
@@ -96,7 +98,7 @@ def _fetch_rest(remote: RemoteDataset, shard: Shard, part: Path, bar: "tqdm[None
                     file.write(block)
                     bar.update(len(block))
             except urllib3.exceptions.HTTPError as error:
-                report(f"Shard {shard.name}: the connection broke ({type(error).__name__}); going on.")
+                report(f"Shard {shard.name}: the connection broke ({type(error).__name__}); resuming.")
 
 
 def _check_range(response: requests.Response, shard: Shard, asked: int) -> None:
@@ -107,7 +109,7 @@ def _check_range(response: requests.Response, shard: Shard, asked: int) -> None:
     if response.status_code != 200 and first != asked:
         raise InputError(
             f"Shard {shard.name}: asked for what begins at byte {asked}, the storage sends what begins at "
-            f"{'an unknown byte' if first is None else f'byte {first}'}; run again later, it goes on from there."
+            f"{'an unknown byte' if first is None else f'byte {first}'}; run again later, and it resumes from there."
         )
 
 
@@ -120,16 +122,9 @@ def _check_gzip(path: Path, name: str) -> None:
     except (EOFError, igzip.BadGzipFile, igzip_lib.IsalError) as error:  # type: ignore[misc]
         path.unlink()
         raise InputError(
-            f"Shard {name} is not a whole gzip file ({error}); it is deleted: run again to download it again."
+            f"Shard {name} is not a whole gzip file ({error}); it is deleted: run again to download it once more."
         ) from None
 
 
 def _length(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
-
-
-def _keep_only(folder: Path, names: set[str]) -> None:
-    """Remove what an earlier listing or another number of parts has left behind."""
-    for file in folder.iterdir():
-        if file.name not in names:
-            file.unlink()

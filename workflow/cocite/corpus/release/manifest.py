@@ -1,6 +1,6 @@
-"""The manifest: the shards that make up a release, pinned once, so that every later job means the same files.
+"""The manifest: the shards of a release, pinned once, so that every later job works on the same files.
 
-It holds names and sizes and never a link: links are signed again at every listing and lapse after some hours, while a
+It holds names and sizes and never a link: links are signed again at every listing and lapse after some hours, but a
 shard's name stays. A job of part p of n takes every n-th shard in the order of the names.
 """
 

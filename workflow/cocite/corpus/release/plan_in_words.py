@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ from cocite.corpus.release.client import KEY_VARIABLE, has_key
 from cocite.corpus.release.plan import Need, Plan
 from cocite.ground.words import byte_size
 
-HEADINGS = ("", "shards", "packed", "downloaded", "ingested", "to download", "as Parquet")
-WIDTHS = (10, 8, 12, 12, 10, 13, 12)
+WIDTHS = {"shards": 8, "packed": 12, "downloaded": 12, "ingested": 10, "to download": 13, "as Parquet": 12}
+"""Column → characters, in the order of the fields of `Need`; the names of datasets stand before them."""
 
 
 def describe(plan: Plan, config: Mapping[str, Any], configfile: Path) -> str:
@@ -31,21 +32,20 @@ def describe(plan: Plan, config: Mapping[str, Any], configfile: Path) -> str:
 
 
 def _table(needs: Mapping[str, Need]) -> str:
-    together = Need(**{name: sum(getattr(need, name) for need in needs.values()) for name in Need.__annotations__})
-    rows = [HEADINGS, *(_row(name, need) for name, need in {**needs, "together": together}.items())]
-    return "\n".join(_line(row) for row in rows)
+    """A line for each dataset, and one for all of them together."""
+    rows = {name: astuple(need) for name, need in needs.items()}
+    rows["together"] = tuple(map(sum, zip(*rows.values(), strict=True)))
+    texts = {"": WIDTHS, **{name: map(_cell, WIDTHS, row) for name, row in rows.items()}}
+    return "\n".join(
+        f"{name:<10}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS.values(), strict=True))
+        for name, cells in texts.items()
+    )
 
 
-def _row(name: str, need: Need) -> tuple[str, ...]:
-    sizes = (need.packed, need.downloaded, need.to_download, need.parquet)
-    packed, downloaded, to_download, parquet = (byte_size(size) if size else "-" for size in sizes)
-    return name, str(need.shards), packed, downloaded, str(need.ingested), to_download, parquet
-
-
-def _line(cells: tuple[str, ...]) -> str:
-    first, *others = cells
-    widths = WIDTHS[1:]
-    return f"{first:<{WIDTHS[0]}}" + "".join(f"{cell:>{width}}" for cell, width in zip(others, widths, strict=True))
+def _cell(column: str, value: int) -> str:
+    if column in ("shards", "ingested"):
+        return str(value)
+    return byte_size(value) if value else "-"
 
 
 def _disk(plan: Plan) -> str:
@@ -65,5 +65,5 @@ def _next_step(source: Source, configfile: Path) -> str:
     command = f"{program('snakemake', Path.cwd())} {shlex.join(arguments)}"
     steps = [f"export {KEY_VARIABLE}=…", command] if source.needs_key and not has_key() else [command]
     return "\n    ".join(
-        ["Go on with (--profile slurm in place of --cores all on a cluster; what breaks off resumes)", *steps]
+        ["Go on with (--profile slurm in place of --cores all on a cluster; interrupted work resumes)", *steps]
     )

@@ -1,8 +1,9 @@
 """The rate limit of the API: at most one request every `DISTANCE` seconds, over all jobs of all nodes.
 
-All jobs share a file in the results folder. A job that holds its lock waits, sends one request, and releases it when
-the head of the answer has come. So a request leaves at least `DISTANCE` after the one before has arrived, whatever the
-clocks of the nodes say. The lock is the kernel's: a killed job releases it too, and the next one still waits first.
+All jobs share a file in the results folder. A job that holds its lock waits, sends one request, and releases the lock
+when the head of the answer has come. So a request leaves at least `DISTANCE` after the previous one has arrived,
+whatever the clocks of the nodes say. The lock is the kernel's: a killed job releases it too, and the next one still
+waits first.
 """
 
 import fcntl
@@ -34,21 +35,21 @@ def turn(path: Path) -> Iterator[None]:
         except OSError as error:
             raise InputError(
                 f"{path} cannot be locked ({error.strerror}), so jobs would ask the API too often; put the results "
-                "on a disk that knows locks (Lustre: mounted with -o flock)."
+                "on a disk that supports locks (Lustre: mounted with -o flock)."
             ) from None
         time.sleep(DISTANCE)
         yield
 
 
 class RateLimitAdapter(HTTPAdapter):
-    """Sends each request in a turn. A repetition and each hop of a redirect are requests of their own."""
+    """Sends each request in a turn of its own, also a retry and each hop of a redirect."""
 
     def __init__(self, path: Path) -> None:
         """`path` is the file that all jobs share."""
-        super().__init__(max_retries=0)  # urllib3 would repeat within one turn
+        super().__init__(max_retries=0)  # urllib3 would retry within one turn
         self._path = path
 
     def send(self, *arguments: Any, **options: Any) -> requests.Response:
-        """Send a request when it is its turn; the body of the answer may come after it."""
+        """Send a request when its turn comes; the body of the answer may come later."""
         with turn(self._path):
             return super().send(*arguments, **options)

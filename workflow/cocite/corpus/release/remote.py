@@ -1,7 +1,7 @@
 """A dataset of a release at the API, or its diffs: shards by name, reached through links that lapse."""
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
 import requests
@@ -15,11 +15,11 @@ from cocite.ground.progress import report
 LAPSED = (400, 403, 416)
 """Statuses of a link that has lapsed: 403, or 416 for a range; 400 where the session that signed it has ended."""
 LISTINGS = 5
-"""Times that the links are listed again for one shard, before such a status is taken to mean something else."""
+"""Times that the links are listed for one shard before such a status is taken to mean something else."""
 
 
 def other_length(shard: str, found: int | None) -> InputError:
-    """The error for a shard that is not the one that was listed; no part of it must be joined to what was fetched."""
+    """The error for a shard that is not the listed one; no part of it may be joined to the bytes that are there."""
     return InputError(
         f"Shard {shard} has {found} bytes at the storage and another length in the manifest; delete the manifest and "
         "run again."
@@ -32,12 +32,11 @@ class RemoteDataset:
     def __init__(self, api: DatasetsApi, storage: Storage, release: str, name: str) -> None:
         self._api, self._storage = api, storage
         self._release, self._name = release, name
-        self._listing: dict[str, Any] = {}
 
     @property
     def readme(self) -> str:
         """The README of the dataset."""
-        return str(self._listed()["README"])
+        return str(self._listing["README"])
 
     def shard_names(self) -> list[str]:
         """Names of the shards, sorted."""
@@ -68,8 +67,12 @@ class RemoteDataset:
             report(f"Shard {shard}: the link has lapsed (status {response.status_code}, listing {listing}).")
             if listing > 1:
                 retry.wait(listing - 1)
-            self._listing = {}
+            del self._listing
         raise InputError(f"Shard {shard}: the storage answers with status {response.status_code}; run again later.")
+
+    @cached_property
+    def _listing(self) -> dict[str, Any]:
+        return self._api.dataset(self._release, self._name)
 
     def _link(self, shard: str) -> str:
         links = self._links()
@@ -78,25 +81,18 @@ class RemoteDataset:
         return links[shard]
 
     def _links(self) -> dict[str, str]:
-        links = self._named_links()
-        doubled = [name for name, times in Counter(name for name, _ in links).items() if times > 1]
-        if doubled:
-            raise InputError(
-                f"Release {self._release}: the dataset {self._name} lists several shards named {doubled[0]}; each must "
-                "have a name of its own."
-            )
-        return dict(links)
+        links: dict[str, str] = {}
+        for name, link in self._named_links():
+            if name in links:
+                raise InputError(
+                    f"Release {self._release}: the dataset {self._name} lists several shards named {name}; each must "
+                    "have a name of its own."
+                )
+            links[name] = link
+        return links
 
-    def _named_links(self) -> list[tuple[str, str]]:
-        return [(shard_name(link), link) for link in self._listed()["files"]]
-
-    def _listed(self) -> dict[str, Any]:
-        if not self._listing:
-            self._listing = self._list()
-        return self._listing
-
-    def _list(self) -> dict[str, Any]:
-        return self._api.dataset(self._release, self._name)
+    def _named_links(self) -> Iterable[tuple[str, str]]:
+        return ((shard_name(link), link) for link in self._listing["files"])
 
 
 class RemoteDiffs(RemoteDataset):
@@ -118,15 +114,16 @@ class RemoteDiffs(RemoteDataset):
         for step, deletes, name, _ in list(self._files()):
             yield DiffShard(name=name, bytes=self.size(name), step=step, deletes=deletes)
 
-    def _list(self) -> dict[str, Any]:
+    @cached_property
+    def _listing(self) -> dict[str, Any]:
         return self._api.diffs(self._since, self._release, self._name)
 
-    def _named_links(self) -> list[tuple[str, str]]:
-        return [(name, link) for *_, name, link in self._files()]
+    def _named_links(self) -> Iterable[tuple[str, str]]:
+        return ((name, link) for *_, name, link in self._files())
 
     def _files(self) -> Iterator[tuple[int, bool, str, str]]:
         """Number of the step, whether it is of deletes, name and link of each file."""
-        for step, diff in enumerate(self._listed()["diffs"], start=1):
+        for step, diff in enumerate(self._listing["diffs"], start=1):
             for kind, links in (("updates", diff["update_files"]), ("deletes", diff["delete_files"])):
                 for link in links:
                     name = f"{diff['from_release']}-to-{diff['to_release']}_{kind}_{shard_name(link)}"
@@ -134,7 +131,7 @@ class RemoteDiffs(RemoteDataset):
 
     def _check_steps(self) -> None:
         reached = self._since
-        for diff in self._listed()["diffs"]:
+        for diff in self._listing["diffs"]:
             if diff["from_release"] != reached:
                 break
             reached = diff["to_release"]

@@ -1,7 +1,7 @@
-"""Retries: a request is repeated with growing pauses while its failure may pass; the log names neither link nor key.
+"""Retries: a request is sent again, after growing pauses, while its failure may pass; no link or key is logged.
 
 Too many requests, a failing server and a broken connection pass. The pauses double, each with a random part, so that
-jobs that failed together do not ask together again. A pause lasts at least as long as Retry-After asks for.
+jobs that failed together do not retry together. A pause lasts at least as long as Retry-After asks for.
 """
 
 import time
@@ -19,15 +19,15 @@ from cocite.ground.progress import report
 
 TIMEOUT = (10.0, 60.0)
 """Seconds to wait for a connection, and for the next bytes."""
-REPETITIONS = 10
-"""Times that a request is repeated: over some twenty minutes."""
-DOUBTS = 3
-"""Times that a request is repeated after an answer that seldom changes, such as a refused key."""
+RETRIES = 10
+"""Most retries of a request: over some twenty minutes."""
+DOUBTFUL_RETRIES = 3
+"""Most retries after an answer that seldom changes, such as a refused key."""
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 300.0
 """Seconds of the first pause and the longest, without their random part, which can be as long again."""
 LONGEST_WAIT = 3600
-"""The most seconds that a server can ask a job to wait: one that sleeps longer keeps others from its place."""
+"""The most seconds that a server can ask a job to wait: one that sleeps longer keeps others from its slot."""
 PASSING_STATUSES = (429, 500, 502, 503, 504)
 BROKEN = (
     requests.ConnectionError,
@@ -44,19 +44,19 @@ def ask(
     is_doubtful: Callable[[requests.Response], bool] = lambda response: False,
     **options: Any,
 ) -> requests.Response:
-    """GET, as often as it takes; an answer that `is_doubtful` is returned after `DOUBTS` repetitions.
+    """GET with retries; an answer that `is_doubtful` is returned after `DOUBTFUL_RETRIES` of them.
 
-    Raises `InputError` without the link where the host cannot be reached, or still fails after `REPETITIONS`.
+    Raises `InputError` without the link where the host cannot be reached, or still fails after `RETRIES`.
     """
     failures = doubts = 0
     while True:
         response, failure = _try(session, url, **options)
         if response is not None and response.status_code not in PASSING_STATUSES:
-            if doubts == DOUBTS or not is_doubtful(response):
+            if doubts == DOUBTFUL_RETRIES or not is_doubtful(response):
                 return response
             doubts += 1
-        if failures == REPETITIONS:
-            raise InputError(f"{host_of(url)} {failure}, also after {REPETITIONS} repetitions; run again later.")
+        if failures == RETRIES:
+            raise InputError(f"{host_of(url)} {failure}, even after {RETRIES} retries; run again later.")
         failures += 1
         report(f"{host_of(url)} {failure}; trying again soon.")
         wait(failures, response)

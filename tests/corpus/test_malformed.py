@@ -1,0 +1,141 @@
+"""Lines and shards that cannot be read are named, by file and line, with what is wrong."""
+
+import gzip
+import json
+
+import pytest
+from tests.corpus.ingested import SHARD, citation, settings
+
+from cocite.corpus.ingest import unpacking
+from cocite.corpus.ingest.shards import ingest
+from cocite.corpus.release.manifest import Shard
+from cocite.ground.errors import InputError
+
+GOOD = {"corpusid": 1, "abstract": "text"}
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"{broken", "is not JSON"),
+        (b'{"corpusid": 2, "abstract": "cut', "is not JSON"),
+        (b"[1, 2]", "is a list, not an object; a line has one record"),
+        (b"17", "is a single value, not an object"),
+        (b"\0\0\0\0", "is not JSON"),
+        (b'{"corpusid": 2, "abstract": ["text"]}', 'abstract is \\["text"\\], not text'),
+        (b'{"corpusid": 2, "abstract": {"p": "text"}}', 'abstract is {"p": "text"}, not text'),
+        (b'{"corpusid": ' + b"9" * 43 + b', "abstract": "text"}', "corpusid is 9{43}, not a whole number from 0"),
+        (b'{"corpusid": "' + b"9" * 5000 + b'", "abstract": "text"}', 'corpusid is "9{59}…, not a whole number'),
+        (b'{"abstract": "text"}', "has no corpusid"),
+        (b'{"corpusid": null, "abstract": "text"}', "corpusid is null"),
+        (b'{"corpusid": "x7", "abstract": "text"}', 'corpusid is "x7", not a whole number'),
+        (b'{"corpusid": [7], "abstract": "text"}', "not a whole number"),
+        (b'{"corpusid": 2, "abstract": "\xff"}', "is not UTF-8"),
+        (b'{"corpusid": 2, "abstract": "\\ud800"}', "holds half of a surrogate pair"),
+        (b'{"corpusid": 99999999999999999999, "abstract": "text"}', "not a whole number from 0 to 2⁶³ − 1"),
+        (b'{"corpusid": 9223372036854775808, "abstract": "text"}', "not a whole number from 0"),
+        (b'{"corpusid": "9223372036854775808", "abstract": "text"}', "not a whole number from 0"),
+        (b'{"corpusid": ' + b"7" * 43 + b', "abstract": "text"}', "corpusid is 7{43}, not a whole number from 0"),
+        (b'{"corpusid": "' + b"0" * 43 + b'7", "abstract": "text"}', 'corpusid is "0{43}7", not a whole number'),
+        (b'{"corpusid": -3, "abstract": "text"}', "corpusid is -3, not a whole number from 0"),
+        (b'{"corpusid": 12.7, "abstract": "text"}', "corpusid is 12.7, not a whole number"),
+        (b'{"corpusid": "1e3", "abstract": "text"}', 'corpusid is "1e3", not a whole number'),
+        (b'{"corpusid": true, "abstract": "text"}', "corpusid is true, not a whole number"),
+    ],
+)
+def test_an_unusable_line_is_named_by_file_number_and_fault(read, shard, line, reason):
+    path = shard(GOOD, b"", GOOD, b" \t\r", line, GOOD, line)
+    with pytest.raises(InputError, match=f"{path.name}, line 5: .*{reason}"):
+        read("abstracts", path)
+
+
+@pytest.mark.parametrize(
+    ("record", "missing"), [({"citedcorpusid": 1}, "citingcorpusid"), ({"citingcorpusid": 1}, "citedcorpusid")]
+)
+def test_a_citation_that_lacks_the_key_of_an_id_is_unusable_unlike_one_where_it_is_null(read, shard, record, missing):
+    path = shard(citation(1, None), record)
+    with pytest.raises(InputError, match=f"line 2: has no {missing}"):
+        read("citations", path)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"{broken", "is not JSON"),
+        (b'{"citingcorpusid": 1, "citedcorpusid": 2, "contexts": ["cut', "is not JSON"),
+        (b'{"citingcorpusid": 1, "citedcorpusid": 2}}', "is not JSON"),
+        (b'{"citingcorpusid": 1, "citedcorpusid": 2} {', "is not JSON"),
+        (b'{"citingcorpusid": 1, "citedcorpusid": 2,}', "is not JSON"),
+        (b'{"citingcorpusid": 1, "citedcorpusid": 2, "intents": [["result"}', "is not JSON"),
+        (b"[1, 2]", "not an object"),
+        (b'{"citingcorpusid": 1.5, "citedcorpusid": 2}', "citingcorpusid is 1.5, not a whole number"),
+        (b'{"citingcorpusid": 1, "citedcorpusid": -2}', "citedcorpusid is -2, not a whole number"),
+        (b'{"citingcorpusid": 1, "citedcorpusid": "2x"}', 'citedcorpusid is "2x", not a whole number'),
+        (b'{"citingcorpusid": 1, "citedcorpusid": 99999999999999999999}', "not a whole number from 0 to"),
+        (b'{"citingcorpusid": 1, "citedcorpusid": 9223372036854775808}', "not a whole number from 0 to"),
+        (b'{"citingcorpusid": 1, "citedcorpusid": "18446744073709551617"}', "not a whole number from 0 to"),
+        (b'{"citingcorpusid": ' + b"7" * 43 + b', "citedcorpusid": 2}', "citingcorpusid is 7{43}, not a whole number"),
+        (b'{"citingcorpusid": "' + b"0" * 43 + b'7", "citedcorpusid": 2}', 'is "0{43}7", not a whole number'),
+        (b'{"citingcorpusid": 01, "citedcorpusid": 2}', "is not JSON"),
+        (b'{"citingcorpusid": 1, "citedcorpusid": true}', "citedcorpusid is true, not a whole number"),
+    ],
+)
+def test_an_unusable_citation_is_named_by_file_number_and_fault(read, shard, line, reason):
+    path = shard(citation(1, 2), b"", citation(None, 2), citation(5, 5), line, citation(1, 2), line)
+    with pytest.raises(InputError, match=f"{path.name}, line 5: .*{reason}"):
+        read("citations", path)
+
+
+def test_malformed_lines_that_may_be_are_counted_and_the_first_is_remembered(read, shard):
+    ingested = read("abstracts", shard(*[GOOD] * 98, b"{broken", b"{}"), malformed=0.02)
+    assert len(ingested.rows) == 98
+    (malformed,) = (row for row in ingested.report if "malformed" in row["outcome"])
+    assert (malformed["lines"], malformed["first_line"]) == (2, 99)
+    assert malformed["fault"].startswith("is not JSON")
+
+
+def test_a_title_that_is_a_list_is_no_text(read, shard):
+    with pytest.raises(InputError, match=r'line 2: title is \["On shards"\], not text'):
+        read("papers", shard({"corpusid": 1, "title": "x"}, {"corpusid": 2, "title": ["On shards"]}))
+
+
+@pytest.mark.parametrize("dataset", ["citations", "abstracts"])
+def test_a_line_that_no_record_fills_is_named_before_it_fills_the_memory(read, tmp_path, monkeypatch, dataset):
+    monkeypatch.setattr(unpacking, "LONGEST_LINE", 5_000_000)
+    record = citation(1, 2) | {"corpusid": 1, "abstract": "text"}
+    longest = json.dumps(record | {"x": "y" * 4_500_000})
+    path = tmp_path / SHARD
+    path.write_text("\n".join([longest, json.dumps(record), json.dumps(record | {"x": "y" * 9_000_000})]))
+    path = path.rename(tmp_path / "0.jsonl")
+    with pytest.raises(InputError, match=r"0\.jsonl, line 3: is longer than 5 MB; a shard has one record a line"):
+        read(dataset, path)
+
+
+def test_a_truncated_shard_is_named(read, shard):
+    path = shard(*[GOOD | {"corpusid": n} for n in range(1000)])
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(InputError, match=f"{path} is cut short"):
+        read("abstracts", path)
+
+
+def test_a_shard_that_is_no_gzip_file_is_named(read, tmp_path):
+    path = tmp_path / SHARD
+    path.write_text(json.dumps(GOOD))
+    with pytest.raises(InputError, match=f"{path} .*not a gzip file"):
+        read("abstracts", path)
+
+
+@pytest.mark.parametrize("content", [b"", gzip.compress(b""), gzip.compress(b"\n\n")])
+def test_an_empty_shard_is_named(read, shard, tmp_path, content):
+    full = shard(GOOD)
+    empty = tmp_path / "empty.gz"
+    empty.write_bytes(content)
+    with pytest.raises(InputError, match=f"{empty} is empty"):
+        read("abstracts", full, empty)
+
+
+def test_a_shard_that_is_missing_or_of_another_size_than_listed_is_named(read, shard, tmp_path):
+    path = shard(GOOD)
+    for listed, reason in ((Shard(name="b.gz", bytes=9), "b.gz does not exist"), (Shard(name=SHARD, bytes=9), SHARD)):
+        with pytest.raises(InputError, match=reason):
+            ingest(settings("abstracts"), path.parent, [listed], output=tmp_path / "out", report=tmp_path / "report")

@@ -1,0 +1,104 @@
+"""Papers that are named rather than drawn: queries of a file or of published triplets, and excluded papers."""
+
+import pyarrow as pa
+import pytest
+from tests.corpus.small_corpus import PAPERS, WITHOUT_TEXT, by_hand
+
+from cocite.corpus.queries.selection import ASKED_AND_EXCLUDED, NO_CORPUS_ID, UNKNOWN
+from cocite.ground.errors import InputError
+from cocite.tables.files import write_table
+
+
+def test_the_ids_of_a_file_are_the_queries_if_they_have_text(choose, pairs, tmp_path):
+    candidates = sorted(by_hand(pairs, 3, 5))
+    path = tmp_path / "ids.txt"
+    # 2 has text, twice; 5 has no abstract; 1 no title; 999 no record
+    path.write_text(f"2\n5\n1\n\n999\n2\n{candidates[0]}\n")
+    splits, omissions = choose(from_="file", path=str(path), holdout=10**6, count=1)
+    assert splits["train"] | splits["validation"] == {2, candidates[0]}
+    assert splits["holdout"] == set(candidates) - {2, candidates[0]}
+    assert omissions[UNKNOWN] == 3
+
+
+def test_excluded_papers_are_never_drawn_and_stand_in_the_table(choose, pairs, tmp_path):
+    first, second = sorted(by_hand(pairs, 3, 2))[:40], sorted(by_hand(pairs, 3, 5))[-10:]
+    lists = [tmp_path / "first.txt", tmp_path / "second.txt"]
+    lists[0].write_text("\n".join(map(str, first)))
+    lists[1].write_text("\n".join(map(str, [*second, first[0], 123456])))  # 123456 has no record
+    splits, omissions = choose(exclude=lists, count=10**6, holdout=5)
+    excluded = {*first, *second}
+    assert splits["excluded"] == excluded | {123456}
+    assert splits["train"] | splits["validation"] | splits["holdout"] == by_hand(pairs, 3, 2) - excluded
+    assert len(splits["holdout"]) == 5
+    assert omissions[ASKED_AND_EXCLUDED] == 0
+
+
+def test_excluding_papers_that_were_not_drawn_changes_no_draw(choose, tmp_path):
+    before, _ = choose()
+    bystanders = set(range(PAPERS)) - set.union(*before.values())
+    (tmp_path / "ids.txt").write_text("\n".join(map(str, bystanders)))
+    after, _ = choose(exclude=[tmp_path / "ids.txt"])
+    assert after == before | {"excluded": bystanders}
+
+
+def test_an_excluded_paper_that_is_asked_for_is_no_query_and_counted(choose, pairs, tmp_path):
+    asked, excluded = tmp_path / "ids.txt", tmp_path / "excluded.txt"
+    asked.write_text("2\n3\n4\n5\n")  # 5 has no abstract
+    excluded.write_text("3\n5\n")
+    splits, omissions = choose(from_="file", path=str(asked), exclude=[excluded])
+    assert splits["train"] | splits["validation"] == {2, 4}
+    assert splits["excluded"] == {3, 5}
+    assert (omissions[ASKED_AND_EXCLUDED], omissions[UNKNOWN]) == (2, 0)
+
+
+def test_the_documents_of_a_benchmark_are_excluded_by_their_corpus_ids(choose, tmp_path):
+    names = sorted(["12", "relish:13", "search-query:q1", "MED-4", "0a1b", "14", "99999999999999999999"])
+    nothing = {name: pa.nulls(len(names), pa.string()) for name in ("title", "abstract", "field")}
+    more = pa.array([[] for _ in names], pa.list_(pa.string()))
+    path = tmp_path / "documents.parquet"
+    write_table(path, "documents", pa.table({"document": names, **nothing, "more": more}))
+    splits, omissions = choose(exclude=[path])
+    assert splits["excluded"] == {12, 13, 14}
+    assert omissions[NO_CORPUS_ID] == 4
+
+
+def test_queries_are_drawn_among_published_ones_that_have_text(choose, pairs, tmp_path):
+    published = sorted({*range(0, PAPERS, 3), 777})
+    path = tmp_path / "published.parquet"
+    write_table(path, "published_queries", pa.table({"corpusid": published}))
+    (tmp_path / "excluded.txt").write_text("6\n9\n")
+    asked = {"from_": "triplets", "path": str(path), "exclude": [tmp_path / "excluded.txt"]}
+    splits, omissions = choose(**asked, count=10**6)
+    texts = {n for n in range(PAPERS) if n % WITHOUT_TEXT != 0 and n != 1}
+    usable = texts & set(published) - {6, 9} - splits["holdout"]
+    assert splits["train"] | splits["validation"] == usable
+    assert splits["holdout"] <= by_hand(pairs, 3, 5) - {6, 9}
+    assert (omissions[ASKED_AND_EXCLUDED], omissions[UNKNOWN]) == (2, 1 + len(set(published) - texts - {777}))
+    fewer, _ = choose(**asked, count=25)
+    assert len(fewer["train"] | fewer["validation"]) == 25
+    assert fewer["train"] | fewer["validation"] < usable
+    assert fewer["holdout"] == splits["holdout"]
+
+
+def test_a_line_of_the_file_that_is_no_id_is_named(choose, tmp_path):
+    for wrong in (b"2x", b"-2", b"9223372036854775808", b"9" * 43, b"9" * 5000, b"1,2", b"\xff"):
+        (tmp_path / "ids.txt").write_bytes(b"1\n" + wrong + b"\n")
+        with pytest.raises(InputError, match=r"ids\.txt, line 2: .* is not a corpus id; a line has one") as error:
+            choose(from_="file", path=str(tmp_path / "ids.txt"))
+        assert len(str(error.value)) < len(str(tmp_path)) + 200
+
+
+def test_a_mark_before_the_first_id_of_the_file_is_no_part_of_it(choose, tmp_path):
+    (tmp_path / "ids.txt").write_text("\ufeff2\n", encoding="utf-8")
+    splits, _ = choose(from_="file", path=str(tmp_path / "ids.txt"))
+    assert splits["train"] == {2}
+
+
+def test_no_query_at_all_is_an_error(choose, tmp_path):
+    # Of 300 papers, every fifth and paper 1 have no text.
+    message = r"No paper can be a query: the corpus has 300 papers, 239 with title and abstract, and 1,\d{3} citations"
+    with pytest.raises(InputError, match=rf"{message}.* 1000 times"):
+        choose(min_citations=1000)
+    (tmp_path / "ids.txt").write_text("5\n10\n")
+    with pytest.raises(InputError, match=r"ids\.txt: none of its 2 ids"):
+        choose(from_="file", path=str(tmp_path / "ids.txt"))
