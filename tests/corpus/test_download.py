@@ -1,6 +1,5 @@
 """Downloading: whole or not at all, and never the same byte twice."""
 
-import functools
 import json
 import re
 from pathlib import Path

@@ -23,7 +23,7 @@ RELEASE = "2026-01-06"
 
 @pytest.fixture
 def list_release(tmp_path):
-    def list_in_turns(origin: str, release: str) -> Manifest:
+    def list_release_at(origin: str, release: str) -> Manifest:
         if origin.startswith("http"):
             return SemanticScholar(source="s2", api=origin).list_release(release, tmp_path)
         return Directory(source="directory", path=origin).list_release(release, tmp_path)
