@@ -59,12 +59,13 @@ rule materialise_training:
         runtime=minutes(20, group=1, papers=0.002),
     params:
         version=2,
+        triplets=lambda wildcards, input: input.triplets,
         papers=folder_of("papers"),
         seed=config["seed"],
     shell:
         """
         cocite triplets materialise {input.group:q} \
-            --triplets {input.triplets:q} \
+            --triplets={params.triplets:q} \
             --papers {params.papers:q} \
             --seed {params.seed} \
             --threads {threads} \
@@ -73,7 +74,7 @@ rule materialise_training:
         """
 
 
-rule materialise_validation:
+use rule materialise_training as materialise_validation with:
     input:
         group=lambda wildcards: triplets_of_group(wildcards.group),
         papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
@@ -83,26 +84,12 @@ rule materialise_validation:
         "<logs>/triplets/validation_{group}.log",
     benchmark:
         "<benchmarks>/triplets/validation_{group}.jsonl"
-    conda:
-        "../envs/pipeline.yaml"
-    threads: 2
     resources:
         # As materialise_training: 190 MB and 1.2 s for 3,000 papers, 238 MB and 1.3 s for hci's.
         mem_mb=megabytes(700, group=80),
         runtime=minutes(20, group=1, papers=0.002),
     params:
-        version=2,
-        papers=folder_of("papers"),
-        seed=config["seed"],
-    shell:
-        """
-        cocite triplets materialise-validation {input.group:q} \
-            --papers {params.papers:q} \
-            --seed {params.seed} \
-            --threads {threads} \
-            --output {output:q} \
-            >> {log:q} 2>&1
-        """
+        triplets="",
 
 
 rule relate_sample:
@@ -201,7 +188,7 @@ rule check_triplets:
         """
         cocite triplets check {input.benchmarks:q} \
             --triplets {input.triplets:q} \
-            {params.neighbours} \
+            --neighbours={params.neighbours:q} \
             --queries {input.queries:q} \
             --papers {params.papers:q} \
             --checks {output.checks:q} \

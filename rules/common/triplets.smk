@@ -58,8 +58,8 @@ def ranked_neighbours(wildcards):
 
 
 def folder_of_neighbours(wildcards, input):
-    """The option that names the folder of the neighbours; nothing where there are none."""
-    return option("--neighbours", Path(input.neighbours[0]).parent if input.neighbours else None)
+    """The folder of the neighbours; empty where there are none, which an option takes as `--neighbours=`."""
+    return Path(input.neighbours[0]).parent if input.neighbours else ""
 
 
 def foreign_documents():

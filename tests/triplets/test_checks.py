@@ -1,4 +1,4 @@
-"""What is told of a set of triplets: collisions, triplets a query, papers without a text or of benchmarks."""
+"""What is said of a set of triplets: collisions, triplets a query, papers without a text or of benchmarks."""
 
 import pyarrow as pa
 import pytest
@@ -9,7 +9,7 @@ from tests.papers import papers_table
 from tests.triplets.small_tables import write_neighbours, write_queries
 
 from cocite.tables.files import read_table, write_table
-from cocite.triplets.checks import Checks, check_triplets, collision_curve, count_collisions
+from cocite.triplets.checks import check_triplets, collision_curve, count_collisions
 
 PAPERS = st.integers(1, 8)
 
@@ -105,7 +105,7 @@ def checked(tmp_path):
             queries=write_queries(tmp_path, {1: "train", 2: "validation", 3: "train", 8: "holdout"}),
             papers=tmp_path / "papers",
             benchmarks=benchmarks,
-            outputs=Checks(**outputs),
+            **outputs,
         )
         tables = {"checks": "triplet_checks", "per_query": "triplets_per_query", "collisions": "collisions"}
         return {name: read_table(outputs[name], table).to_pylist() for name, table in tables.items()}

@@ -1,7 +1,7 @@
-"""Papers one and two citations away from the queries, in two readings of all edges and memory for the first alone.
+"""Papers near the queries in a graph: one or two citations away, or cited together with them.
 
-The papers one citation away are held in memory. Those two away are many times more: they are read in passing, and each
-query keeps the few that it picks (`picking`).
+The papers one citation away are held in memory. Those two away, and pairs of co-cited papers, are many times more: they
+are read in passing, and each query keeps the few that it picks (`picking`).
 """
 
 from typing import Any, NamedTuple
@@ -105,3 +105,17 @@ def _pass_on(edges, of_papers, queries, own, listed, required, hard, easy):  # t
                         offer(hard, place, queries[place], paper, 0, near)
                         strike(easy, place, paper)
         first = last
+
+
+@njit(nogil=True, cache=True)
+def offer_cocited(pairs, queries, listed, min_count, required, positives, easy, is_known):  # type: ignore[no-untyped-def]
+    """Offer each query among a pair's papers the other one, which is no easy negative of it then."""
+    papers, others, counts = pairs
+    for row in range(len(papers)):
+        for query, paper in ((papers[row], others[row]), (others[row], papers[row])):
+            place = place_of(queries, query)
+            if place >= 0:
+                is_known[place] = True
+                strike(easy, place, paper)
+                if counts[row] >= min_count and (not required or contains(listed, paper)):
+                    offer(positives, place, query, paper, 0, papers[:0])

@@ -13,19 +13,11 @@ import numpy as np
 import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
-from pydantic import PositiveInt
 
-from cocite.ground.errors import InputError
 from cocite.ground.id_sets import contains
 from cocite.triplets.drawing import Draws, strike_all
 from cocite.triplets.picking import Picks, is_among, offer
 from cocite.triplets.sampled import Block
-
-Columns = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]
-"""Query, neighbour and distance of some rows. A query's rows come by rank, from 1, so that ranks need not be read."""
-
-Ranks = PositiveInt | tuple[PositiveInt, PositiveInt]
-"""The last rank of a band, or its first and last."""
 
 
 class Band(NamedTuple):
@@ -38,18 +30,11 @@ class Band(NamedTuple):
     within: np.float32
 
 
-NOWHERE = Band(1, 0, 0, False, np.float32(0))
-
-
-def band(name: str, k: Ranks | None, within: float | None, picked: int) -> Band:
-    """The band of positives or negatives to pick so many from: the last ranks up to k, ranks k, or up to a distance."""
-    if picked == 0:
-        return NOWHERE
+def band(k: int | tuple[int, int] | None, within: float | None, picked: int) -> Band:
+    """The band to pick so many from: it ends with rank `k` or spans the two ranks `k`, or ends with a distance."""
     if within is not None:
         return Band(1, 0, picked, True, np.float32(within))
-    if k is None:
-        raise InputError(f"--settings: one of the keys k_{name} and distance_{name} is needed.")
-    first, last = k if isinstance(k, tuple) else (k - picked + 1, k)
+    first, last = k if isinstance(k, tuple) else ((k or 0) - picked + 1, k or 0)
     return Band(max(1, first), last, picked, False, np.float32(0))
 
 
@@ -62,53 +47,36 @@ def pick_from_bands(
     of a query are known not to be neighbours.
     """
     is_known = np.zeros(len(block.queries), dtype=bool)
+    names = ["query", "neighbour", *(["distance"] if any(each.by_distance for each in bands) else [])]
 
-    def pick(columns: Columns) -> None:
+    def pick(rows: pa.RecordBatch | pa.Table) -> None:
+        query, neighbour, *distance = (column.to_numpy() for column in rows.columns)
+        columns = query, neighbour, distance[0] if distance else np.empty(0, dtype=np.float32)
         _pick(columns, block.queries, block.papers, bands, picked, easy, needed, required, is_known)
 
-    def pick_within(batches: Iterator[pa.RecordBatch]) -> list[Columns]:
+    def pick_within(batches: Iterator[pa.RecordBatch]) -> list[pa.RecordBatch]:
         """Pick for the queries within each batch; return the rows of its first and last, which may go on in others."""
         edges = []
-        for columns in map(_columns, batches):
-            inside, at_edges = _parted(columns)
-            pick(inside)
-            edges += at_edges
+        for batch in batches:
+            query = batch["query"].to_numpy()
+            first, last = int(np.searchsorted(query, query[0], "right")), int(np.searchsorted(query, query[-1]))
+            pick(batch.slice(first, max(0, last - first)))
+            ends = [np.arange(first), np.arange(last, len(query))] if last > 0 else [np.arange(first)]
+            edges += [batch.take(pa.array(end)) for end in ends]  # These are copies: the batch need not be kept.
         return edges
 
-    names = ["query", "neighbour", *(["distance"] if any(each.by_distance for each in bands) else [])]
     edges = chain.from_iterable(block.map_row_groups("neighbours", names, pick_within, query="query"))
-    for _, parts in groupby(edges, lambda columns: columns[0][0]):
-        pick(_joined(list(parts)))
+    for _, parts in groupby(edges, lambda rows: rows["query"][0].as_py()):
+        pick(pa.Table.from_batches(list(parts)))
     return is_known
-
-
-def _columns(batch: pa.RecordBatch) -> Columns:
-    """The columns of a batch; distances only where they were asked for."""
-    query, neighbour, *distance = (column.to_numpy() for column in batch.columns)
-    return query, neighbour, distance[0] if distance else np.empty(0, dtype=np.float32)
-
-
-def _parted(columns: Columns) -> tuple[Columns, list[Columns]]:
-    """The rows of the queries within a batch, and copies of those of its first query and of its last, if it has two."""
-    query = columns[0]
-    first, last = int(np.searchsorted(query, query[0], "right")), int(np.searchsorted(query, query[-1]))
-    ends = [slice(0, first), slice(last, None)] if last > 0 else [slice(0, None)]
-    return _part(columns, slice(first, last)), [_joined([_part(columns, end)]) for end in ends]
-
-
-def _part(columns: Columns, rows: slice) -> Columns:
-    query, neighbour, distance = columns
-    return query[rows], neighbour[rows], distance[rows]
-
-
-def _joined(parts: list[Columns]) -> Columns:
-    """The rows of some parts, copied, so that the batches that they are from need not be kept."""
-    query, neighbour, distance = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return query, neighbour, distance
 
 
 @njit(nogil=True, cache=True)
 def _pick(columns, queries, listed, bands, picked, easy, needed, required, is_known):  # type: ignore[no-untyped-def]
+    """Pick for the queries of some rows: query, neighbour and distance, which is empty where no band needs it.
+
+    A query's rows come by rank, from 1, so that ranks need not be read.
+    """
     query, neighbours, distances = columns
     all_ranks = np.arange(1, len(query) + 1, dtype=np.int32)
     start = 0

@@ -9,7 +9,6 @@ grow as the ranks of hard negatives come near those of the positives, and vanish
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cocite.ground.id_sets import Ids, IdSet, are_in, id_set, places_of, set_of
-from cocite.tables import TABLES, empty_schema
 from cocite.tables.documents import corpus_ids_of
 from cocite.tables.files import open_table, write_table
 from cocite.tables.splits import read_queries
@@ -32,18 +30,6 @@ ROWS_AT_ONCE = 1 << 20
 Numbers = NDArray[np.int64]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Checks:
-    """The tables that are written."""
-
-    checks: Path
-    """triplet_checks."""
-    per_query: Path
-    """triplets_per_query."""
-    collisions: Path
-    """collisions."""
-
-
 def check_triplets(
     triplets: Path,
     *,
@@ -51,23 +37,24 @@ def check_triplets(
     queries: Path,
     papers: Path,
     benchmarks: Sequence[Path],
-    outputs: Checks,
+    checks: Path,
+    per_query: Path,
+    collisions: Path,
 ) -> None:
-    """Write the checks of one set of triplets.
+    """Write the tables `triplet_checks`, `triplets_per_query` and `collisions` of one set of triplets.
 
     `neighbours` are the files that it was drawn from, none if it was not drawn from any; `papers` is the folder
     of the table papers; `benchmarks` are tables `documents`, each in the folder of its benchmark.
     """
     table = open_table(triplets, "triplets").read()
-    write_table(outputs.per_query, "triplets_per_query", per_query(table, read_queries(queries)))
+    write_table(per_query, "triplets_per_query", count_per_query(table, read_queries(queries)))
     found = sorted(_checks(table, read_papers(papers, queries), benchmarks))
     columns = dict(zip(("check", "part", "found", "among"), zip(*found, strict=True), strict=True))
-    write_table(outputs.checks, "triplet_checks", pa.table(columns))
-    nothing = empty_schema(TABLES["collisions"]).empty_table()
-    write_table(outputs.collisions, "collisions", collision_curve(table, neighbours) if neighbours else nothing)
+    write_table(checks, "triplet_checks", pa.table(columns))
+    write_table(collisions, "collisions", collision_curve(table, neighbours) if neighbours else [])
 
 
-def per_query(triplets: pa.Table, queries: pa.Table) -> pa.Table:
+def count_per_query(triplets: pa.Table, queries: pa.Table) -> pa.Table:
     """How many queries of each split have how many triplets; those that could not be served have 0."""
     served, counts = np.unique(triplets["query"].to_numpy(), return_counts=True)
     asked, split = queries["corpusid"].to_numpy(), queries["split"].to_numpy(zero_copy_only=False)
@@ -92,7 +79,7 @@ def _checks(triplets: pa.Table, papers: IdSet, benchmarks: Sequence[Path]) -> It
 def count_collisions(triplets: pa.Table) -> tuple[int, int]:
     """How many unordered pairs are positive and negative at once, and how many are positive."""
     papers = _papers_of(triplets)
-    positive, negative = (_distinct_pairs(triplets, papers, role) for role in ("positive", "negative"))
+    positive, negative = (_distinct_pairs(triplets, papers, role) for role in ROLES[1:])
     return len(np.intersect1d(positive, negative, assume_unique=True)), len(positive)
 
 

@@ -9,9 +9,6 @@ from cocite.ground.options import MemoryMb, Omissions, Output, Papers, Queries, 
 
 app = typer.Typer(no_args_is_help=True)
 
-Group = Annotated[list[Path], typer.Argument(help="The triplets of all sets that are compared with one another.")]
-NeighbourFiles = Annotated[list[Path], typer.Argument(help="Files of the table neighbours.")]
-
 
 @app.command()
 def sample(
@@ -45,25 +42,24 @@ def sample(
 
 @app.command()
 def materialise(
-    group: Group,
-    triplets: Annotated[Path, typer.Option(help="Table triplets of the set that is written.")],
+    group: Annotated[list[Path], typer.Argument(help="The triplets of all sets that are compared with one another.")],
+    triplets: Annotated[
+        str, typer.Option(help="Table triplets of the set whose training triplets are written, if any.")
+    ],
     papers: Papers,
     seed: Seed,
     threads: Threads,
     output: Output,
 ) -> None:
-    """Join the training triplets of one set with their texts, cut to the smallest set of its group."""
-    from cocite.triplets.texts import training_rows, write_texts
+    """Join the training triplets of one set, or the validation triplets of all sets of a group, with their texts.
 
-    write_texts(output, "training_texts", training_rows(triplets, group, seed), papers, threads=threads)
+    The training triplets are cut to the smallest set of the group; an empty `--triplets=` stands for the validation triplets.
+    """
+    from cocite.triplets.texts import training_rows, validation_rows, write_texts
 
-
-@app.command()
-def materialise_validation(group: Group, papers: Papers, seed: Seed, threads: Threads, output: Output) -> None:
-    """Join the validation triplets of all sets of a group with their texts."""
-    from cocite.triplets.texts import validation_rows, write_texts
-
-    write_texts(output, "validation_texts", validation_rows(group, seed), papers, threads=threads)
+    table = "training_texts" if triplets else "validation_texts"
+    rows = training_rows(Path(triplets), group, seed) if triplets else validation_rows(group, seed)
+    write_texts(output, table, rows, papers, threads=threads)
 
 
 @app.command()
@@ -83,7 +79,7 @@ def relate(
 
 @app.command()
 def measure_bands(
-    neighbours: NeighbourFiles,
+    neighbours: Annotated[list[Path], typer.Argument(help="Files of the table neighbours.")],
     relations: Annotated[Path, typer.Option(help="Table sampled_relations.")],
     queries: Queries,
     settings: Settings,
@@ -117,18 +113,20 @@ def check(
     checks: Annotated[Path, typer.Option(help="Table triplet_checks to write.")],
     per_query: Annotated[Path, typer.Option(help="Table triplets_per_query to write.")],
     collisions: Annotated[Path, typer.Option(help="Table collisions to write.")],
-    neighbours: Annotated[Path | None, typer.Option(help="Folder of the neighbours it was drawn from, if any.")] = None,
+    neighbours: Annotated[str, typer.Option(help="Folder of the neighbours it was drawn from, if any.")] = "",
     benchmarks: Annotated[list[Path] | None, typer.Argument(help="Tables documents of benchmarks.")] = None,
 ) -> None:
     """Count what a set of triplets holds: triplets a query, collisions, papers without text or of benchmarks."""
     from cocite.tables.files import checked_files
-    from cocite.triplets.checks import Checks, check_triplets
+    from cocite.triplets.checks import check_triplets
 
     check_triplets(
         triplets,
-        neighbours=checked_files(neighbours, "neighbours") if neighbours else [],
+        neighbours=checked_files(Path(neighbours), "neighbours") if neighbours else [],
         queries=queries,
         papers=papers,
         benchmarks=benchmarks or [],
-        outputs=Checks(checks=checks, per_query=per_query, collisions=collisions),
+        checks=checks,
+        per_query=per_query,
+        collisions=collisions,
     )

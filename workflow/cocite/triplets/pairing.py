@@ -5,7 +5,6 @@ dropped, if they were picked at all; a query that is left without a triplet is c
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -23,40 +22,27 @@ UNSERVED = "queries without a triplet"
 SHORT = "triplets fewer than asked for, of queries with some"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Negatives:
-    """The negatives that queries picked and drew."""
-
-    hard: Picks
-    easy: Draws
-    easy_count: int
-    """Easy ones of a query."""
-    fill: bool = False
-    """Whether easy ones stand in for hard ones that a query lacks, if it has some."""
-
-
-def only_easy(block: Block, easy: Draws, count: int) -> Negatives:
-    """So many easy negatives of each query, and no hard ones."""
-    return Negatives(hard=picks(len(block.queries), 0, block.seed, "hard negatives"), easy=easy, easy_count=count)
-
-
 def pair(
     block: Block,
     asked: Pairing,
     positives: Picks,
-    negatives: Negatives,
+    easy: Draws,
+    hard: Picks | None = None,
     reasons: Sequence[tuple[str, Flags]] = (),
     *,
+    fill: bool = False,
     no_positive: str = "no positive",
     no_hard: str = "no hard negative",
 ) -> Sampled:
-    """Pair the picks of each query; the last three arguments say why a query has no triplet.
+    """Pair the positives of each query with hard negatives, and with easy ones where there is no room for hard ones.
 
-    `reasons` holds reasons that were known before and the queries they apply to; `no_positive` and `no_hard` are the
-    reasons of a query that has picked nothing.
+    With `fill`, easy negatives also stand in for hard ones that a query lacks, if it has some. `reasons` holds reasons
+    for which queries have no triplet and the queries they apply to; `no_positive` and `no_hard` are the reasons of a
+    query that has picked nothing.
     """
+    hard = picks(len(block.queries), 0, block.seed, "hard negatives") if hard is None else hard
     papers, ranks, lost = _with_text(block, positives)
-    negative, negative_ranks, is_easy, hard_lost = _mixed(block, asked, negatives)
+    negative, negative_ranks, is_easy, hard_lost = _mixed(block, asked.per_query, hard, easy, fill)
     found = np.count_nonzero(papers != NONE, axis=1)
     against = np.count_nonzero(negative != NONE, axis=1)
     usable = np.where(found > 0, asked.per_query, 0) if asked.oversample else found
@@ -78,7 +64,7 @@ def pair(
         *reasons,
         (no_positive, (positives.papers == NONE).all(axis=1)),
         ("their positives have no text", found == 0),
-        (no_hard, (negatives.hard.papers == NONE).all(axis=1) & (negatives.hard.papers.shape[1] > 0)),
+        (no_hard, (hard.papers == NONE).all(axis=1) & (hard.papers.shape[1] > 0)),
         ("no negative with a text", against == 0),
         ("fewer triplets than asked for", is_dropped),
     ]
@@ -104,14 +90,14 @@ def _with_text(block: Block, picked: Picks) -> tuple[Ids, NDArray[np.int32], int
     return papers, ranks, int(np.count_nonzero(has_none))
 
 
-def _mixed(block: Block, asked: Pairing, negatives: Negatives) -> tuple[Ids, NDArray[np.int32], Flags, int]:
+def _mixed(
+    block: Block, count: int, picked: Picks, draws: Draws, fill: bool
+) -> tuple[Ids, NDArray[np.int32], Flags, int]:
     """Hard and easy negatives of each query, shuffled: papers, ranks, which are easy, and how many had no text."""
-    hard, hard_ranks, lost = _with_text(block, negatives.hard)
+    hard, hard_ranks, lost = _with_text(block, picked)
     hard_found = np.count_nonzero(hard != NONE, axis=1)
-    room = np.full(len(hard), negatives.easy_count)
-    if negatives.fill:
-        room[hard_found > 0] = asked.per_query - hard_found[hard_found > 0]
-    easy = _first_drawn(negatives.easy, room)
+    room = np.where((hard_found > 0) & fill, count - hard_found, count - hard.shape[1])
+    easy = _first_drawn(draws, room)
     papers = np.concatenate([hard, easy], axis=1)
     ranks = np.concatenate([hard_ranks, np.zeros_like(easy, dtype=np.int32)], axis=1)
     is_easy = np.broadcast_to(np.arange(papers.shape[1]) >= hard.shape[1], papers.shape)

@@ -47,11 +47,7 @@ def training_rows(triplets: Path, group: Sequence[Path], seed: int) -> Rows:
 
     Raises `InputError` where that has none.
     """
-    sizes = [_count(path, "train") for path in group]
-    smallest = min(sizes)
-    if smallest == 0:
-        empty = group[sizes.index(0)]
-        raise InputError(f"{empty}: no training triplet; more query papers or a smaller queries.validation would do.")
+    smallest = _smallest(group, [_count(path, "train") for path in group], "training", "smaller")
     return _shuffled(_read_split(triplets, "train"), seed)[:smallest]
 
 
@@ -61,11 +57,16 @@ def validation_rows(group: Sequence[Path], seed: int) -> Rows:
     Raises `InputError` where there is none.
     """
     sets = [_shuffled(_read_split(path, "validation"), seed) for path in group]
-    smallest = min(map(len, sets))
-    if smallest == 0:
-        empty = next(path for path, rows in zip(group, sets, strict=True) if len(rows) == 0)
-        raise InputError(f"{empty}: no validation triplet; more query papers or a larger queries.validation would do.")
+    smallest = _smallest(group, list(map(len, sets)), "validation", "larger")
     return _shuffled(np.unique(np.concatenate([rows[:smallest] for rows in sets]), axis=0), seed)
+
+
+def _smallest(group: Sequence[Path], sizes: list[int], use: str, remedy: str) -> int:
+    """The size of the smallest set of a group. Raises `InputError` where that is empty."""
+    if 0 in sizes:
+        empty = group[sizes.index(0)]
+        raise InputError(f"{empty}: no {use} triplet; more query papers or a {remedy} queries.validation would do.")
+    return min(sizes)
 
 
 def _read_split(path: Path, split: str) -> Rows:
@@ -89,7 +90,7 @@ def _shuffled(rows: Rows, seed: int) -> Rows:
     return rows[pc.sort_indices(pa.table(keys), sort_keys=[(key, "ascending") for key in keys]).to_numpy()]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Wanted:
     """The papers whose texts some shards need, in rising order of their ids; one that two shards need stands twice."""
 
@@ -106,11 +107,11 @@ class Wanted:
         # Numbers of place and shard are sorted several times as quickly as ids with their shards.
         keys = [np.searchsorted(papers, ids) * len(shards) + shard for shard, ids in enumerate(of_shards)]
         places, shard = np.divmod(np.sort(np.concatenate(keys)), len(shards))
-        return cls(ids=papers[places], shard=shard, found=np.zeros(len(places), dtype=bool))
+        return cls(papers[places], shard, np.zeros(len(places), dtype=bool))
 
 
-def write_texts(output: Path, table: str, rows: Rows, papers: Path, *, threads: int) -> int:
-    """Write triplets, in their order, as the table training_texts or validation_texts; return how many shards.
+def write_texts(output: Path, table: str, rows: Rows, papers: Path, *, threads: int) -> None:
+    """Write triplets, in their order, as the table training_texts or validation_texts.
 
     Raises `InputError` where a paper of a triplet has no title or no abstract in the folder `papers`.
     """
@@ -124,7 +125,6 @@ def write_texts(output: Path, table: str, rows: Rows, papers: Path, *, threads: 
                 _gather(Wanted.of(some), papers, files, workers)
                 paths = [folder / f"{number:05}.parquet" for number in range(first, first + len(some))]
                 list(workers.map(partial(_write_shard, table), paths, some, files))
-    return len(shards)
 
 
 def shard_starts(queries: Ids, size: int) -> list[int]:
@@ -159,16 +159,12 @@ def _append_texts(
 ) -> None:
     for batch in group.batches(TEXT_SCHEMA.names, PAPERS_IN_MEMORY):
         rows, shard = _look_up(batch, wanted)
-        texts = _texts_of(batch, rows)
+        taken = batch.take(pa.array(rows))
+        texts = pa.RecordBatch.from_arrays([taken.column(name) for name in TEXT_SCHEMA.names], schema=TEXT_SCHEMA)
         borders = np.flatnonzero(np.diff(shard)) + 1
         for start, end in pairwise([0, *borders.tolist(), len(shard)] if len(shard) else []):
             with locks[shard[start]]:
                 writers[shard[start]].write_batch(texts.slice(start, end - start))
-
-
-def _texts_of(batch: pa.RecordBatch, rows: Ids) -> pa.RecordBatch:
-    taken = batch.take(pa.array(rows))
-    return pa.RecordBatch.from_arrays([taken.column(name) for name in TEXT_SCHEMA.names], schema=TEXT_SCHEMA)
 
 
 def _look_up(batch: pa.RecordBatch, wanted: Wanted) -> tuple[Ids, Ids]:
@@ -199,8 +195,7 @@ def _joined(rows: Rows, texts: pa.Table) -> Iterator[pa.RecordBatch]:
         some = slice(start, start + TRIPLETS_IN_MEMORY)
         columns = {}
         for number, role in enumerate(ROLES):
-            columns[role] = pa.array(rows[some, number])
             of_role = texts.take(pa.array(position[some, number])).combine_chunks()
-            for part in ("title", "abstract"):
-                columns[f"{role}_{part}"] = of_role[part].combine_chunks()
-        yield pa.RecordBatch.from_arrays(list(columns.values()), list(columns))
+            columns[role] = pa.array(rows[some, number])
+            columns |= {f"{role}_{part}": of_role[part].combine_chunks() for part in ("title", "abstract")}
+        yield pa.RecordBatch.from_pydict(columns)

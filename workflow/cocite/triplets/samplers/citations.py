@@ -37,7 +37,7 @@ class CitedPapers(Mixing):
         """Sample from the table `edges` of a directed citation graph."""
         from cocite.triplets.adjacency import adjacent, look_two_away
         from cocite.triplets.drawing import draw
-        from cocite.triplets.pairing import Negatives, pair
+        from cocite.triplets.pairing import pair
         from cocite.triplets.picking import offer_each, picks
 
         positives = picks(len(block.queries), self.per_query, block.seed, "positives")
@@ -50,8 +50,10 @@ class CitedPapers(Mixing):
             block,
             self,
             positives,
-            Negatives(hard=hard, easy=easy, easy_count=self.easy, fill=self.fill),
+            easy,
+            hard,
             [("no citations", own.starts[1:] == own.starts[:-1])],
+            fill=self.fill,
             no_positive="no citation of a paper with a text",
             no_hard="no paper two citations away",
         )

@@ -40,9 +40,9 @@ class CocitedPapers(Pairing):
         import numpy as np
 
         from cocite.ground.id_sets import set_of
-        from cocite.triplets.cocited import pass_on
+        from cocite.triplets.adjacency import offer_cocited
         from cocite.triplets.drawing import draw
-        from cocite.triplets.pairing import only_easy, pair
+        from cocite.triplets.pairing import pair
         from cocite.triplets.picking import picks
 
         positives = picks(len(block.queries), self.per_query, block.seed, "positives")
@@ -51,12 +51,12 @@ class CocitedPapers(Pairing):
         is_known = np.zeros(len(block.queries), dtype=bool)
         for batch in block.read("cocitations", ["paper", "other", "count"]):
             pairs = tuple(column.to_numpy() for column in batch.columns)
-            pass_on(pairs, queries, block.papers, self.min_count, self.requires_text, positives, easy, is_known)
+            offer_cocited(pairs, queries, block.papers, self.min_count, self.requires_text, positives, easy, is_known)
         return pair(
             block,
             self,
             positives,
-            only_easy(block, easy, self.per_query),
-            [("no co-citations", ~is_known)],
+            easy,
+            reasons=[("no co-citations", ~is_known)],
             no_positive="no paper co-cited often enough",
         )

@@ -91,15 +91,15 @@ class RankedNeighbours(Mixing):
         """Sample from the table `neighbours`; easy negatives other than random ones take `graph_embeddings` as well."""
         from cocite.triplets.bands import band, pick_from_bands
         from cocite.triplets.easy import draw_easy
-        from cocite.triplets.pairing import Negatives, pair
+        from cocite.triplets.pairing import pair
         from cocite.triplets.picking import picks
 
         positives = picks(len(block.queries), self.per_query, block.seed, "positives")
         hard = picks(len(block.queries), self.hard, block.seed, "hard negatives")
         easy = draw_easy(block, self.easy_negatives, self.most_easy)
         bands = (
-            band("positive", self.k_positive, self.distance_positive, self.per_query),
-            band("negative", self.k_negative, self.distance_negative, self.hard),
+            band(self.k_positive, self.distance_positive, self.per_query),
+            band(self.k_negative, self.distance_negative, self.hard),
         )
         is_known = pick_from_bands(
             block, bands, (positives, hard), easy, needed=self.most_easy, required=self.requires_text
@@ -108,8 +108,10 @@ class RankedNeighbours(Mixing):
             block,
             self,
             positives,
-            Negatives(hard=hard, easy=easy, easy_count=self.easy, fill=self.fill),
+            easy,
+            hard,
             [("no neighbours", ~is_known)],
+            fill=self.fill,
             no_positive="no neighbour in the band of positives",
             no_hard="no neighbour in the band of hard negatives",
         )

@@ -18,7 +18,7 @@ class RandomPapers(Pairing):
         import numpy as np
 
         from cocite.triplets.drawing import draw, drawn
-        from cocite.triplets.pairing import only_easy, pair
+        from cocite.triplets.pairing import pair
         from cocite.triplets.picking import picks
 
         papers = draw(block, 2 * self.per_query, "random papers", spare=0).papers
@@ -26,4 +26,4 @@ class RandomPapers(Pairing):
         # By turns, so that neither has all where there are few papers.
         positives.papers[:] = papers[:, ::2]
         easy = drawn(np.ascontiguousarray(papers[:, 1::2]))
-        return pair(block, self, positives, only_easy(block, easy, self.per_query))
+        return pair(block, self, positives, easy)
