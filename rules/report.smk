@@ -75,36 +75,11 @@ rule draw_figures:
         counts="<results>/report/pair_counts.parquet",
         provenance="<results>/provenance.json",
     output:
-        pairs=report(
-            "<results>/report/figures/pair_counts.svg",
-            caption="../workflow/report/captions/pair_counts.rst",
-            category="Figures",
-            labels={"figure": "pairs of papers"},
-        ),
-        validation=report(
-            "<results>/report/figures/validation_curves.svg",
-            caption="../workflow/report/captions/validation_curves.rst",
-            category="Figures",
-            labels={"figure": "validation curves"},
-        ),
-        link_prediction=report(
-            "<results>/report/figures/link_prediction.svg",
-            caption="../workflow/report/captions/link_prediction.rst",
-            category="Figures",
-            labels={"figure": "link prediction"},
-        ),
-        bands=report(
-            "<results>/report/figures/band_quality.svg",
-            caption="../workflow/report/captions/band_quality.rst",
-            category="Figures",
-            labels={"figure": "neighbours by rank"},
-        ),
-        triplets=report(
-            "<results>/report/figures/triplets.svg",
-            caption="../workflow/report/captions/triplets.rst",
-            category="Figures",
-            labels={"figure": "triplets"},
-        ),
+        pairs=figure("pair_counts", "pairs of papers"),
+        validation=figure("validation_curves", "validation curves"),
+        link_prediction=figure("link_prediction", "link prediction"),
+        bands=figure("band_quality", "neighbours by rank"),
+        triplets=figure("triplets", "triplets"),
     log:
         "<logs>/report/figures.log",
     benchmark:
@@ -126,7 +101,6 @@ rule draw_figures:
             --results {params.results:q} \
             --provenance {input.provenance:q} \
             --pairs {params.pairs:q} \
-            --counts {input.counts:q} \
             --output {params.figures:q} \
             >> {log:q} 2>&1
         """
@@ -188,7 +162,10 @@ rule write_page:
         ),
         leaks="<results>/corpus/leaks.parquet",
         statistics="<results>/report/corpus_statistics.parquet",
-        figures=figures(),
+        figures=[
+            rules.draw_figures.output,
+            expand("<results>/report/figures/{benchmark}/map.svg", benchmark=HOLDOUTS[:1]),
+        ],
         provenance="<results>/provenance.json",
     output:
         page="<results>/report/index.html",
@@ -220,7 +197,6 @@ rule write_page:
         cocite report page {input.figures:q} \
             --results {params.results:q} \
             --provenance {input.provenance:q} \
-            --statistics {input.statistics:q} \
             --logs {params.logs:q} \
             --tables {output.tables:q} \
             --cards {output.cards:q} \

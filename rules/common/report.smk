@@ -1,16 +1,10 @@
 """The figures of the page, and the logs that say what jobs took."""
 
 
-def figures():
-    """The figures of the page, in no order."""
-    return [
-        "<results>/report/figures/pair_counts.svg",
-        "<results>/report/figures/validation_curves.svg",
-        "<results>/report/figures/link_prediction.svg",
-        "<results>/report/figures/band_quality.svg",
-        "<results>/report/figures/triplets.svg",
-        *expand("<results>/report/figures/{benchmark}/map.svg", benchmark=HOLDOUTS[:1]),
-    ]
+def figure(name, label):
+    """A figure of the page, which Snakemake's own report shows as well."""
+    caption = f"../workflow/report/captions/{name}.rst"
+    return report(f"<results>/report/figures/{name}.svg", caption, category="Figures", labels={"figure": label})
 
 
 def mapped_embeddings(wildcards):

@@ -29,18 +29,10 @@ def with_scores(card: str, scores: pl.DataFrame, seed: int, provenance: Mapping[
     before = card.partition(CARD_SCORES)[0].rstrip()
     if scores.is_empty():
         return f"{before}\n\n{CARD_SCORES}\n\nThe run had no benchmark.\n"
-    return f"{before}\n\n{CARD_SCORES}\n\n{_remark(provenance)}\n\n{_table(scores, seed)}\n"
-
-
-def _remark(provenance: Mapping[str, Any]) -> str:
     remark = "Scores × 100, higher is better, as means over the evaluation seeds."
-    generated = generated_benchmarks(provenance)
-    named = (
-        f" The documents of {', '.join(generated)} are generated and say nothing about real papers."
-        if generated
-        else ""
-    )
-    return remark + named
+    if generated := generated_benchmarks(provenance):
+        remark += f" The documents of {', '.join(generated)} are generated and say nothing about real papers."
+    return f"{before}\n\n{CARD_SCORES}\n\n{remark}\n\n{_table(scores, seed)}\n"
 
 
 def _table(scores: pl.DataFrame, seed: int) -> str:

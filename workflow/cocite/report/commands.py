@@ -1,10 +1,12 @@
 """`cocite report …`: tables, figures, the page and the DuckDB file of a run."""
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from cocite.ground.atomic import read_json
 from cocite.ground.options import MemoryMb, Output, Seed, Threads
 
 app = typer.Typer(no_args_is_help=True)
@@ -21,8 +23,6 @@ def provenance(
     output: Output,
 ) -> None:
     """Record what makes the results: configuration, release, machine, versions."""
-    import json
-
     from cocite.report.provenance import write_provenance
 
     write_provenance(json.loads(configuration), manifest, output)
@@ -38,8 +38,6 @@ def corpus(
     counts: Output,
 ) -> None:
     """Count the papers, the citations, and how often papers are paired."""
-    import json
-
     from cocite.report.corpus_statistics import write_corpus_statistics
 
     write_corpus_statistics(
@@ -52,16 +50,12 @@ def figures(
     results: Results,
     provenance: Provenance,
     pairs: Pairs,
-    counts: Annotated[Path, typer.Option(help="The table pair_counts.")],
     output: Output,
 ) -> None:
     """Draw all figures but the map into a folder."""
-    import json
-
     from cocite.report.figures import draw_figures
-    from cocite.tables.files import read_json
 
-    draw_figures(results, read_json(provenance)["configuration"], json.loads(pairs), counts, output)
+    draw_figures(results, read_json(provenance)["configuration"], json.loads(pairs), output)
 
 
 @app.command("map")
@@ -75,7 +69,6 @@ def draw(
     """Draw the held-out papers as models place them."""
     from cocite.report.map import draw_map
     from cocite.report.results import read_heldout_embeddings
-    from cocite.tables.files import read_json
 
     embeddings, papers = read_heldout_embeddings(results, read_json(provenance)["configuration"], benchmark)
     draw_map(embeddings, papers["field"].to_list(), papers["title"].to_list(), seed, output)
@@ -86,7 +79,6 @@ def page(
     figures: Annotated[list[Path], typer.Argument(help="Figures, SVG; the file's name is the figure's.")],
     results: Results,
     provenance: Provenance,
-    statistics: Annotated[Path, typer.Option(help="The table corpus_statistics.")],
     logs: Annotated[str, typer.Option(help="The logs of each rule, wildcards in braces, as JSON.")],
     tables: Annotated[Path, typer.Option(help="Folder to write with the tables as CSV files.")],
     cards: Annotated[Path, typer.Option(help="Folder to write with the models' cards and their scores.")],
@@ -94,19 +86,10 @@ def page(
     output: Output,
 ) -> None:
     """Write the page, with its tables, the models' cards and what the run took."""
-    import json
+    from cocite.report.writing import write_report
 
-    from cocite.report.writing import Outputs, write_report
-    from cocite.tables.files import read_json
-
-    write_report(
-        results,
-        read_json(provenance),
-        statistics,
-        figures,
-        json.loads(logs),
-        Outputs(page=output, tables=tables, cards=cards, costs=costs),
-    )
+    recorded, of_rules = read_json(provenance), json.loads(logs)
+    write_report(results, recorded, figures, of_rules, page=output, tables=tables, cards=cards, costs=costs)
 
 
 @app.command()

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,11 @@ def write_costs(jobs: pl.DataFrame, output: Path) -> None:
 def time_at_work(jobs: pl.DataFrame) -> float:
     """Seconds in which Snakemake or at least one job ran; pauses between two starts of a run do not count."""
     spans = jobs.select(start=pl.col("ended") - pl.col("seconds"), end="ended").sort("start").rows()
-    return sum(end - start for start, end in _united(spans))
+    seconds, until = 0.0, 0.0
+    for start, end in spans:
+        seconds += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return seconds
 
 
 def costs_of_rules(costs: pl.DataFrame, seconds_at_work: float) -> pl.DataFrame:
@@ -82,20 +86,6 @@ def costs_of_rules(costs: pl.DataFrame, seconds_at_work: float) -> pl.DataFrame:
 
 def _duration(column: str) -> pl.Expr:
     return pl.col(column).map_elements(clock_time, return_dtype=pl.String)
-
-
-def _united(spans: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """Spans of time, sorted by their start, with those that overlap as one."""
-    current: tuple[float, float] | None = None
-    for start, end in spans:
-        if current is not None and start <= current[1]:
-            current = (current[0], max(current[1], end))
-            continue
-        if current is not None:
-            yield current
-        current = (start, end)
-    if current is not None:
-        yield current
 
 
 def _jobs(logs: Mapping[str, str]) -> Iterator[dict[str, Any]]:

@@ -17,10 +17,9 @@ from matplotlib.ticker import (
     StrMethodFormatter,
 )
 
-from cocite.report import results as read
 from cocite.report.canvas import Entry, canvas, look, styles
 from cocite.report.labels import GRAPH_METRICS, RELATIONS
-from cocite.tables.files import read_table
+from cocite.report.results import read, read_curves, read_each
 
 PANEL = (2.5, 1.9)
 """Width and height of the axes, inches."""
@@ -30,21 +29,17 @@ RAW = 0.5
 """Opacity of raw link prediction, beside that which is filtered."""
 
 
-def draw_figures(
-    results: Path, configuration: Mapping[str, Any], pairs: Mapping[str, str], counts: Path, output: Path
-) -> None:
+def draw_figures(results: Path, configuration: Mapping[str, Any], pairs: Mapping[str, str], output: Path) -> None:
     """Draw all of them into a folder; `pairs` names the table of pairs of each graph that is made of them."""
     losses = {name: entry["loss"]["kind"] for name, entry in configuration["models"].items()}
-    draw_pair_counts(pl.DataFrame(read_table(counts, "pair_counts")), pairs, output / "pair_counts.svg")
-    draw_validation_curves(read.read_curves(results, configuration), losses, output / "validation_curves.svg")
-    draw_link_prediction(read.read_graph_scores(results, configuration), output / "link_prediction.svg")
-    draw_band_quality(read.read_bands(results, configuration), output / "band_quality.svg")
-    draw_triplets(
-        read.read_sets(results, configuration, "collisions"),
-        read.read_sets(results, configuration, "triplets_per_query"),
-        _last_ranks(configuration),
-        output / "triplets.svg",
-    )
+    embeddings, sets = configuration["embeddings"], configuration["triplets"]
+    draw_pair_counts(read(results, "pair_counts"), pairs, output / "pair_counts.svg")
+    draw_validation_curves(read_curves(results, configuration), losses, output / "validation_curves.svg")
+    graphs, bands = (read_each(results, table, "embedding", embeddings) for table in ("graph_scores", "band_quality"))
+    draw_link_prediction(graphs, output / "link_prediction.svg")
+    draw_band_quality(bands, output / "band_quality.svg")
+    curves, counts = (read_each(results, table, "triplets", sets) for table in ("collisions", "triplets_per_query"))
+    draw_triplets(curves, counts, _last_ranks(sets), output / "triplets.svg")
 
 
 def draw_validation_curves(curves: Mapping[str, pl.DataFrame], losses: Mapping[str, str], output: Path) -> None:
@@ -135,9 +130,9 @@ def draw_triplets(
         axes[1].yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
 
 
-def _last_ranks(configuration: Mapping[str, Any]) -> dict[str, int]:
+def _last_ranks(sets: Mapping[str, Any]) -> dict[str, int]:
     """The last rank of the hard negatives of each set of triplets that takes them by rank."""
-    ranks = {name: entry["k_negative"] for name, entry in configuration["triplets"].items() if "k_negative" in entry}
+    ranks = {name: entry["k_negative"] for name, entry in sets.items() if "k_negative" in entry}
     return {name: rank[-1] if isinstance(rank, list) else rank for name, rank in ranks.items()}
 
 

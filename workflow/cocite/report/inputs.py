@@ -13,8 +13,8 @@ import polars as pl
 
 from cocite.config.stale import is_configured
 from cocite.report.labels import GRAPH_METRICS, RELATIONS
+from cocite.report.results import read, read_each
 from cocite.tables.files import read_table
-from cocite.tables.places import path_of
 
 SHARES = {"corpus": r"-\d+$", "graph": r"-\d+$", "neighbours": r"_\d+$"}
 """How the name of a step ends that several jobs share, by stage; names of configured entries may end in numbers."""
@@ -50,23 +50,22 @@ def graph_embeddings(scores: Mapping[str, pl.DataFrame], configuration: Mapping[
 
 def searches(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:
     """The share of the true neighbours that each approximate search finds, and its time beside the exact one's."""
-    rows = []
-    for name, entry in configuration["embeddings"].items():
-        if entry["neighbours"]["index"]["kind"] == "flat":
-            continue
-        for row in read_table(path_of(results, "search_quality", embedding=name), "search_quality").to_pylist():
-            rows.append(
-                {
-                    "embedding": name,
-                    "index": row["index"],
-                    "metric": row["metric"],
-                    "queries": f"{row['queries']:,}",
-                    "k": f"{row['k']:,}",
-                    "recall": f"{row['recall']:.3f}",
-                    "seconds": f"{row['seconds']:.1f}",
-                    "exact": f"{row['exact_seconds']:.1f}",
-                }
-            )
+    kinds = {name: entry["neighbours"]["index"]["kind"] for name, entry in configuration["embeddings"].items()}
+    approximate = [name for name, kind in kinds.items() if kind != "flat"]
+    rows = [
+        {
+            "embedding": name,
+            "index": row["index"],
+            "metric": row["metric"],
+            "queries": f"{row['queries']:,}",
+            "k": f"{row['k']:,}",
+            "recall": f"{row['recall']:.3f}",
+            "seconds": f"{row['seconds']:.1f}",
+            "exact": f"{row['exact_seconds']:.1f}",
+        }
+        for name, table in read_each(results, "search_quality", "embedding", approximate).items()
+        for row in table.iter_rows(named=True)
+    ]
     return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["embedding", "recall"])
 
 
@@ -109,7 +108,7 @@ def leaks(results: Path) -> pl.DataFrame:
     numbers = {"rows": "rows", "papers looked for": "kept_out", "papers found": "leaked"}
     rows = [
         {"table": row["path"], "column": row["column_name"], **{name: f"{row[of]:,}" for name, of in numbers.items()}}
-        for row in read_table(path_of(results, "leaks"), "leaks").to_pylist()
+        for row in read(results, "leaks").iter_rows(named=True)
     ]
     return pl.DataFrame(rows, schema=["table", "column", *numbers])
 

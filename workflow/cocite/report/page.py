@@ -16,9 +16,9 @@ from cocite.config.runs import MAPPED_PAPERS, mapped_runs, untrained
 from cocite.config.terms import terms_of_benchmark, terms_of_corpus, terms_of_encoder
 from cocite.report.costs import OF_ALL
 from cocite.report.inputs import leaks_in_words
-from cocite.report.page_tables import Shown, ranking_of, shown
+from cocite.report.page_tables import ranking_of, shown
 from cocite.report.summary import what_is_generated
-from cocite.report.svg import PageFigure, read_figure
+from cocite.report.svg import read_figure
 from cocite.tables.files import write_text
 
 TEMPLATES = Path(__file__).parents[2] / "report"
@@ -65,7 +65,11 @@ def write_page(
     output: Path,
 ) -> None:
     """Fill the templates with tables and figures by name, the packed differences, the summary and the provenance."""
-    on_page = {name: _shown(name, table) for name, table in {**tables, "versions": _versions(provenance)}.items()}
+    versions = pl.DataFrame(list(provenance["versions"].items()), schema=["name", "version"], orient="row")
+    on_page = {
+        name: shown(table, ranking_of(name), is_sum=OF_ALL if name == "costs" else None)
+        for name, table in {**tables, "versions": versions}.items()
+    }
     there = {name for name, table in on_page.items() if table.rows} | set(figures)
     there |= {"differences"} if differences["questions"] else set()
     page = (
@@ -74,7 +78,7 @@ def write_page(
         .render(
             sections={id: title for id, (title, needed) in SECTIONS.items() if not needed or needed in there},
             tables=on_page,
-            figures=_figures(figures),
+            figures={name: read_figure(path, FIGURES[name]) for name, path in figures.items()},
             differences=differences,
             facts=facts,
             generated=what_is_generated(provenance),
@@ -98,30 +102,14 @@ def _environment() -> Environment:
     )
     environment.policies["json.dumps_kwargs"] = {"sort_keys": False}
     environment.globals["source"] = lambda name: Markup((TEMPLATES / name).read_text(encoding="utf-8"))  # noqa: S704
-    environment.filters |= {"capitalize_first": _capitalize_first, "breakable": _breakable}
+    environment.filters |= {"capitalize_first": lambda text: text[:1].upper() + text[1:], "breakable": _breakable}
     return environment
-
-
-def _capitalize_first(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _breakable(text: str) -> Markup:
     """A text that a narrow column may break behind each underscore and slash, and not within a range of numbers."""
     whole = re.sub(r"(?<=\d)–(?=\d)", "\u2060–\u2060", str(escape(text)))
     return Markup(re.sub("([_/])", r"\1<wbr>", whole))  # noqa: S704
-
-
-def _shown(name: str, table: pl.DataFrame) -> Shown:
-    return shown(table, ranking_of(name), is_sum=OF_ALL if name == "costs" else None)
-
-
-def _figures(paths: Mapping[str, Path]) -> dict[str, PageFigure]:
-    return {name: read_figure(path, FIGURES[name]) for name, path in paths.items()}
-
-
-def _versions(provenance: Mapping[str, Any]) -> pl.DataFrame:
-    return pl.DataFrame({"name": list(provenance["versions"]), "version": list(provenance["versions"].values())})
 
 
 def _terms(provenance: Mapping[str, Any]) -> dict[str, Any]:

@@ -150,18 +150,12 @@ def _same_edges(row: Row, other: Row) -> bool:
     return all(row[name] == other[name] for name in SAME_EDGES)
 
 
-_SCORES = Ranking(columns=_is_score)
-_LITERATURE = Ranking(columns=_is_score, competes=_has_all_values, rivals=_same_protocol)
-_COMPARED = Ranking(columns=_is_compared)
 RANKINGS: Mapping[str, Ranking] = {
-    "models": _SCORES,
-    "tasks": _SCORES,
-    "scirepeval_formats": _LITERATURE,
-    "scirepeval_groups": _LITERATURE,
-    "scirepeval_tasks": _LITERATURE,
-    "scidocs": _LITERATURE,
-    "mdcr": _LITERATURE,
-    "losses": _COMPARED,
-    "difficulties": _COMPARED,
+    **dict.fromkeys(("models", "tasks"), Ranking(columns=_is_score)),
+    **dict.fromkeys(
+        ("scirepeval_formats", "scirepeval_groups", "scirepeval_tasks", "scidocs", "mdcr"),
+        Ranking(columns=_is_score, competes=_has_all_values, rivals=_same_protocol),
+    ),
+    **dict.fromkeys(("losses", "difficulties"), Ranking(columns=_is_compared)),
     "graph_embeddings": Ranking(columns=_is_graph_metric, lower=LOWER, rivals=_same_edges),
 }

@@ -3,7 +3,7 @@
 Leftovers of other configurations in the same folder are not read.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,59 +20,45 @@ UNKNOWN_FIELD = "field unknown"
 UNTITLED = "no title"
 
 
+def read(results: Path, table: str, **of: Any) -> pl.DataFrame:
+    """A table; `of` holds the names in its path."""
+    return pl.DataFrame(read_table(path_of(results, table, **of), table))
+
+
+def read_each(results: Path, table: str, wildcard: str, names: Iterable[str]) -> dict[str, pl.DataFrame]:
+    """A table of each entry with one of these names, which stand in its path at a wildcard."""
+    return {name: read(results, table, **{wildcard: name}) for name in names}
+
+
 def read_scored(results: Path, configuration: Mapping[str, Any], table: str) -> pl.DataFrame:
     """The scores, or the failures, of all models, seeds and baselines on all tasks of all benchmarks."""
-    files = [
-        path_of(results, table, benchmark=benchmark, suite=suite, model=model, seed=seed)
+    found = [
+        read(results, table, benchmark=benchmark, suite=suite, model=model, seed=seed)
         for benchmark, entry in configuration["benchmarks"].items()
         for suite, run in scored_runs(suites_of(entry), runs_of(configuration))
         for model, _, seed in [run.rpartition("-")]
     ]
-    nothing = pl.DataFrame(empty_schema(TABLES[table]).empty_table())
-    return pl.concat([nothing, *(pl.DataFrame(read_table(path, table)) for path in files)])
+    return pl.concat([_nothing(table), *found])
 
 
 def read_summary(results: Path, configuration: Mapping[str, Any], table: str) -> pl.DataFrame:
     """The averages, or the comparisons of models, of all benchmarks."""
-    files = [path_of(results, table, benchmark=benchmark) for benchmark in configuration["benchmarks"]]
-    nothing = pl.DataFrame(empty_schema(TABLES[table]).empty_table())
-    return pl.concat([nothing, *(pl.DataFrame(read_table(path, table)) for path in files)])
+    found = read_each(results, table, "benchmark", configuration["benchmarks"])
+    return pl.concat([_nothing(table), *found.values()])
+
+
+def _nothing(table: str) -> pl.DataFrame:
+    return pl.DataFrame(empty_schema(TABLES[table]).empty_table())
 
 
 def read_curves(results: Path, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
     """The training curves of each model, with the seed as a further column."""
     return {
         name: pl.concat(
-            pl.DataFrame(
-                read_table(path_of(results, "training_curves", model=name, seed=seed), "training_curves")
-            ).with_columns(seed=pl.lit(seed))
+            read(results, "training_curves", model=name, seed=seed).with_columns(seed=pl.lit(seed))
             for seed in entry["seeds"]
         )
         for name, entry in configuration["models"].items()
-    }
-
-
-def read_graph_scores(results: Path, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
-    """The link prediction of each graph embedding."""
-    return {
-        name: pl.DataFrame(read_table(path_of(results, "graph_scores", embedding=name), "graph_scores"))
-        for name in configuration["embeddings"]
-    }
-
-
-def read_bands(results: Path, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
-    """How many neighbours are related to the query, by rank, of each graph embedding."""
-    return {
-        name: pl.DataFrame(read_table(path_of(results, "band_quality", embedding=name), "band_quality"))
-        for name in configuration["embeddings"]
-    }
-
-
-def read_sets(results: Path, configuration: Mapping[str, Any], table: str) -> dict[str, pl.DataFrame]:
-    """A table about each set of triplets."""
-    return {
-        name: pl.DataFrame(read_table(path_of(results, table, triplets=name), table))
-        for name in configuration["triplets"]
     }
 
 
@@ -83,8 +69,8 @@ def read_heldout_embeddings(
 
     Papers without a vector in one of the models are left out.
     """
-    queries = pl.DataFrame(read_table(path_of(results, "judgements", benchmark=benchmark), "judgements"))["query"]
-    documents = pl.DataFrame(read_table(path_of(results, "documents", benchmark=benchmark), "documents"))
+    queries = read(results, "judgements", benchmark=benchmark)["query"]
+    documents = read(results, "documents", benchmark=benchmark)
     heldout = documents.filter(pl.col("document").is_in(queries.unique().implode()))
     tables = {
         name: read_table(

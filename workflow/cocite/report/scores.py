@@ -42,8 +42,7 @@ def models_by_format(scores: pl.DataFrame, configuration: Mapping[str, Any]) -> 
         .select("model", "column", cell=pl.when(pl.col("tasks") < pl.col("most")).then(partial).otherwise("cell"))
     )
     wide = cells.pivot("column", index="model", values="cell").fill_null("–")
-    order = names_in_order(configuration)
-    return _in_order(wide, "model", order).select("model", *_columns(labelled, configuration["benchmarks"]))
+    return _in_order(wide, configuration).select("model", *_columns(labelled, configuration["benchmarks"]))
 
 
 def failures(found: pl.DataFrame) -> pl.DataFrame:
@@ -55,7 +54,6 @@ def failures(found: pl.DataFrame) -> pl.DataFrame:
 def tasks(scores: pl.DataFrame, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
     """Of each benchmark that has scores, one row a model and one column a metric of a task."""
     keys = ["benchmark", "task", "metric", "mode"]
-    order = pl.DataFrame({"model": names_in_order(configuration)}, schema={"model": pl.String})
     cells = over_seeds(scores, [*keys, "model"]).sort(keys)
     names = pl.struct("task", "metric", "mode").map_elements(lambda names: measure(**names), return_dtype=pl.String)
     tables = {}
@@ -63,7 +61,7 @@ def tasks(scores: pl.DataFrame, configuration: Mapping[str, Any]) -> dict[str, p
         named = cells.filter(benchmark=benchmark).select("model", "cell", measure=names)
         if len(named):
             wide = named.pivot("measure", index="model", values="cell", maintain_order=True).fill_null("–")
-            tables[benchmark] = order.join(wide, on="model", how="inner", maintain_order="left")
+            tables[benchmark] = _in_order(wide, configuration)
     return tables
 
 
@@ -144,9 +142,9 @@ def _columns(labelled: pl.DataFrame, benchmarks: Mapping[str, Any]) -> Sequence[
     return labelled.sort(*ranks, "task", "metric", "mode")["column"].unique(maintain_order=True).to_list()
 
 
-def _in_order(frame: pl.DataFrame, column: str, order: Sequence[str]) -> pl.DataFrame:
-    names = pl.DataFrame({column: order}, schema={column: pl.String})
-    return names.join(frame, on=column, how="inner", maintain_order="left")
+def _in_order(frame: pl.DataFrame, configuration: Configuration) -> pl.DataFrame:
+    names = pl.DataFrame({"model": names_in_order(configuration)}, schema={"model": pl.String})
+    return names.join(frame, on="model", how="inner", maintain_order="left")
 
 
 def _side_by_side(

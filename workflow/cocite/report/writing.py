@@ -7,7 +7,6 @@ One job writes them all, since each takes less time than starting a job and read
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +18,12 @@ from cocite.config.terms import generated_benchmarks
 from cocite.config.yaml_files import written_configuration
 from cocite.ground.errors import InputError
 from cocite.report import inputs, published
-from cocite.report import results as read
 from cocite.report import scores as of_models
 from cocite.report.cards import write_cards
 from cocite.report.costs import costs_of_rules, read_jobs, time_at_work, write_costs
 from cocite.report.differences import differences
 from cocite.report.page import write_page
+from cocite.report.results import read, read_curves, read_each, read_scored, read_summary
 from cocite.report.summary import best_scores, facts
 from cocite.tables.files import atomic_path, read_table
 
@@ -32,46 +31,42 @@ ARCHIVE = "report/report.zip"
 PAGE = "report/index.html"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Outputs:
-    """What a report consists of."""
-
-    page: Path
-    tables: Path
-    """Folder of CSV files."""
-    cards: Path
-    """Folder of the models' cards."""
-    costs: Path
-    """The table costs."""
-
-
 def write_report(
     results: Path,
     provenance: Mapping[str, Any],
-    statistics: Path,
     figures: Sequence[Path],
     logs: Mapping[str, str],
-    outputs: Outputs,
+    *,
+    page: Path,
+    tables: Path,
+    cards: Path,
+    costs: Path,
 ) -> None:
-    """Write all of it; `logs` holds the path of each rule's logs, with names in braces."""
+    """Write the page, the folders of tables and cards, and the table `costs`.
+
+    `logs` holds the path of each rule's logs, with names in braces.
+    """
     configuration = provenance["configuration"]
     jobs = read_jobs(logs, read_start(results))
     seconds = time_at_work(jobs)
-    write_costs(jobs, outputs.costs)
-    costs = pl.DataFrame(read_table(outputs.costs, "costs"))
-    corpus = pl.DataFrame(read_table(statistics, "corpus_statistics"))
-    scores = read.read_scored(results, configuration, "scores")
-    comparisons = read.read_summary(results, configuration, "comparisons")
+    write_costs(jobs, costs)
+    took = pl.DataFrame(read_table(costs, "costs"))
+    corpus = read(results, "corpus_statistics")
+    scores = read_scored(results, configuration, "scores")
+    comparisons = read_summary(results, configuration, "comparisons")
     made = tabulate(results, provenance, scores, comparisons)
-    write_tables(made, outputs.tables)
-    write_cards(results, scores, provenance, outputs.cards)
+    with atomic_path(tables) as folder:
+        folder.mkdir()
+        for name, table in made.items():
+            table.write_csv(folder / f"{name}.csv")
+    write_cards(results, scores, provenance, cards)
     write_page(
-        tables={**made, "corpus": inputs.size_of_corpus(corpus), "costs": costs_of_rules(costs, seconds)},
+        tables={**made, "corpus": inputs.size_of_corpus(corpus), "costs": costs_of_rules(took, seconds)},
         figures={path.stem: path for path in figures},
         differences=differences(comparisons, configuration),
-        facts=facts(provenance, corpus, costs, seconds),
+        facts=facts(provenance, corpus, took, seconds),
         provenance=provenance,
-        output=outputs.page,
+        output=page,
     )
 
 
@@ -80,7 +75,7 @@ def tabulate(
 ) -> dict[str, pl.DataFrame]:
     """The tables of a finished run; `scores` and `comparisons` are those of all benchmarks."""
     configuration = provenance["configuration"]
-    averages = read.read_summary(results, configuration, "averages")
+    averages = read_summary(results, configuration, "averages")
     return {
         "best": best_scores(scores, averages, comparisons, configuration),
         "trained": inputs.trained_models(configuration),
@@ -88,14 +83,6 @@ def tabulate(
         **_beside_published(scores, averages, _without_generated(provenance)),
         **_inputs(results, configuration),
     }
-
-
-def write_tables(made: Mapping[str, pl.DataFrame], output: Path) -> None:
-    """Write the tables into a folder, as CSV."""
-    with atomic_path(output) as folder:
-        folder.mkdir()
-        for name, table in made.items():
-            table.write_csv(folder / f"{name}.csv")
 
 
 def write_archive(configfile: Path) -> Path:
@@ -111,12 +98,11 @@ def write_archive(configfile: Path) -> Path:
 
 def _scores(results: Path, scores: pl.DataFrame, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
     """What the models reached, as this run scored them."""
-    curves = read.read_curves(results, configuration)
-    of_tasks = of_models.tasks(scores, configuration)
+    curves = read_curves(results, configuration)
     return {
-        "failures": of_models.failures(read.read_scored(results, configuration, "failures")),
+        "failures": of_models.failures(read_scored(results, configuration, "failures")),
         "models": of_models.models_by_format(scores, configuration),
-        **{f"tasks_{benchmark}": table for benchmark, table in of_tasks.items()},
+        **{f"tasks_{benchmark}": table for benchmark, table in of_models.tasks(scores, configuration).items()},
         "incomplete": of_models.incomplete(scores),
         "losses": of_models.losses(scores, curves, configuration),
         "difficulties": of_models.difficulties(scores, curves, configuration),
@@ -139,13 +125,14 @@ def _beside_published(
 
 def _inputs(results: Path, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
     """What the models were made from, and what was checked and left out on the way."""
-    per_query = read.read_sets(results, configuration, "triplets_per_query")
-    checks = read.read_sets(results, configuration, "triplet_checks")
+    embeddings, sets = configuration["embeddings"], configuration["triplets"]
+    graphs, bands = (read_each(results, table, "embedding", embeddings) for table in ("graph_scores", "band_quality"))
+    counts, checks = (read_each(results, table, "triplets", sets) for table in ("triplets_per_query", "triplet_checks"))
     return {
-        "graph_embeddings": inputs.graph_embeddings(read.read_graph_scores(results, configuration), configuration),
+        "graph_embeddings": inputs.graph_embeddings(graphs, configuration),
         "searches": inputs.searches(results, configuration),
-        "band_quality": inputs.band_quality(read.read_bands(results, configuration)),
-        "triplets": inputs.triplet_sets(per_query, checks),
+        "band_quality": inputs.band_quality(bands),
+        "triplets": inputs.triplet_sets(counts, checks),
         "leaks": inputs.leaks(results),
         "omissions": inputs.omissions(results, configuration),
     }
