@@ -31,7 +31,7 @@ def sampled_sources(wildcards):
 
 
 def sampler_settings(wildcards):
-    """A set of triplets as the configuration has it, as JSON for `--settings`; its group is no matter of its sampler."""
+    """A set of triplets as JSON for `--settings`, without its group, which the sampler does not use."""
     entry = config["triplets"][wildcards.triplets]
     return json.dumps({key: value for key, value in entry.items() if key != "group"}, sort_keys=True)
 

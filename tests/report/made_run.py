@@ -49,8 +49,8 @@ def configuration_of(models: int, seeds: int, kinds: tuple[str, ...] = KINDS) ->
 def provenance_of(configuration: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     """The provenance of a run with this configuration."""
     machine = {"processor": "Some Processor", "cores": 4, "memory_mb": 16_000, "gpus": []}
-    told = {"release": "2026-01-06", "readmes": {}, "versions": {"python": "3.11"}, "machine": machine}
-    return {"configuration": configuration, **told, **more}
+    recorded = {"release": "2026-01-06", "readmes": {}, "versions": {"python": "3.11"}, "machine": machine}
+    return {"configuration": configuration, **recorded, **more}
 
 
 def scores_of(configuration: Mapping[str, Any]) -> pl.DataFrame:
@@ -61,13 +61,13 @@ def scores_of(configuration: Mapping[str, Any]) -> pl.DataFrame:
         tasks = {task.name: task for task in tasks_of(entry)}
         for name, run in scored_runs({name: [task] for name, task in tasks.items()}, runs_of(configuration)):
             task, (model, seed) = tasks[name], run.rsplit("-", 1)
-            told = {"model": model, "seed": int(seed), "benchmark": benchmark, "task": name, "evaluation_seed": 1}
+            keys = {"model": model, "seed": int(seed), "benchmark": benchmark, "task": name, "evaluation_seed": 1}
             counts = {"documents": 900, "missing": 0, "scored": 100, "unscored": 0}
             for metric in task.metrics:
                 for mode in ("compat", "correct") if task.is_supervised else (BOTH,):
                     value = float(draw.uniform(20, 90))
                     rows.append(
-                        {**told, "metric": metric, "mode": mode, "format": task.format, "value": value, **counts}
+                        {**keys, "metric": metric, "mode": mode, "format": task.format, "value": value, **counts}
                     )
     return pl.DataFrame(rows, schema=pl.DataFrame(empty_schema(TABLES["scores"]).empty_table()).schema)
 

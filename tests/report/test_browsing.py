@@ -152,7 +152,7 @@ def test_a_name_of_a_legend_makes_its_lines_stand_out_until_it_is_pressed_again(
 
 
 def luminance(colour):
-    """Relative luminance of a colour as the browser tells it, by the definition of WCAG."""
+    """Relative luminance of a colour as the browser states it, by the definition of WCAG."""
     channels = [int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
     linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
@@ -208,11 +208,11 @@ def test_only_tables_scroll_sideways_and_say_so(browser, small, width):
         """[...document.querySelectorAll('.wide')].filter(wide => wide.offsetParent).map(wide => ({
             wider: wide.scrollWidth > wide.clientWidth + 1,
             marked: wide.classList.contains('more-right'),
-            told: !wide.nextElementSibling.hidden,
+            shown: !wide.nextElementSibling.hidden,
             reachable: wide.tabIndex === 0 || wide.scrollWidth <= wide.clientWidth + 1,
         }))"""
     )
-    assert all(table["wider"] == table["marked"] == table["told"] and table["reachable"] for table in tables)
+    assert all(table["wider"] == table["marked"] == table["shown"] and table["reachable"] for table in tables)
     assert any(table["wider"] for table in tables)
 
 

@@ -23,8 +23,8 @@ def provenance(source="s2", **models):
 
 
 def score(model, value, *, seed=1, evaluation=1, task="cite", metric="map", mode="both"):
-    told = {"benchmark": "holdout", "task": task, "metric": metric, "mode": mode, "model": model}
-    return told | {"seed": seed, "evaluation_seed": evaluation, "value": value}
+    row = {"benchmark": "holdout", "task": task, "metric": metric, "mode": mode, "model": model}
+    return row | {"seed": seed, "evaluation_seed": evaluation, "value": value}
 
 
 def test_a_card_has_the_scores_of_its_seed_and_the_mean_of_all():

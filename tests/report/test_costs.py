@@ -22,7 +22,7 @@ def costs(logs, tmp_path):
     return {row["rule"]: row for row in read_table(tmp_path / "costs.parquet", "costs").to_pylist()}
 
 
-def test_jobs_of_a_rule_are_summed_and_the_largest_is_told(tmp_path):
+def test_jobs_of_a_rule_are_summed_and_the_largest_is_stated(tmp_path):
     note(tmp_path / "l/graph/g/count-0.log", (2.0, 1.5, 100))
     note(tmp_path / "l/graph/h/count-1.log", (3.0, 2.5, 50))
     note(tmp_path / "l/graph/g/edges-0.log", (9.0, 1.0, 1))

@@ -13,8 +13,8 @@ CONFIGURATION = {"models": {"b": {}, "a": {}}, "encoders": {}, "benchmarks": {"s
 
 
 def comparison(model, other, difference, low, high, *, benchmark="first", task="cite", metric="map"):
-    told = {"benchmark": benchmark, "task": task, "metric": metric, "mode": "both", "model": model, "other": other}
-    return told | {"items": 200, "difference": difference, "low": low, "high": high, "p_value": 0.5}
+    row = {"benchmark": benchmark, "task": task, "metric": metric, "mode": "both", "model": model, "other": other}
+    return row | {"items": 200, "difference": difference, "low": low, "high": high, "p_value": 0.5}
 
 
 def unpacked(packed, models):
@@ -43,7 +43,7 @@ def test_an_end_of_an_interval_that_rounds_to_zero_keeps_its_side():
     assert unpacked(question["packed"], ["b", "a"]) == {("b", "a"): (-100, -200, -1)}
 
 
-def test_models_that_were_not_compared_are_told_apart_from_equal_ones():
+def test_models_that_were_not_compared_differ_from_equal_ones():
     compared = [comparison("a", "b", 0.0, 0.0, 0.0), comparison("a", "bm25", 1.0, 0.0, 2.0, task="cocite")]
     found = differences(pl.DataFrame(compared), CONFIGURATION)
     cite, cocite = (unpacked(question["packed"], found["models"]) for question in found["questions"])

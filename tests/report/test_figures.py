@@ -122,11 +122,11 @@ def test_no_two_of_fifty_models_look_alike():
 VECTORS = generator(1, "page").normal(size=(700, 4))
 
 
-def test_each_point_of_the_map_tells_its_paper(tmp_path):
+def test_each_point_of_the_map_names_its_paper(tmp_path):
     fields = ["physics", "biology", "physics", "biology", "history"]
     draw_map({"cocite": VECTORS[:5]}, fields, ["a < b", "c", "d", "e", "f"], 1, tmp_path / "map.svg")
-    told = re.findall(r"<title>([^<]*)</title>", (tmp_path / "map.svg").read_text())
-    assert sorted(told) == ["a &lt; b", "c", "d", "e", "f"]
+    shown = re.findall(r"<title>([^<]*)</title>", (tmp_path / "map.svg").read_text())
+    assert sorted(shown) == ["a &lt; b", "c", "d", "e", "f"]
 
 
 @pytest.mark.parametrize("vectors", [np.empty((0, 4)), np.ones((1, 4)), np.ones((40, 4))])
@@ -144,10 +144,10 @@ def test_papers_without_a_field_are_on_the_map(tmp_path):
 def test_of_many_papers_the_map_has_500_and_the_same_in_each_model(tmp_path):
     titles = [f"paper {number}" for number in range(700)]
     draw_map({"one": VECTORS, "other": VECTORS[:, ::-1]}, ["physics"] * 700, titles, 1, tmp_path / "map.svg")
-    told = re.findall(r"<title>([^<]*)</title>", (tmp_path / "map.svg").read_text())
-    assert len(told) == 1000
-    assert told[:500] == told[500:]
-    assert len(set(told)) == 500
+    shown = re.findall(r"<title>([^<]*)</title>", (tmp_path / "map.svg").read_text())
+    assert len(shown) == 1000
+    assert shown[:500] == shown[500:]
+    assert len(set(shown)) == 500
 
 
 def test_the_page_takes_a_figure_apart_into_panels_of_one_size_with_their_lines(tmp_path):

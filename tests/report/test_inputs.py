@@ -17,7 +17,7 @@ from cocite.report.inputs import (
 from cocite.tables.files import write_omissions, write_table
 
 
-def test_a_graph_embedding_is_told_by_its_last_epoch_raw_and_filtered():
+def test_a_graph_embedding_is_described_by_its_last_epoch_raw_and_filtered():
     rows = [(1, "mrr", True, 0.1), (2, "mrr", False, 0.25), (2, "mrr", True, 0.5), (2, "auc", False, 0.9)]
     table = pl.DataFrame(
         [
@@ -25,21 +25,21 @@ def test_a_graph_embedding_is_told_by_its_last_epoch_raw_and_filtered():
             for epoch, metric, filtered, value in rows
         ]
     )
-    told = {"embedding": "g", "graph": "cited", "epochs": "2", "held-out edges": "1,200"}
+    shared = {"embedding": "g", "graph": "cited", "epochs": "2", "held-out edges": "1,200"}
     assert graph_embeddings({"g": table}, {"embeddings": {"g": {"graph": "cited"}}}).to_dicts() == [
-        {**told, "negatives": "raw", "MRR": "0.250", "AUC": "0.900"},
-        {**told, "negatives": "filtered", "MRR": "0.500", "AUC": None},
+        {**shared, "negatives": "raw", "MRR": "0.250", "AUC": "0.900"},
+        {**shared, "negatives": "filtered", "MRR": "0.500", "AUC": None},
     ]
 
 
 @pytest.mark.parametrize("counts", [{"gone": 3, "never": 0}])
-def test_what_was_left_out_is_told_by_step_and_what_never_occurred_is_not(tmp_path, counts):
+def test_what_was_left_out_is_listed_by_step_and_what_never_occurred_is_not(tmp_path, counts):
     write_omissions(tmp_path / "corpus/omissions/ingest.parquet", counts)
     configuration = {"queries": {"from": "rule"}, "corpus": {}}
     assert omissions(tmp_path, configuration).rows() == [("corpus", "ingest", "gone", 3)]
 
 
-def test_what_steps_of_entries_left_out_that_are_gone_is_not_told(tmp_path):
+def test_omissions_of_entries_that_are_gone_are_not_listed(tmp_path):
     steps = {
         "corpus": ["merge-papers-0", "read-triplets", "update-papers-0"],
         "graph": ["a-edges-0", "a-cocitations-0", "a-b-edges-0"],
@@ -91,7 +91,7 @@ def test_the_leaks_are_summed_up_in_a_sentence(found, said):
     assert leaks_in_words(pl.DataFrame({"table": ["t", "t"], "papers found": found})) == said
 
 
-def test_only_searches_that_are_not_exact_are_told_with_their_recall(tmp_path):
+def test_only_searches_that_are_not_exact_are_listed_with_their_recall(tmp_path):
     row = {"metric": "l2", "index": "ivf", "k": 5000, "queries": 1200, "seconds": 0.4, "exact_seconds": 4.0}
     table = pa.Table.from_pylist([row | {"k": 10, "recall": 1.0}, row | {"recall": 0.98765}])
     write_table(tmp_path / "neighbours/listed/search_quality.parquet", "search_quality", table)
@@ -99,12 +99,12 @@ def test_only_searches_that_are_not_exact_are_told_with_their_recall(tmp_path):
         "exact": {"neighbours": {"index": {"kind": "flat"}}},
         "listed": {"neighbours": {"index": {"kind": "ivf"}}},
     }
-    told = searches(tmp_path, {"embeddings": embeddings}).rows()
-    assert told[0][5] == "1.000"
-    assert told[1:] == [("listed", "ivf", "l2", "1,200", "5,000", "0.988", "0.4", "4.0")]
+    rows = searches(tmp_path, {"embeddings": embeddings}).rows()
+    assert rows[0][5] == "1.000"
+    assert rows[1:] == [("listed", "ivf", "l2", "1,200", "5,000", "0.988", "0.4", "4.0")]
 
 
-def test_leaks_are_told_by_table_and_column(tmp_path):
+def test_leaks_are_listed_by_table_and_column(tmp_path):
     row = {"path": "graph/g/edges", "table_name": "edges", "column_name": "source"}
     counts = {"rows": 12000, "kept_out": 1500, "leaked": 0}
     write_table(tmp_path / "corpus/leaks.parquet", "leaks", pa.Table.from_pylist([row | counts]))
@@ -149,7 +149,7 @@ def test_without_embeddings_and_triplets_their_tables_are_empty():
     assert len(band_quality({})) == len(triplet_sets({}, {})) == 0
 
 
-def test_a_model_is_told_by_its_triplets_what_they_are_sampled_from_its_encoder_and_its_seeds():
+def test_a_model_is_described_by_its_triplets_what_they_are_sampled_from_its_encoder_and_its_seeds():
     configuration = {
         "triplets": {"t": {"sampler": "neighbours", "embedding": "dot"}, "u": {"sampler": "union", "of": ["t", "s"]}},
         "models": {

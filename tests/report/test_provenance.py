@@ -51,7 +51,7 @@ def test_it_describes_the_machine(tmp_path):
     assert found["processor"]
 
 
-def test_a_processor_without_a_name_is_told_by_its_architecture(tmp_path, monkeypatch):
+def test_a_processor_without_a_name_is_described_by_its_architecture(tmp_path, monkeypatch):
     (tmp_path / "cpuinfo").write_text("processor : 0\nBogoMIPS : 50.00\n")
     monkeypatch.setattr(provenance, "PROCESSORS", tmp_path / "cpuinfo")
     assert describe_machine()["processor"] == platform.machine()

@@ -14,8 +14,8 @@ CONFIGURATION = {
 
 
 def average(model, over, name, mean, *, benchmark="sre", mode="compat", deviation=None, runs=1, values=25, expected=25):
-    told = {"benchmark": benchmark, "model": model, "mode": mode, "over": over, "average": name}
-    return told | {"mean": mean, "deviation": deviation, "runs": runs, "values": values, "expected": expected}
+    row = {"benchmark": benchmark, "model": model, "mode": mode, "over": over, "average": name}
+    return row | {"mean": mean, "deviation": deviation, "runs": runs, "values": values, "expected": expected}
 
 
 def test_published_averages_follow_from_their_formats_but_for_one_misprint():

@@ -14,8 +14,8 @@ CONFIGURATION = {
 
 
 def score(task, metric, value, *, benchmark="own", model="ours", seed=1, evaluation_seed=1, mode="both"):
-    told = {"benchmark": benchmark, "model": model, "task": task, "metric": metric, "mode": mode}
-    return told | {"seed": seed, "evaluation_seed": evaluation_seed, "value": value}
+    row = {"benchmark": benchmark, "model": model, "task": task, "metric": metric, "mode": mode}
+    return row | {"seed": seed, "evaluation_seed": evaluation_seed, "value": value}
 
 
 def test_a_model_has_its_value_in_the_column_of_the_literature():

@@ -28,7 +28,7 @@ def provenance(source="demo", seeds=((1,),), **benchmarks):
         ("directory", "a release in the folder mine; release 2026-01-06"),
     ],
 )
-def test_the_corpus_is_told_by_its_source_release_and_size(source, said):
+def test_the_corpus_is_described_by_its_source_release_and_size(source, said):
     assert facts(provenance(source), STATISTICS, COSTS, 61.0)["Corpus"].startswith(said)
 
 
@@ -45,13 +45,13 @@ def test_models_are_counted_with_their_seeds(seeds, said):
     assert facts(provenance(seeds=seeds), STATISTICS, COSTS, 61.0)["Models"] == said
 
 
-def test_time_memory_and_machine_are_told():
-    told = facts(provenance(), STATISTICS, COSTS, 61.0)
-    assert told["Time (h:mm:ss)"] == "0:01:01 from start to end, without pauses"
-    assert told["Processor time"] == "0:01:40 of all steps together"
-    assert told["Largest memory"] == "700 MB, a job of the rule train_encoder"
-    assert told["Machine"] == "P, 2 cores, 8 GB of memory, H200"
-    assert told["Base encoders"].startswith("e: a BERT with random weights (2 layers of width 64, 2 heads)")
+def test_time_memory_and_machine_are_stated():
+    lines = facts(provenance(), STATISTICS, COSTS, 61.0)
+    assert lines["Time (h:mm:ss)"] == "0:01:01 from start to end, without pauses"
+    assert lines["Processor time"] == "0:01:40 of all steps together"
+    assert lines["Largest memory"] == "700 MB, a job of the rule train_encoder"
+    assert lines["Machine"] == "P, 2 cores, 8 GB of memory, H200"
+    assert lines["Base encoders"].startswith("e: a BERT with random weights (2 layers of width 64, 2 heads)")
 
 
 @pytest.mark.parametrize(
@@ -67,25 +67,25 @@ def test_what_is_generated_is_named(source, benchmarks, said):
     assert what_is_generated(provenance(source, **benchmarks)) == said
 
 
-def test_a_benchmark_is_told_by_its_kind_the_number_of_its_tasks_and_whether_it_is_generated():
+def test_a_benchmark_is_described_by_its_kind_the_number_of_its_tasks_and_whether_it_is_generated():
     asked = {"h": {"kind": "holdout"}, "s": {"kind": "scirepeval", "folder": "demo", "tasks": ["fos"]}}
     said = facts(provenance("s2", **asked), STATISTICS, COSTS, 61.0)["Benchmarks"]
     assert said == "h: papers held out of everything (2 tasks); s: SciRepEval (1 task, generated)"
 
 
 def score(model, value, *, seed=1, task="cite", metric="map"):
-    told = {"benchmark": "h", "task": task, "metric": metric, "mode": "both", "model": model}
-    return told | {"seed": seed, "evaluation_seed": 1, "value": value}
+    row = {"benchmark": "h", "task": task, "metric": metric, "mode": "both", "model": model}
+    return row | {"seed": seed, "evaluation_seed": 1, "value": value}
 
 
 def comparison(model, other, difference):
-    told = {"benchmark": "h", "task": "cite", "metric": "map", "mode": "both", "model": model, "other": other}
-    return told | {"difference": difference, "low": difference - 1, "high": difference + 2}
+    row = {"benchmark": "h", "task": "cite", "metric": "map", "mode": "both", "model": model, "other": other}
+    return row | {"difference": difference, "low": difference - 1, "high": difference + 2}
 
 
 def average(model, mean, *, values=4, mode="compat", deviation=None):
-    told = {"benchmark": "s", "model": model, "mode": mode, "over": "all", "average": "all"}
-    return told | {"mean": mean, "deviation": deviation, "values": values}
+    row = {"benchmark": "s", "model": model, "mode": mode, "over": "all", "average": "all"}
+    return row | {"mean": mean, "deviation": deviation, "values": values}
 
 
 NO_AVERAGES = pl.DataFrame(schema={"benchmark": pl.String, "over": pl.String, "average": pl.String})

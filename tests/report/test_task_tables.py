@@ -12,12 +12,12 @@ CONFIGURATION = {
 
 
 def score(model, value, *, task="fos", seed=1, missing=0, mode="compat"):
-    told = {"model": model, "seed": seed, "benchmark": "sre", "task": task, "metric": "f1_macro", "mode": mode}
-    told |= {"value": value, "documents": 90, "missing": missing, "unscored": missing}
-    return told | {"evaluation_seed": 1}
+    row = {"model": model, "seed": seed, "benchmark": "sre", "task": task, "metric": "f1_macro", "mode": mode}
+    row |= {"value": value, "documents": 90, "missing": missing, "unscored": missing}
+    return row | {"evaluation_seed": 1}
 
 
-def test_what_could_not_be_scored_is_told_by_benchmark_and_task():
+def test_what_could_not_be_scored_is_listed_by_benchmark_and_task():
     rows = [("m", 2, "sre", "fos", "too few"), ("m", 1, "sre", "fos", "too few"), ("n", 1, "sre", "drsm", "no vector")]
     found = pl.DataFrame(rows, schema=["model", "seed", "benchmark", "task", "reason"], orient="row")
     assert failures(found).rows() == [
@@ -42,6 +42,6 @@ def test_a_model_that_was_not_scored_on_a_task_has_a_dash():
     assert found["sre"].filter(model="bm25")["fos macro F1 (compat)"].item() == "–"
 
 
-def test_tasks_that_lack_documents_are_told_with_the_most_that_any_model_lacks():
+def test_tasks_that_lack_documents_are_listed_with_the_most_that_any_model_lacks():
     scores = [score("ours", 60.0), score("other", 60.0, missing=3), score("ours", 50.0, task="drsm")]
     assert incomplete(pl.DataFrame(scores)).rows() == [("sre", "fos", "3 of 90", "3")]

@@ -25,7 +25,7 @@ def write_edges(path, *ends):
     write_table(path, "edges", pa.table(columns))
 
 
-def test_buckets_are_united_and_graphs_told_apart(tmp_path):
+def test_buckets_are_united_and_graphs_kept_apart(tmp_path):
     write_edges(tmp_path / "graph/cited/edges/0.parquet", (2, 3))
     write_edges(tmp_path / "graph/cited/edges/1.parquet", (1, 3), (3, 4))
     write_edges(tmp_path / "graph/both/edges/0.parquet", (2, 3))

@@ -1,4 +1,4 @@
-"""What the samplers shall do, in plain Python over dictionaries and lists, a query at a time.
+"""What the samplers do, in plain Python over dictionaries and lists, a query at a time.
 
 Only the hashes that rank papers, and the order in which a query draws random papers, are taken from the package; they
 have tests of their own.

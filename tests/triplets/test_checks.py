@@ -30,7 +30,7 @@ def triplet_table(rows):
 
 
 def test_two_queries_that_are_each_others_positive_and_negative_collide():
-    # 1 and 2 shall be near for the query 1 and far for the query 2; 3 and 4 are negative both ways.
+    # 1 and 2 are to be near for the query 1 and far for the query 2; 3 and 4 are negative both ways.
     assert count_collisions(triplet_table([(1, 2, 3), (2, 5, 1), (3, 6, 4), (4, 7, 3)])) == (1, 4)
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS
 
 from cocite.ground.errors import InputError
-from cocite.triplets.drawing import draw
+from cocite.triplets.picking import draw
 
 from .blocks import block, rows_of, sample, unserved, write_cocitations, write_edges
 from .definitions import asked, from_citations, from_cocitations

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS
 
 from cocite.ground.errors import InputError
-from cocite.triplets.drawing import draw
+from cocite.triplets.picking import draw
 from cocite.triplets.samplers.neighbours import RankedNeighbours
 
 from .blocks import block, rows_of, sample, unserved, write_neighbours, write_vectors
@@ -108,7 +108,7 @@ def test_a_band_by_distance_ends_with_the_last_neighbour_within(forty):
     assert of_query(sampled, 1, 4) == [28, 29, 30, 31]
 
 
-def test_a_distance_that_all_neighbours_are_within_tells_no_band(forty):
+def test_a_distance_that_all_neighbours_are_within_defines_no_band(forty):
     sampled = sampled_from(forty, k_positive=None, distance_positive=40.0)
     assert unserved(sampled) == {"no neighbour in the band of positives": 2}
 

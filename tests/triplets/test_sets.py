@@ -93,7 +93,7 @@ def test_a_brought_triplet_that_holds_a_paper_twice_is_left_out(tmp_path):
 def test_a_brought_file_that_breaks_off_inside_is_refused(tmp_path):
     path = brought(tmp_path / "p", {"query": [1], "positive": [2], "negative": [3]})
     content = bytearray(path.read_bytes())
-    content[4:60] = bytes(56)  # the first column; the end of the file still tells of it
+    content[4:60] = bytes(56)  # the first column; the end of the file still declares it
     path.write_bytes(content)
     with pytest.raises(InputError, match="not a readable Parquet file"):
         sample("file", block([1], {2, 3}, [path]))

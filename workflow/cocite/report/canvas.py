@@ -1,4 +1,4 @@
-"""What all figures of the report are drawn on: SVG that keeps text as text, so that the page stays light and readable.
+"""The canvas of all figures of the report: SVG that keeps text as text, so that the page stays light and readable.
 
 Ink is the colour of the text around a figure (`currentColor`), so that figures can be read on a dark page as well. The
 file says where each panel lies and what its lines stand for: the page takes panels apart where it is narrow. All panels
@@ -106,8 +106,11 @@ def canvas(
         figure.savefig(temporary, format="svg", metadata={"Date": None})
         root = read_svg(temporary.read_text(encoding="utf-8").replace(INK, "currentColor"))
         root.set("data-legend", json.dumps([asdict(entry) for entry in entries.values()]))
-        _mark_panels(root, axes, cells, size)
-        _add_titles(root, titles or {})
+        groups = {group.get("id", ""): group for group in root.iter(f"{{{SVG}}}g")}
+        _mark_panels(groups, axes, cells, size)
+        for name, of_points in (titles or {}).items():
+            for point, title in zip(groups[name].iter(f"{{{SVG}}}use"), of_points, strict=True):
+                ElementTree.SubElement(point, f"{{{SVG}}}title").text = title
         temporary.write_text(write_svg(root), encoding="utf-8")
 
 
@@ -132,42 +135,26 @@ def _figure(
         figure.add_axes((x / width, 1 - (y + size[1]) / height, size[0] / width, size[1] / height)) for x, y in cells
     ]
     if entries:
-        handles = [_handle(entry) for entry in entries.values()]
+        lines: list[dict[str, Any]] = [
+            {"label": each.name, "color": each.colour, "linestyle": each.dash or "none", "marker": each.marker or None}
+            for each in entries.values()
+        ]
+        handles = [Line2D([], [], markersize=4, **line) for line in lines]
         figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(right / width, 1), ncols=columns)
     return figure, axes
 
 
-def _handle(entry: Entry) -> Line2D:
-    line: Any = entry.dash or "none"
-    return Line2D(
-        [], [], color=entry.colour, linestyle=line, marker=entry.marker or None, markersize=4, label=entry.name
-    )
-
-
 def _mark_panels(
-    root: ElementTree.Element,
+    groups: Mapping[str, ElementTree.Element],
     axes: Sequence[Axes],
     cells: Sequence[tuple[float, float]],
     size: tuple[float, float],
 ) -> None:
     """Write what each panel shows and the box that it takes, in the units of the file."""
-    groups = {group.get("id"): group for group in root.iter(f"{{{SVG}}}g")}
     for number, (axis, (x, y)) in enumerate(zip(axes, cells, strict=True), start=1):
         box = (x - LEFT, y - TOP, LEFT + size[0] + RIGHT, TOP + size[1] + BOTTOM)
         if not axis.axison:  # Points without axes need no room for labels.
             box = (x - RIGHT, y - TOP, size[0] + 2 * RIGHT, TOP + size[1] + RIGHT)
         groups[f"axes_{number}"].set(PANEL, " ".join(f"{POINTS_AN_INCH * value:.1f}" for value in box))
-        groups[f"axes_{number}"].set(NAME, _name(axis))
-
-
-def _name(axis: Axes) -> str:
-    """What a panel shows, in words."""
-    return axis.get_title(loc="left") + (f", by {axis.get_xlabel()}" if axis.axison else "")
-
-
-def _add_titles(root: ElementTree.Element, titles: Titles) -> None:
-    """A title for each point of the collections that were drawn under these ids (`gid`)."""
-    groups = {group.get("id"): group for group in root.iter(f"{{{SVG}}}g")}
-    for name, of_points in titles.items():
-        for point, title in zip(groups[name].iter(f"{{{SVG}}}use"), of_points, strict=True):
-            ElementTree.SubElement(point, f"{{{SVG}}}title").text = title
+        by = f", by {axis.get_xlabel()}" if axis.axison else ""
+        groups[f"axes_{number}"].set(NAME, axis.get_title(loc="left") + by)

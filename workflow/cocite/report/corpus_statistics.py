@@ -10,8 +10,6 @@ from cocite.ground.database import connect
 from cocite.tables.files import checked_files, count_rows, write_table
 from cocite.tables.places import path_of
 
-GRAPH = "graph"
-
 
 def write_corpus_statistics(
     results: Path, pairs: Mapping[str, str], *, memory_mb: int, threads: int, statistics: Path, counts: Path
@@ -46,7 +44,7 @@ def _measured(database: DuckDBPyConnection, results: Path) -> dict[str, int]:
 def _pair_counts(pairs: DuckDBPyRelation, graph: str) -> pa.Table:
     """How many pairs occur how often; each pair has one row in its table."""
     counted = pairs.aggregate("count, count(*) AS pairs").order("count").to_arrow_table()
-    return counted.append_column(GRAPH, pa.array([graph] * len(counted), pa.string()))
+    return counted.append_column("graph", pa.array([graph] * len(counted), pa.string()))
 
 
 def _read(database: DuckDBPyConnection, source: Path, table: str) -> DuckDBPyRelation:

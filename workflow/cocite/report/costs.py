@@ -77,15 +77,11 @@ def costs_of_rules(costs: pl.DataFrame, seconds_at_work: float) -> pl.DataFrame:
     return rows.select(
         "rule",
         pl.col("jobs").map_elements("{:,}".format, return_dtype=pl.String),
-        _duration("seconds").alias("time"),
-        _duration("longest_seconds").alias("longest job"),
-        _duration("cpu_seconds").alias("processor time"),
+        pl.col("seconds").map_elements(clock_time, return_dtype=pl.String).alias("time"),
+        pl.col("longest_seconds").map_elements(clock_time, return_dtype=pl.String).alias("longest job"),
+        pl.col("cpu_seconds").map_elements(clock_time, return_dtype=pl.String).alias("processor time"),
         pl.col("peak_mb").map_elements("{:,.0f}".format, return_dtype=pl.String).alias("largest memory, MB"),
     )
-
-
-def _duration(column: str) -> pl.Expr:
-    return pl.col(column).map_elements(clock_time, return_dtype=pl.String)
 
 
 def _jobs(logs: Mapping[str, str]) -> Iterator[dict[str, Any]]:

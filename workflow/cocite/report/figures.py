@@ -145,18 +145,11 @@ def _curve(axis: Axes, panel: int, curve: pl.DataFrame, metric: str, entries: Ma
         .agg(value.mean().alias("mean"), value.min().alias("low"), value.max().alias("high"))
         .sort("step")
     )
-    axis.plot(of_metric["step"], of_metric["mean"], **look(entries, name, f"{panel}"))
+    steps, mean, low, high = of_metric
+    axis.plot(steps, mean, **look(entries, name, f"{panel}"))
     if curve["seed"].n_unique() > 1:
         band = look(entries, name, f"{panel}-band")
-        axis.fill_between(
-            of_metric["step"],
-            of_metric["low"],
-            of_metric["high"],
-            color=band["color"],
-            alpha=FAINT,
-            linewidth=0,
-            gid=band["gid"],
-        )
+        axis.fill_between(steps, low, high, color=band["color"], alpha=FAINT, linewidth=0, gid=band["gid"])
 
 
 def _write_out(*axes: Axis) -> None:

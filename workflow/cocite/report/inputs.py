@@ -1,7 +1,7 @@
 """The report's tables of what the models were made from, and how.
 
-Corpus, graph embeddings, searches, neighbours, triplets, what was checked and left out on the way, and how the models
-were trained. Each table is a frame of text.
+Corpus, graph embeddings, searches, neighbours, triplets, checks and omissions, and how the models were trained. Each
+table is a frame of text.
 """
 
 import re
@@ -83,7 +83,9 @@ def band_quality(bands: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         for name, table in bands.items()
         for column, label in RELATIONS.items()
     ]
-    columns = sorted({column for row in rows for column in list(row)[2:]}, key=_last)
+    columns = sorted(
+        {column for row in rows for column in list(row)[2:]}, key=lambda column: int(column.rpartition("–")[2])
+    )
     return pl.DataFrame(rows, schema=["embedding", "neighbours", *columns], orient="row").fill_null("–")
 
 
@@ -143,12 +145,13 @@ def leaks_in_words(found: pl.DataFrame) -> str:
 
 def trained_models(configuration: Mapping[str, Any]) -> pl.DataFrame:
     """One row a model: what it learns from, what it starts from, and how it is trained."""
+    sets = configuration["triplets"]
     rows = [
         {
             "model": name,
             "triplets": entry["triplets"],
-            "sampler": configuration["triplets"][entry["triplets"]]["sampler"],
-            "sampled from": _source(configuration["triplets"][entry["triplets"]]),
+            "sampler": sets[entry["triplets"]]["sampler"],
+            "sampled from": _source(sets[entry["triplets"]]),
             "encoder": entry["encoder"],
             "loss": entry["loss"]["kind"],
             "weights that learn": entry["trainable"]["kind"],
@@ -162,12 +165,5 @@ def trained_models(configuration: Mapping[str, Any]) -> pl.DataFrame:
 
 def _source(triplets: Mapping[str, Any]) -> str:
     """What a set of triplets is sampled from, by name."""
-    for key in ("embedding", "graph", "of"):
-        if key in triplets:
-            named = triplets[key]
-            return named if isinstance(named, str) else ", ".join(named)
-    return "–"
-
-
-def _last(column: str) -> int:
-    return int(column.rpartition("–")[2])
+    named = next((triplets[key] for key in ("embedding", "graph", "of") if key in triplets), "–")
+    return named if isinstance(named, str) else ", ".join(named)

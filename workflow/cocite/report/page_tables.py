@@ -1,6 +1,6 @@
 """The tables as the page shows them: which cells are numbers, which is the best of its column, which row is a sum.
 
-Cells are text when they come here. A cell counts as a number if it begins with one, as “71.0 ± 1.4” does; a deviation
+Cells arrive as text. A cell counts as a number if it begins with one, as “71.0 ± 1.4” does; a deviation
 or a remark may follow. Rows that this run scored compete: models, the encoders they come from, BM25 and random vectors
 alike, since all had the same documents and the same protocol. Published rows do not, nor do averages over fewer values
 than others.
@@ -19,8 +19,6 @@ EMPTY = ("–", "", None)
 PARTIAL = re.compile(r"\d of \d")
 OF_ROWS = ("model", "source", "values")
 """Columns of the tables of scores that say what a row is."""
-SAME_EDGES = ("graph", "held-out edges", "negatives")
-LOWER = ("mean rank",)
 
 Row = Mapping[str, str | None]
 
@@ -126,11 +124,6 @@ def _is_compared(column: str) -> bool:
     return column == "validation accuracy" or ": " in column
 
 
-def _is_graph_metric(column: str) -> bool:
-    """Whether a column holds a metric that embeddings with other losses have as well."""
-    return column in GRAPH_METRICS.values() and column != "loss"
-
-
 def _has_all_values(row: Row) -> bool:
     return row.get("source") != PUBLISHED and " of " not in (row.get("values") or "")
 
@@ -146,10 +139,6 @@ def _protocol(row: Row) -> tuple[str, str]:
     return benchmark, mode
 
 
-def _same_edges(row: Row, other: Row) -> bool:
-    return all(row[name] == other[name] for name in SAME_EDGES)
-
-
 RANKINGS: Mapping[str, Ranking] = {
     **dict.fromkeys(("models", "tasks"), Ranking(columns=_is_score)),
     **dict.fromkeys(
@@ -157,5 +146,9 @@ RANKINGS: Mapping[str, Ranking] = {
         Ranking(columns=_is_score, competes=_has_all_values, rivals=_same_protocol),
     ),
     **dict.fromkeys(("losses", "difficulties"), Ranking(columns=_is_compared)),
-    "graph_embeddings": Ranking(columns=_is_graph_metric, lower=LOWER, rivals=_same_edges),
+    "graph_embeddings": Ranking(
+        columns=lambda column: column in GRAPH_METRICS.values() and column != "loss",  # losses are of several kinds
+        lower=("mean rank",),
+        rivals=lambda row, other: all(row[name] == other[name] for name in ("graph", "held-out edges", "negatives")),
+    ),
 }

@@ -3,7 +3,6 @@
 import json
 import os
 import platform
-import shutil
 import subprocess
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -89,8 +88,6 @@ def _processor() -> str:
 
 def _gpus() -> list[str]:
     """The GPUs that NVIDIA's driver lists; none without the driver."""
-    if shutil.which("nvidia-smi") is None:
-        return []
     command = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
     try:
         listed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=30)

@@ -79,17 +79,12 @@ def published_rows() -> list[dict[str, str]]:
             "model": row["model"],
             "source": PUBLISHED,
             **{name: f"{row[name]:.1f}" for name in WEIGHTS},
-            "average": _checked(row["average"], average_of_formats(row)),
+            "average": _checked(row),
             **dict.fromkeys(GROUPS.values(), "–"),
             "values": "25",
         }
         for row in pl.read_csv(AVERAGES).iter_rows(named=True)
     ]
-
-
-def average_of_formats(means: Mapping[str, float]) -> float:
-    """The average over all values, from the averages of the formats."""
-    return sum(weight * means[name] for name, weight in WEIGHTS.items()) / sum(WEIGHTS.values())
 
 
 def beside_published(kind: str, scores: pl.DataFrame, configuration: Mapping[str, Any]) -> pl.DataFrame:
@@ -118,29 +113,25 @@ def _row_of_averages(part: pl.DataFrame) -> dict[str, str]:
     """The row of one model on one benchmark in one mode."""
     first = part.row(0, named=True)
     cells = {
-        (row["over"], row["average"]): _cell_of_runs(row["mean"], row["deviation"], row["runs"])
+        (row["over"], row["average"]): mean_cell(row["mean"], row["deviation"])
+        + ("" if row["deviation"] is None else f" ({row['runs']})")
         for row in part.iter_rows(named=True)
     }
-    whole = part.filter(over="all")
+    [(found, expected)] = part.filter(over="all").select("values", "expected").rows() or [(0, 0)]
     return {
         "model": first["model"],
         "source": with_mode(first["benchmark"], first["mode"]),
         **{name: cells.get(("format", name), "–") for name in WEIGHTS},
         "average": cells.get(("all", "all"), "–"),
         **{label: cells.get(("group", name), "–") for name, label in GROUPS.items()},
-        "values": _share(whole["values"][0], whole["expected"][0]) if len(whole) else "0",
+        "values": "0" if not found else str(found) if found == expected else f"{found} of {expected}",
     }
 
 
-def _share(found: int, expected: int) -> str:
-    return str(found) if found == expected else f"{found} of {expected}"
-
-
-def _cell_of_runs(mean: float, deviation: float | None, runs: int) -> str:
-    return mean_cell(mean, deviation) + ("" if deviation is None else f" ({runs})")
-
-
-def _checked(stated: float, computed: float) -> str:
+def _checked(means: Mapping[str, float]) -> str:
+    """The published average over all values, beside what the averages of the formats give where they contradict it."""
+    stated = means["average"]
+    computed = sum(weight * means[name] for name, weight in WEIGHTS.items()) / sum(WEIGHTS.values())
     agrees = abs(stated - computed) <= ROUNDING
     return f"{stated:.1f}" if agrees else f"{stated:.1f} (its formats give {computed:.1f})"
 

@@ -1,4 +1,4 @@
-"""The results that a configuration names, read from where they lie.
+"""The results that a configuration names, read from the folder of results.
 
 Leftovers of other configurations in the same folder are not read.
 """

@@ -3,7 +3,7 @@
 Each is a frame of text; numbers are means, with the standard deviation over seeds behind ± where there are several.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -83,17 +83,12 @@ def incomplete(scores: pl.DataFrame) -> pl.DataFrame:
 def losses(scores: pl.DataFrame, curves: Curves, configuration: Configuration) -> pl.DataFrame:
     """Models that differ in their loss only; accuracy is the share of validation triplets in order."""
     models = configuration["models"]
-
-    def differ(one: str, other: str) -> bool:
-        return models[one]["loss"] != models[other]["loss"] and _without(models[one], ["loss"]) == _without(
-            models[other], ["loss"]
-        )
-
+    differing = {name: (entry["loss"], _without(entry, ["loss"])) for name, entry in models.items()}
     known = {
         name: {"loss": entry["loss"]["kind"], "triplets": entry["triplets"], "encoder": entry["encoder"]}
         for name, entry in models.items()
     }
-    return _side_by_side(differ, known, scores, curves, configuration)
+    return _side_by_side(differing, known, scores, curves, configuration)
 
 
 def difficulties(scores: pl.DataFrame, curves: Curves, configuration: Configuration) -> pl.DataFrame:
@@ -101,26 +96,20 @@ def difficulties(scores: pl.DataFrame, curves: Curves, configuration: Configurat
 
     The nearer the ranks of the two, the harder the triplets (CoCite, 2024).
     """
-    models, sets = configuration["models"], configuration["triplets"]
-
-    def differ(one: str, other: str) -> bool:
-        mine, others = sets[models[one]["triplets"]], sets[models[other]["triplets"]]
-        return (
-            mine != others
-            and _without(mine, OF_DIFFICULTY) == _without(others, OF_DIFFICULTY)
-            and _without(models[one], ["triplets"]) == _without(models[other], ["triplets"])
-        )
-
-    bands = {name: sets[entry["triplets"]] for name, entry in models.items()}
+    bands = {name: configuration["triplets"][entry["triplets"]] for name, entry in configuration["models"].items()}
+    differing = {
+        name: (bands[name], (_without(bands[name], OF_DIFFICULTY), _without(entry, ["triplets"])))
+        for name, entry in configuration["models"].items()
+    }
     there = [key for key in OF_DIFFICULTY if any(key in entry for entry in bands.values())]
     known = {
         name: {
-            "triplets": models[name]["triplets"],
+            "triplets": configuration["models"][name]["triplets"],
             **{OF_DIFFICULTY[key]: _limits(entry.get(key)) for key in there},
         }
         for name, entry in bands.items()
     }
-    return _side_by_side(differ, known, scores, curves, configuration)
+    return _side_by_side(differing, known, scores, curves, configuration)
 
 
 def _labelled(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> pl.DataFrame:
@@ -148,17 +137,20 @@ def _in_order(frame: pl.DataFrame, configuration: Configuration) -> pl.DataFrame
 
 
 def _side_by_side(
-    differ: Callable[[str, str], bool],
+    differing: Mapping[str, tuple[Any, Any]],
     known: Mapping[str, Mapping[str, str]],
     scores: pl.DataFrame,
     curves: Curves,
     configuration: Configuration,
 ) -> pl.DataFrame:
-    """Each model that differs from another one, with what is known of it, its accuracy and its scores."""
+    """Each model that differs from another one in one thing, with what is known of it, its accuracy and its scores.
+
+    `differing` holds the thing, and all else that the configuration says of a model.
+    """
     rows = [
         {"model": name, **known[name], "validation accuracy": _best_accuracy(curves[name])}
-        for name in known
-        if any(differ(name, other) for other in known)
+        for name, (thing, rest) in differing.items()
+        if any(thing != other and rest == others for other, others in differing.values())
     ]
     if not rows:
         return pl.DataFrame(schema=["model", "validation accuracy"])

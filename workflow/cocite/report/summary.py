@@ -1,6 +1,6 @@
-"""What stands on top of the page: what was trained on what, how well the best models do, and what it took."""
+"""The top of the page: what was trained on what, how well the best models do, and what it took."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -75,8 +75,9 @@ def best_scores(
             else _best_by_average(name, entry, averages, configuration)
         )
     ]
-    columns = ["benchmark", "measure", "best model", "score", "above its encoder", "above BM25"]
-    return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String))
+    gains = ["above its encoder", "above BM25"]
+    columns = dict.fromkeys(["benchmark", "measure", "best model", "score", *gains], pl.String)
+    return pl.DataFrame(rows, schema=columns, orient="row").with_columns(pl.col(gains).str.replace_all("-", "−"))
 
 
 def machine_in_words(machine: Mapping[str, Any]) -> str:
@@ -94,14 +95,10 @@ def _models_in_words(configuration: Configuration) -> str:
     if len(seeds) == 1:
         [shared] = seeds
         each, plural = "each " if number > 1 else "", "s" if len(shared) > 1 else ""
-        return f"{number}, {each}trained with seed{plural} {_listed(shared)}"
+        return f"{number}, {each}trained with seed{plural} {', '.join(map(str, shared))}"
     trainings = sum(len(entry["seeds"]) for entry in configuration["models"].values())
-    used = sorted({seed for of_model in seeds for seed in of_model})
-    return f"{number}, in {trainings} trainings with the seeds {_listed(used)}" if number else "none were trained"
-
-
-def _listed(numbers: Iterable[int]) -> str:
-    return ", ".join(map(str, numbers))
+    used = ", ".join(map(str, sorted({seed for of_model in seeds for seed in of_model})))
+    return f"{number}, in {trainings} trainings with the seeds {used}" if number else "none were trained"
 
 
 def _benchmark_in_words(name: str, provenance: Mapping[str, Any]) -> str:
@@ -126,7 +123,7 @@ def _best_by_task(
     scores: pl.DataFrame,
     comparisons: pl.DataFrame,
     configuration: Configuration,
-) -> list[dict[str, str]]:
+) -> list[tuple[str, ...]]:
     """The best model on the first metric of each task, with intervals."""
     rows = []
     for task in tasks_of(entry):
@@ -139,13 +136,13 @@ def _best_by_task(
         compared = comparisons.filter(**asked)
         gains = [_gain(compared, best, other) for other in _references(best, configuration)]
         cells = over_seeds(of_task.filter(model=best), ["model"])["cell"]
-        rows.append(_row(benchmark, measure(task.name, task.metrics[0], BOTH), best, cells.item(), gains))
+        rows.append((benchmark, measure(task.name, task.metrics[0], BOTH), best, cells.item(), *gains))
     return rows
 
 
 def _best_by_average(
     benchmark: str, entry: Mapping[str, Any], averages: pl.DataFrame, configuration: Configuration
-) -> list[dict[str, str]]:
+) -> list[tuple[str, ...]]:
     """The best model by the average that the literature takes; there is one a mode."""
     over, average = _leading_average(entry["kind"])
     found = averages.filter(benchmark=benchmark, over=over, average=average)
@@ -163,7 +160,7 @@ def _best_by_average(
         ]
         label = f"average of {most} values" if over == "all" else f"mean {METRICS.get(average, average)} over the tasks"
         score = mean_cell(of_models[best]["mean"], of_models[best]["deviation"])
-        rows.append(_row(benchmark, with_mode(label, mode), best, score, gains))
+        rows.append((benchmark, with_mode(label, mode), best, score, *gains))
     return rows
 
 
@@ -180,15 +177,3 @@ def _references(model: str, configuration: Configuration) -> Sequence[str]:
 def _gain(comparisons: pl.DataFrame, model: str, other: str) -> str:
     found = difference_of(comparisons, model, other)
     return "–" if found is None else "{:+.1f} ({:+.1f} to {:+.1f})".format(*found)
-
-
-def _row(benchmark: str, name: str, best: str, score: str, gains: Sequence[str]) -> dict[str, str]:
-    above_encoder, above_bm25 = (gain.replace("-", "−") for gain in gains)
-    return {
-        "benchmark": benchmark,
-        "measure": name,
-        "best model": best,
-        "score": score,
-        "above its encoder": above_encoder,
-        "above BM25": above_bm25,
-    }

@@ -64,7 +64,8 @@ def read_figure(path: Path, what: str) -> PageFigure:
     """The panels and the legend of a figure's file; `what` it shows is in the names of its panels."""
     root = read_svg(path.read_text(encoding="utf-8"))
     groups = [group for group in root.iter(f"{{{SVG}}}g") if group.get(PANEL)]
-    shared = [definitions for definitions in root.findall(f"{{{SVG}}}defs") if not _is_style(definitions)]
+    # A style sheet would be one of the whole page.
+    shared = [shapes for shapes in root.findall(f"{{{SVG}}}defs") if shapes.find(f"{{{SVG}}}style") is None]
     panels = [_panel(group, what, shared if number == 0 else [], path.stem) for number, group in enumerate(groups)]
     return PageFigure(panels=tuple(panels), legend=tuple(map(_sample, json.loads(root.get("data-legend", "[]")))))
 
@@ -90,8 +91,3 @@ def _sample(entry: Mapping[str, str]) -> Sample:
     sign = {"o": point, "s": square}.get(entry["marker"], "")
     svg = f'<svg viewBox="0 0 28 10" width="28" height="10" aria-hidden="true">{line}{sign}</svg>'
     return Sample(name=entry["name"], svg=Markup(svg))  # noqa: S704
-
-
-def _is_style(definitions: ElementTree.Element) -> bool:
-    """Whether definitions hold a style sheet, which would be one of the whole page."""
-    return definitions.find(f"{{{SVG}}}style") is not None

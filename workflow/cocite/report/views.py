@@ -30,7 +30,7 @@ CREATE SCHEMA {SCHEMA};
 CREATE MACRO {SCHEMA}.path() AS CASE
     WHEN getvariable('{VARIABLE}') IS NOT NULL THEN getvariable('{VARIABLE}')
     WHEN current_setting('temp_directory') NOT LIKE '%_.tmp'
-    THEN error('These views are those of a folder of results, and cannot tell where it lies: open the file by itself, '
+    THEN error('These views are those of a folder of results, and do not know where it lies: open the file by itself, '
         || 'without a temp_directory of your own, or SET VARIABLE {VARIABLE} = the path of its folder.')
     WHEN parse_dirpath(current_setting('temp_directory')) = '' THEN '.'
     ELSE parse_dirpath(current_setting('temp_directory'))

@@ -92,7 +92,11 @@ def write_archive(configfile: Path) -> Path:
     if not page.is_file():
         raise InputError(f"{page} does not exist; run the workflow first.")
     if not archive.is_file() or archive.stat().st_mtime < page.stat().st_mtime:
-        _call_snakemake(configfile, archive)
+        command = [sys.executable, "-m", "snakemake", "--report", str(archive), "--nolock", "--quiet", "all"]
+        command += ["--configfile", str(configfile), "--replace-workflow-config"]
+        finished = subprocess.run(command, capture_output=True, text=True, check=False)
+        if finished.returncode:
+            raise InputError(f"{archive} could not be written; Snakemake says: {finished.stderr.strip()}")
     return archive
 
 
@@ -143,11 +147,3 @@ def _without_generated(provenance: Mapping[str, Any]) -> dict[str, Any]:
     configuration, generated = provenance["configuration"], generated_benchmarks(provenance)
     kept = {name: entry for name, entry in configuration["benchmarks"].items() if name not in generated}
     return {**configuration, "benchmarks": kept}
-
-
-def _call_snakemake(configfile: Path, archive: Path) -> None:
-    command = [sys.executable, "-m", "snakemake", "--report", str(archive), "--nolock", "--quiet", "all"]
-    command += ["--configfile", str(configfile), "--replace-workflow-config"]
-    finished = subprocess.run(command, capture_output=True, text=True, check=False)
-    if finished.returncode:
-        raise InputError(f"{archive} could not be written; Snakemake says: {finished.stderr.strip()}")

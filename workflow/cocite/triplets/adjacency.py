@@ -11,8 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cocite.ground.id_sets import GrowingIdSet, Ids, IdSet, contains, members_at, place_of, places_of, set_of
-from cocite.triplets.drawing import Draws, strike, strike_all
-from cocite.triplets.picking import Picks, offer
+from cocite.triplets.picking import Draws, Picks, offer, strike, strike_all
 from cocite.triplets.sampled import Block
 
 COLUMNS = ("source", "target")

@@ -15,8 +15,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cocite.ground.id_sets import contains
-from cocite.triplets.drawing import Draws, strike_all
-from cocite.triplets.picking import Picks, is_among, offer
+from cocite.triplets.picking import Draws, Picks, is_among, offer, strike_all
 from cocite.triplets.sampled import Block
 
 

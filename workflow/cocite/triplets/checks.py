@@ -1,9 +1,9 @@
 """What a set of triplets holds: triplets a query, papers without a text, papers of benchmarks, collisions.
 
-In come the set, the queries, the papers with a text and the documents of benchmarks; out go the tables
+The checks take the set, the queries, the papers with a text and the documents of benchmarks, and write the tables
 `triplets_per_query`, `triplet_checks` and `collisions`.
 
-A collision is a pair of papers that are to be near each other and far from each other at once: a positive b of the
+A collision is a pair of papers that should be both near each other and far from each other: a positive b of the
 query a collides where a is a negative of the query b. Ostendorff et al., 2022 ("SciNCL", figure 4) find that collisions
 grow as the ranks of hard negatives come near those of the positives, and vanish far behind them.
 """

@@ -43,17 +43,16 @@ def sample(
 @app.command()
 def materialise(
     group: Annotated[list[Path], typer.Argument(help="The triplets of all sets that are compared with one another.")],
-    triplets: Annotated[
-        str, typer.Option(help="Table triplets of the set whose training triplets are written, if any.")
-    ],
     papers: Papers,
     seed: Seed,
     threads: Threads,
     output: Output,
+    triplets: Annotated[str, typer.Option(help="Table triplets of the set whose training triplets are written.")] = "",
 ) -> None:
     """Join the training triplets of one set, or the validation triplets of all sets of a group, with their texts.
 
-    The training triplets are cut to the smallest set of the group; an empty `--triplets=` stands for the validation triplets.
+    The training triplets are cut to the smallest set of the group. Without `--triplets`, the validation
+    triplets are written.
     """
     from cocite.triplets.texts import training_rows, validation_rows, write_texts
 

@@ -10,7 +10,7 @@ negative comes from a different cluster, as long as there are enough in the rank
 it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,11 +26,10 @@ from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids, are_in
 from cocite.ground.randomness import derive_seed, priorities
 from cocite.tables.files import count_rows, vectors_of
-from cocite.triplets.drawing import SPARE, Draws, draw, drawn, half_bits, permuted
-from cocite.triplets.picking import NONE, mixed
+from cocite.triplets.picking import NONE, SPARE, Draws, draw, drawn, half_bits, mixed, permuted
 from cocite.triplets.sampled import Block
 
-TABLE = "graph_embeddings"
+TABLE, COLUMNS = "graph_embeddings", ("corpusid", "vector")
 KNOWN = 50_000
 """About how many papers are in the sample."""
 ITERATIONS = 20
@@ -51,8 +50,12 @@ def draw_easy(block: Block, way: EasyNegatives, count: int) -> Draws:
         return draw(block, count, "easy negatives")
     papers = np.full((len(block.queries), count + SPARE), NONE, dtype=np.int64)
     choose = _choice(block, way, papers.shape[1])
-    for places, vectors in query_vectors(block):
-        papers[places] = choose(priorities(block.seed, "easy negatives", block.queries[places]), vectors)
+    for batch in block.read(TABLE, COLUMNS, rows=KNOWN):
+        places = np.searchsorted(block.queries, batch["corpusid"].to_numpy())
+        is_query = block.queries[np.minimum(places, len(block.queries) - 1)] == batch["corpusid"].to_numpy()
+        if is_query.any():
+            keys = priorities(block.seed, "easy negatives", block.queries[places[is_query]])
+            papers[places[is_query]] = choose(keys, _normalised(batch, is_query))
     papers[papers == block.queries[:, None]] = NONE
     return drawn(papers)
 
@@ -84,25 +87,12 @@ def known_vectors(block: Block) -> Known:
     share = KNOWN / max(1, count_rows(block.files(TABLE)))
     largest = np.uint64(min(1.0, share) * (2**64 - 2**12))
     ids, vectors = [], []
-    for papers, batch in _batches(block):
+    for batch in block.read(TABLE, COLUMNS, rows=KNOWN):
+        papers = batch["corpusid"].to_numpy()
         is_chosen = are_in(block.papers, papers) & (priorities(block.seed, "known vectors", papers) <= largest)
         ids.append(papers[is_chosen])
         vectors.append(_normalised(batch, is_chosen))
     return Known(ids=np.concatenate(ids), vectors=np.concatenate(vectors))
-
-
-def query_vectors(block: Block) -> Iterator[tuple[Ids, Vectors]]:
-    """The places of the queries that have a vector, and their vectors, some at a time."""
-    for papers, batch in _batches(block):
-        places = np.searchsorted(block.queries, papers)
-        is_query = block.queries[np.minimum(places, len(block.queries) - 1)] == papers
-        if is_query.any():
-            yield places[is_query], _normalised(batch, is_query)
-
-
-def _batches(block: Block) -> Iterator[tuple[Ids, pa.RecordBatch]]:
-    for batch in block.read(TABLE, ["corpusid", "vector"], rows=KNOWN):
-        yield batch.column("corpusid").to_numpy(), batch
 
 
 def _normalised(batch: pa.RecordBatch, is_chosen: NDArray[np.bool_]) -> Vectors:

@@ -1,4 +1,4 @@
-"""What most samplers end with: the positives and negatives that queries picked and drew, paired into triplets.
+"""The last step of most samplers: pair the positives and negatives that queries picked and drew into triplets.
 
 The i-th positive of a query is paired with its i-th negative, hard and easy ones shuffled. Papers without a text are
 dropped, if they were picked at all; a query that is left without a triplet is counted with the first reason that holds.
@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from cocite.config.sampler import Pairing
 from cocite.ground.id_sets import Ids, are_in
 from cocite.ground.randomness import priorities
-from cocite.triplets.drawing import Draws
-from cocite.triplets.picking import NONE, Picks, picks, without
+from cocite.triplets.picking import NONE, Draws, Picks, picks, without
 from cocite.triplets.sampled import Block, Sampled, as_triplets
 
 Flags = NDArray[np.bool_]

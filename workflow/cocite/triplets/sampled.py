@@ -50,7 +50,7 @@ class Block:
         found = [path for path in self.sources if _table_in(path) == table]
         if not found:
             given = ", ".join(map(str, self.sources)) or "none"
-            raise InputError(f"The sampler draws from the table {table}; among its sources is none (given: {given}).")
+            raise InputError(f"The sampler draws from the table {table}; none of its sources is one (given: {given}).")
         return found
 
     def read(self, table: str, columns: Sequence[str], *, rows: int | None = None) -> Iterator[pa.RecordBatch]:
@@ -133,14 +133,14 @@ def read_papers(papers: Path, queries: Path) -> IdSet:
     """
     kept_out = read_kept_out(queries)["corpusid"].to_numpy()
     check_ids(kept_out, queries)
-    listed = id_set(_with_text(checked_files(papers, "papers")), without=kept_out)
+    listed = id_set(_with_text(papers), without=kept_out)
     if size(listed) == 0:
         raise InputError(f"{papers}: no paper has a title and an abstract; triplets need some that do.")
     return listed
 
 
-def _with_text(buckets: Sequence[Path]) -> Iterator[Ids]:
-    for path in buckets:
+def _with_text(papers: Path) -> Iterator[Ids]:
+    for path in checked_files(papers, "papers"):
         for batch in open_table(path, "papers").iter_batches(columns=["corpusid", "has_text"]):
             ids = batch["corpusid"].filter(batch["has_text"]).to_numpy()
             check_ids(ids, path)

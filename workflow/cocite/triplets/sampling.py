@@ -1,8 +1,8 @@
 """One interface to every sampler, which is asked for the triplets of some queries at a time.
 
-In come the tables that a sampler draws from, the queries and the papers that have a text; out go the table `triplets`
-and what was left out. A sampler sees a block of queries and reads its sources from front to back; what it makes of a
-query depends on the query and the seed alone.
+It takes the tables that a sampler draws from, the queries and the papers with a text, and writes the table `triplets`
+and the omissions. A sampler is given a block of queries and reads its sources from front to back; the triplets of a
+query depend on the query and the seed alone.
 """
 
 from collections import Counter
@@ -42,7 +42,7 @@ def sample_triplets(
     blocks = _blocks(sources, queries, papers, seed, threads)
     counts: Counter[str] = Counter()
     written = write_table(output, "triplets", _triplets(sampler, blocks, counts, output))
-    report(f"{written:,} triplets; left out: {_told(counts)}")
+    report(f"{written:,} triplets; left out: {_in_words(counts)}")
     write_omissions(omissions, counts)
     read = list(dict.fromkeys(str(source.parent if source.stem.isdigit() else source) for source in sources))
     write_json(written_settings, {**as_json(sampler), "sources": read, "seed": seed})
@@ -75,8 +75,8 @@ def _triplets(
         written += len(sampled.triplets)
         yield from sampled.triplets.to_batches()
     if written == 0:
-        raise InputError(f"{output}: no query could be served with a triplet ({_told(counts)}).")
+        raise InputError(f"{output}: no query could be served with a triplet ({_in_words(counts)}).")
 
 
-def _told(counts: Counter[str]) -> str:
+def _in_words(counts: Counter[str]) -> str:
     return "; ".join(f"{reason}: {count:,}" for reason, count in counts.items() if count) or "nothing"

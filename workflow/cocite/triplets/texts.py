@@ -1,10 +1,10 @@
-"""Triplets joined with the texts of their papers: in come sets of triplets and the papers, out go folders of shards.
+"""Triplets joined with the texts of their papers: from sets of triplets and the table papers to folders of shards.
 
 All sets of a group are cut to the size of its smallest (CoCite, 2024), and the validation triplets of all of them
 together are the validation set of every model of the group. The order is one of hashes, so it is a shuffle that does
 not depend on jobs: queries follow each other at random, and so do the triplets of a query, which stay together.
 
-The texts of a large set do not fit into memory, and its triplets name their papers in no order. So the papers are read
+The texts of a large set do not fit into memory, and its triplets name their papers in no order. The papers are read
 once, front to back, and the texts that a shard needs are appended to a file of that shard; then each shard is put
 together from its own file. Memory holds the ids of all triplets, and the texts of one shard a thread.
 """

@@ -36,9 +36,8 @@ class CitedPapers(Mixing):
     def sample(self, block: "Block") -> "Sampled":
         """Sample from the table `edges` of a directed citation graph."""
         from cocite.triplets.adjacency import adjacent, look_two_away
-        from cocite.triplets.drawing import draw
         from cocite.triplets.pairing import pair
-        from cocite.triplets.picking import offer_each, picks
+        from cocite.triplets.picking import draw, offer_each, picks
 
         positives = picks(len(block.queries), self.per_query, block.seed, "positives")
         hard = picks(len(block.queries), self.hard, block.seed, "hard negatives")

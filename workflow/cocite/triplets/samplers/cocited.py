@@ -41,9 +41,8 @@ class CocitedPapers(Pairing):
 
         from cocite.ground.id_sets import set_of
         from cocite.triplets.adjacency import offer_cocited
-        from cocite.triplets.drawing import draw
         from cocite.triplets.pairing import pair
-        from cocite.triplets.picking import picks
+        from cocite.triplets.picking import draw, picks
 
         positives = picks(len(block.queries), self.per_query, block.seed, "positives")
         easy = draw(block, self.per_query, "easy negatives")

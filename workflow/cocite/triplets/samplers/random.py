@@ -17,9 +17,8 @@ class RandomPapers(Pairing):
         """Sample from nothing but the papers with a text."""
         import numpy as np
 
-        from cocite.triplets.drawing import draw, drawn
         from cocite.triplets.pairing import pair
-        from cocite.triplets.picking import picks
+        from cocite.triplets.picking import draw, drawn, picks
 
         papers = draw(block, 2 * self.per_query, "random papers", spare=0).papers
         positives = picks(len(block.queries), self.per_query, block.seed, "positives")

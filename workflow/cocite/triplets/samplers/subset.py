@@ -41,7 +41,38 @@ class Subset(Sampler):
         return self
 
     def sample(self, block: "Block") -> "Sampled":
-        """Take a part of the table `triplets`."""
-        from cocite.triplets.subsets import take_part
+        """Take a part of the table `triplets`, of its training and of its validation triplets alike.
 
-        return take_part(block, share=self.share, count=self.count, by=self.by)
+        Raises `InputError` where there are fewer training triplets than `count`.
+        """
+        import numpy as np
+        import pyarrow as pa
+
+        from cocite.ground.errors import InputError
+        from cocite.ground.randomness import priorities
+        from cocite.triplets.pairing import UNSERVED
+        from cocite.triplets.sampled import ROLES, Sampled, sampled_before
+
+        whole = pa.concat_tables(sampled_before(block, of_block=False))
+        splits, columns = whole["split"].to_numpy(), [whole[role].to_numpy() for role in ROLES]
+        training = int(np.count_nonzero(splits == "train"))
+        if (self.count or 0) > training:
+            raise InputError(f"Setting count is {self.count}, but there are only {training} training triplets.")
+        share = self.share or (self.count or 0) / training
+        keys = [priorities(block.seed, "subset of triplets", *columns)]
+        if self.by == "query":  # keeps the triplets of a query together
+            keys.append(priorities(block.seed, "subset of queries", columns[0]))
+        ranked = np.lexsort(keys)
+        is_chosen = np.zeros(len(whole), dtype=bool)
+        for split in ("train", "validation"):
+            rows = ranked[np.asarray(splits == split)[ranked]]
+            is_chosen[rows[: round(share * len(rows))]] = True
+        is_ours = np.isin(columns[0], block.queries)
+        served = len(np.unique(columns[0][is_chosen & is_ours]))
+        return Sampled(
+            triplets=whole.filter(pa.array(is_chosen & is_ours)),
+            omissions={
+                f"{UNSERVED}: not in the part": len(block.queries) - served,
+                "triplets that are not in the part": int(np.count_nonzero(is_ours & ~is_chosen)),
+            },
+        )

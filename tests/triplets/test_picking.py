@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS
 
 from cocite.ground.randomness import priorities
-from cocite.triplets.drawing import draw, half_bits, permuted
-from cocite.triplets.picking import NONE, offer, picks
+from cocite.triplets.picking import NONE, draw, half_bits, offer, permuted, picks
 
 from .blocks import block, rows_of, sample
 
