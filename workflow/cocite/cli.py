@@ -60,9 +60,9 @@ app.add_typer(documentation, name="docs", help="Documentation that is generated 
 
 
 def main() -> None:
-    """Run the command line; what the user can mend is printed as one message, without a traceback."""
-    # Libraries make objects by the hundred thousand that stay; to look for garbage among them takes a third of the
-    # time that it takes to import them.
+    """Run the command line; an error that the user can mend is printed as one message, without a traceback."""
+    # Libraries make hundreds of thousands of objects that stay. Looking for garbage among them takes a third of the
+    # time of their import.
     gc.set_threshold(100_000)
     hold_steps_lock()
     code = _run()
@@ -79,9 +79,9 @@ def _run() -> int:
         sys.stderr.write(f"Error: {error}\n")
         return 1
     except OSError as error:
-        if (told := surroundings(error)) is None:
+        if (explanation := surroundings(error)) is None:
             raise
-        sys.stderr.write(f"Error: {told}\n")
+        sys.stderr.write(f"Error: {explanation}\n")
         return 1
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
@@ -89,7 +89,7 @@ def _run() -> int:
 
 
 def _leave(status: int) -> NoReturn:
-    """End the process at once: all that is written is closed, and to take down the libraries takes half a second."""
+    """End the process at once: all files are closed, and taking down the libraries would take half a second."""
     with suppress(BrokenPipeError):
         sys.stdout.flush()
         sys.stderr.flush()

@@ -29,7 +29,9 @@ def atomic_path(path: Path) -> Iterator[Path]:
     try:
         with explain_full_disk(path.parent):
             yield temporary
-            _replace(temporary, path)
+            if path.is_dir():
+                _remove(path)
+            temporary.replace(path)
     finally:
         _remove(temporary)
 
@@ -64,12 +66,6 @@ def sync(path: Path) -> None:
     """Have the disk hold what was written to a file."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
-
-
-def _replace(temporary: Path, path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    temporary.replace(path)
 
 
 def _remove(path: Path) -> None:

@@ -1,8 +1,8 @@
 """State that survives a kill: a folder that belongs to one piece of work, and files in it that are whole or not there.
 
-What the work depends on, its settings and a fingerprint of what it reads, is written to `fingerprint.json`. The state
-of other work is removed, and the log says what has changed. A fingerprint depends on content, never on times: inputs
-that were made again and came out the same are the same.
+`fingerprint.json` records what the work depends on: its settings and a fingerprint of its inputs. The state of other
+work is removed, and the log says what has changed. A fingerprint depends on content, never on times: inputs that were
+made again with the same content are the same.
 """
 
 import hashlib
@@ -26,9 +26,9 @@ PARQUET = b"PAR1"
 
 
 def open_state(state: Path, fingerprint: dict[str, Any], *, work: str) -> bool:
-    """Make the folder ready for work with this fingerprint; return whether it may go on from what is there.
+    """Make the folder ready for work with this fingerprint; return whether the work can resume from what is there.
 
-    The fingerprint is what JSON holds. `work` is what the log calls it: "training", "search".
+    The fingerprint holds values that JSON can hold. `work` is its name in the log: "training", "search".
     """
     before = _owner_of(state)
     if before == fingerprint:
@@ -66,10 +66,10 @@ def fingerprint_of(paths: Iterable[Path]) -> str:
 
 
 def sampled_fingerprint(paths: Iterable[Path]) -> str:
-    """The same of files that may be too large to be read whole: of these the size and blocks all over them are hashed.
+    """The same for files that may be too large to be read whole: their size and evenly spaced blocks are hashed.
 
-    Of a Parquet file it is the footer as well, which holds the size and the bounds of each column in each row group.
-    Files that were made from other inputs differ in it; a change of a few bytes in a large file may escape.
+    The footer of a Parquet file is hashed as well; it holds the size and the bounds of each column in each row group.
+    Files that were made from other inputs differ in it. A change of a few bytes in a large file may go unnoticed.
     """
     digest = hashlib.blake2b(digest_size=16)
     for name, path in _files_of(paths):

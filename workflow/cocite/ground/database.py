@@ -51,9 +51,9 @@ def connect(*, memory_mb: int, threads: int, spill_to: Path) -> Iterator[duckdb.
 
 @contextmanager
 def spill_folder(beside: Path) -> Iterator[str]:
-    """A folder that is gone afterwards; what killed processes have spilled there is removed first.
+    """A folder that is gone afterwards; folders of killed processes are removed first.
 
-    A lock of the kernel tells which are still in use: it goes with its process, however that ends.
+    A folder in use is locked. The kernel releases the lock when its process ends, however it ends.
     """
     beside.mkdir(parents=True, exist_ok=True)
     for left in beside.glob(f"{SPILL_PREFIX}*"):

@@ -24,7 +24,7 @@ class InputError(Exception):
 
 
 def surroundings(error: OSError) -> str | None:
-    """What is said of an error of the operating system that its surroundings cause; none for any other."""
+    """The message for an error of the operating system that its surroundings cause; None for any other."""
     if error.filename is None or error.errno not in SURROUNDINGS:
         return None
     return f"{error.filename}: {error.strerror}; {SURROUNDINGS[error.errno]}."

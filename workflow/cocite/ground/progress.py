@@ -12,7 +12,7 @@ SECONDS_BETWEEN_LOG_LINES = 30.0
 
 
 def progress(items: Iterable[Item], *, of: str, unit: str = "it", total: int | None = None) -> Iterator[Item]:
-    """Yield `items` and tell how far it got; `of` names the work, `unit` what is counted."""
+    """Yield `items` and report progress; `of` names the work, `unit` what is counted."""
     yield from tqdm(items, **_style(of, unit, total))
 
 

@@ -1,8 +1,8 @@
 """Random choices that depend on the run's seed and on what is chosen, and on nothing else.
 
 Threads, jobs, shards and the order of rows must not change a result. So a sequence of draws comes from a generator
-of its own (`generator`), and a choice among many papers is made by ranking a hash of each (`priorities`): whoever
-computes it, in whatever order, ranks alike.
+of its own (`generator`), and a choice among many papers is made by ranking a hash of each (`priorities`), which is the
+same in every job and in any order.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def derive_seed(seed: int, *names: str | int) -> int:
-    """A 63-bit seed for one use of randomness, named by the step and whatever else tells it from other uses."""
+    """A 63-bit seed for one use of randomness, named by the step and by what distinguishes it from other uses."""
     text = "\x1f".join([str(seed), *map(str, names)])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") >> 1
 

@@ -1,4 +1,4 @@
-"""A disk that runs full gets one sentence that names the folder and what is free, instead of a traceback."""
+"""A full disk gets one sentence that names the folder and the free space, instead of a traceback."""
 
 import errno
 import shutil
@@ -30,6 +30,6 @@ def explain_full_disk(folder: Path) -> Iterator[None]:
 
 
 def existing_folder(folder: Path) -> Path:
-    """The folder, or the nearest above it that exists and is not a temporary one, which goes before anybody looks."""
+    """The folder, or the nearest above it that exists and is not temporary (a temporary one is soon removed)."""
     above = (folder.absolute(), *folder.absolute().parents)
     return next(path for path in above if path.is_dir() and path.suffix != TEMPORARY)

@@ -1,7 +1,7 @@
-"""What a command took: the last line of its log, which people read, and which the report sums up.
+"""Time and memory of a command: the last line of its log, which people read and the report sums up.
 
-The operating system counts the time of the processors to the end of a process. Whoever looks at a running job from
-outside, as Snakemake's benchmarks do, misses what lies between the last two looks: half of a short job.
+The operating system counts processor time to the end of a process. Snakemake's benchmarks sample a running job from
+outside, and miss what comes after the last sample: half of a short job.
 """
 
 import re

@@ -28,19 +28,19 @@ def path_of(results: Path, name: str, /, **values: str | int) -> Path:
 
 
 def files_by_place(
-    results: Path, table: Table, keep: Callable[[Mapping[str, str]], bool] = lambda told: True
+    results: Path, table: Table, keep: Callable[[Mapping[str, str]], bool] = lambda values: True
 ) -> dict[Place, list[Path]]:
     """The files of a table under `results`, sorted, grouped by what their paths say and their columns do not.
 
-    `keep` says of the names and values in a path whether its file is wanted.
+    `keep` decides by the names and values in a path whether its file is wanted.
     """
     pattern = re.compile(_as_expression(table.path))
     places: dict[Place, list[Path]] = {}
     for path in sorted(results.glob(re.sub(r"\{\w+\}", "*", table.path))):
         matched = pattern.fullmatch(path.relative_to(results).as_posix())
         if matched and keep(matched.groupdict()):
-            told = {name: value for name, value in matched.groupdict().items() if name not in SHARDS}
-            place = tuple((name, value) for name, value in told.items() if name not in table.columns)
+            values = matched.groupdict().items()
+            place = tuple((name, value) for name, value in values if name not in SHARDS and name not in table.columns)
             places.setdefault(place, []).append(path)
     return places
 

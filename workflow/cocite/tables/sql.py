@@ -16,8 +16,8 @@ def rows_of(table: Table, groups: Mapping[Place, list[Path]], named: Callable[[l
     Raises `InputError` where the first file of a group, which has its columns, is missing, broken or another table.
     """
     selections = []
-    for told, paths in groups.items():
-        literals = "".join(f"{_literal(value)} AS {name}, " for name, value in told)
+    for place, paths in groups.items():
+        literals = "".join(f"{value if value.isdigit() else as_text(value)} AS {name}, " for name, value in place)
         present = pq.read_schema(checked_files(paths[0], table.name)[0]).names
         columns = ", ".join(_column(table, name, present) for name in table.columns)
         selections.append(f"SELECT {literals}{columns} FROM read_parquet({named(paths)})")
@@ -34,7 +34,3 @@ def _column(table: Table, name: str, present: list[str]) -> str:
     if name not in present:
         return f'NULL AS "{name}"'
     return f"{name}::FLOAT[] AS {name}" if table.columns[name].type == VECTOR else f'"{name}"'
-
-
-def _literal(value: str) -> str:
-    return value if value.isdigit() else as_text(value)
