@@ -53,15 +53,16 @@ rule search_neighbours:
         runtime=search_minutes,
     params:
         version=2,
-        index=lambda wildcards, input: option("--index", input.index),
+        index=lambda wildcards, input: str(input.index),  # empty for an exact search, which :q writes as nothing
         settings=settings("embeddings", "embedding", SearchSettings, part="neighbours"),
         shards=lookup(within=config, dpath="embeddings/{embedding}/neighbours/shards"),
         state=state("neighbours/{embedding}/{bucket}"),
     shell:
         """
-        cocite neighbours search {input.papers:q} {params.index} \
+        cocite neighbours search {input.papers:q} \
             --vectors {input.vectors:q} \
             --queries {input.queries:q} \
+            --index={params.index:q} \
             --settings {params.settings:q} \
             --shard {wildcards.bucket} \
             --shards {params.shards} \

@@ -3,11 +3,8 @@
 
 def citations_in_groups(wildcards):
     """All citations, sharded by the paper that cites a group of papers or that a group cites."""
-    by_citing, by_cited = (
-        "<results>/corpus/citations/{bucket}.parquet",
-        "<results>/graph/citations_by_cited/{bucket}.parquet",
-    )
-    return buckets(by_citing if wildcards.pairs == PAIRS["cocitation"] else by_cited)
+    folder = "corpus/citations" if wildcards.pairs == PAIRS["cocitation"] else "graph/citations_by_cited"
+    return buckets(f"<results>/{folder}/{{bucket}}.parquet")
 
 
 def pairs_of_graph(wildcards):

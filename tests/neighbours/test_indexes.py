@@ -194,18 +194,18 @@ def test_lists_of_papers_that_the_table_does_not_hold_are_refused(tmp_path: Path
 
 def test_more_lists_than_papers_are_refused(tmp_path: Path) -> None:
     write_vectors(tmp_path, LINE)
-    with pytest.raises(InputError, match=r"neighbours\.lists is 6, but .* holds 5 papers"):
+    with pytest.raises(InputError, match=r"neighbours\.index\.nlist is 6, but .* holds 5 papers"):
         build(tmp_path, "ivf", "l2", lists=6)
 
 
-@pytest.mark.parametrize(("name", "given", "told"), [("ivf", False, "name its folder"), ("flat", True, "not be given")])
+@pytest.mark.parametrize(("name", "given", "right"), [("ivf", False, "name its folder"), ("flat", True, "be empty")])
 def test_an_index_is_given_where_one_is_searched_and_nowhere_else(
-    tmp_path: Path, name: str, given: bool, told: str
+    tmp_path: Path, name: str, given: bool, right: str
 ) -> None:
     write_vectors(tmp_path, LINE)
     write_queries(tmp_path, {1: "train"})
     index = build(tmp_path, "ivf", "l2", lists=2) if given else None
-    with pytest.raises(InputError, match=f"index is {name}: --index must {told}"):
+    with pytest.raises(InputError, match=f"index is {name}: --index must {right}"):
         search_index(tmp_path, index, asked(name, "l2", k=2))
 
 

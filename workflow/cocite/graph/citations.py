@@ -1,10 +1,10 @@
 """The citations that a graph is counted from: what each signal makes of them, and in which order they are sharded.
 
-What co-citation and bibliographic coupling have in common is the group: the papers that one paper cites (co-citation),
+Co-citation and bibliographic coupling both pair the members of groups: the papers that one paper cites (co-citation),
 or the papers that cite one paper (coupling). The release's citations are sharded and sorted by the citing paper, but
-coupling and undirected edges ask who cites a paper. So each bucket of them is cut by the cited paper, and then the cuts
-of all are put together. Both steps sort within a memory limit, and each citation is written twice, however many buckets
-there are.
+coupling and undirected edges ask who cites a paper. So each bucket is first cut by the cited paper, and then the cuts
+of all buckets are united. Both steps sort within a memory limit, and each citation is written twice, however many
+buckets there are.
 """
 
 from collections.abc import Sequence

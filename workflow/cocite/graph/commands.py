@@ -1,8 +1,7 @@
 """`cocite graph …`: count pairs of papers, shard citations by the cited paper, make edges."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -11,13 +10,6 @@ from cocite.ground.options import Buckets, MemoryMb, Omissions, Output, Queries,
 app = typer.Typer(no_args_is_help=True)
 
 Bucket = Annotated[int, typer.Option(help="The bucket to write.")]
-
-
-class Pairs(StrEnum):
-    """Tables of pairs."""
-
-    cocitations = "cocitations"
-    couplings = "couplings"
 
 
 @app.command()
@@ -84,7 +76,7 @@ def unite_citations(
 @app.command()
 def pair_edges(
     pairs: Annotated[Path, typer.Argument(help="One bucket of pairs.")],
-    table: Annotated[Pairs, typer.Option(help="Which table of pairs it is.")],
+    table: Annotated[Literal["cocitations", "couplings"], typer.Option(help="Which table of pairs it is.")],
     min_count: Annotated[int, typer.Option(help="Smallest count that makes an edge.")],
     output: Output,
     omissions: Omissions,

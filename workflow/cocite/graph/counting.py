@@ -3,20 +3,18 @@
 The counts are a product of sparse matrices, and are computed in Gustavson's (1978) manner: one row of the product at a
 time, in a dense counter over the papers at hand. A row is the smaller paper of its pairs; each group that it is in
 adds a run of partners: the members after it or, if it is no query and pairs need one, the queries after it. So each
-pair is met once for each group, nothing is hashed, and of what comes out nothing is sorted: which places of the
-counter are in use is kept in a bitmap of three levels, whose set bits come in order.
+pair is met once for each group. Nothing is hashed or sorted: a bitmap of three levels records which places of the
+counter are in use, and its set bits come in order.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cocite.graph.groups import Groups
-from cocite.ground.id_sets import Ids, IdSet, are_in
+from cocite.graph.groups import Piece
+from cocite.ground.id_sets import Ids
 from cocite.ground.id_words import lowest
 
 PAIRS_AT_ONCE = 1 << 18
@@ -33,63 +31,34 @@ Counted = tuple[Ids, Ids, NDArray[np.int32], NDArray[np.int64]]
 """Smaller ids, larger ids, counts, and sums of shares in `UNIT` (empty unless asked for), one a pair."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Piece:
-    """Groups, and which of their members pair with which."""
-
-    groups: Groups
-    queries: NDArray[np.int32]
-    """Those members that are queries, in the same order; empty where all pairs are asked for."""
-    is_full: NDArray[np.bool_]
-    """Whether a paper pairs with all members, not only with queries."""
-
-
-def pair_up(groups: Groups, queries: IdSet, *, all_pairs: bool) -> Piece:
-    """Find out which members pair with which."""
-    is_full = np.ones(len(groups.ids), dtype=bool) if all_pairs else are_in(queries, groups.ids)
-    asked = groups.members[:0] if all_pairs else _chosen(groups.members, is_full)
-    return Piece(groups=groups, queries=asked, is_full=is_full)
-
-
 def count_pairs_of(piece: Piece, mine: tuple[int, int], *, fractional: bool) -> Iterator[Counted]:
     """The pairs whose smaller id is in one bucket, in blocks, in the order of their ids.
 
     `mine` is the bucket, and how many there are.
     """
-    ids, papers = piece.groups.ids, len(piece.groups.ids)
+    ids, papers = piece.ids, len(piece.ids)
     counter = np.zeros(papers, dtype=np.int32)
     sums = np.zeros(papers if fractional else 0, dtype=np.int64)
     used = tuple(np.zeros((papers >> shift) + 1, dtype=np.uint64) for shift in (6, 12, 18))
     for rows, starts in _ranges(piece, *mine):
         runs, shares = _lay_out(piece, rows, starts, fractional)
-        widest = widest_row(starts, runs)
+        widest = int(np.add.reduceat(runs[:, 1] - runs[:, 0], starts[:-1], dtype=np.int64).max())
         size = max(PAIRS_AT_ONCE, min(papers, widest))
         out = tuple(np.empty(size, dtype=np.int32) for _ in range(3))
         out_shares = np.empty(size if fractional else 0, dtype=np.int64)
-        row = 0
+        laid_out, row = (starts, runs, shares), 0
         while row < len(rows):
-            row, pairs = count_rows(
-                rows,
-                row,
-                (starts, runs, shares),
-                (piece.groups.members, piece.queries, piece.is_full),
-                counter,
-                sums,
-                used,
-                out,
-                out_shares,
-            )
+            row, pairs = count_rows(rows, row, laid_out, piece, counter, sums, used, out, out_shares)
             yield ids[out[0][:pairs]], ids[out[1][:pairs]], out[2][:pairs].copy(), out_shares[:pairs].copy()
 
 
 def _ranges(piece: Piece, bucket: int, buckets: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Rows with runs in the bucket, so many at once as make `RUNS_AT_ONCE`, and where the runs of each start."""
-    ids, papers = piece.groups.ids, len(piece.groups.ids)
+    papers = len(piece.ids)
     slots = np.arange(papers, dtype=np.int32)
-    slots[ids % buckets != bucket] = -1
+    slots[piece.ids % buckets != bucket] = -1
     lengths = np.zeros(papers, dtype=np.int32)
-    nothing = np.empty((0, 2), dtype=np.int32), np.empty(0, dtype=np.int64)
-    _find_runs(piece, slots, lengths, *nothing, 0)
+    find_runs(piece, slots, lengths, np.empty((0, 2), dtype=np.int32), np.empty(0, dtype=np.int64), 0)
     rows = np.flatnonzero(lengths)
     ends = np.cumsum(lengths[rows], dtype=np.int64)
     del slots, lengths  # Rows are counted while this waits, and there may be a hundred million papers.
@@ -105,48 +74,22 @@ def _lay_out(
     piece: Piece, rows: NDArray[np.int64], starts: NDArray[np.int64], fractional: bool
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """The runs of these rows, two numbers each: the place of its first partner and the end; and what each shares."""
-    slots = np.full(len(piece.groups.ids), -1, dtype=np.int32)
+    slots = np.full(len(piece.ids), -1, dtype=np.int32)
     slots[rows] = np.arange(len(rows), dtype=np.int32)
     runs = np.empty((starts[-1], 2), dtype=np.int32)
     shares = np.empty(starts[-1] if fractional else 0, dtype=np.int64)
-    _find_runs(piece, slots, starts[:-1].copy(), runs, shares, UNIT if fractional else 0)
+    find_runs(piece, slots, starts[:-1].copy(), runs, shares, UNIT if fractional else 0)
     return runs, shares
 
 
-def _find_runs(
-    piece: Piece,
-    slots: NDArray[np.int32],
-    free: NDArray[Any],
-    runs: NDArray[np.int32],
-    shares: NDArray[np.int64],
-    unit: int,
-) -> None:
-    members, sizes = piece.groups.members, piece.groups.sizes
-    find_runs(members, sizes, piece.queries, piece.is_full, slots, free, runs, shares, unit)
-
-
 @njit(nogil=True, cache=True)
-def _chosen(places, is_chosen):  # type: ignore[no-untyped-def]
-    """The places of chosen papers, in their order."""
-    count = 0
-    for paper in places:
-        count += is_chosen[paper]
-    chosen = np.empty(count, dtype=np.int32)
-    count = 0
-    for paper in places:
-        if is_chosen[paper]:
-            chosen[count] = paper
-            count += 1
-    return chosen
-
-
-@njit(nogil=True, cache=True)
-def find_runs(places, sizes, queries, is_full, slots, free, runs, shares, unit):  # type: ignore[no-untyped-def]
+def find_runs(piece, slots, free, runs, shares, unit):  # type: ignore[no-untyped-def]
     """Write each run that is not empty to the next free place of its row, and what it shares.
 
     `slots` holds the number of each paper's row, less than 0 where it is not wanted. With no room for runs, they are
     only counted.
     """
+    _, places, sizes, queries, is_full = piece
     first, first_query = 0, 0
     for size in sizes:
         end, end_query = first + size, first_query
@@ -171,22 +114,10 @@ def find_runs(places, sizes, queries, is_full, slots, free, runs, shares, unit):
 
 
 @njit(nogil=True, cache=True)
-def widest_row(starts, runs):  # type: ignore[no-untyped-def]
-    """The most partners that the runs of one row have together."""
-    widest = 0
-    for row in range(len(starts) - 1):
-        width = 0
-        for run in range(starts[row], starts[row + 1]):
-            width += runs[run, 1] - runs[run, 0]
-        widest = max(widest, width)
-    return widest
-
-
-@njit(nogil=True, cache=True)
-def count_rows(rows, row, laid_out, members, counter, sums, used, out, out_shares):  # type: ignore[no-untyped-def]
+def count_rows(rows, row, laid_out, piece, counter, sums, used, out, out_shares):  # type: ignore[no-untyped-def]
     """Count rows from number `row` on until the output may be full; return the next row and the number of pairs."""
     starts, runs, shares = laid_out
-    places, queries, is_full = members
+    _, places, _, queries, is_full = piece
     written = 0
     while row < len(rows):
         most = 0

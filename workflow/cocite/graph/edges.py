@@ -1,12 +1,11 @@
 """Edges: what a graph embedding is trained on, in one shape for every signal.
 
-An undirected pair stands once, source < target; whoever trains on both directions mirrors it. Papers that are kept out
-have no edge. A weight is a positive number: pairs that have no tie by the measure that is asked for are left out and
-counted.
+An undirected pair has one row, source < target; training on both directions mirrors it. Papers that are kept out have
+no edge. A weight is a positive number: pairs that have no tie by the chosen measure are left out and counted.
 
 A combination of undirected graphs adds up their edges with a factor for each graph. An edge that only some of the
-graphs have counts 0 in the others. The edges of all graphs are sharded by the smaller id, so one bucket of each is all
-that one bucket of the sum takes.
+graphs have counts 0 in the others. The edges of all graphs are sharded by the smaller id, so one bucket of the sum
+needs only one bucket of each graph.
 """
 
 from collections.abc import Iterator, Sequence

@@ -7,13 +7,14 @@ are read.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from cocite.graph.citations import Source
-from cocite.ground.id_sets import BYTES_A_WORD, HIGH_WORDS, GrowingIdSet, Ids, check_ids, contains
+from cocite.ground.id_sets import BYTES_A_WORD, HIGH_WORDS, GrowingIdSet, Ids, are_in, check_ids, contains
 from cocite.tables.files import open_table
 
 ROWS_READ = 1_000_000
@@ -25,9 +26,8 @@ OF_KEPT_OUT, LARGE_GROUPS, OF_LARGE_GROUPS, GROUPS, ANCHORED_GROUPS = range(5)
 """Places in the numbers of a tally."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Groups:
-    """Some groups, whose members are given by their places among the papers at hand."""
+class Piece(NamedTuple):
+    """Some groups, whose members are given by their places among the papers at hand, and which of them pair."""
 
     ids: Ids
     """The papers at hand, rising."""
@@ -35,14 +35,18 @@ class Groups:
     """Members of the groups, one group after the other, rising in each."""
     sizes: NDArray[np.int64]
     """Members of each group."""
+    queries: NDArray[np.int32]
+    """Those members that are queries, in the same order; empty where all pairs are asked for."""
+    is_full: NDArray[np.bool_]
+    """Whether a paper pairs with all members, not only with queries."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tally:
-    """What is met while groups are read.
+    """Counts that are taken while groups are read.
 
     Citations by or of papers that are kept out, groups that are too large and their citations are counted for one
-    bucket of groups, so that the jobs of all buckets count each once; groups that are left, and those of them that hold
+    bucket of groups, so that the jobs of all buckets count each once. The remaining groups, and those of them that hold
     a query, are counted for all buckets.
     """
 
@@ -51,11 +55,10 @@ class Tally:
     numbers: NDArray[np.int64] = field(default_factory=lambda: np.zeros(5, dtype=np.int64))
 
 
-def read_pieces(source: Source, capacity: int, tally: Tally) -> Iterator[tuple[Groups, bool]]:
-    """The groups of two or more members with a query among them, and whether these are the last.
+def read_pieces(source: Source, capacity: int, tally: Tally, *, all_pairs: bool) -> Iterator[tuple[Piece, bool]]:
+    """The groups of two or more members with a query among them, in pieces; and whether a piece is the last.
 
-    They come in pieces of `capacity` members or a bit more, in fewer where ids are high; a piece is overwritten by the
-    next one.
+    A piece has `capacity` members or a bit more, fewer where ids are high. The next piece overwrites it.
     """
     members = np.empty(capacity + ROWS_READ, dtype=np.int32)
     sizes: list[NDArray[np.int64]] = []
@@ -63,7 +66,7 @@ def read_pieces(source: Source, capacity: int, tally: Tally) -> Iterator[tuple[G
     for rows in _whole_groups(source):
         taken, taken_sizes = _take(source, rows, tally, least=2, anchored=True)
         if written and (written + len(taken) > len(members) or _is_full(papers, capacity)):
-            yield _placed(papers, members[:written], sizes), False
+            yield _placed(source, papers, members[:written], sizes, all_pairs), False
             sizes, papers, written = [], GrowingIdSet(), 0
         if len(taken) > len(members):
             members = np.empty(len(taken), dtype=np.int32)
@@ -71,11 +74,11 @@ def read_pieces(source: Source, capacity: int, tally: Tally) -> Iterator[tuple[G
         sizes.append(taken_sizes)
         written += len(taken)
     if written:
-        yield _placed(papers, members[:written], sizes), True
+        yield _placed(source, papers, members[:written], sizes, all_pairs), True
 
 
 def read_members(source: Source, tally: Tally, *, anchored: bool) -> Iterator[Ids]:
-    """The ids of the members of all groups, or of those that hold a query, bit by bit."""
+    """The ids of the members of all groups, or of those that hold a query, in batches."""
     for rows in _whole_groups(source):
         yield _take(source, rows, tally, least=1, anchored=anchored)[0]
 
@@ -86,9 +89,14 @@ def _is_full(papers: GrowingIdSet, capacity: int) -> bool:
     return papers.high_words > min(room, HIGH_WORDS - ROWS_READ)
 
 
-def _placed(papers: GrowingIdSet, members: NDArray[np.int32], sizes: list[NDArray[np.int64]]) -> Groups:
+def _placed(
+    source: Source, papers: GrowingIdSet, members: NDArray[np.int32], sizes: list[NDArray[np.int64]], all_pairs: bool
+) -> Piece:
     """Groups of these sizes, whose members `papers` has numbered."""
-    return Groups(ids=papers.place(members), members=members, sizes=np.concatenate(sizes))
+    ids = papers.place(members)
+    is_full = np.ones(len(ids), dtype=bool) if all_pairs else are_in(source.queries, ids)
+    queries = members[:0] if all_pairs else members[is_full[members]]
+    return Piece(ids, members, np.concatenate(sizes), queries, is_full)
 
 
 def _whole_groups(source: Source) -> Iterator[tuple[Ids, Ids]]:

@@ -1,9 +1,9 @@
-"""Runs of counted pairs, laid by on disk, and added up to one.
+"""Runs of counted pairs, laid by on disk, and added up to one: an external merge.
 
 Where the groups of a graph do not fit into memory at once, each piece of them gives a run of pairs in the order of
-their ids. The runs are read side by side, block by block: what lies up to the smallest last pair of the blocks at hand
-is complete, and is merged two runs at a time. Of many runs, some at a time are merged to a longer one first, so that
-memory does not grow with their number.
+their ids. The runs are read side by side, block by block. The pairs up to the smallest last pair of the blocks at hand
+are complete, and are merged two runs at a time. Many runs are first merged to fewer and longer ones, so that memory
+does not grow with their number.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,8 +18,6 @@ from cocite.graph.counting import Counted
 RUNS_SIDE_BY_SIDE = 16
 """Runs that are read at once: a block of each takes 5 MB, and merging makes up to two copies of what is at hand."""
 PAIRS_IN_BLOCK = 3 << 16
-
-Pair = tuple[int, int]
 
 
 def lay_by(path: Path, blocks: Iterable[Counted]) -> None:
@@ -54,11 +52,11 @@ def _side_by_side(runs: Sequence[Path]) -> Iterator[Counted]:
     readers = [_blocks(path) for path in runs]
     heads: list[Counted | None] = [next(reader, None) for reader in readers]
     while any(head is not None for head in heads):
-        limit = min(_last(head) for head in heads if head is not None)
+        limit = min((head[0][-1], head[1][-1]) for head in heads if head is not None)
         complete: list[Counted] = []
         for number, head in enumerate(heads):
             if head is not None:
-                cut = _place_after(head, limit)
+                cut = _place_after(head, *limit)
                 complete.append(_slice(head, 0, cut))
                 rest = _slice(head, cut, len(head[0]))
                 heads[number] = rest if len(rest[0]) else next(readers[number], None)
@@ -75,14 +73,10 @@ def _blocks(path: Path) -> Iterator[Counted]:
                 yield paper, other, count, shares
 
 
-def _last(block: Counted) -> Pair:
-    return int(block[0][-1]), int(block[1][-1])
-
-
-def _place_after(block: Counted, pair: Pair) -> int:
+def _place_after(block: Counted, paper: np.int64, other: np.int64) -> int:
     """How many pairs of a block are not beyond a pair."""
-    first, end = (int(np.searchsorted(block[0], pair[0], side)) for side in ("left", "right"))
-    return first + int(np.searchsorted(block[1][first:end], pair[1], "right"))
+    first, end = (int(np.searchsorted(block[0], paper, side)) for side in ("left", "right"))
+    return first + int(np.searchsorted(block[1][first:end], other, "right"))
 
 
 def _slice(block: Counted, first: int, end: int) -> Counted:

@@ -3,7 +3,7 @@
 Two papers are co-cited as often as there are distinct papers that cite both (Small, 1973), and coupled as often as
 there are distinct papers that both cite (Kessler, 1963). In come all buckets of the citations and the queries; out goes
 one bucket of pairs, by the smaller id, each pair once. A job reads all citations, since any paper may cite one of its
-bucket, but keeps of them no more than the groups that hold a query, four bytes a member.
+bucket, but keeps only the groups that hold a query, at four bytes a member.
 
 Papers that are kept out neither make nor join a pair.
 """
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from cocite.config.graphs import Counting
 from cocite.graph.citations import Source, open_citations
-from cocite.graph.counting import Counted, count_pairs_of, pair_up
+from cocite.graph.counting import Counted, count_pairs_of
 from cocite.graph.groups import (
     BYTES_A_MEMBER,
     LARGE_GROUPS,
@@ -46,7 +46,7 @@ KEPT_OUT = "citations by or of papers that are kept out"
 
 @dataclass(kw_only=True)
 class Met:
-    """What was met while groups were read."""
+    """What the omissions are computed from, filled in while groups are read."""
 
     tally: Tally
     queries: Ids
@@ -85,17 +85,23 @@ def count_pairs(
         blocks = _count(source, settings, met, capacity, Path(folder))
         batches = _as_batches(blocks, settings.strength, occurrences, output)
         pairs = write_table(output, source.signal.pairs, batches)
-    write_omissions(omissions, _left_out(source, met))
+    groups, citations_of_groups = source.signal.too_large
+    left_out = {
+        KEPT_OUT: int(met.tally.numbers[OF_KEPT_OUT]),
+        groups: int(met.tally.numbers[LARGE_GROUPS]),
+        citations_of_groups: int(met.tally.numbers[OF_LARGE_GROUPS]),
+        source.signal.alone: int((~met.paired).sum()),
+    }
+    write_omissions(omissions, left_out)
     return pairs
 
 
 def _count(source: Source, settings: Counting, met: Met, capacity: int, folder: Path) -> Iterator[Counted]:
     """The pairs of one bucket; those of several pieces are laid by in the folder, and merged."""
     runs: list[Path] = []
-    for groups, is_last in read_pieces(source, capacity, met.tally):
-        piece = pair_up(groups, source.queries, all_pairs=settings.pairs == "all")
-        met.paired |= groups.ids[np.searchsorted(groups.ids[:-1], met.queries)] == met.queries
-        mine = (met.tally.bucket, met.tally.buckets)
+    mine = (met.tally.bucket, met.tally.buckets)
+    for piece, is_last in read_pieces(source, capacity, met.tally, all_pairs=settings.pairs == "all"):
+        met.paired |= piece.ids[np.searchsorted(piece.ids[:-1], met.queries)] == met.queries
         blocks = count_pairs_of(piece, mine, fractional=settings.strength == "fractional")
         if is_last and not runs:
             yield from blocks
@@ -121,13 +127,3 @@ def _as_batches(
         if not np.isfinite(strengths).all():
             raise InputError(f"{output}: a {strength} is not a finite number; the citations do not fit together.")
         yield pa.record_batch({**columns, "strength": strengths})
-
-
-def _left_out(source: Source, met: Met) -> dict[str, int]:
-    groups, citations = source.signal.too_large
-    return {
-        KEPT_OUT: int(met.tally.numbers[OF_KEPT_OUT]),
-        groups: int(met.tally.numbers[LARGE_GROUPS]),
-        citations: int(met.tally.numbers[OF_LARGE_GROUPS]),
-        source.signal.alone: int((~met.paired).sum()),
-    }

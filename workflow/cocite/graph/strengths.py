@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from cocite.graph.citations import Source
 from cocite.graph.counting import UNIT, Counted
 from cocite.graph.groups import ANCHORED_GROUPS, GROUPS, Tally, read_members
-from cocite.ground.id_sets import GrowingIdSet, Ids, IdSet, place_of, places_of, size
+from cocite.ground.id_sets import GrowingIdSet, IdSet, place_of, places_of, size
 
 Numbers = NDArray[np.float64]
 
@@ -35,10 +35,6 @@ class Occurrences:
     """Groups that each is in, by its place."""
     groups: int
     """How many groups there are."""
-
-    def of(self, papers: Ids) -> Numbers:
-        """The number of groups that each of some papers is in."""
-        return self.counts[places_of(self.papers, papers)].astype(np.float64)
 
 
 def cosine(count: Numbers, one: Numbers, other: Numbers, groups: int) -> Numbers:
@@ -90,8 +86,9 @@ def strengths_of(measure: str, counted: Counted, occurrences: Occurrences | None
     paper, other, count, shares = counted
     if occurrences is None:
         return shares / UNIT
-    ends = occurrences.of(paper), occurrences.of(other)
-    return MEASURES[measure](count.astype(np.float64), *ends, occurrences.groups)
+    counts = occurrences.counts
+    one, two = (counts[places_of(occurrences.papers, end)].astype(np.float64) for end in (paper, other))
+    return MEASURES[measure](count.astype(np.float64), one, two, occurrences.groups)
 
 
 @njit(nogil=True, cache=True)

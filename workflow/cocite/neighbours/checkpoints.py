@@ -1,8 +1,8 @@
-"""What a killed search goes on from, in a folder that Snakemake does not know (see `ground/checkpoints.py`).
+"""The state that a killed search resumes from, in a folder that Snakemake does not know (see `ground/checkpoints.py`).
 
 group.json       the queries of a group
 groups/          the keys of the neighbours of each finished group of queries
-going.npz        the pools of the group that is searched, and the row groups that have gone past them
+going.npz        the pools of the group that is being searched, and the number of row groups that they have met
 """
 
 import time
@@ -39,7 +39,7 @@ class Checkpoint:
             return int(saved["met"])
 
     def save(self, pools: Pools, met: int) -> None:
-        """Save the pools, which have met so many row groups, if the last time is long enough ago."""
+        """Save the pools and how many row groups they have met, if the last save is long enough ago."""
         if time.monotonic() - self.saved < SECONDS_BETWEEN_SAVES:
             return
         with open_whole(self.file) as file:
@@ -48,10 +48,10 @@ class Checkpoint:
 
 
 def open_search(state: Path, fingerprint: dict[str, Any], room: int) -> int:
-    """Make the folder ready; return the size of a group of queries, at most those that there is room for.
+    """Make the folder ready; return the size of a group of queries, which is at most `room`.
 
-    Finished groups stay if they belong to the same search and are not too large; others are removed. A search that is
-    tried again with more memory so goes on with the groups that it began with.
+    Finished groups stay if they belong to the same search and are not too large; others are removed. So a search that
+    is tried again with more memory resumes with the groups that it began with.
     """
     group = state / "group.json"
     if open_state(state, fingerprint, work="search") and group.exists():
@@ -67,7 +67,7 @@ def open_search(state: Path, fingerprint: dict[str, Any], room: int) -> int:
 
 
 def search_groups(state: Path, starts: Sequence[int], search: Callable[[int, Checkpoint], Keys]) -> list[Path]:
-    """The files of the keys of each group of queries, which begin at `starts`; searched are those not yet there."""
+    """The files of the keys of each group of queries, which begin at `starts`; only missing ones are searched."""
     files = [state / "groups" / f"{start}.npy" for start in starts]
     for number, (start, file) in enumerate(zip(starts, files, strict=True), start=1):
         if not file.exists():

@@ -10,7 +10,6 @@ from cocite.ground.options import MemoryMb, Omissions, Output, Queries, Seed, Se
 app = typer.Typer(no_args_is_help=True)
 
 Vectors = Annotated[Path, typer.Option(help="Table graph_embeddings.")]
-Index = Annotated[Path, typer.Option(help="Folder of an approximate index.")]
 Papers = Annotated[
     list[Path] | None, typer.Argument(help="Buckets of the table papers, to search only papers with a text.")
 ]
@@ -41,9 +40,7 @@ def search(
     state: State,
     output: Output,
     omissions: Omissions,
-    index: Annotated[
-        Path | None, typer.Option(help="Folder of an approximate index; left out, the search is exact.")
-    ] = None,
+    index: Annotated[str, typer.Option(help="Folder of an approximate index; empty, the search is exact.")] = "",
     papers: Papers = None,
 ) -> None:
     """Find the k nearest neighbours of each training and validation query of a shard."""
@@ -56,7 +53,7 @@ def search(
         vectors,
         queries,
         parse_settings(SearchSettings, settings),
-        index=index,
+        index=Path(index) if index else None,
         papers=papers or (),
         shard=(shard, shards),
         memory_mb=memory_mb,
@@ -72,7 +69,7 @@ def measure(
     vectors: Vectors,
     queries: Queries,
     settings: Settings,
-    index: Index,
+    index: Annotated[Path, typer.Option(help="Folder of an approximate index.")],
     sample: Annotated[int, typer.Option(help="Queries that are searched both ways.")],
     seed: Seed,
     threads: Threads,

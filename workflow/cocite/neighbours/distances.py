@@ -7,7 +7,6 @@ distance and the number of a paper together make one whole number, the key: neig
 are broken by number, and so by id (`vectors.py`).
 """
 
-from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -59,14 +58,10 @@ def block_of(numbers: Numbers, vectors: Vectors) -> Block:
     return Block(numbers, vectors, squared_norms(vectors))
 
 
-def joined(blocks: Sequence[Block]) -> Block:
-    """The papers of several blocks."""
-    numbers, vectors, norms = zip(*blocks, strict=True)
-    return Block(np.concatenate(numbers), np.concatenate(vectors), np.concatenate(norms))
-
-
-def normalised(block: Block) -> Vectors:
-    """The vectors with norm 1; those that are almost 0 are shorter."""
+def comparable(block: Block, metric: Metric) -> Vectors:
+    """The vectors as products take them: for `COSINE` with norm 1, or shorter where they are almost 0."""
+    if metric is not Metric.COSINE:
+        return block.vectors
     vectors: Vectors = (block.vectors / np.maximum(np.sqrt(block.norms), SHORTEST)[:, None]).astype(np.float32)
     return vectors
 

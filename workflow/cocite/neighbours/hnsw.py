@@ -1,8 +1,8 @@
 """The HNSW index of linked papers: a search goes from paper to paper towards the query (Malkov & Yashunin 2020).
 
 FAISS builds it and searches in it, and holds all vectors in memory for both. One thread builds it, since the links
-depend on the order in which papers come. What a search proposes is looked up in the table of vectors again, so that the
-distances and the order of neighbours are exact.
+depend on the order in which papers come. The papers that a search proposes are looked up in the table of vectors again,
+so that the distances and the order of neighbours are exact.
 """
 
 from pathlib import Path
@@ -13,11 +13,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from cocite.config.embeddings import HnswIndex
 from cocite.ground.ahead import ahead
-from cocite.ground.id_sets import Ids
 from cocite.ground.progress import progress_bar
 from cocite.neighbours.checkpoints import Checkpoint
-from cocite.neighbours.distances import FARTHEST, Block, Keys, Metric, Vectors, exact_distance, key_of, normalised
+from cocite.neighbours.distances import FARTHEST, Block, Keys, Metric, Vectors, comparable, exact_distance, key_of
+from cocite.neighbours.indexes import Search
 from cocite.neighbours.pools import Workers
 from cocite.neighbours.vectors import VectorTable
 from cocite.tables.files import atomic_path
@@ -27,41 +28,35 @@ SPARE = 32
 """Papers that are proposed beyond k: the query may be among them, and near ties may change places."""
 
 
-def build_hnsw(table: VectorTable, output: Path, *, metric: Metric, links: int, ef_construction: int) -> None:
-    """Write the folder of an index with so many links a paper, built with candidate lists of `ef_construction`."""
+def build_hnsw(table: VectorTable, metric: Metric, settings: HnswIndex, *, output: Path) -> None:
+    """Write the folder of an index."""
     kind = faiss.METRIC_L2 if metric is Metric.L2 else faiss.METRIC_INNER_PRODUCT
-    graph = faiss.IndexHNSWFlat(table.dimension, links, kind)
-    graph.hnsw.efConstruction = ef_construction
+    graph = faiss.IndexHNSWFlat(table.dimension, settings.links, kind)
+    graph.hnsw.efConstruction = settings.ef_construction
     index = faiss.IndexIDMap(graph)
     faiss.omp_set_num_threads(1)
     with progress_bar(of="link", unit="papers", total=sum(table.sizes)) as bar:
         for block in ahead(table.blocks()):
-            index.add_with_ids(_linked(block, metric), table.numbering.ids_of(block.numbers))
+            index.add_with_ids(comparable(block, metric), table.ids_of(block.numbers))
             bar.update(len(block.numbers))
     with atomic_path(output) as folder:
         folder.mkdir()
         faiss.write_index(index, str(folder / FILE))
 
 
-class HNSWSearch:
+class HNSWSearch(Search):
     """Search along the links of an index."""
 
-    def __init__(self, folder: Path, table: VectorTable, metric: Metric, ef_search: int) -> None:
+    def __init__(self, table: VectorTable, metric: Metric, folder: Path, ef_search: int) -> None:
+        super().__init__(table, metric)
         self.index: Any = faiss.read_index(str(folder / FILE))
         self.held_mb = (folder / FILE).stat().st_size / 1e6
-        self.table, self.metric, self.ef_search = table, metric, ef_search
-
-    def find(self, ids: Ids, workers: Workers) -> Block:
-        """Those of the papers that are searched, with their vectors."""
-        return self.table.find(ids, workers)
+        self.ef_search = ef_search
 
     def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
-        """The keys of the k nearest papers that the links led to, in rising order, queries × k.
-
-        `FARTHEST` fills up the rows of queries that they led to fewer papers. There is no checkpoint.
-        """
+        """The k nearest papers of each query that the links led to. There is no checkpoint."""
         del checkpoint
-        proposed = self.table.numbering.numbers_of(self._propose(queries, k + SPARE, workers))
+        proposed = self.table.numbers_of(self._propose(queries, k + SPARE, workers))
         proposed.sort(axis=1)
         keys = np.full(proposed.shape, FARTHEST, dtype=np.uint64)
         met = np.zeros(len(proposed), dtype=np.int64)
@@ -73,25 +68,20 @@ class HNSWSearch:
     def _propose(self, queries: Block, papers: int, workers: Workers) -> NDArray[np.int64]:
         """Corpus ids of near papers, queries × papers; −1 where the links led to no more."""
         chosen = faiss.SearchParametersHNSW(efSearch=max(self.ef_search, papers))  # type: ignore[attr-defined]
-        linked = _linked(queries, self.metric)
+        vectors = comparable(queries, self.metric)
 
         def search(rows: Vectors) -> NDArray[np.int64]:
             faiss.omp_set_num_threads(1)
             ids: NDArray[np.int64] = self.index.search(rows, papers, params=chosen)[1]
             return ids
 
-        parts = np.array_split(linked, max(1, len(linked) // 16))
+        parts = np.array_split(vectors, max(1, len(vectors) // 16))
         return np.concatenate(list(workers.map(search, parts)))
-
-
-def _linked(block: Block, metric: Metric) -> Vectors:
-    """The vectors as the index holds them."""
-    return normalised(block) if metric is Metric.COSINE else block.vectors
 
 
 @njit(nogil=True, cache=True)
 def look_up(block, queries, proposed, met, metric, keys):  # type: ignore[no-untyped-def]
-    """Compute the keys of the papers of a block that were proposed; `met` are how many of each query's are done.
+    """Compute the keys of the papers of a block that were proposed; `met` counts the finished ones of each query.
 
     The papers of the block, and those proposed to a query, are in rising order.
     """

@@ -12,10 +12,10 @@ On two threads it took 3.7 times our processor time, and 4.9 times with what it 
 results equal; as a whole command 2.0 times (`tests/benchmarks/searching.py`), in 303 MB to our 434 MB.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from math import ceil, sqrt
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
@@ -33,17 +33,25 @@ ROW_GROUPS_SAMPLED = 8
 """Row groups whose first block serves to guess, at most."""
 
 
-class Search(Protocol):
-    """A way to search."""
+class Search(ABC):
+    """A way to search the papers of a table."""
 
-    held_mb: float
+    held_mb = 0.0
     """Memory that it takes besides the queries, their pools and blocks of vectors."""
+
+    def __init__(self, table: VectorTable, metric: Metric) -> None:
+        self.table, self.metric = table, metric
 
     def find(self, ids: Ids, workers: Workers) -> Block:
         """Those of the papers that are searched, with their vectors."""
+        return self.table.find(ids, workers)
 
+    @abstractmethod
     def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
-        """The keys of the k nearest papers of each query in rising order, queries × k."""
+        """The keys of the k nearest papers of each query in rising order, queries × k; the query is not among them.
+
+        `FARTHEST` fills up the rows of queries with fewer papers.
+        """
 
 
 def build_index(
@@ -57,22 +65,18 @@ def build_index(
     if settings.index.kind == "ivf":
         from cocite.neighbours.ivf import build_ivf
 
-        build_ivf(table, output, metric=metric, nlist=settings.index.nlist, seed=seed, threads=threads)
+        build_ivf(table, metric, settings.index.nlist, seed=seed, threads=threads, output=output)
     else:
         from cocite.neighbours.hnsw import build_hnsw
 
-        build_hnsw(
-            table, output, metric=metric, links=settings.index.links, ef_construction=settings.index.ef_construction
-        )
+        build_hnsw(table, metric, settings.index, output=output)
 
 
 def choose_search(settings: SearchSettings, table: VectorTable, index: Path | None) -> Search:
     """The search that the settings ask for. Raises `InputError` where it needs an index, or has one and needs none."""
     metric = Metric[settings.metric.upper()]
     if (index is None) != (settings.index.kind == "flat"):
-        raise InputError(
-            f"index is {settings.index.kind}: --index must {'not be given' if index else 'name its folder'}."
-        )
+        raise InputError(f"index is {settings.index.kind}: --index must {'be empty' if index else 'name its folder'}.")
     if index is None:
         return ExactSearch(table, metric)
     if not index.is_dir():
@@ -82,32 +86,23 @@ def choose_search(settings: SearchSettings, table: VectorTable, index: Path | No
         case IvfProbing(nprobe=nprobe):
             from cocite.neighbours.ivf import IVFSearch
 
-            return IVFSearch(index, table.numbering, metric, nprobe)
+            return IVFSearch(table, metric, index, nprobe)
         case HnswWalk(ef_search=ef_search):
             from cocite.neighbours.hnsw import HNSWSearch
 
-            return HNSWSearch(index, table, metric, ef_search)
+            return HNSWSearch(table, metric, index, ef_search)
         case _:
             raise AssertionError(settings.index)
 
 
-class ExactSearch:
+class ExactSearch(Search):
     """Search among all papers of a table."""
 
-    held_mb = 0.0
-
-    def __init__(self, table: VectorTable, metric: Metric) -> None:
-        self.table, self.metric = table, metric
-
-    def find(self, ids: Ids, workers: Workers) -> Block:
-        """Those of the papers that are searched, with their vectors."""
-        return self.table.find(ids, workers)
-
     def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
-        """The keys of the k nearest papers of each query in rising order, queries × k; the query is not among them.
+        """The k nearest papers of each query.
 
-        Goes on from the row group that the checkpoint holds, and offers it the pools after each one. There must be more
-        than k papers.
+        The search resumes from the row group in the checkpoint and offers it the pools after each row group. There must
+        be more than k papers.
         """
         pools = Pools(queries, self.metric, k)
         met = checkpoint.restore(pools) if checkpoint else 0
@@ -120,7 +115,7 @@ class ExactSearch:
         return keys
 
     def _search(self, pools: Pools, workers: Workers, checkpoint: Checkpoint | None = None, met: int = 0) -> Keys:
-        """What the pools keep of all row groups but the first `met`."""
+        """The keys that the pools keep after all row groups but the first `met`, which they hold already."""
         left = sum(self.table.sizes[met:])
         with progress_bar(of=f"{len(pools.counts):,} queries", unit="vectors", total=left) as bar:
             for row_group, block in ahead(self._blocks(met)):
@@ -132,11 +127,10 @@ class ExactSearch:
         return pools.nearest(workers)
 
     def _guess(self, queries: Block, k: int, workers: Workers) -> Keys:
-        """A key for each query that k papers are probably below; `FARTHEST` where a sample cannot tell.
+        """A key for each query that k papers are probably below; `FARTHEST` where the sample is too small to guess.
 
-        It is the key of a rank in the sample that is so high that, were the sample random, fewer than k papers would be
-        below it once in millions of queries: five standard deviations of the Poisson distribution, and some for small
-        numbers.
+        It is the key at a high rank of the sample: if the sample were random, fewer than k papers would be below it
+        once in millions of queries (five standard deviations of the Poisson distribution, and some for small numbers).
         """
         sizes = self.table.sizes
         sampled = range(0, len(sizes), -(-len(sizes) // ROW_GROUPS_SAMPLED))

@@ -1,8 +1,8 @@
 """The inverted-file index (IVF): papers in lists by their nearest centroid, of which a search reads only some.
 
 FAISS finds the centroids, by k-means on a seeded sample, and the list of each paper. Vectors are read three times and
-are never all in memory. What is written does not depend on the number of threads: each assigns whole blocks, and
-k-means runs on one.
+are never all in memory. The files do not depend on the number of threads: each thread assigns whole blocks, and k-means
+runs on one.
 
 The lists lie on disk one after the other. A search compares each of them with the queries that have its centroid among
 their nearest (Sivic & Zisserman 2003; Jégou, Douze & Schmid 2011, section IV). So it needs no more memory than the
@@ -35,12 +35,12 @@ from cocite.neighbours.distances import (
     Numbers,
     Vectors,
     block_of,
-    joined,
-    normalised,
+    comparable,
     numbers_in,
 )
+from cocite.neighbours.indexes import Search
 from cocite.neighbours.pools import BLOCK, Pools, Workers, start_workers
-from cocite.neighbours.vectors import Numbering, VectorTable
+from cocite.neighbours.vectors import VectorTable
 from cocite.tables.files import atomic_path
 
 SAMPLE_OF_LIST = 64
@@ -58,7 +58,7 @@ READINGS_HELD = 3
 NO_PAPER = -1
 
 
-def build_ivf(table: VectorTable, output: Path, *, metric: Metric, nlist: int, seed: int, threads: int) -> None:
+def build_ivf(table: VectorTable, metric: Metric, nlist: int, *, seed: int, threads: int, output: Path) -> None:
     """Write the folder of an index of `nlist` lists. Raises `InputError` where there are fewer papers than lists."""
     with start_workers(threads) as workers:
         centroids = _train_centroids(table, metric, nlist, seed, workers)
@@ -78,8 +78,8 @@ def _train_centroids(table: VectorTable, metric: Metric, nlist: int, seed: int, 
     sample = table.find(_sample(table, nlist * SAMPLE_OF_LIST, seed), workers)
     if len(sample.numbers) < nlist:
         raise InputError(
-            f"embeddings.<name>.neighbours.lists is {nlist}, but {table.path} holds {len(sample.numbers)} papers to be "
-            "searched; there must be at least as many papers as lists."
+            f"embeddings.<name>.neighbours.index.nlist is {nlist}, but {table.path} holds {len(sample.numbers)} papers "
+            "to be searched; there must be at least as many papers as lists."
         )
     means = faiss.Kmeans(
         sample.vectors.shape[1],
@@ -91,7 +91,7 @@ def _train_centroids(table: VectorTable, metric: Metric, nlist: int, seed: int, 
         min_points_per_centroid=1,
         max_points_per_centroid=SAMPLE_OF_LIST,
     )
-    means.train(_clustered(sample, metric))
+    means.train(comparable(sample, metric))
     return np.asarray(means.centroids, dtype=np.float32)
 
 
@@ -102,11 +102,6 @@ def _sample(table: VectorTable, size: int, seed: int) -> Ids:
         drawn = np.concatenate([drawn, ids])
         drawn = drawn[np.argsort(priorities(seed, "sample of centroids", drawn), kind="stable")[:size]]
     return np.sort(drawn)
-
-
-def _clustered(block: Block, metric: Metric) -> Vectors:
-    """The vectors as k-means takes them: normalised where the metric ignores their lengths."""
-    return normalised(block) if metric is Metric.COSINE else block.vectors
 
 
 def _choose_lists(
@@ -124,7 +119,7 @@ def _choose_lists(
     def assign(row_group: int) -> NDArray[np.int32]:
         faiss.omp_set_num_threads(1)
         blocks = table.blocks([row_group])
-        numbers = [index.search(_clustered(block, metric), 1)[1][:, 0] for block in blocks]
+        numbers = [index.search(comparable(block, metric), 1)[1][:, 0] for block in blocks]
         return np.concatenate([np.empty(0), *numbers]).astype(np.int32)
 
     with output.open("wb") as file, progress_bar(of="assign", unit="papers", total=sum(table.sizes)) as bar:
@@ -143,9 +138,8 @@ def _sort_into_lists(table: VectorTable, chosen: Path, starts: NDArray[np.int64]
         (folder / "ids").open("wb") as ids,
         (folder / "vectors").open("wb") as vectors,
     ):
-        for blocks in _gathered(table.blocks()):
-            block = joined(blocks)
-            papers = table.numbering.ids_of(block.numbers)
+        for block in table.blocks(size=PAPERS_SORTED):
+            papers = table.ids_of(block.numbers)
             own = np.fromfile(numbers, np.int32, len(papers))
             order = np.argsort(own, kind="stable")
             for places in np.split(order, np.flatnonzero(np.diff(own[order])) + 1):
@@ -157,23 +151,12 @@ def _sort_into_lists(table: VectorTable, chosen: Path, starts: NDArray[np.int64]
                 free[own[places[0]]] += len(places)
 
 
-def _gathered(blocks: Iterator[Block]) -> Iterator[list[Block]]:
-    """The blocks in groups of at least `PAPERS_SORTED` papers."""
-    gathered: list[Block] = []
-    for block in blocks:
-        gathered.append(block)
-        if sum(len(one.numbers) for one in gathered) >= PAPERS_SORTED:
-            yield gathered
-            gathered = []
-    if gathered:
-        yield gathered
-
-
-class IVFSearch:
+class IVFSearch(Search):
     """Search in the lists of the centroids that are nearest to a query."""
 
-    def __init__(self, folder: Path, numbering: Numbering, metric: Metric, nprobe: int) -> None:
-        self.folder, self.numbering, self.metric, self.nprobe = folder, numbering, metric, nprobe
+    def __init__(self, table: VectorTable, metric: Metric, folder: Path, nprobe: int) -> None:
+        super().__init__(table, metric)
+        self.folder, self.nprobe = folder, nprobe
         self.centroids: Vectors = np.load(folder / "centroids.npy")
         self.starts: NDArray[np.int64] = np.load(folder / "starts.npy")
         self.held_mb = READINGS_HELD * 4 * PAPERS_READ * self.centroids.shape[1] / 1e6
@@ -196,7 +179,7 @@ class IVFSearch:
         return block_of(self._numbers_of(papers), np.concatenate([nothing, *rows]))
 
     def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
-        """The keys of the k nearest papers of each query in the lists that are read, in rising order, queries × k.
+        """The k nearest papers of each query in the lists that are read.
 
         A query whose lists hold fewer than k papers is searched again in twice as many lists. There is no checkpoint.
         """
@@ -250,7 +233,7 @@ class IVFSearch:
         yield blocks
 
     def _numbers_of(self, ids: Ids) -> Numbers:
-        numbers = self.numbering.numbers_of(ids)
+        numbers = self.table.numbers_of(ids)
         if (numbers < 0).any():
             raise InputError(
                 f"{self.folder}: holds the paper {ids[numbers < 0][0]}, which has no vector in the table; "

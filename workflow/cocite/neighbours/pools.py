@@ -20,10 +20,10 @@ from cocite.neighbours.distances import (
     Keys,
     Metric,
     affinity,
+    comparable,
     cuts,
     exact_distance,
     key_of,
-    normalised,
 )
 
 BLOCK = 4096
@@ -52,7 +52,7 @@ class Pools:
 
     def __init__(self, queries: Block, metric: Metric, k: int) -> None:
         self.queries, self.metric, self.k = queries, metric, k
-        self.multiplied = normalised(queries) if metric is Metric.COSINE else queries.vectors
+        self.multiplied = comparable(queries, metric)
         self.keys = np.full((len(queries.numbers), capacity(k)), FARTHEST, dtype=np.uint64)
         self.counts = np.zeros(len(queries.numbers), dtype=np.int64)
         self.worst = np.full(len(queries.numbers), FARTHEST, dtype=np.uint64)

@@ -20,13 +20,12 @@ from cocite.config.embeddings import FlatIndex, SearchSettings
 from cocite.config.entries import as_json
 from cocite.ground.checkpoints import remove_state, sampled_fingerprint
 from cocite.ground.errors import InputError
-from cocite.ground.id_sets import Ids
 from cocite.ground.randomness import priorities
 from cocite.neighbours.checkpoints import open_search, search_groups
 from cocite.neighbours.distances import FARTHEST, Block, Keys, Numbers, distances_in, numbers_in
 from cocite.neighbours.indexes import Search, choose_search
 from cocite.neighbours.pools import BLOCK, TILE, Workers, capacity, start_workers
-from cocite.neighbours.vectors import Numbering, VectorTable, open_vectors
+from cocite.neighbours.vectors import VectorTable, open_vectors
 from cocite.tables.files import write_table
 from cocite.tables.splits import read_kept_out, read_queries
 
@@ -60,20 +59,20 @@ def search_neighbours(
     `papers` are the buckets of the table papers if only those with title and abstract are searched, `index` is the
     folder of an approximate index, and `shard` the number of the shard of queries and how many there are.
 
-    Goes on from what `state` holds, if it belongs to the same search, and removes it at the end.
+    Resumes from what `state` holds, if it belongs to the same search, and removes it at the end.
     Raises `InputError` where k does not leave a choice among the papers, or a paper that is kept out has a vector.
     """
     if not 0 <= shard[0] < shard[1]:
         raise InputError(f"--shard is {shard[0]}, but with --shards {shard[1]} it must be from 0 to {shard[1] - 1}.")
     table = open_vectors(vectors, papers)
     check_papers(table, queries, settings.k)
-    asked = anchors(queries)
+    asked = read_queries(queries)["corpusid"].to_numpy()
     asked = asked[asked % shard[1] == shard[0]]
     search = choose_search(settings, table, index)
     with start_workers(threads) as workers:
         found = search.find(asked, workers)
-        held_mb = search.held_mb + table.numbering.held_mb
-        room = queries_at_once(settings.k, table.dimension, memory_mb - held_mb, threads)
+        left_mb = memory_mb - search.held_mb - table.held_mb
+        room = queries_at_once(settings.k, table.dimension, left_mb, threads)
         read = sampled_fingerprint([vectors, queries, *papers, *([index] if index else [])])
         size = open_search(state, {**as_json(settings), "shard": list(shard), "inputs": read}, room)
         files = search_groups(
@@ -83,7 +82,7 @@ def search_neighbours(
                 found.choose(slice(start, start + size)), settings.k, workers, checkpoint
             ),
         )
-    rows = write_table(output, "neighbours", _rows(found.numbers, files, size, table.numbering))
+    rows = write_table(output, "neighbours", _rows(found.numbers, files, size, table))
     remove_state(state)
     return {NOT_SEARCHED: len(asked) - len(found.numbers), NOT_REACHED: len(found.numbers) * settings.k - rows}
 
@@ -105,12 +104,6 @@ def check_papers(table: VectorTable, queries: Path, k: int) -> None:
             f"{table.path}: holds {len(leaked)} papers that are kept out, {leaked[0]} among them; "
             f"a graph must be built without the papers that {queries} keeps out."
         )
-
-
-def anchors(queries: Path) -> Ids:
-    """The training and validation queries."""
-    ids: Ids = read_queries(queries)["corpusid"].to_numpy()
-    return ids
 
 
 def queries_at_once(k: int, dimension: int, memory_mb: float, threads: int) -> int:
@@ -138,9 +131,9 @@ def measure_search(
     approximate = choose_search(settings, table, index)
     exact = choose_search(settings.model_copy(update={"index": FlatIndex(kind="flat")}), table, None)
     with start_workers(threads) as workers:
-        found = approximate.find(anchors(queries), workers)
-        ids = table.numbering.ids_of(found.numbers)
-        order = np.argsort(priorities(seed, "sample of search_quality", ids), kind="stable")
+        found = approximate.find(read_queries(queries)["corpusid"].to_numpy(), workers)
+        drawn = priorities(seed, "sample of search_quality", table.ids_of(found.numbers))
+        order = np.argsort(drawn, kind="stable")
         chosen = found.choose(np.sort(order[:sample]))
         reached, seconds = _timed(approximate, chosen, settings.k, workers)
         true, exact_seconds = _timed(exact, chosen, settings.k, workers)
@@ -168,24 +161,24 @@ def _timed(search: Search, queries: Block, k: int, workers: Workers) -> tuple[Ke
     return search.nearest(queries, k, workers), time.perf_counter() - start
 
 
-def _rows(queries: Numbers, files: Sequence[Path], size: int, numbering: Numbering) -> Iterator[pa.RecordBatch]:
+def _rows(queries: Numbers, files: Sequence[Path], size: int, table: VectorTable) -> Iterator[pa.RecordBatch]:
     """The rows of the table, from the keys of each group of queries."""
     for start, file in zip(range(0, len(queries), size), files, strict=True):
         keys = np.load(file, mmap_mode="r")
         step = max(1, ROWS_WRITTEN // keys.shape[1])
         for first in range(0, len(keys), step):
             part = np.array(keys[first : first + step])
-            yield _as_rows(queries[start + first : start + first + len(part)], part, numbering)
+            yield _as_rows(queries[start + first : start + first + len(part)], part, table)
 
 
-def _as_rows(queries: Numbers, keys: Keys, numbering: Numbering) -> pa.RecordBatch:
+def _as_rows(queries: Numbers, keys: Keys, table: VectorTable) -> pa.RecordBatch:
     met = keys != FARTHEST
     ranks = np.broadcast_to(np.arange(1, keys.shape[1] + 1, dtype=np.int32), keys.shape)
     return pa.record_batch(
         {
-            "query": np.repeat(numbering.ids_of(queries), met.sum(axis=1)),
+            "query": np.repeat(table.ids_of(queries), met.sum(axis=1)),
             "rank": ranks[met],
-            "neighbour": numbering.ids_of(numbers_in(keys[met])),
+            "neighbour": table.ids_of(numbers_in(keys[met])),
             "distance": distances_in(keys[met]).astype(np.float32),
         }
     )

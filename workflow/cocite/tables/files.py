@@ -4,7 +4,8 @@ Every write goes to a temporary name in the same folder, is checked, synced, and
 sees half a file, and a step that is killed leaves nothing under the name of its output.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,12 +39,12 @@ def write_table(path: Path, name: str, rows: pa.Table | pa.RecordBatchReader | I
     """
     table = TABLES[name]
     batches = iter(rows.to_batches(ROWS_IN_MEMORY) if isinstance(rows, pa.Table) else rows)
-    first = next(batches, None)
-    schema = _file_schema(table, rows.schema if first is None and hasattr(rows, "schema") else _schema_of(first))
+    first = [batch for batch in [next(batches, None)] if batch is not None]
+    schema = _file_schema(table, getattr(first[0] if first else rows, "schema", pa.schema([])))
     written, last_key = 0, None
     with atomic_path(path) as temporary:
         with pq.ParquetWriter(temporary, schema, **_packing(table)) as writer:
-            for batch in _chain(first, batches):
+            for batch in chain(first, batches):
                 conformed = _conform(batch, schema, table, path)
                 if table.ordered:
                     last_key = _check_order(conformed, table, path, last_key)
@@ -58,11 +59,14 @@ def read_table(source: Path | Sequence[Path], name: str, columns: Sequence[str] 
     return scan_table(source, name).to_table(columns=list(columns) if columns else None)
 
 
-def open_table(path: Path, name: str) -> pq.ParquetFile:
-    """Open one file of a table. Raises `InputError` where it is missing, broken or another table."""
-    _check_file(path, empty_schema(TABLES[name]), name)
-    # Buffered ahead, a file that is read in batches would be in memory as a whole.
-    return pq.ParquetFile(path, pre_buffer=False)
+def open_table(path: Path, name: str, *, buffer_size: int = 0) -> pq.ParquetFile:
+    """Open one file of a table; with a buffer, in bytes, columns are read through it and not as a whole.
+
+    Raises `InputError` where the file is missing, broken or another table.
+    """
+    _check_file(path, name)
+    # With pre_buffer, a file that is read in batches would be in memory as a whole.
+    return pq.ParquetFile(path, buffer_size=buffer_size, pre_buffer=False)
 
 
 def scan_table(source: Path | Sequence[Path], name: str) -> "ds.Dataset":
@@ -76,9 +80,8 @@ def scan_table(source: Path | Sequence[Path], name: str) -> "ds.Dataset":
 def checked_files(source: Path | Sequence[Path], name: str) -> list[Path]:
     """The files of a table. Raises `InputError` where one is missing, broken or another table."""
     paths = _files_of(source)
-    declared = empty_schema(TABLES[name])
     for path in paths:
-        _check_file(path, declared, name)
+        _check_file(path, name)
     return paths
 
 
@@ -109,24 +112,14 @@ def vector_column(vectors: np.ndarray) -> pa.FixedSizeListArray:
     return pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
 
 
-def _chain(first: pa.RecordBatch | None, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    if first is not None:
-        yield first
-        yield from rest
-
-
-def _schema_of(batch: pa.RecordBatch | None) -> pa.Schema | None:
-    return None if batch is None else batch.schema
-
-
-def _file_schema(table: Table, given: pa.Schema | None) -> pa.Schema:
+def _file_schema(table: Table, given: pa.Schema) -> pa.Schema:
     """The declared schema with the dimension of the vectors at hand, and the table's name as metadata."""
     fields = []
     for declared in empty_schema(table):
-        if table.columns[declared.name].optional and (given is None or declared.name not in given.names):
+        if table.columns[declared.name].optional and declared.name not in given.names:
             continue
         type_ = declared.type
-        if type_ == VECTOR and given is not None and declared.name in given.names:
+        if type_ == VECTOR and declared.name in given.names:
             type_ = given.field(declared.name).type
             if not pa.types.is_fixed_size_list(type_) or type_.value_type != pa.float32():
                 raise InputError(f"Table {table.name}, column {declared.name}: is {type_}, not vectors of float32.")
@@ -191,17 +184,17 @@ def _files_of(source: Path | Sequence[Path]) -> list[Path]:
     return [source] if isinstance(source, Path) else list(source)
 
 
-def _check_file(path: Path, declared: pa.Schema, name: str) -> None:
+def _check_file(path: Path, name: str) -> None:
     try:
         schema = pq.read_schema(path)
     except FileNotFoundError:
         raise InputError(f"{path} does not exist.") from None
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(
-            f"{path}: not a readable Parquet file ({error}). `cocite check --remove` deletes it, and tells what makes "
-            "it again."
+            f"{path}: not a readable Parquet file ({error}). `cocite check --remove` deletes it and says what makes it "
+            "again."
         ) from error
-    columns = TABLES[name].columns
-    missing = [column for column in declared.names if column not in schema.names and not columns[column].optional]
+    columns = TABLES[name].columns.items()
+    missing = [column for column, declared in columns if column not in schema.names and not declared.optional]
     if missing:
         raise InputError(f"{path}: is not the table {name}: it lacks the columns {missing}.")
