@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 import sys
 from pathlib import Path
 
@@ -168,11 +167,6 @@ def folders_of_buckets(inputs):
         return sorted({str(path.parent if path.stem.isdigit() else path) for path in paths})
 
     return tables
-
-
-def option(name, value):
-    """An option of a command with its value; nothing where the job has no value for it."""
-    return f"{name} {shlex.quote(str(value))}" if value else ""
 
 
 include: "common/resources.smk"
