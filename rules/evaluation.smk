@@ -137,20 +137,26 @@ rule score_model:
         version=7,
         tables=subpath(input.sizes, parent=True),
         tasks=tasks_of_suite,
+        model="{model}",
+        training_seed="{seed}",
         mode=scored_mode,
         largest_missing=lookup(within=config, dpath="benchmarks/{benchmark}/largest_missing"),
         seeds=evaluation_seeds,
+        # The run's seed is for random vectors alone.
+        seed=0,
+        embeddings=lambda wildcards, input: input.embeddings,
     shell:
         """
         cocite evaluation score {params.seeds} \
             --tables {params.tables:q} \
             --tasks {params.tasks} \
-            --model {wildcards.model} \
-            --training-seed {wildcards.seed} \
+            --model {params.model} \
+            --training-seed {params.training_seed} \
             --mode {params.mode} \
             --largest-missing {params.largest_missing} \
+            --seed {params.seed} \
             --threads {threads} \
-            --embeddings {input.embeddings:q} \
+            --embeddings {params.embeddings:q} \
             --scores {output.scores:q} \
             --outcomes {output.outcomes:q} \
             --failures {output.failures:q} \
@@ -158,7 +164,7 @@ rule score_model:
         """
 
 
-rule score_random:
+use rule score_model as score_random with:
     input:
         tables=prepared("documents"),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
@@ -170,33 +176,18 @@ rule score_random:
         "<logs>/evaluation/{benchmark}/score-{suite}-random-0.log",
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/score-{suite}-random-0.jsonl"
-    conda:
-        "../envs/pipeline.yaml"
     resources:
         # Vectors of 64 dimensions: 295 MB and 4 s for 2,345 documents (0.1 MB), 173 MB and 1.1 s for hci's (6.5 MB).
         mem_mb=megabytes(600, tables=8),
         runtime=scoring_minutes("tables"),
     params:
         version=7,
-        baseline="random",
-        tables=subpath(input.sizes, parent=True),
-        tasks=tasks_of_suite,
-        mode=scored_mode,
-        seeds=evaluation_seeds,
+        model="random",
+        training_seed=0,
+        # Every document has a vector.
+        largest_missing=0,
         seed=config["seed"],
-    shell:
-        """
-        cocite evaluation score-baseline {params.baseline} {params.seeds} \
-            --tables {params.tables:q} \
-            --tasks {params.tasks} \
-            --mode {params.mode} \
-            --seed {params.seed} \
-            --threads {threads} \
-            --scores {output.scores:q} \
-            --outcomes {output.outcomes:q} \
-            --failures {output.failures:q} \
-            >> {log:q} 2>&1
-        """
+        embeddings="",
 
 
 use rule score_random as score_bm25 with:
@@ -215,7 +206,7 @@ use rule score_random as score_bm25 with:
         runtime=word_scoring_minutes,
     params:
         version=6,
-        baseline="bm25",
+        model="bm25",
         # It ranks only, without a random choice: neither the benchmark's mode nor the run's seed changes its scores.
         mode="correct",
         seed=0,

@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from cocite.config.benchmarks import TASKS
 from cocite.config.tasks import Task
 from cocite.evaluation.supervised import Classes, Examples, encode_classes, feasible_stages, few_shot_samples
-from cocite.evaluation.vectors import read_vectors
+from cocite.evaluation.vectors import joined, read_blocks
 from cocite.tables.files import read_table, write_table
 
 SEED = 1
@@ -37,7 +37,7 @@ def _examples(vectors: Path, rows: list[dict[str, object]]) -> Examples:
     of_split = {
         split: {row["document"]: row["labels"] for row in rows if row["split"] == split} for split in ("train", "test")
     }
-    found = read_vectors(vectors, [str(row["document"]) for row in rows])
+    found = joined(read_blocks(vectors, [str(row["document"]) for row in rows]))
     train, test = (found.of(list(documents)) for documents in of_split.values())
     train_labels, test_labels = (list(documents.values()) for documents in of_split.values())
     return Examples(train=train, train_labels=train_labels, test=test, test_labels=test_labels)

@@ -4,17 +4,27 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.evaluation.prepared import prepared_files, read_benchmark
-
-from cocite.evaluation.benchmark import Benchmark
+from cocite.config.benchmarks import TASKS
+from cocite.evaluation.benchmark import Benchmark, read_task
+from cocite.evaluation.preparation.readers import prepare_folder
 from cocite.tables.files import read_table
 
 
-class BenchmarkFolder:
-    """The folder `root`, and the tables that `prepare` makes of it."""
+def read_benchmark(tables: Path) -> Benchmark:
+    """The judgements and labels of every task that there are any of, and the reviewers."""
+    benchmark = Benchmark()
+    for task in TASKS.values():
+        of_task = read_task(task, tables)
+        for whole, part in zip(vars(benchmark).values(), vars(of_task).values(), strict=True):
+            whole.update(part)
+    return benchmark
 
-    def __init__(self, folder: Path, prepare: Any) -> None:
-        self.root, self.tables, self._prepare = folder / "benchmark", folder / "tables", prepare
+
+class BenchmarkFolder:
+    """The folder `root` of a benchmark of some kind, and the tables that are made of it."""
+
+    def __init__(self, folder: Path, kind: str) -> None:
+        self.root, self.tables, self.kind = folder / "benchmark", folder / "tables", kind
         self.root.mkdir()
 
     def write_text(self, path: str, text: str) -> None:
@@ -29,8 +39,8 @@ class BenchmarkFolder:
 
     def prepare(self, *tasks: str) -> Benchmark:
         """Prepare these tasks, or all that there are; return what they ask."""
-        files = prepared_files(self.tables)
-        self._prepare(self.root, tasks=tasks, files=files)
+        omissions = self.tables / "omissions.parquet"
+        prepare_folder(self.root, self.kind, tasks, tables=self.tables, omissions=omissions)
         return read_benchmark(self.tables)
 
     def documents(self) -> dict[str, tuple[str | None, str | None]]:

@@ -12,10 +12,9 @@ from cocite.config.benchmarks import TASKS
 from cocite.evaluation import vectors as vectors_module
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.bm25 import score_words
-from cocite.evaluation.preparation.beir import prepare_beir
 from cocite.evaluation.retrieval import best_hits
 from cocite.evaluation.scored import Run, UnscorableError
-from cocite.evaluation.scoring import score_model
+from cocite.evaluation.scoring import embedded
 from cocite.ground.errors import InputError
 from cocite.tables.files import vector_column, write_table
 
@@ -25,7 +24,7 @@ TASK = TASKS["beir_scifact"]
 
 @pytest.fixture
 def beir(tmp_path):
-    folder = BenchmarkFolder(tmp_path, prepare_beir)
+    folder = BenchmarkFolder(tmp_path, "beir")
     folder.write_lines(
         "scifact/corpus.jsonl",
         *({"_id": str(n), "title": f"t{n}", "text": f"x{n}", "metadata": {}} for n in range(4)),
@@ -46,7 +45,9 @@ def test_the_whole_corpus_is_searched_and_only_judged_queries_are_kept(beir):
 
 
 def test_a_dataset_that_is_asked_for_must_be_there(beir):
-    with pytest.raises(InputError, match="has no folder trec-covid, where the task beir_trec_covid lies"):
+    with pytest.raises(
+        InputError, match="has no folder trec-covid, but the task beir_trec_covid is asked for; it holds beir_scifact"
+    ):
         beir.prepare("beir_scifact", "beir_trec_covid")
     assert "beir_scifact" in beir.prepare().judgements
     assert beir.omitted()["task beir_arguana absent"] == 1
@@ -105,7 +106,7 @@ def scores_of(scored):
 def test_scores_are_those_of_the_distances_to_all_documents_whatever_the_blocks(tmp_path, monkeypatch, block):
     monkeypatch.setattr(vectors_module, "ROWS_AT_ONCE", block)
     benchmark, vectors = collection(300, 20)
-    found = score_model(TASK, benchmark, write_vectors(tmp_path, vectors), RUN)
+    found = embedded(write_vectors(tmp_path, vectors), RUN)(TASK, benchmark)
     judged = benchmark.judgements[TASK.name]
     names = sorted(benchmark.collections[TASK.name])
     run = {}
@@ -126,18 +127,18 @@ def test_a_query_never_finds_the_document_with_its_own_id(tmp_path):
     benchmark = Benchmark(judgements={TASK.name: {query: {"d7": 1}}}, collections={TASK.name: set(names)})
     vectors = {name: np.array([n], "f4") for n, name in enumerate(names)} | {query: np.array([3.2], "f4")}
     vectors["d7"] = np.array([3.3], "f4")
-    assert scores_of(score_model(TASK, benchmark, write_vectors(tmp_path, vectors), RUN))["ndcg_cut_10"] == 100
+    assert scores_of(embedded(write_vectors(tmp_path, vectors), RUN)(TASK, benchmark))["ndcg_cut_10"] == 100
 
 
 def test_missing_vectors_of_the_collection_are_counted_and_many_of_them_are_a_failure(tmp_path):
     benchmark, vectors = collection(300, 20)
     del vectors["d0"]
     path = write_vectors(tmp_path, vectors)
-    assert {row[9:11] for row in score_model(TASK, benchmark, path, RUN).scores} == {(320, 1)}
+    assert {row[9:11] for row in embedded(path, RUN)(TASK, benchmark).scores} == {(320, 1)}
     for number in range(5):
         vectors.pop(f"d{number}", None)
     with pytest.raises(UnscorableError, match="5 of 320 documents have no vector"):
-        score_model(TASK, benchmark, write_vectors(tmp_path, vectors), RUN)
+        embedded(write_vectors(tmp_path, vectors), RUN)(TASK, benchmark)
 
 
 def test_bm25_searches_the_collection_by_words():

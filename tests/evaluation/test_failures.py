@@ -6,7 +6,7 @@ import pytest
 from cocite.config.benchmarks import TASKS
 from cocite.evaluation.benchmark import Benchmark, write_tables
 from cocite.evaluation.scored import Run
-from cocite.evaluation.scoring import ResultFiles, score_task, write_results
+from cocite.evaluation.scoring import score_task, write_results
 from cocite.evaluation.vectors import Vectors
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table
@@ -15,7 +15,7 @@ RUN = Run(model="m", training_seed=2, benchmark="b", modes=["compat"], evaluatio
 
 
 def files_in(folder):
-    return ResultFiles(**{name: folder / f"{name}.parquet" for name in ("scores", "outcomes", "failures")})
+    return {name: folder / f"{name}.parquet" for name in ("scores", "outcomes", "failures")}
 
 
 def written(folder):

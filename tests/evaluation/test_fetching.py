@@ -7,12 +7,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.evaluation.prepared import prepared_files, read_benchmark
+from tests.evaluation.folders import read_benchmark
 from tests.hub import COMMIT, serve_hub
 
 from cocite.config.benchmarks import TASKS, splits_to_fetch
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
-from cocite.evaluation.preparation.scirepeval import prepare_scirepeval
+from cocite.evaluation.preparation.readers import prepare_folder
 from cocite.tables.files import read_table
 
 DATASETS = {"metadata": "lab/texts", "test": "lab/labels"}
@@ -61,8 +61,7 @@ def test_a_benchmark_is_fetched_config_by_config_and_read_offline(hub, tmp_path)
     for (half, config), splits in splits_to_fetch(tasks).items():
         result = fetch(url, folder, half, config, splits)
         assert result.returncode == 0, result.stderr
-    files = prepared_files(tables)
-    prepare_scirepeval(folder, files=files)
+    prepare_folder(folder, "scirepeval", [], tables=tables, omissions=tables / "omissions.parquet")
     benchmark = read_benchmark(tables)
     assert benchmark.judgements["relish"] == {"a": {"b": 2, "c": 0}}
     assert benchmark.judgements["paper_reviewer_matching_soft"] == {"p": {"r": 1}}

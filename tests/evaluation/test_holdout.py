@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.evaluation.prepared import prepared_files, read_benchmark
+from tests.evaluation.folders import read_benchmark
 from tests.papers import papers_table
 
 from cocite.config.benchmark import HoldoutSettings
 from cocite.evaluation.preparation import holdout
-from cocite.evaluation.preparation.holdout import Budget, Choice, Release, prepare_holdout
+from cocite.evaluation.preparation.holdout import Choice, Release, prepare_holdout
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table, write_table
 
@@ -44,13 +44,14 @@ def prepare(folder, citations, held_out, without_text=(), papers=range(15), buck
     ids = sorted({*held_out, 0})
     split = ["holdout" if paper in held_out else "train" for paper in ids]
     write_table(folder / "queries.parquet", "queries", pa.table({"corpusid": ids, "split": split}))
-    files = prepared_files(folder)
     prepare_holdout(
         Release(papers=folder / "papers", citations=folder / "citations", queries=folder / "queries.parquet"),
         SETTINGS.model_copy(update=changed),
         seed,
-        Budget(memory_mb=400, threads=threads, spill_to=folder),
-        files,
+        memory_mb=400,
+        threads=threads,
+        tables=folder,
+        omissions=folder / "omissions.parquet",
     )
     return read_benchmark(folder)
 

@@ -7,7 +7,6 @@ from tests.evaluation.folders import BenchmarkFolder
 
 from cocite.config.benchmarks.mdcr import TASKS as MDCR
 from cocite.evaluation.averages import averages
-from cocite.evaluation.preparation.mdcr import prepare_mdcr
 from cocite.ground.errors import InputError
 
 NEGATIVE = ("bm25", "graph", "most_cited", "random", "scincl", "specter")
@@ -15,7 +14,7 @@ NEGATIVE = ("bm25", "graph", "most_cited", "random", "scincl", "specter")
 
 @pytest.fixture
 def mdcr(tmp_path):
-    folder = BenchmarkFolder(tmp_path, prepare_mdcr)
+    folder = BenchmarkFolder(tmp_path, "mdcr")
     folder.write_lines("mdcr_test_data.jsonl", *({"paper_id": n, "title": f"t{n}", "abstract": None} for n in range(9)))
     return folder
 

@@ -13,7 +13,6 @@ from cocite.config.benchmarks import TASKS
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.disambiguation import clusters_up_to, cosine_distances
 from cocite.evaluation.metrics import b3_statistic
-from cocite.evaluation.preparation.s2and import prepare_s2and
 from cocite.evaluation.scored import Run, UnscorableError
 from cocite.evaluation.scoring import score_task
 from cocite.evaluation.vectors import Vectors
@@ -25,7 +24,7 @@ RUN = Run(model="m", training_seed=1, benchmark="b", modes=["compat", "correct"]
 
 @pytest.fixture
 def s2and(tmp_path):
-    return BenchmarkFolder(tmp_path, prepare_s2and)
+    return BenchmarkFolder(tmp_path, "s2and")
 
 
 def write_dataset(folder, signatures, *, name="qian", papers=None, authors=None):
@@ -122,7 +121,9 @@ def test_a_missing_file_is_named(s2and, lost):
 
 def test_a_dataset_that_is_asked_for_must_be_there(s2and):
     write_dataset(s2and, blocks(2))
-    with pytest.raises(InputError, match="has no folder kisti, where the task s2and_kisti lies"):
+    with pytest.raises(
+        InputError, match="has no folder kisti, but the task s2and_kisti is asked for; it holds s2and_qian"
+    ):
         s2and.prepare("s2and_qian", "s2and_kisti")
 
 

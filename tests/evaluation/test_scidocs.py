@@ -7,7 +7,6 @@ import pytest
 from tests.evaluation.folders import BenchmarkFolder
 
 from cocite.config.benchmarks import TASKS
-from cocite.evaluation.preparation.scidocs import prepare_scidocs
 from cocite.evaluation.scored import Run
 from cocite.evaluation.scoring import score_task
 from cocite.evaluation.vectors import Vectors
@@ -18,7 +17,7 @@ RUN = Run(model="m", training_seed=1, benchmark="b", modes=["compat"], evaluatio
 
 @pytest.fixture
 def scidocs(tmp_path):
-    folder = BenchmarkFolder(tmp_path, prepare_scidocs)
+    folder = BenchmarkFolder(tmp_path, "scidocs")
     for name in ("mag_mesh", "view_cite_read", "recomm"):
         papers = {
             paper: {"paper_id": paper, "title": f"title {paper}", "abstract": "abstract", "references": ["x"]}
@@ -114,5 +113,8 @@ def test_what_is_wrong_is_told_with_its_place(scidocs, path, text, message):
 
 
 def test_a_task_that_is_asked_for_must_be_there(scidocs):
-    with pytest.raises(InputError, match="has no folder mesh, where the task mesh lies"):
+    with pytest.raises(InputError, match="holds none of the tasks mesh; there must be folders such as mesh"):
+        scidocs.prepare("mesh")
+    scidocs.write_text("coview/test.qrel", "a 0 b 1\n")
+    with pytest.raises(InputError, match="has no folder mesh, but the task mesh is asked for; it holds scidocs_view"):
         scidocs.prepare("mesh")

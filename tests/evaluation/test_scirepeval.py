@@ -7,7 +7,6 @@ import pyarrow.parquet as pq
 import pytest
 from tests.evaluation.folders import BenchmarkFolder
 
-from cocite.evaluation.preparation.scirepeval import prepare_scirepeval
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_json, read_table
 
@@ -37,7 +36,7 @@ class LayoutFolder(BenchmarkFolder):
 
 @pytest.fixture
 def layout(tmp_path):
-    return LayoutFolder(tmp_path, prepare_scirepeval)
+    return LayoutFolder(tmp_path, "scirepeval")
 
 
 def test_judgements_and_the_documents_they_name(layout):

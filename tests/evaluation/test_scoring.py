@@ -15,8 +15,8 @@ from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark, write_documents, write_tables
 from cocite.evaluation.bm25 import Words, read_document_texts, score_words
 from cocite.evaluation.scored import Run
-from cocite.evaluation.scoring import ResultFiles, score_task, write_results
-from cocite.evaluation.vectors import Vectors, random_vectors, read_vectors
+from cocite.evaluation.scoring import score_task, write_results
+from cocite.evaluation.vectors import Vectors, joined, random_vectors, read_blocks
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table, vector_column, write_table
 
@@ -54,7 +54,7 @@ def documents_in(benchmark):
 
 
 def files_in(folder):
-    return ResultFiles(**{name: folder / f"{name}.parquet" for name in ("scores", "outcomes", "failures")})
+    return {name: folder / f"{name}.parquet" for name in ("scores", "outcomes", "failures")}
 
 
 def rows_in(folder, table):
@@ -115,14 +115,14 @@ def test_vectors_that_are_not_finite_are_refused(tmp_path):
     vectors = vector_column(np.array([[1.0, 2.0], [np.nan, 0.0]]))
     write_table(path, "document_embeddings", pa.table({"document": ["a", "b"], "vector": vectors}))
     with pytest.raises(InputError, match="the vector of the document 'b' holds values that are not finite"):
-        read_vectors(path, ["a", "b"])
+        joined(read_blocks(path, ["a", "b"]))
 
 
 def test_vectors_are_read_for_the_documents_that_are_asked_for(tmp_path):
     path = tmp_path / "embeddings.parquet"
     rows = {"document": ["a", "b", "c"], "vector": vector_column(np.array([[1.0], [np.inf], [3.0]]))}
     write_table(path, "document_embeddings", pa.table(rows))
-    read = read_vectors(path, ["c", "a", "unknown"])
+    read = joined(read_blocks(path, ["c", "a", "unknown"]))
     assert read.of(["c", "a"]).tolist() == [[3], [1]]
     assert "unknown" not in read.rows
 
@@ -208,6 +208,7 @@ def test_the_command_scores_what_the_tables_hold(tmp_path):
         "training-seed": 1,
         "mode": "correct",
         "largest-missing": 0.01,
+        "seed": 0,
         "threads": 1,
         "embeddings": embeddings,
         "tasks": "cite,relish",

@@ -33,6 +33,8 @@ FORMATS: dict[Kind, str] = {
 
 BOTH = "both"
 """The mode of scores that do not depend on it."""
+WITH_FEW_SHOT = "_with_few_shot"
+"""What is added to the name of a metric whose value is ½ training on everything + ½ the few-shot stages."""
 POSITIVE = "1"
 """The class of binary tasks whose F1 is measured."""
 
@@ -95,7 +97,7 @@ class Task:
 
     @property
     def is_supervised(self) -> bool:
-        """Whether machines are fitted to labels."""
+        """Whether linear models are fitted to labels."""
         return self.format in ("classification", "regression")
 
     @property

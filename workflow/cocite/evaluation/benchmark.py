@@ -4,7 +4,7 @@ Every kind of benchmark is prepared into these tables, and every scorer reads th
 compare words read the texts; the other tables say which documents a task is about.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,11 +49,6 @@ class Benchmark:
         labelled = (name for name, _ in self.labels)
         return task.name in {*self.judgements, *self.signatures, *labelled}
 
-    def propensity(self, task: str, query: str, relevance: int) -> float | None:
-        """The probability that a paper clicked for a query was seen; None if it was not clicked or nothing is known."""
-        weight = self.weights.get(task, {}).get(query)
-        return 1 / weight if relevance and weight is not None else None
-
     def documents_of(self, task: Task) -> set[str]:
         """The distinct documents that a task needs vectors of; instead of reviewers, their papers."""
         if task.is_supervised:
@@ -67,42 +62,23 @@ class Benchmark:
         return candidates | set(judgements) | self.collections.get(task.name, set())
 
 
-@dataclass(frozen=True, kw_only=True)
-class Prepared:
-    """Where a prepared benchmark is written."""
-
-    tables: Path
-    """Folder of its tables, and of `sizes.json`, which says how many documents each task has."""
-    omissions: Path
-
-
-def table_in(tables: Path, name: str) -> Path:
-    """Where a table of a benchmark lies."""
-    return tables / f"{name}.parquet"
-
-
 def read_task(task: Task, tables: Path) -> Benchmark:
     """Read what one task asks, and nothing of the others, from the folder of a benchmark's tables."""
     benchmark = Benchmark()
-    if task.is_supervised:
-        for row in _rows_of(task, tables, "labels"):
-            benchmark.labels.setdefault((task.name, row["split"]), {})[row["document"]] = row["labels"]
-        return benchmark
-    if task.kind == "disambiguation":
-        for row in _rows_of(task, tables, "signatures"):
-            signature = (row["document"], row["block"], row["author"], row["split"])
-            benchmark.signatures.setdefault(task.name, {})[row["signature"]] = signature
-        return benchmark
+    for row in _rows_of(task, tables, "labels"):
+        benchmark.labels.setdefault((task.name, row["split"]), {})[row["document"]] = row["labels"]
+    for row in _rows_of(task, tables, "signatures"):
+        signature = (row["document"], row["block"], row["author"], row["split"])
+        benchmark.signatures.setdefault(task.name, {})[row["signature"]] = signature
     for row in _rows_of(task, tables, "judgements"):
         candidates = benchmark.judgements.setdefault(task.name, {}).setdefault(row["query"], {})
         candidates[row["candidate"]] = row["relevance"]
         if row.get("propensity") is not None:
             benchmark.weights.setdefault(task.name, {})[row["query"]] = 1 / row["propensity"]
-    if task.kind == "retrieval":
-        for row in _rows_of(task, tables, "collections"):
-            benchmark.collections.setdefault(task.name, set()).add(row["document"])
+    for row in _rows_of(task, tables, "collections"):
+        benchmark.collections.setdefault(task.name, set()).add(row["document"])
     if task.kind == "reviewers":
-        with open_table(table_in(tables, "reviewers"), "reviewers") as file:
+        with open_table(tables / "reviewers.parquet", "reviewers") as file:
             for row in file.read().to_pylist():
                 benchmark.reviewers.setdefault(row["reviewer"], set()).add(row["document"])
     return benchmark
@@ -110,7 +86,7 @@ def read_task(task: Task, tables: Path) -> Benchmark:
 
 def _rows_of(task: Task, tables: Path, name: str) -> Iterator[dict[str, Any]]:
     """The rows of one task in a table that is sorted by task; parts of the file without any are not read."""
-    with open_table(table_in(tables, name), name) as file:
+    with open_table(tables / f"{name}.parquet", name) as file:
         for number in range(file.num_row_groups):
             span = file.metadata.row_group(number).column(0).statistics
             if span is None or not span.has_min_max or span.min <= task.name <= span.max:
@@ -119,46 +95,50 @@ def _rows_of(task: Task, tables: Path, name: str) -> Iterator[dict[str, Any]]:
 
 
 def write_benchmark(
-    benchmark: Benchmark, documents: dict[str, Document], omitted: dict[str, int], files: Prepared
+    benchmark: Benchmark, documents: Mapping[str, Document], omitted: dict[str, int], *, tables: Path, omissions: Path
 ) -> None:
-    """Write a benchmark: its documents, what its tasks ask, how large they are, and what was left out."""
-    write_documents(files.tables, documents)
-    write_tables(benchmark, files.tables)
+    """Write a benchmark into the folder `tables`: its documents, what its tasks ask, and `sizes.json`.
+
+    This says how many documents there are, and how many each task has. What was left out goes to `omissions`.
+    """
+    write_documents(tables, documents)
+    write_tables(benchmark, tables)
     sizes = {name: len(benchmark.documents_of(task)) for name, task in TASKS.items() if benchmark.holds(task)}
-    write_json(files.tables / "sizes.json", {"documents": len(documents), "tasks": sizes})
-    write_omissions(files.omissions, omitted)
+    write_json(tables / "sizes.json", {"documents": len(documents), "tasks": sizes})
+    write_omissions(omissions, omitted)
 
 
 def write_tables(benchmark: Benchmark, tables: Path) -> None:
     """Write what the tasks of a benchmark ask; tables that it has nothing for are empty."""
-    judgements = (
-        (task, query, candidate, relevance, benchmark.propensity(task, query, relevance))
-        for task, queries in benchmark.judgements.items()
-        for query, candidates in queries.items()
-        for candidate, relevance in candidates.items()
-    )
-    labels = (
-        (task, split, document, names)
-        for (task, split), documents in benchmark.labels.items()
-        for document, names in documents.items()
-    )
-    collections = ((task, document) for task, documents in benchmark.collections.items() for document in documents)
-    signatures = (
-        (task, name, *signature)
-        for task, of_task in benchmark.signatures.items()
-        for name, signature in of_task.items()
-    )
-    reviewers = ((reviewer, paper) for reviewer, papers in benchmark.reviewers.items() for paper in papers)
-    write_rows(table_in(tables, "judgements"), "judgements", judgements)
-    write_rows(table_in(tables, "labels"), "labels", labels)
-    write_rows(table_in(tables, "reviewers"), "reviewers", reviewers)
-    write_rows(table_in(tables, "collections"), "collections", collections)
-    write_rows(table_in(tables, "signatures"), "signatures", signatures)
+    rows: dict[str, Iterable[tuple[object, ...]]] = {
+        "judgements": (
+            (task, query, candidate, relevance, 1 / weight if relevance and weight is not None else None)
+            for task, queries in benchmark.judgements.items()
+            for query, candidates in queries.items()
+            for weight in [benchmark.weights.get(task, {}).get(query)]
+            for candidate, relevance in candidates.items()
+        ),
+        "labels": (
+            (task, split, document, names)
+            for (task, split), documents in benchmark.labels.items()
+            for document, names in documents.items()
+        ),
+        "reviewers": ((reviewer, paper) for reviewer, papers in benchmark.reviewers.items() for paper in papers),
+        "collections": ((task, document) for task, found in benchmark.collections.items() for document in found),
+        "signatures": (
+            (task, name, *signature)
+            for task, of_task in benchmark.signatures.items()
+            for name, signature in of_task.items()
+        ),
+    }
+    for table, of_table in rows.items():
+        write_rows(tables / f"{table}.parquet", table, of_table)
 
 
-def write_documents(tables: Path, documents: dict[str, Document]) -> None:
+def write_documents(tables: Path, documents: Mapping[str, Document]) -> None:
     """Write the texts of the documents."""
-    write_rows(table_in(tables, "documents"), "documents", ((name, *document) for name, document in documents.items()))
+    rows = ((name, *document) for name, document in documents.items())
+    write_rows(tables / "documents.parquet", "documents", rows)
 
 
 def write_rows(path: Path, table: str, rows: Iterable[tuple[object, ...]]) -> None:
@@ -168,8 +148,5 @@ def write_rows(path: Path, table: str, rows: Iterable[tuple[object, ...]]) -> No
     ordered = sorted(rows, key=lambda row: row[:width])
     columns = list(zip(*ordered, strict=True)) or [()] * len(declared.columns)
     schema = empty_schema(declared)
-    write_table(
-        path,
-        table,
-        pa.table([pa.array(column, type_.type) for column, type_ in zip(columns, schema, strict=True)], schema=schema),
-    )
+    arrays = [pa.array(column, type_) for column, type_ in zip(columns, schema.types, strict=True)]
+    write_table(path, table, pa.table(arrays, schema=schema))

@@ -18,9 +18,9 @@ from scipy.sparse import csc_array, csr_array
 
 from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark
-from cocite.evaluation.ranking import score_ranking, score_run
+from cocite.evaluation.ranking import score_ranked, score_ranking
 from cocite.evaluation.retrieval import best_hits
-from cocite.evaluation.scored import Counts, Run, Scored
+from cocite.evaluation.scored import Run, Scored, count_missing
 from cocite.tables.files import open_table
 
 COLUMNS = ["document", "title", "abstract", "more"]
@@ -37,21 +37,18 @@ def read_document_texts(path: Path, documents: Collection[str]) -> dict[str, str
 
 
 def score_words(task: Task, benchmark: Benchmark, texts: Mapping[str, str], run: Run) -> Scored:
-    """Score BM25 on one ranking task of a benchmark, which need not hold any other."""
+    """Score BM25 on one ranking task of a benchmark; in a search, words are counted over collection and queries."""
     documents = sorted(benchmark.documents_of(task))
-    if task.kind == "retrieval":
-        return _score_search(task, benchmark, texts, run)
+    scored = count_missing(task, benchmark, documents, run)
     words = Words({document: texts[document] for document in documents})
-    return score_ranking(benchmark, task, words.to_some, words.rows, run, Counts(documents=len(documents), missing=0))
-
-
-def _score_search(task: Task, benchmark: Benchmark, texts: Mapping[str, str], run: Run) -> Scored:
-    """Score the search of a collection; words are counted over it and the queries."""
-    words, collection = Words(texts), sorted(benchmark.collections[task.name])
-    queries, rows = list(benchmark.judgements[task.name]), words.rows_of(collection)
-    found = best_hits(task, queries, [(collection, (words.to_all(query)[rows] for query in queries))])
-    counts = Counts(documents=len(benchmark.documents_of(task)), missing=0)
-    return score_run(benchmark, task, found, run, counts)
+    if task.kind == "retrieval":
+        collection, queries = sorted(benchmark.collections[task.name]), list(benchmark.judgements[task.name])
+        rows = words.rows_of(collection)
+        similarities = (words.to_all(query)[rows] for query in queries)
+        score_ranked(scored, benchmark, best_hits(task, queries, [(collection, similarities)]))
+    else:
+        score_ranking(scored, benchmark, words.to_some, words.rows)
+    return scored
 
 
 class Words:

@@ -1,4 +1,4 @@
-"""`cocite evaluation …`: prepare benchmarks, score on them, and sum up the scores."""
+"""`cocite evaluation …`: prepare benchmarks, score on them, and average and compare the scores."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -7,106 +7,146 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
-from cocite.evaluation.preparation.commands import Tables
-from cocite.evaluation.preparation.commands import app as preparation
-from cocite.ground.options import Output, Seed, Threads
+from cocite.ground.options import (
+    Citations,
+    MemoryMb,
+    Omissions,
+    Output,
+    Papers,
+    Queries,
+    Seed,
+    Settings,
+    State,
+    Threads,
+)
 
 if TYPE_CHECKING:
     from cocite.config.tasks import Task
 
 app = typer.Typer(no_args_is_help=True)
-app.add_typer(preparation)
 
-Seeds = Annotated[list[int], typer.Argument(help="Evaluation seeds; supervised tasks are scored once with each.")]
+Tables = Annotated[Path, typer.Option(help="Folder of a benchmark's tables, whose name is the benchmark's.")]
+TaskNames = Annotated[
+    str, typer.Option(help="Names of tasks with commas between them, each of which must be there; empty for all.")
+]
 Modes = Literal["compat", "correct"]
-Mode = Annotated[
-    Literal[Modes, "both"],
-    typer.Option(help="compat fits as published; correct fits an intercept to standardised inputs; both does both."),
-]
-LargestMissing = Annotated[
-    float, typer.Option(help="Share of a task's documents that may be without a vector; with more there is no score.")
-]
-Scores = Annotated[Path, typer.Option(help="Table scores, written.")]
-Outcomes = Annotated[Path, typer.Option(help="Table outcomes, written.")]
-Failures = Annotated[Path, typer.Option(help="Table failures, written: a row where the data make a score impossible.")]
-TaskNames = Annotated[str, typer.Option(help="Names of the tasks that are scored, with commas between them.")]
-Suites = Annotated[
-    str,
-    typer.Option(help='JSON object: the names of the tasks of each suite, as {"small": ["fos"]}.'),
-]
+Suites = Annotated[str, typer.Option(help='JSON object: the names of the tasks of each suite, as {"small": ["fos"]}.')]
 Runs = Annotated[
     str, typer.Option(help="Models and baselines with a seed, such as cocite-1, with commas between them.")
 ]
 
 
+@app.command("prepare-holdout")
+def prepare_holdout_command(
+    *,
+    papers: Papers,
+    citations: Citations,
+    queries: Queries,
+    settings: Settings,
+    seed: Seed,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    tables: Tables,
+    omissions: Omissions,
+) -> None:
+    """Make the hold-out benchmark: what held-out papers cite and are cited with, among random papers."""
+    from cocite.config.benchmark import HoldoutSettings
+    from cocite.config.settings import parse_settings
+    from cocite.evaluation.preparation.holdout import Release, prepare_holdout
+
+    prepare_holdout(
+        Release(papers=papers, citations=citations, queries=queries),
+        parse_settings(HoldoutSettings, settings),
+        seed,
+        memory_mb=memory_mb,
+        threads=threads,
+        tables=tables,
+        omissions=omissions,
+    )
+
+
+@app.command("fetch")
+def fetch_command(
+    config: Annotated[str, typer.Argument(help="Name of the config: a folder of the dataset.")],
+    *,
+    dataset: Annotated[str, typer.Option(help="Dataset on the Hugging Face hub.")],
+    revision: Annotated[str, typer.Option(help="Commit of the dataset.")],
+    splits: Annotated[str, typer.Option(help="Names of its splits, with commas between them.")],
+    state: State,
+    output: Output,
+) -> None:
+    """Fetch a config of a benchmark from the hub."""
+    from cocite.config.benchmarks import names
+    from cocite.evaluation.preparation.layout import fetch_config
+
+    fetch_config(dataset, revision, config, names(splits), state=state, output=output)
+
+
+@app.command("prepare-folder")
+def prepare_folder_command(
+    folder: Annotated[Path, typer.Argument(help="Folder of the benchmark, in the layout of its kind.")],
+    *,
+    kind: Annotated[str, typer.Option(help="Kind of the benchmark: a module of cocite.config.benchmarks.")],
+    tasks: TaskNames,
+    tables: Tables,
+    omissions: Omissions,
+) -> None:
+    """Read a benchmark that others made."""
+    from cocite.config.benchmarks import names
+    from cocite.evaluation.preparation.readers import prepare_folder
+
+    prepare_folder(folder, kind, names(tasks), tables=tables, omissions=omissions)
+
+
 @app.command("score")
 def score_command(
-    seeds: Seeds,
+    seeds: Annotated[list[int], typer.Argument(help="Evaluation seeds; supervised tasks are scored once with each.")],
     *,
     tables: Tables,
-    tasks: TaskNames,
-    model: Annotated[str, typer.Option(help="Name of the model.")],
+    tasks: Annotated[str, typer.Option(help="Names of the tasks that are scored, with commas between them.")],
+    model: Annotated[
+        str,
+        typer.Option(
+            help="Name of the model, or a baseline: random for random vectors, what chance reaches, or bm25 for the "
+            "words of the texts, which scores rankings and depends on no seed or mode."
+        ),
+    ],
     training_seed: Annotated[int, typer.Option(help="Seed that the model was trained with; 0 for none.")],
-    mode: Mode,
-    largest_missing: LargestMissing,
+    mode: Annotated[
+        Literal[Modes, "both"],
+        typer.Option(
+            help="compat fits as published; correct fits an intercept to standardised inputs; both does both."
+        ),
+    ],
+    largest_missing: Annotated[
+        float,
+        typer.Option(help="Share of a task's documents that may be without a vector; with more there is no score."),
+    ],
+    seed: Annotated[int, typer.Option(help="Seed of random vectors; nothing else depends on it.")],
     threads: Threads,
-    embeddings: Annotated[Path, typer.Option(help="Table document_embeddings of the model.")],
-    scores: Scores,
-    outcomes: Outcomes,
-    failures: Failures,
+    embeddings: Annotated[str, typer.Option(help="Table document_embeddings of the model; empty for a baseline.")],
+    scores: Annotated[Path, typer.Option(help="Table scores, written.")],
+    outcomes: Annotated[Path, typer.Option(help="Table outcomes, written.")],
+    failures: Annotated[
+        Path, typer.Option(help="Table failures, written: a row where the data make a score impossible.")
+    ],
 ) -> None:
-    """Score a model's vectors on tasks of a benchmark."""
+    """Score a model's vectors, or a baseline that needs no training, on tasks of a benchmark."""
     from cocite.evaluation.scored import Run
-    from cocite.evaluation.scoring import ResultFiles, score_model, write_results
+    from cocite.evaluation.scoring import baseline, embedded, write_results
 
     run = Run(
         model=model,
         training_seed=training_seed,
         benchmark=tables.name,
-        modes=_modes(mode),
+        modes=get_args(Modes) if mode == "both" else (mode,),
         evaluation_seeds=seeds,
         largest_missing=largest_missing,
         threads=threads,
     )
-    files = ResultFiles(scores=scores, outcomes=outcomes, failures=failures)
-    write_results(_tasks(tasks), tables, run, files, lambda task, asks: score_model(task, asks, embeddings, run))
-
-
-@app.command("score-baseline")
-def score_baseline_command(
-    baseline: Annotated[
-        Literal["random", "bm25"],
-        typer.Argument(help="random: random vectors, what chance reaches; bm25: the words of the texts, for rankings."),
-    ],
-    seeds: Seeds,
-    *,
-    tables: Tables,
-    tasks: TaskNames,
-    mode: Mode,
-    seed: Seed,
-    threads: Threads,
-    scores: Scores,
-    outcomes: Outcomes,
-    failures: Failures,
-) -> None:
-    """Score a baseline, which needs no training, on tasks of a benchmark. BM25 depends on neither mode nor seed."""
-    from cocite.evaluation.scored import Run
-    from cocite.evaluation.scoring import ResultFiles, score_bm25, score_random, write_results
-
-    run = Run(
-        model=baseline,
-        training_seed=0,
-        benchmark=tables.name,
-        modes=_modes(mode) if baseline == "random" else (),
-        evaluation_seeds=seeds,
-        threads=threads,
-    )
-    files = ResultFiles(scores=scores, outcomes=outcomes, failures=failures)
-    if baseline == "random":
-        write_results(_tasks(tasks), tables, run, files, lambda task, asks: score_random(task, asks, tables, seed, run))
-    else:
-        ranked = [task for task in _tasks(tasks) if task.is_ranking]
-        write_results(ranked, tables, run, files, lambda task, asks: score_bm25(task, asks, tables, run))
+    score = embedded(Path(embeddings), run) if embeddings else baseline(tables, seed, run)
+    files = {"scores": scores, "outcomes": outcomes, "failures": failures}
+    write_results(_tasks(tasks), tables, run, files, score)
 
 
 @app.command()
@@ -146,15 +186,9 @@ def _tasks(tasks: str) -> list["Task"]:
     return [declared(name) for name in names(tasks)]
 
 
-def _modes(mode: str) -> tuple[str, ...]:
-    return get_args(Modes) if mode == "both" else (mode,)
-
-
 def _suites(suites: str) -> dict[str, list["Task"]]:
     """The tasks of each suite."""
-    from cocite.config.benchmarks import declared
-
-    return {suite: [declared(name) for name in tasks] for suite, tasks in json.loads(suites).items()}
+    return {suite: _tasks(",".join(tasks)) for suite, tasks in json.loads(suites).items()}
 
 
 def _files(folder: Path, suites: Mapping[str, Sequence["Task"]], runs: str) -> list[Path]:

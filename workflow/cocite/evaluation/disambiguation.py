@@ -18,10 +18,9 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from threadpoolctl import threadpool_limits
 
-from cocite.config.tasks import BOTH, Task
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.metrics import b3_statistic, on_all
-from cocite.evaluation.scored import Counts, Run, Scored, UnscorableError, outcome_key, score_row
+from cocite.evaluation.scored import Scored, UnscorableError
 from cocite.evaluation.vectors import Vectors
 from cocite.ground.progress import progress
 
@@ -34,11 +33,12 @@ Merges = Mapping[str, NDArray[np.float64]]
 """The dendrogram of each block, as SciPy has it; none for a single signature."""
 
 
-def score_disambiguation(task: Task, benchmark: Benchmark, vectors: Vectors, run: Run, counts: Counts) -> Scored:
+def score_disambiguation(scored: Scored, benchmark: Benchmark, vectors: Vectors) -> None:
     """Cluster the test signatures of a task and score them.
 
     Raises `UnscorableError` where no block to train on, or none to test, has a signature with a vector.
     """
+    task = scored.task
     signatures = benchmark.signatures[task.name]
     authors = {signature: author for signature, (_, _, author, _) in signatures.items()}
     train, test = (_blocks(signatures, vectors, split) for split in ("train", "test"))
@@ -50,16 +50,16 @@ def score_disambiguation(task: Task, benchmark: Benchmark, vectors: Vectors, run
     with threadpool_limits(1):  # The last bits of products of matrices depend on how many threads there are.
         distance = _best_distance(train, _merges(train, documents, vectors), authors)
         clusters = clusters_up_to(distance, test, _merges(test, documents, vectors))
-    expected, predicted = [[authors[signature]] for signature in clusters], [[name] for name in clusters.values()]
     asked = sum(split == "test" for *_, split in signatures.values())
-    scores, outcomes = [], []
+    items = [(signature, None, 1.0, [cluster], [authors[signature]]) for signature, cluster in clusters.items()]
     for metric in task.metrics:
-        varied = (metric, run.evaluation_seeds[0], BOTH)
-        value = on_all(b3_statistic(expected, predicted, metric), len(clusters))
-        scores.append(score_row(run, task, counts, varied, value, (len(clusters), asked - len(clusters))))
-        named = zip(clusters, predicted, expected, strict=True)
-        outcomes += [(*outcome_key(run, task, varied), signature, None, 1.0, *names) for signature, *names in named]
-    return Scored(scores=scores, outcomes=outcomes)
+        scored.add(metric, _b3(metric, clusters, authors), items, asked)
+
+
+def _b3(metric: str, clusters: Mapping[str, str], authors: Mapping[str, str]) -> float:
+    """A measure of B³, from the cluster and the author of each signature."""
+    expected, predicted = [[authors[signature]] for signature in clusters], [[name] for name in clusters.values()]
+    return on_all(b3_statistic(expected, predicted, metric), len(clusters))
 
 
 def _blocks(signatures: Mapping[str, tuple[str, str, str, str]], vectors: Vectors, split: str) -> dict[str, list[str]]:
@@ -101,10 +101,5 @@ def _best_distance(blocks: Blocks, merges: Merges, authors: Mapping[str, str]) -
     """The distance with the highest B³ F1 on the blocks to train on; the smallest of equal ones."""
     merging = np.concatenate([[0.0], *(merged[:, 2] for merged in merges.values())])
     tried = np.unique(np.quantile(merging, np.linspace(0, 1, DISTANCES), method="nearest"))
-    values = []
-    for distance in tried:
-        clusters = clusters_up_to(distance, blocks, merges)
-        expected = [[authors[signature]] for signature in clusters]
-        statistic = b3_statistic(expected, [[name] for name in clusters.values()], "b3_f1")
-        values.append(on_all(statistic, len(clusters)))
+    values = [_b3("b3_f1", clusters_up_to(distance, blocks, merges), authors) for distance in tried]
     return float(tried[int(np.argmax(values))])

@@ -5,10 +5,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.config.tasks import BOTH, Task
 from cocite.evaluation.benchmark import Benchmark, Judgements
 from cocite.evaluation.metrics import ADJUSTED, Ranked, measure_rankings
-from cocite.evaluation.scored import Counts, Row, Run, Scored, outcome_key, score_row
+from cocite.evaluation.scored import Item, Scored
 from cocite.evaluation.vectors import Vectors
 
 Similarity = Callable[[str, Sequence[str]], NDArray[np.floating]]
@@ -66,19 +65,16 @@ def rank_reviewers(
     return run
 
 
-def score_ranking(
-    benchmark: Benchmark, task: Task, similarity: Similarity, known: Collection[str], run: Run, counts: Counts
-) -> Scored:
+def score_ranking(scored: Scored, benchmark: Benchmark, similarity: Similarity, known: Collection[str]) -> None:
     """Score a ranking of given candidates by any similarity, over the documents that are `known`."""
-    judgements = benchmark.judgements[task.name]
-    if task.kind == "reviewers":
-        return score_run(
-            benchmark, task, rank_reviewers(judgements, benchmark.reviewers, similarity, known), run, counts
-        )
-    return score_run(benchmark, task, rank_candidates(judgements, similarity, known), run, counts)
+    judgements = benchmark.judgements[scored.task.name]
+    if scored.task.kind == "reviewers":
+        score_ranked(scored, benchmark, rank_reviewers(judgements, benchmark.reviewers, similarity, known))
+    else:
+        score_ranked(scored, benchmark, rank_candidates(judgements, similarity, known))
 
 
-def score_run(benchmark: Benchmark, task: Task, ranked: Ranked, run: Run, counts: Counts) -> Scored:
+def score_ranked(scored: Scored, benchmark: Benchmark, ranked: Ranked) -> None:
     """Score what was ranked for each query.
 
     The value is the mean over the queries; of an adjusted metric, weighted by the inverse propensity of each query.
@@ -86,13 +82,10 @@ def score_run(benchmark: Benchmark, task: Task, ranked: Ranked, run: Run, counts
     stands for 1/p queries, and weights are normalised by their sum (Swaminathan & Joachims, 2015, "The Self-Normalized
     Estimator for Counterfactual Learning").
     """
+    task = scored.task
     judgements = benchmark.judgements[task.name]
-    scores, outcomes = list[Row](), list[Row]()
     for metric, values in measure_rankings(judgements, ranked, task.metrics).items():
         weights = benchmark.weights[task.name] if metric.endswith(ADJUSTED) else dict.fromkeys(values, 1.0)
         value = float(np.average(list(values.values()), weights=[weights[query] for query in values]))
-        varied = (metric, run.evaluation_seeds[0], BOTH)
-        scores.append(score_row(run, task, counts, varied, value, (len(ranked), len(judgements) - len(ranked))))
-        key = outcome_key(run, task, varied)
-        outcomes += [(*key, query, of_query, weights[query], [], []) for query, of_query in values.items()]
-    return Scored(scores=scores, outcomes=outcomes)
+        items: list[Item] = [(query, of_query, weights[query], [], []) for query, of_query in values.items()]
+        scored.add(metric, value, items, len(judgements))

@@ -7,7 +7,7 @@ are equal.
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_limits
 
 from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark
-from cocite.evaluation.ranking import score_run
-from cocite.evaluation.scored import Run, Scored, check_missing
+from cocite.evaluation.ranking import score_ranked
+from cocite.evaluation.scored import Run, Scored, count_missing
 from cocite.evaluation.vectors import Vectors
 from cocite.ground.progress import progress
 
@@ -26,13 +26,13 @@ Block = tuple[Sequence[str], Iterable[NDArray[np.floating]]]
 """Documents, and for each query the similarity of all of them; more is nearer."""
 
 
-@dataclass(frozen=True)
-class Hits:
+class Hits(NamedTuple):
     """The best documents of one query so far, in no order."""
 
-    documents: NDArray[np.object_]
-    similarities: NDArray[np.float64]
-    ties: NDArray[np.uint64]
+    documents: NDArray[Any]
+    similarities: NDArray[Any]
+    ties: NDArray[Any]
+    """Digests of the documents' names."""
 
     def best(self, depth: int) -> "Hits":
         """The best of them; of equal ones those whose names have the smallest digests."""
@@ -41,7 +41,7 @@ class Hits:
         least = np.partition(self.similarities, -depth)[-depth]
         above, equal = np.flatnonzero(self.similarities > least), np.flatnonzero(self.similarities == least)
         chosen = np.concatenate([above, equal[np.argsort(self.ties[equal])][: depth - len(above)]])
-        return Hits(self.documents[chosen], self.similarities[chosen], self.ties[chosen])
+        return Hits(*(part[chosen] for part in self))
 
 
 NO_HITS = Hits(np.empty(0, np.object_), np.empty(0), np.empty(0, np.uint64))
@@ -56,8 +56,9 @@ def score_search(task: Task, benchmark: Benchmark, queries: Vectors, blocks: Ite
     seen = set(asked)
     with threadpool_limits(1):  # The last bits of products of matrices depend on how many threads there are.
         found = best_hits(task, asked, by_distance(queries.of(asked), blocks, seen))
-    counts = check_missing(task, benchmark, seen, run)
-    return score_run(benchmark, task, found, run, counts)
+    scored = count_missing(task, benchmark, seen, run)
+    score_ranked(scored, benchmark, found)
+    return scored
 
 
 def by_distance(queries: NDArray[np.float64], blocks: Iterable[Vectors], seen: set[str]) -> Iterator[Block]:
@@ -84,20 +85,12 @@ def best_hits(
         for number, row in enumerate(similarities):
             allowed = np.arange(len(names)) != place.get(own[number], -1)
             block = Hits(names[allowed], row[allowed], ties[allowed]).best(depth)
-            hits[number] = _united(hits[number], block).best(depth)
+            hits[number] = Hits(*map(np.concatenate, zip(hits[number], block, strict=True))).best(depth)
     return {
         query: dict(zip(found.documents.tolist(), found.similarities.tolist(), strict=True))
         for query, found in zip(queries, hits, strict=True)
         if len(found.documents)
     }
-
-
-def _united(one: Hits, other: Hits) -> Hits:
-    return Hits(
-        np.concatenate([one.documents, other.documents]),
-        np.concatenate([one.similarities, other.similarities]),
-        np.concatenate([one.ties, other.ties]),
-    )
 
 
 def _digest(name: str) -> int:

@@ -1,18 +1,20 @@
-"""Who is scored on what, and what comes of it: rows of the tables scores and outcomes, or why there are none.
+"""Who is scored on what, and the result: rows of the tables scores and outcomes, or the reason why there are none.
 
 What the data make impossible is a result: the task has no score, and the table failures says why. What the machine
 makes impossible (memory, disk, a broken file) is not a result: it stops the job, which is run again.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from cocite.config.tasks import LARGEST_MISSING_SHARE, Task
+from cocite.config.tasks import BOTH, LARGEST_MISSING_SHARE, WITH_FEW_SHOT, Task
 from cocite.evaluation.benchmark import Benchmark
 from cocite.ground.errors import InputError
 
 Row = tuple[object, ...]
-"""A row of the table scores or outcomes."""
+"""A row of a table, in the order of its columns."""
+Item = tuple[str, float | None, float, Sequence[str], Sequence[str]]
+"""A query, signature or test document: its name, value and weight, and the labels predicted and expected."""
 
 
 class UnscorableError(InputError):
@@ -35,23 +37,35 @@ class Run:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counts:
-    """How many documents a task asks for, and how many of them have no vector."""
-
-    documents: int
-    missing: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class Scored:
-    """What came of a task: rows of the table scores, and of the table outcomes."""
+    """The scores of a run on a task: rows of the table scores, and of the table outcomes."""
 
-    scores: Sequence[Row]
-    outcomes: Sequence[Row]
+    run: Run
+    task: Task
+    documents: int
+    """How many documents the task asks for."""
+    missing: int
+    """How many of them have no vector."""
+    scores: list[Row] = field(default_factory=list)
+    outcomes: list[Row] = field(default_factory=list)
+
+    def add(
+        self, metric: str, value: float, items: Sequence[Item], asked: int, *, seed: int | None = None, mode: str = BOTH
+    ) -> None:
+        """Add the value of a metric, and what each item that was scored, of those asked for, contributed to it.
+
+        Without an evaluation seed of its own, it stands under the first of the run.
+        """
+        run, seed = self.run, self.run.evaluation_seeds[0] if seed is None else seed
+        of_task = (run.model, run.training_seed, run.benchmark, self.task.name)
+        counts = (self.documents, self.missing, len(items), asked - len(items))
+        self.scores.append((*of_task, metric, seed, mode, self.task.format, value, *counts))
+        metric = metric.removesuffix(WITH_FEW_SHOT)  # Outcomes are those of the training on everything.
+        self.outcomes.extend((*of_task, metric, seed, mode, *item) for item in items)
 
 
-def check_missing(task: Task, benchmark: Benchmark, known: Collection[str], run: Run) -> Counts:
-    """Count the documents of a task, and those that have no vector because they are not `known`.
+def count_missing(task: Task, benchmark: Benchmark, known: Collection[str], run: Run) -> Scored:
+    """What a task is to be scored on: count its documents, and those without a vector because they are not `known`.
 
     Raises `UnscorableError` where these are a larger share than the run allows.
     """
@@ -62,16 +76,4 @@ def check_missing(task: Task, benchmark: Benchmark, known: Collection[str], run:
             f"The task {task.name} of {run.benchmark}: {len(missing)} of {len(documents)} documents have no vector "
             f"of {run.model}, among them {missing[0]!r}; embed the benchmark's documents again."
         )
-    return Counts(documents=len(documents), missing=len(missing))
-
-
-def outcome_key(run: Run, task: Task, varied: tuple[str, int, str]) -> Row:
-    """The first columns of a row; the last of them, `varied`, are metric, evaluation seed and mode."""
-    return (run.model, run.training_seed, run.benchmark, task.name, *varied)
-
-
-def score_row(
-    run: Run, task: Task, counts: Counts, varied: tuple[str, int, str], value: float, size: tuple[int, int]
-) -> Row:
-    """A row of the table scores, in the order of its columns; `size` is how many were scored and how many were not."""
-    return (*outcome_key(run, task, varied), task.format, value, counts.documents, counts.missing, *size)
+    return Scored(run=run, task=task, documents=len(documents), missing=len(missing))

@@ -6,36 +6,35 @@ first evaluation seed, with the mode `both`. The table outcomes says what each q
 that models can be compared on the same ones.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
+from cocite.config.plugins import check_choice
+from cocite.config.runs import BASELINES
 from cocite.config.tasks import Task
-from cocite.evaluation.benchmark import Benchmark, read_task, table_in, write_rows
+from cocite.evaluation.benchmark import Benchmark, read_task, write_rows
 from cocite.evaluation.ranking import by_cosine, by_distance, score_ranking
-from cocite.evaluation.scored import Row, Run, Scored, UnscorableError, check_missing
-from cocite.evaluation.vectors import Vectors, blocks_of, random_vectors, read_vectors, stored_blocks
+from cocite.evaluation.scored import Row, Run, Scored, UnscorableError, count_missing
+from cocite.evaluation.vectors import Vectors, blocks_of, joined, random_vectors, read_blocks
 from cocite.ground.progress import report
 
-
-@dataclass(frozen=True, kw_only=True)
-class ResultFiles:
-    """Where scores, outcomes and failures are written."""
-
-    scores: Path
-    outcomes: Path
-    failures: Path
+Blocks = Callable[[Collection[str]], Iterator[Vectors]]
+"""From some documents to their vectors, some thousand at a time."""
+Score = Callable[[Task, Benchmark], Scored]
+"""What scores a task of a benchmark."""
 
 
-def write_results(
-    tasks: Sequence[Task], tables: Path, run: Run, files: ResultFiles, score: Callable[[Task, Benchmark], Scored]
-) -> None:
-    """Score tasks, each read by itself, and write what came of them; one that cannot be scored is a failure.
+def write_results(tasks: Sequence[Task], tables: Path, run: Run, files: Mapping[str, Path], score: Score) -> None:
+    """Score tasks, each read by itself, and write the tables scores, outcomes and failures to `files`.
 
-    A task that the benchmark does not hold is neither; it was counted when the benchmark was prepared.
+    A task that cannot be scored is a failure. One that the benchmark does not hold is neither; it was counted when the
+    benchmark was prepared. BM25, which only ranks, passes over the other tasks.
     """
-    scores, outcomes, failures = list[Row](), list[Row](), list[Row]()
+    rows: dict[str, list[Row]] = {"failures": [], "outcomes": [], "scores": []}
     for task in tasks:
+        if run.model == "bm25" and not task.is_ranking:
+            continue
         benchmark = read_task(task, tables)
         if not benchmark.holds(task):
             report(f"{run.benchmark} does not hold the task {task.name}; there is nothing to score.")
@@ -44,41 +43,44 @@ def write_results(
             scored = score(task, benchmark)
         except UnscorableError as error:
             report(f"NOT SCORED: {run.model} (seed {run.training_seed}) on {task.name} of {run.benchmark}. {error}")
-            failures.append((run.model, run.training_seed, run.benchmark, task.name, str(error)))
+            rows["failures"].append((run.model, run.training_seed, run.benchmark, task.name, str(error)))
         else:
-            scores += scored.scores
-            outcomes += scored.outcomes
-    write_rows(files.failures, "failures", failures)
-    write_rows(files.outcomes, "outcomes", outcomes)
-    write_rows(files.scores, "scores", scores)
+            rows["scores"] += scored.scores
+            rows["outcomes"] += scored.outcomes
+    for table, of_table in rows.items():
+        write_rows(files[table], table, of_table)
 
 
-def score_model(task: Task, benchmark: Benchmark, embeddings: Path, run: Run) -> Scored:
-    """Score the vectors of a model. Of a collection, no more than a block is in memory at a time."""
+def embedded(embeddings: Path, run: Run) -> Score:
+    """How a task is scored by the embeddings of a model."""
+    return lambda task, asked: score_vectors(task, asked, partial(read_blocks, embeddings), run)
+
+
+def baseline(tables: Path, seed: int, run: Run) -> Score:
+    """How a task is scored by the baseline that the run's model is: random vectors, or the words of the texts.
+
+    Raises `InputError` where it is none.
+    """
+    check_choice(run.model, BASELINES, "A model without embeddings")
+    documents = tables / "documents.parquet"
+    if run.model == "bm25":
+        from cocite.evaluation.bm25 import read_document_texts, score_words
+
+        return lambda task, asked: score_words(
+            task, asked, read_document_texts(documents, asked.documents_of(task)), run
+        )
+    vectors = random_vectors(documents, seed)
+    return lambda task, asked: score_vectors(task, asked, partial(blocks_of, vectors), run)
+
+
+def score_vectors(task: Task, benchmark: Benchmark, blocks: Blocks, run: Run) -> Scored:
+    """Score vectors on a task. Of a collection, no more than a block is in memory at a time."""
     if task.kind == "retrieval":
         from cocite.evaluation.retrieval import score_search
 
-        queries = read_vectors(embeddings, benchmark.judgements[task.name])
-        return score_search(task, benchmark, queries, stored_blocks(embeddings, benchmark.collections[task.name]), run)
-    return score_task(task, benchmark, read_vectors(embeddings, benchmark.documents_of(task)), run)
-
-
-def score_random(task: Task, benchmark: Benchmark, tables: Path, seed: int, run: Run) -> Scored:
-    """Score random vectors: what chance reaches."""
-    vectors = random_vectors(table_in(tables, "documents"), seed)
-    if task.kind == "retrieval":
-        from cocite.evaluation.retrieval import score_search
-
-        return score_search(task, benchmark, vectors, blocks_of(vectors, benchmark.collections[task.name]), run)
-    return score_task(task, benchmark, vectors, run)
-
-
-def score_bm25(task: Task, benchmark: Benchmark, tables: Path, run: Run) -> Scored:
-    """Score BM25 on a ranking task; supervised tasks have no words to match."""
-    from cocite.evaluation.bm25 import read_document_texts, score_words
-
-    texts = read_document_texts(table_in(tables, "documents"), benchmark.documents_of(task))
-    return score_words(task, benchmark, texts, run)
+        queries = joined(blocks(benchmark.judgements[task.name]))
+        return score_search(task, benchmark, queries, blocks(benchmark.collections[task.name]), run)
+    return score_task(task, benchmark, joined(blocks(benchmark.documents_of(task))), run)
 
 
 def score_task(task: Task, benchmark: Benchmark, vectors: Vectors, run: Run) -> Scored:
@@ -87,15 +89,17 @@ def score_task(task: Task, benchmark: Benchmark, vectors: Vectors, run: Run) -> 
     Raises `UnscorableError` where a larger share of the task's documents than the run allows has no vector, and where
     there is too little to fit or to rank.
     """
-    counts = check_missing(task, benchmark, vectors.rows.keys(), run)
+    scored = count_missing(task, benchmark, vectors.rows.keys(), run)
     # scikit-learn takes a second to import, which benchmarks of rankings alone need not wait for.
     if task.is_supervised:
         from cocite.evaluation.supervised import score_fits
 
-        return score_fits(task, benchmark, vectors, run, counts)
-    if task.kind == "disambiguation":
+        score_fits(scored, benchmark, vectors)
+    elif task.kind == "disambiguation":
         from cocite.evaluation.disambiguation import score_disambiguation
 
-        return score_disambiguation(task, benchmark, vectors, run, counts)
-    similarity = by_cosine(vectors) if task.kind == "reviewers" else by_distance(vectors)
-    return score_ranking(benchmark, task, similarity, vectors.rows, run, counts)
+        score_disambiguation(scored, benchmark, vectors)
+    else:
+        similarity = by_cosine(vectors) if task.kind == "reviewers" else by_distance(vectors)
+        score_ranking(scored, benchmark, similarity, vectors.rows)
+    return scored

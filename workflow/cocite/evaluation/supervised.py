@@ -11,8 +11,9 @@ samples; here each run of each evaluation seed has a generator of its own.
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
+from itertools import islice, product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,11 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import MultiLabelBinarizer
 from threadpoolctl import threadpool_limits
 
-from cocite.config.tasks import POSITIVE, FewShot, Task
+from cocite.config.tasks import POSITIVE, WITH_FEW_SHOT, FewShot, Task
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.linear_models.fitting import FOLDS, Protocol, classes_of, fit_classes, fit_labels, fit_regression
 from cocite.evaluation.metrics import f1, kendall_tau
-from cocite.evaluation.scored import Counts, Row, Run, Scored, UnscorableError, outcome_key, score_row
+from cocite.evaluation.scored import Scored, UnscorableError
 from cocite.evaluation.vectors import Vectors
 from cocite.ground.randomness import generator
 
@@ -44,16 +45,10 @@ class Examples:
     def reordered(self, seed: int, task: str) -> "Examples":
         """The same with the training documents in an order drawn from the evaluation seed."""
         order = generator(seed, "order of training documents", task).permutation(len(self.train))
-        return Examples(
-            train=self.train[order],
-            train_labels=[self.train_labels[row] for row in order],
-            test=self.test,
-            test_labels=self.test_labels,
-        )
+        return replace(self, train=self.train[order], train_labels=[self.train_labels[row] for row in order])
 
 
-@dataclass(frozen=True, kw_only=True)
-class SupervisedScore:
+class SupervisedScore(NamedTuple):
     """A metric of a task with its value × 100, and what the training on everything predicts."""
 
     metric: str
@@ -79,11 +74,12 @@ class Classes:
         return [[self.names[column] for column in np.flatnonzero(row)] for row in predicted]
 
 
-def score_fits(task: Task, benchmark: Benchmark, vectors: Vectors, run: Run, counts: Counts) -> Scored:
+def score_fits(scored: Scored, benchmark: Benchmark, vectors: Vectors) -> None:
     """Fit and score a supervised task once with each evaluation seed and mode.
 
     Raises `UnscorableError` where no test document has a vector, and where there are too few documents or classes.
     """
+    run, task = scored.run, scored.task
     asked = {split: benchmark.labels.get((task.name, split), {}) for split in ("train", "test")}
     train, test = (
         {document: names for document, names in labels.items() if document in vectors.rows} for labels in asked.values()
@@ -96,16 +92,15 @@ def score_fits(task: Task, benchmark: Benchmark, vectors: Vectors, run: Run, cou
         test=vectors.as_stored(list(test)),
         test_labels=list(test.values()),
     )
-    scores, outcomes = list[Row](), list[Row]()
-    for seed in run.evaluation_seeds:
-        for mode in run.modes:
-            found = score_supervised(Protocol(task=task, seed=seed, mode=mode, threads=run.threads), examples)
-            size = (len(test), len(asked["test"]) - len(test))
-            scores.append(score_row(run, task, counts, (found.metric, seed, mode), found.value, size))
-            key = outcome_key(run, task, (task.metrics[0], seed, mode))
-            of_documents = zip(test.items(), found.predicted, strict=True)
-            outcomes += [(*key, document, None, 1.0, predicted, names) for (document, names), predicted in of_documents]
-    return Scored(scores=scores, outcomes=outcomes)
+    for seed, mode in product(run.evaluation_seeds, run.modes):
+        metric, value, predicted = score_supervised(
+            Protocol(task=task, seed=seed, mode=mode, threads=run.threads), examples
+        )
+        items = [
+            (document, None, 1.0, found, names)
+            for (document, names), found in zip(test.items(), predicted, strict=True)
+        ]
+        scored.add(metric, value, items, len(asked["test"]), seed=seed, mode=mode)
 
 
 def score_supervised(protocol: Protocol, examples: Examples) -> SupervisedScore:
@@ -128,11 +123,8 @@ def _score_regression(protocol: Protocol, examples: Examples) -> SupervisedScore
     truth = np.array([float(label) for [label] in examples.test_labels])
     _check_folds(protocol.task, len(target))
     predicted = fit_regression(protocol, examples.train, target).outputs(examples.test)[:, 0]
-    return SupervisedScore(
-        metric=protocol.task.metrics[0],
-        value=100 * kendall_tau(truth, predicted),
-        predicted=[[repr(float(value))] for value in predicted],
-    )
+    named = [[repr(float(value))] for value in predicted]
+    return SupervisedScore(protocol.task.metrics[0], 100 * kendall_tau(truth, predicted), named)
 
 
 def _score_classification(protocol: Protocol, examples: Examples) -> SupervisedScore:
@@ -154,9 +146,9 @@ def _score_classification(protocol: Protocol, examples: Examples) -> SupervisedS
         )
         for stage in feasible_stages(task.few_shot, classes.train)
     ]
-    metric = task.metrics[0] + ("_with_few_shot" if few else "")
+    metric = task.metrics[0] + (WITH_FEW_SHOT if few else "")
     value = whole / 2 + float(np.mean(few)) / 2 if few else whole
-    return SupervisedScore(metric=metric, value=100 * value, predicted=classes.named(predicted))
+    return SupervisedScore(metric, 100 * value, classes.named(predicted))
 
 
 def _predict(

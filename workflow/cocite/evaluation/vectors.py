@@ -1,6 +1,6 @@
 """The vectors that a task is scored on: those of a model, for the documents of the task alone, or random ones."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,19 +33,16 @@ class Vectors:
         return self.as_stored(documents).astype(np.float64)
 
 
-def read_vectors(path: Path, documents: Collection[str]) -> Vectors:
-    """Read the embeddings of some documents, those that have one.
-
-    Raises `UnscorableError` where a vector holds a number that is not finite.
-    """
-    blocks = list(stored_blocks(path, documents))
-    found = [document for block in blocks for document in block.rows]
-    matrix = np.concatenate([block.matrix for block in blocks]) if blocks else np.empty((0, 0), np.float32)
-    return Vectors({document: row for row, document in enumerate(found)}, matrix)
+def joined(blocks: Iterable[Vectors]) -> Vectors:
+    """All of some blocks of vectors."""
+    found = list(blocks)
+    documents = [document for block in found for document in block.rows]
+    matrix = np.concatenate([block.matrix for block in found]) if found else np.empty((0, 0), np.float32)
+    return Vectors({document: row for row, document in enumerate(documents)}, matrix)
 
 
-def stored_blocks(path: Path, documents: Collection[str]) -> Iterator[Vectors]:
-    """Some thousand embeddings at a time, of some documents.
+def read_blocks(path: Path, documents: Collection[str]) -> Iterator[Vectors]:
+    """Some thousand embeddings at a time, of some documents, those that have one.
 
     Raises `UnscorableError` where a vector holds a number that is not finite.
     """
@@ -55,7 +52,12 @@ def stored_blocks(path: Path, documents: Collection[str]) -> Iterator[Vectors]:
         for batch in file.iter_batches(ROWS_AT_ONCE):
             table = pa.Table.from_batches([batch.filter(pc.is_in(batch["document"], wanted))])
             matrix, found = vectors_of(table), table.column("document").to_pylist()
-            _check_finite(path, matrix, found)
+            broken = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
+            if len(broken):
+                raise UnscorableError(
+                    f"{path}: the vector of the document {found[broken[0]]!r} holds values that are not finite, and so "
+                    "may others; the model's training has probably diverged."
+                )
             yield Vectors({document: row for row, document in enumerate(found)}, matrix)
 
 
@@ -65,15 +67,6 @@ def blocks_of(vectors: Vectors, documents: Collection[str]) -> Iterator[Vectors]
     for start in range(0, len(found), ROWS_AT_ONCE):
         names = found[start : start + ROWS_AT_ONCE]
         yield Vectors({document: row for row, document in enumerate(names)}, vectors.as_stored(names))
-
-
-def _check_finite(path: Path, matrix: NDArray[np.float32], documents: Sequence[str]) -> None:
-    broken = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
-    if len(broken):
-        raise UnscorableError(
-            f"{path}: the vector of the document {documents[broken[0]]!r} holds values that are not finite, and so may "
-            "others; the model's training has probably diverged."
-        )
 
 
 def random_vectors(path: Path, seed: int) -> Vectors:

@@ -8,7 +8,7 @@ import polars as pl
 
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.config.runs import names_in_order
-from cocite.config.tasks import BOTH
+from cocite.config.tasks import BOTH, WITH_FEW_SHOT
 from cocite.report.labels import PUBLISHED, mean_cell, over_seeds, with_mode
 
 AVERAGES = Path(__file__).parents[2] / "report" / "published.csv"
@@ -18,7 +18,6 @@ WEIGHTS = {"classification": 6, "regression": 5, "proximity": 11, "search": 3}
 GROUPS = {"in-train": "in-train", "out-of-train": "out-of-train", "scidocs": "SciDocs"}
 ROUNDING = 0.1
 """An average of rounded averages may be off by half a unit of the last digit, and is rounded itself."""
-WITH_FEW_SHOT = "_with_few_shot"
 SCIDOCS: dict[str, tuple[str | None, str]] = {
     "MAG F1": ("mag", "f1_macro"),
     "MeSH F1": ("mesh", "f1_macro"),

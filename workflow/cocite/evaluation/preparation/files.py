@@ -6,8 +6,7 @@ put together by hand.
 
 import csv
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,17 +75,27 @@ def as_row(values: Any, place: str) -> Row:
     return Row(values, place)
 
 
-def present_tasks(folders: Mapping[Task, Path], *, must_all: bool) -> tuple[list[Task], Counter[str]]:
-    """The tasks whose folders are there, and a count that says which tasks are absent.
+def present_tasks(
+    folder: Path, declared: Sequence[Task], names: Sequence[str], place_of: Callable[[Task], str]
+) -> tuple[list[Task], dict[str, int]]:
+    """Of the tasks of these names, or all where none are named, those whose place in the folder is there.
 
-    Raises `InputError` where none is there, or where one is absent and all must be there.
+    A count says which are absent. Raises `InputError` where none is there, or where a named one is absent.
     """
-    absent = [task for task, folder in folders.items() if not folder.is_dir()]
-    if len(absent) == len(folders) or (must_all and absent):
-        first = folders[absent[0]]
-        raise InputError(f"{first.parent}: has no folder {first.name}, where the task {absent[0].name} lies.")
-    omitted = Counter({f"task {task.name} absent": int(task in absent) for task in folders})
-    return [task for task in folders if task not in absent], omitted
+    held = [task for task in declared if (folder / place_of(task)).is_dir()]
+    asked = [task for task in declared if not names or task.name in names]
+    present, absent = ([task for task in asked if (task in held) is there] for there in (True, False))
+    if names and absent and held:
+        raise InputError(
+            f"{folder}: has no folder {place_of(absent[0])}, but the task {absent[0].name} is asked for; it holds "
+            f"{', '.join(task.name for task in held)}."
+        )
+    if not present:
+        tasks = ", ".join(task.name for task in asked)
+        raise InputError(
+            f"{folder}: holds none of the tasks {tasks}; there must be folders such as {place_of(asked[0])}."
+        )
+    return present, {f"task {task.name} absent": int(task in absent) for task in asked}
 
 
 def read_lines(path: Path) -> Iterator[Row]:

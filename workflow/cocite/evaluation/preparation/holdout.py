@@ -18,13 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cocite.config.benchmark import HoldoutSettings
-from cocite.evaluation.benchmark import (
-    Benchmark,
-    Document,
-    Judgements,
-    Prepared,
-    write_benchmark,
-)
+from cocite.evaluation.benchmark import Benchmark, Document, Judgements, write_benchmark
 from cocite.ground.database import connect
 from cocite.ground.errors import InputError
 from cocite.ground.randomness import generator, priorities
@@ -68,25 +62,22 @@ class Release:
     queries: Path
 
 
-@dataclass(frozen=True, kw_only=True)
-class Budget:
-    """What the step may use: memory in MB, threads, and a folder to spill to."""
-
-    memory_mb: int
-    threads: int
-    spill_to: Path
-
-
 def prepare_holdout(
     release: Release,
     settings: HoldoutSettings,
     seed: int,
-    budget: Budget,
-    files: Prepared,
+    *,
+    memory_mb: int,
+    threads: int,
+    tables: Path,
+    omissions: Path,
 ) -> None:
-    """Write the tables of the hold-out benchmark. Raises `InputError` where no held-out paper has enough links."""
+    """Write the tables of the hold-out benchmark; spill into their folder.
+
+    Raises `InputError` where no held-out paper has enough links.
+    """
     benchmark, omitted = Benchmark(), dict[str, int]()
-    with connect(memory_mb=budget.memory_mb, threads=budget.threads, spill_to=budget.spill_to) as database:
+    with connect(memory_mb=memory_mb, threads=threads, spill_to=tables) as database:
         held_out, queries = _open(database, release)
         omitted["held-out paper without title or abstract"] = held_out - len(queries)
         pool = _pool(database, seed)
@@ -108,7 +99,7 @@ def prepare_holdout(
                 "`positives` and `negatives` of the benchmark."
             )
         documents = _texts(database, benchmark)
-    write_benchmark(benchmark, documents, omitted, files)
+    write_benchmark(benchmark, documents, omitted, tables=tables, omissions=omissions)
 
 
 @dataclass(frozen=True, kw_only=True)

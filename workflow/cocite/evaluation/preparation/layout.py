@@ -50,11 +50,6 @@ def fetch_config(dataset: str, revision: str, config: str, splits: Sequence[str]
     shutil.rmtree(state)
 
 
-def has_task(folder: Path, task: Task) -> bool:
-    """Whether the benchmark in `folder` has labels or judgements of a task."""
-    return (folder / "test" / task.labels_folder).is_dir()
-
-
 def read_texts(folder: Path, config: str) -> Iterator[Row]:
     """The rows with the texts of one config: documents, or a query with its candidates."""
     return _rows(folder / "metadata" / config, "evaluation")

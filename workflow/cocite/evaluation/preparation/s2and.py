@@ -1,4 +1,4 @@
-"""From a folder of S2AND datasets to the tables of a benchmark (Subramanian et al., 2021, "S2AND").
+"""A folder of S2AND datasets (Subramanian et al., 2021, "S2AND").
 
     <dataset>/<dataset>_papers.json        texts of the papers
     <dataset>/<dataset>_signatures.json    names on papers: paper, and block of alike names
@@ -8,15 +8,12 @@ The embeddings that lie beside them are pickled, and are not read. A dataset giv
 of the blocks for the test. So it is here, by a draw that does not depend on the order of the file.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from cocite.config.benchmarks.s2and import TASKS
 from cocite.config.tasks import Task
-from cocite.evaluation.benchmark import Benchmark, Prepared, Signature, write_benchmark
+from cocite.evaluation.preparation.builder import Builder, References, Texts
 from cocite.evaluation.preparation.files import present_tasks, read_objects
-from cocite.evaluation.preparation.texts import References, Texts, chosen_texts
 from cocite.ground.errors import InputError
 from cocite.ground.progress import progress
 from cocite.ground.randomness import generator
@@ -25,63 +22,60 @@ TEST_SHARE = 0.1
 SPLIT_SEED = 1111
 
 
-def prepare_s2and(
-    folder: Path, *, tasks: Sequence[str] = (), files: Prepared, declared: Sequence[Task] = TASKS
-) -> None:
-    """Write the tables of these tasks of the benchmark in `folder`; where none are named, of all that it holds.
+def read_s2and(folder: Path, declared: Sequence[Task], names: Sequence[str]) -> Builder:
+    """Read the tasks of these names from the benchmark in `folder`, or all that it holds where none are named.
 
     Raises `InputError` where a task is named whose dataset the folder does not hold, a file is missing, something in it
     is wrong, or a dataset has fewer than two blocks.
     """
-    folders = {task: folder / task.labels_folder for task in declared if not tasks or task.name in tasks}
-    present, omitted = present_tasks(folders, must_all=bool(tasks))
-    texts, benchmark, used = Texts(), Benchmark(), set[str]()
+    present, omitted = present_tasks(folder, declared, names, lambda task: task.labels_folder)
+    texts = Texts()
     for task in progress(present, of="Texts", unit="dataset"):
         for identifier, row in read_objects(_file(folder, task, "papers")):
-            texts.add(task.texts_folder, identifier, (row.text("title"), row.text("abstract"), ()))
+            texts.add_paper(task.texts_folder, identifier, row)
+    builder = Builder(texts, omitted)
     for task in progress(present, of="Tasks", unit="task"):
-        references = References(texts, f"the task {task.name}")
-        authors = _read_authors(_file(folder, task, "clusters"), task, omitted)
-        benchmark.signatures[task.name] = _read_signatures(
-            _file(folder, task, "signatures"), task, authors, references, omitted
-        )
-        omitted[f"task {task.name}: document without text"] = references.unknown
-        used |= references.found
-    write_benchmark(benchmark, chosen_texts(texts, used, omitted), dict(omitted), files)
+        authors = _read_authors(_file(folder, task, "clusters"), task, builder)
+        path = _file(folder, task, "signatures")
+        with builder.documents_of(task) as references:
+            found = _read_signatures(path, task, authors, references, builder)
+        splits = _split({block for _, block in found.values()}, task, path)
+        builder.benchmark.signatures[task.name] = {
+            signature: (document, block, authors[signature], splits[block])
+            for signature, (document, block) in found.items()
+        }
+    return builder
 
 
 def _file(folder: Path, task: Task, table: str) -> Path:
     return folder / task.labels_folder / f"{task.labels_folder}_{table}.json"
 
 
-def _read_authors(path: Path, task: Task, omitted: Counter[str]) -> dict[str, str]:
+def _read_authors(path: Path, task: Task, builder: Builder) -> dict[str, str]:
     """The author of each signature."""
     authors: dict[str, str] = {}
     for author, row in read_objects(path):
         for signature in row.identifiers("signature_ids"):
-            omitted[f"task {task.name}: signature of a second author (the first counts)"] += signature in authors
+            builder.omitted[f"task {task.name}: signature of a second author (the first counts)"] += (
+                signature in authors
+            )
             authors.setdefault(signature, author)
     return authors
 
 
 def _read_signatures(
-    path: Path, task: Task, authors: dict[str, str], references: References, omitted: Counter[str]
-) -> dict[str, Signature]:
-    """The signatures whose author is known, with their blocks in one of the splits."""
+    path: Path, task: Task, authors: dict[str, str], references: References, builder: Builder
+) -> dict[str, tuple[str, str]]:
+    """Document and block of the signatures whose author is known."""
     found = {}
     for signature, row in read_objects(path):
-        omitted[f"task {task.name}: signature without an author"] += signature not in authors
+        builder.omitted[f"task {task.name}: signature without an author"] += signature not in authors
         if signature in authors:
             document = references.find(row.place, task.texts_folder, row.identifier("paper_id"))
             block = row.nested("author_info").identifier("block")
             if document is not None:
                 found[signature] = (document, block)
-    references.check()
-    splits = _split({block for _, block in found.values()}, task, path)
-    return {
-        signature: (document, block, authors[signature], splits[block])
-        for signature, (document, block) in found.items()
-    }
+    return found
 
 
 def _split(blocks: set[str], task: Task, path: Path) -> dict[str, str]:

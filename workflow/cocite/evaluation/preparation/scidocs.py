@@ -1,4 +1,4 @@
-"""From a folder in SciDocs' own layout to the tables of a benchmark (Cohan et al., 2020, "SPECTER").
+"""A folder in SciDocs' own layout (Cohan et al., 2020, "SPECTER").
 
     paper_metadata_{mag_mesh,view_cite_read,recomm}.json    texts: an object with a member for each paper
     {mag,mesh}/{train,test}.csv                             labels: paper, class
@@ -15,11 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cocite.config.benchmarks.scidocs import TASKS
 from cocite.config.tasks import Task
-from cocite.evaluation.benchmark import Benchmark, Document, Prepared, write_benchmark
+from cocite.evaluation.preparation.builder import Builder, References, Texts
 from cocite.evaluation.preparation.files import present_tasks, read_delimited, read_members, read_objects, relevance
-from cocite.evaluation.preparation.texts import References, Texts, chosen_texts
 from cocite.ground.errors import InputError
 from cocite.ground.progress import progress
 
@@ -40,75 +38,47 @@ AGAIN = "again"
 """The beginning of the name of a query that has been clicked for before; how often follows."""
 
 
-def prepare_scidocs(
-    folder: Path, *, tasks: Sequence[str] = (), files: Prepared, declared: Sequence[Task] = TASKS
-) -> None:
-    """Write the tables of these tasks of the benchmark in `folder`; where none are named, of all that it holds.
+def read_scidocs(folder: Path, declared: Sequence[Task], names: Sequence[str]) -> Builder:
+    """Read the tasks of these names from the benchmark in `folder`, or all that it holds where none are named.
 
     Raises `InputError` where a task is named that the folder does not hold, a file is missing or a row is wrong.
     """
-    folders = {task: folder / FOLDERS[task.name] for task in declared if not tasks or task.name in tasks}
-    present, omitted = present_tasks(folders, must_all=bool(tasks))
+    present, omitted = present_tasks(folder, declared, names, lambda task: FOLDERS[task.name])
     texts = Texts()
     for name in progress(sorted({_metadata(task) for task in present}), of="Texts", unit="file"):
-        _read_texts(folder / f"paper_metadata_{name}.json", name, texts)
-    benchmark, used, again = Benchmark(), set[str](), dict[str, str]()
+        for identifier, row in read_objects(folder / f"paper_metadata_{name}.json"):
+            texts.add_paper(name, identifier, row)
+    builder = Builder(texts, omitted)
     for task in progress(present, of="Tasks", unit="task"):
-        references = References(texts, f"the task {task.name}")
-        if task.name == RECOMMENDATION:
-            again = _read_clicks(folders[task], references, benchmark, omitted)
-        elif task.is_supervised:
-            _read_labels(folders[task], task, references, benchmark, omitted)
-        else:
-            _read_judgements(folders[task], task, references, benchmark, omitted)
-        references.check()
-        omitted[f"task {task.name}: document without text"] = references.unknown
-        used |= references.found
-    chosen: dict[str, Document] = chosen_texts(texts, used, omitted)
-    write_benchmark(benchmark, chosen | {name: chosen[query] for name, query in again.items()}, dict(omitted), files)
+        read = _read_clicks if task.name == RECOMMENDATION else _read_labels if task.is_supervised else _read_judgements
+        with builder.documents_of(task) as references:
+            read(folder / FOLDERS[task.name], task, references, builder)
+    return builder
 
 
 def _metadata(task: Task) -> str:
     return METADATA.get(task.name, "view_cite_read")
 
 
-def _read_texts(path: Path, namespace: str, texts: Texts) -> None:
-    for identifier, row in read_objects(path):
-        texts.add(namespace, identifier, (row.text("title"), row.text("abstract"), ()))
-
-
-def _read_labels(folder: Path, task: Task, references: References, benchmark: Benchmark, omitted: Counter[str]) -> None:
+def _read_labels(folder: Path, task: Task, references: References, builder: Builder) -> None:
     for split in task.splits:
-        labels = benchmark.labels.setdefault((task.name, split), {})
         for place, (identifier, label) in read_delimited(folder / f"{split}.csv", 2, ",", header=True):
-            document = references.find(place, _metadata(task), identifier)
-            if document is not None:
-                omitted[f"task {task.name}: repeated row (the first counts)"] += document in labels
-                labels.setdefault(document, [label])
+            builder.label(task, split, references.find(place, _metadata(task), identifier), [label])
 
 
-def _read_judgements(
-    folder: Path, task: Task, references: References, benchmark: Benchmark, omitted: Counter[str]
-) -> None:
-    judgements = benchmark.judgements.setdefault(task.name, {})
+def _read_judgements(folder: Path, task: Task, references: References, builder: Builder) -> None:
     for place, (query_id, _, candidate_id, score) in read_delimited(folder / "test.qrel", 4, " ", header=False):
         query = references.find(place, _metadata(task), query_id)
         candidate = references.find(place, _metadata(task), candidate_id)
-        if query is not None and candidate is not None:
-            candidates = judgements.setdefault(query, {})
-            omitted[f"task {task.name}: repeated row (the first counts)"] += candidate in candidates
-            candidates.setdefault(candidate, relevance(score, place))
+        builder.judge(task, query, candidate, relevance(score, place))
 
 
-def _read_clicks(folder: Path, references: References, benchmark: Benchmark, omitted: Counter[str]) -> dict[str, str]:
-    """Add the clicks; return the names of queries that were clicked for before, with the query of each.
-
-    Every click is measured by itself, so each further click of a query needs a name of its own.
-    """
-    judgements = benchmark.judgements.setdefault(RECOMMENDATION, {})
-    weights = benchmark.weights.setdefault(RECOMMENDATION, {})
+def _read_clicks(folder: Path, task: Task, references: References, builder: Builder) -> None:
+    """Add the clicks. Each is measured by itself, so each further click of a query needs a name of its own."""
+    judgements = builder.benchmark.judgements.setdefault(task.name, {})
+    weights = builder.benchmark.weights.setdefault(task.name, {})
     propensities = _read_propensities(folder / "propensity_scores.json")
-    again, clicks = dict[str, str](), Counter[str]()
+    clicks = Counter[str]()
     for place, (query_id, clicked_id, listed) in read_delimited(folder / "test.csv", 3, ",", header=True):
         shown = [identifier.strip() for identifier in listed.split(",")]
         if clicked_id not in shown[: len(propensities)]:
@@ -116,17 +86,18 @@ def _read_clicks(folder: Path, references: References, benchmark: Benchmark, omi
                 f"{place}: {clicked_id!r}, which was clicked, is not among the papers that were shown, or at a place "
                 f"beyond the {len(propensities)} of propensity_scores.json."
             )
-        query = references.find(place, RECOMMENDATION, query_id)
-        found = {identifier: references.find(place, RECOMMENDATION, identifier) for identifier in shown}
+        query = references.find(place, _metadata(task), query_id)
+        found = {identifier: references.find(place, _metadata(task), identifier) for identifier in shown}
         if query is None or found[clicked_id] is None:
-            omitted[f"task {RECOMMENDATION}: click whose query or clicked paper has no text"] += 1
+            builder.omitted[f"task {task.name}: click whose query or clicked paper has no text"] += 1
             continue
         clicks[query] += 1
-        name = query if clicks[query] == 1 else f"{AGAIN}{clicks[query]}:{query}"
-        again |= {name: query} if name != query else {}
+        name = query
+        if clicks[query] > 1:
+            name = f"{AGAIN}{clicks[query]}:{query}"
+            builder.copies[name] = query
         judgements[name] = {str(found[i]): int(i == clicked_id) for i in shown if found[i] is not None}
         weights[name] = 1 / propensities[shown.index(clicked_id)]
-    return again
 
 
 def _read_propensities(path: Path) -> list[float]:

@@ -1,0 +1,136 @@
+"""A benchmark in the course of its preparation: texts under unique names, what its tasks ask, and what is left out.
+
+The same paper occurs in several tasks, often with the same text, and is embedded only once. Where one id stands for
+different texts (a query numbered like a document; the task search, which adds venue and year), each of them gets the
+name `<namespace>:<id>`. Whether an id clashes is known only when all texts are: hence first `add`, then `name`.
+"""
+
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from cocite.config.tasks import LARGEST_MISSING_SHARE, Task
+from cocite.evaluation.benchmark import Benchmark, write_benchmark
+from cocite.evaluation.preparation.files import Row
+from cocite.ground.errors import InputError
+
+Text = tuple[str | None, str | None, tuple[str, ...]]
+"""Title, abstract, and what a task adds to them."""
+
+
+class Texts:
+    """The texts of all configs, by namespace and id: those that are `asked` for, or all where that is None."""
+
+    def __init__(self, asked: Container[tuple[str, str]] | None = None) -> None:
+        self._asked = asked
+        self._texts: dict[tuple[str, str], Text] = {}
+        self._first: dict[str, Text] = {}
+        self._clashing: set[str] = set()
+        self.unasked: set[tuple[str, str]] = set()
+        """Texts that were not taken in."""
+        self.changed = 0
+        """Rows that gave a known id of their namespace another text; the first text counts."""
+
+    def add_paper(self, namespace: str, identifier: str, row: Row, more: tuple[str, ...] = ()) -> None:
+        """Take in the title and abstract of a paper."""
+        self.add(namespace, identifier, (row.text("title"), row.text("abstract"), more))
+
+    def add(self, namespace: str, identifier: str, text: Text) -> None:
+        """Take in the text of an id."""
+        if self._asked is not None and (namespace, identifier) not in self._asked:
+            self.unasked.add((namespace, identifier))
+            return
+        known = self._texts.setdefault((namespace, identifier), text)
+        self.changed += known != text
+        if self._first.setdefault(identifier, known) != known:
+            self._clashing.add(identifier)
+
+    def name(self, namespace: str, identifier: str) -> str | None:
+        """The document's name in the tables; None where it has no text."""
+        if (namespace, identifier) not in self._texts:
+            return None
+        return f"{namespace}:{identifier}" if identifier in self._clashing else identifier
+
+    def named(self) -> dict[str, Text]:
+        """Every text by its name."""
+        return {str(self.name(namespace, identifier)): text for (namespace, identifier), text in self._texts.items()}
+
+
+class References:
+    """The documents that one task names, looked up among the texts; those without text are counted."""
+
+    def __init__(self, texts: Texts) -> None:
+        self._texts = texts
+        self._first_unknown = ""
+        self.asked = 0
+        self.unknown = 0
+        self.found: set[str] = set()
+
+    def find(self, place: str, namespace: str, identifier: str) -> str | None:
+        """The document's name in the tables, or None where it has no text."""
+        name = self._texts.name(namespace, identifier)
+        self.asked += 1
+        if name is not None:
+            self.found.add(name)
+            return name
+        self.unknown += 1
+        self._first_unknown = self._first_unknown or f"{place}: no text for the document {identifier!r}"
+        return None
+
+    def check(self, owner: str) -> None:
+        """Raise `InputError` if too many of the documents have no text."""
+        if self.unknown > self.asked * LARGEST_MISSING_SHARE:
+            raise InputError(f"{self._first_unknown}; {self.unknown} of {self.asked} mentions in {owner} have none.")
+
+
+class Builder:
+    """Takes in what the tasks of a benchmark ask, and writes its tables."""
+
+    def __init__(self, texts: Texts, omitted: Mapping[str, int]) -> None:
+        self.texts = texts
+        self.benchmark = Benchmark()
+        self.omitted = Counter(omitted)
+        self.used: set[str] = set()
+        """Names of the documents that some task asks for."""
+        self.copies: dict[str, str] = {}
+        """Names of documents that have the text of another one, with its name."""
+
+    @contextmanager
+    def references(self, owner: str, reason: str) -> Iterator[References]:
+        """Look up the documents that an owner names; count those without text under a reason, or refuse too many."""
+        references = References(self.texts)
+        yield references
+        references.check(owner)
+        self.omitted[reason] = references.unknown
+        self.used |= references.found
+
+    def documents_of(self, task: Task) -> AbstractContextManager[References]:
+        """Look up the documents that a task names."""
+        return self.references(f"the task {task.name}", f"task {task.name}: document without text")
+
+    def label(self, task: Task, split: str, document: str | None, labels: list[str]) -> None:
+        """Take in the labels of a document, if it has a text; of repeated ones, the first count."""
+        of_split = self.benchmark.labels.setdefault((task.name, split), {})
+        if document is not None:
+            self.omitted[f"task {task.name}: repeated row (the first counts)"] += document in of_split
+            of_split.setdefault(document, labels)
+
+    def judge(self, task: Task, query: str | None, candidate: str | None, relevance: int) -> None:
+        """Take in a judgement, if query and candidate have a text; of repeated ones, the first counts."""
+        judgements = self.benchmark.judgements.setdefault(task.name, {})
+        if query is not None and candidate is not None:
+            candidates = judgements.setdefault(query, {})
+            self.omitted[f"task {task.name}: repeated row (the first counts)"] += candidate in candidates
+            candidates.setdefault(candidate, relevance)
+
+    def write(self, *, tables: Path, omissions: Path) -> None:
+        """Write the tables; count the texts that no task asks for, and what is odd about the others."""
+        named = self.texts.named()
+        self.omitted["document repeated with another text (the first counts)"] = self.texts.changed
+        self.omitted["document that no task asks for"] = len(self.texts.unasked) + len(named) - len(self.used)
+        self.omitted["document without title and abstract (kept)"] = sum(not any(named[name]) for name in self.used)
+        texts = {name: named[name] for name in self.used}
+        texts |= {name: named[document] for name, document in self.copies.items()}
+        documents = {name: (*text, None) for name, text in texts.items()}
+        write_benchmark(self.benchmark, documents, dict(self.omitted), tables=tables, omissions=omissions)

@@ -1,0 +1,31 @@
+"""The benchmarks that others made: which reader takes the files of which layout."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from cocite.config.benchmarks import BENCHMARKS, LAYOUTS
+from cocite.config.plugins import check_choice
+from cocite.config.tasks import Task
+from cocite.evaluation.preparation.beir import read_beir
+from cocite.evaluation.preparation.builder import Builder
+from cocite.evaluation.preparation.mdcr import read_mdcr
+from cocite.evaluation.preparation.s2and import read_s2and
+from cocite.evaluation.preparation.scidocs import read_scidocs
+from cocite.evaluation.preparation.scirepeval import read_scirepeval
+
+READERS: Mapping[str, Callable[[Path, Sequence[Task], Sequence[str]], Builder]] = {
+    "scirepeval": read_scirepeval,
+    "scidocs": read_scidocs,
+    "mdcr": read_mdcr,
+    "beir": read_beir,
+    "s2and": read_s2and,
+}
+
+
+def prepare_folder(folder: Path, kind: str, names: Sequence[str], *, tables: Path, omissions: Path) -> None:
+    """Write the tables of a benchmark: of the tasks of these names, or of all in the folder where none are named.
+
+    Raises `InputError` where a named task is not in the folder, where none is, and where a file is missing or wrong.
+    """
+    check_choice(kind, [known for known, layout in LAYOUTS.items() if layout in READERS], "--kind")
+    READERS[LAYOUTS[kind]](folder, BENCHMARKS[kind], names).write(tables=tables, omissions=omissions)
