@@ -68,7 +68,7 @@ def test_a_dataset_that_is_asked_for_must_be_there(beir):
         ("queries.jsonl", '{"_id": "1", "text": 3}\n', "queries.jsonl, line 1: text must be a string"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(beir, path, text, message):
+def test_what_is_wrong_is_reported_with_its_place(beir, path, text, message):
     beir.write_text(f"scifact/{path}", text)
     with pytest.raises(InputError) as error:
         beir.prepare("beir_scifact")

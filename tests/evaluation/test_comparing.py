@@ -126,9 +126,9 @@ def test_a_model_counts_as_the_mean_of_its_seeds(tmp_path):
 
 def test_predictions_are_compared_by_the_metric_of_their_task(tmp_path):
     expected = [["1"], ["1"], ["0"], ["0"]]
-    told = {"task": "biomimicry", "metric": "f1", "expected": expected}
-    right = outcomes("right", [None] * 4, predicted=expected, **told)
-    half = outcomes("half", [None] * 4, predicted=[["1"], ["0"], ["0"], ["0"]], **told)
+    shared = {"task": "biomimicry", "metric": "f1", "expected": expected}
+    right = outcomes("right", [None] * 4, predicted=expected, **shared)
+    half = outcomes("half", [None] * 4, predicted=[["1"], ["0"], ["0"], ["0"]], **shared)
     [row] = compare(tmp_path, right, half)
     assert row["difference"] == pytest.approx(100 * (2 / 3 - 1))
 

@@ -52,7 +52,9 @@ RANKING = Benchmark(judgements={"relish": {f"q{n}": {f"c{n}": 1, f"d{n}": 0} for
         ("drsm", Benchmark(labels=labels(["0", "1"] * 5, [])), [], "no test document with a vector"),
     ],
 )
-def test_what_the_data_make_impossible_is_told_and_leaves_no_score(tmp_path, capsys, task, benchmark, without, reason):
+def test_what_the_data_make_impossible_is_reported_and_leaves_no_score(
+    tmp_path, capsys, task, benchmark, without, reason
+):
     tables = attempt(tmp_path, task, benchmark, without)
     assert tables["scores"] == tables["outcomes"] == []
     [failure] = tables["failures"]

@@ -84,7 +84,7 @@ def test_every_config_of_the_benchmark_is_fetched_once_with_all_its_splits():
     assert labels["reviewers"] == ["metadata"]
 
 
-def test_a_hub_that_cannot_be_reached_is_told_with_what_to_do(tmp_path):
+def test_a_hub_that_cannot_be_reached_is_reported_with_what_to_do(tmp_path):
     result = fetch("http://127.0.0.1:9", tmp_path, "test", "relish", ["test"], HF_HUB_OFFLINE="1")
     assert result.returncode != 0
     assert f"lab/labels at {COMMIT} cannot be fetched from the hub" in result.stderr

@@ -72,14 +72,14 @@ def test_the_average_of_a_metric_is_the_plain_mean_over_the_19_fields_as_publish
         ('{"Art": {"0": {"true": ["1"]}}', "not a JSON object (} expected where the file ends)"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(mdcr, judged, message):
+def test_what_is_wrong_is_reported_with_its_place(mdcr, judged, message):
     mdcr.write_text("mdcr_test.json", judged)
     with pytest.raises(InputError) as error:
         mdcr.prepare("mdcr_art")
     assert message in str(error.value)
 
 
-def test_a_paper_without_id_is_told_with_its_line(mdcr):
+def test_a_paper_without_id_is_reported_with_its_line(mdcr):
     judge(mdcr, Art={})
     mdcr.write_lines("mdcr_test_data.jsonl", {"paper_id": 1}, {"title": "t"})
     with pytest.raises(InputError, match="line 2: the key 'paper_id' is missing or null"):

@@ -103,7 +103,7 @@ def test_what_cannot_be_scored_is_counted(s2and):
         ("papers", "{}", "no text for the document '0'"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(s2and, table, text, message):
+def test_what_is_wrong_is_reported_with_its_place(s2and, table, text, message):
     write_dataset(s2and, blocks(2))
     s2and.write_text(f"qian/qian_{table}.json", text)
     with pytest.raises(InputError) as error:

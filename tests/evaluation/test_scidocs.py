@@ -101,7 +101,7 @@ def test_classification_chooses_c_in_the_published_range():
         ("paper_metadata_recomm.json", '["a"]', "not a JSON object ({ expected near"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(scidocs, path, text, message):
+def test_what_is_wrong_is_reported_with_its_place(scidocs, path, text, message):
     task = {"m": "mag", "c": "scidocs_cite"}.get(path[0], "recomm")
     if task == "recomm":
         add_clicks(scidocs, 'a,b,"b,c"')

@@ -46,7 +46,7 @@ def test_judgements_and_the_documents_they_name(layout):
     assert layout.omitted()["document that no task asks for"] == 1
 
 
-def test_the_number_of_documents_of_each_task_is_told(layout):
+def test_the_number_of_documents_of_each_task_is_reported(layout):
     layout.add_relish()
     layout.write("metadata/drsm/evaluation", document("a"), document("d"))
     layout.write("test/drsm/train", labelled("a", 1))
@@ -251,7 +251,7 @@ def test_a_task_that_is_asked_for_must_be_there(layout):
         ),
     ],
 )
-def test_bad_rows_are_told_with_file_and_line(layout, path, rows, message):
+def test_bad_rows_are_reported_with_file_and_line(layout, path, rows, message):
     layout.add_relish()
     for task in ("fos", "pub_year", "drsm", "biomimicry"):
         if f"/{task}/" in path:
@@ -264,7 +264,7 @@ def test_bad_rows_are_told_with_file_and_line(layout, path, rows, message):
     assert not layout.tables.exists()
 
 
-def test_broken_json_is_told_with_its_line(layout):
+def test_broken_json_is_reported_with_its_line(layout):
     layout.add_relish()
     file = layout.root / "test/relish/test.jsonl"
     file.write_text(file.read_text() + "{broken\n")
@@ -272,7 +272,7 @@ def test_broken_json_is_told_with_its_line(layout):
         layout.prepare()
 
 
-def test_what_is_not_utf8_is_told_with_its_line(layout):
+def test_what_is_not_utf8_is_reported_with_its_line(layout):
     layout.add_relish()
     file = layout.root / "test/relish/test.jsonl"
     file.write_bytes(file.read_bytes() + b"\xff\n")

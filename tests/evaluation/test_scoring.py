@@ -1,4 +1,4 @@
-"""The table scores: its rows, missing vectors, seeds and modes, and the baselines."""
+"""The tables scores and outcomes: their rows, missing vectors, seeds and modes."""
 
 from dataclasses import replace
 
@@ -12,11 +12,10 @@ from cocite.cli import app
 from cocite.config.benchmarks import TASKS
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.config.tasks import Task
-from cocite.evaluation.benchmark import Benchmark, write_documents, write_tables
-from cocite.evaluation.bm25 import Words, read_document_texts, score_words
+from cocite.evaluation.benchmark import Benchmark, write_tables
 from cocite.evaluation.scored import Run
 from cocite.evaluation.scoring import score_task, write_results
-from cocite.evaluation.vectors import Vectors, joined, random_vectors, read_blocks
+from cocite.evaluation.vectors import Vectors, joined, read_blocks
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table, vector_column, write_table
 
@@ -125,60 +124,6 @@ def test_vectors_are_read_for_the_documents_that_are_asked_for(tmp_path):
     read = joined(read_blocks(path, ["c", "a", "unknown"]))
     assert read.of(["c", "a"]).tolist() == [[3], [1]]
     assert "unknown" not in read.rows
-
-
-def test_random_vectors_depend_on_the_seed_alone(tmp_path):
-    path = tmp_path / "documents.parquet"
-    write_documents(tmp_path, dict.fromkeys("cab", ("t", None, (), None)))
-    first, again, other = (random_vectors(path, seed).matrix for seed in (1, 1, 2))
-    assert first.shape == (3, 64)
-    assert (first == again).all()
-    assert not (first == other).any()
-
-
-def test_bm25_finds_the_document_that_shares_rare_words():
-    texts = {"q": "axolotl regeneration study"}
-    texts |= {f"d{number}": f"a study of common things number {number}" for number in range(20)}
-    texts |= {"same": "regeneration in the axolotl", "stop": "the of and in", "empty": ""}
-    words = Words(texts)
-    values = dict(zip(texts, words.to_some("q", list(texts)), strict=True))
-    assert min(values["same"], values["q"]) > max(value for name, value in values.items() if name.startswith("d"))
-    assert values["d1"] > 0
-    assert values["stop"] == values["empty"] == 0
-    assert words.to_some("empty", ["same", "q"]).tolist() == [0, 0]
-    assert words.to_some("stop", ["same", "q"]).tolist() == [0, 0]
-
-
-def test_bm25_of_some_documents_is_that_of_all():
-    texts = {f"d{n}": " ".join(f"word{n * k % 17}" for k in range(1, 9)) for n in range(40)} | {"empty": ""}
-    words = Words(texts)
-    for query in texts:
-        everything = words.to_all(query)
-        for some in (list(texts), ["d7", "d3", "empty"]):
-            assert words.to_some(query, some) == pytest.approx(everything[words.rows_of(some)], rel=1e-6)
-
-
-def test_bm25_of_documents_without_words_is_zero():
-    words = Words({"q": "", "a": "the"})
-    assert words.to_some("q", ["a", "q"]).tolist() == [0, 0]
-    assert words.to_all("q").tolist() == [0, 0]
-
-
-def test_bm25_reads_the_words_of_the_documents_of_a_ranking(tmp_path):
-    benchmark = Benchmark(
-        judgements={"search": {"q": {"a": 0, "b": 1}}, "paper_reviewer_matching_hard": {"q": {"r": 0, "s": 1}}},
-        labels={("fos", "train"): {"a": ["x"]}},
-        reviewers={"r": {"a"}, "s": {"a", "b"}},
-    )
-    words = {"q": "rare birds", "a": "common fish", "b": "birds which are rare", "other": "birds"}
-    path = tmp_path / "documents.parquet"
-    write_documents(tmp_path, {name: (title, None, (), None) for name, title in words.items()})
-    ranked = [task for task in tasks_in(benchmark) if not task.is_supervised]
-    texts = {task.name: read_document_texts(path, benchmark.documents_of(task)) for task in ranked}
-    assert [sorted(of_task) for of_task in texts.values()] == [["a", "b", "q"], ["a", "b", "q"]]
-    scored = [score_words(task, benchmark, texts[task.name], RUN) for task in ranked]
-    values = {metric: value for of in scored for (*_, metric, _, _, _, value, _, _, _, _) in of.scores}
-    assert values == {"ndcg": pytest.approx(100), "P_5": pytest.approx(20), "P_10": pytest.approx(10)}
 
 
 def test_scirepeval_averages_over_25_values():

@@ -7,13 +7,12 @@ training and evaluation seeds. The bootstrap varies the items, so a p-value spea
 seeds.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import combinations
 from operator import and_
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -38,8 +37,7 @@ QUESTION = ("benchmark", "task", "metric", "mode")
 DRAWS_AT_ONCE = 64
 
 
-@dataclass(frozen=True, kw_only=True)
-class Difference:
+class Difference(NamedTuple):
     """How one model differs from another, × 100."""
 
     value: float
@@ -50,43 +48,27 @@ class Difference:
     """Two-sided, of no difference."""
 
 
-@dataclass(frozen=True)
-class Compared:
-    """The runs of every model on one task."""
-
-    items: int
-    """How many queries or documents every model was scored on."""
-    runs: Mapping[str, Sequence[Statistic]]
-    """The metric of each run of a model, as a function of the counts of the items."""
-
-    def values(self, counts: Counts) -> dict[str, Values]:
-        """The value of each model on some draws, its runs averaged."""
-        return {
-            model: np.mean([statistic(counts) for statistic in statistics], axis=0)
-            for model, statistics in self.runs.items()
-        }
-
-
 def compare_models(outcomes: Sequence[Path], *, resamples: int, seed: int, output: Path) -> None:
     """Write the table comparisons of all pairs of models in these outcomes."""
     rows = []
     for question, table in _by_question(outcomes):
-        compared = _compared(table, question[QUESTION.index("metric")])
-        if compared.items:
-            rows += [(*question, *row) for row in _compare(compared, resamples, seed, question)]
+        items, runs = _runs(table, question[QUESTION.index("metric")])
+        if items:
+            whole = _values(runs, [np.ones((1, items))])
+            drawn = _values(runs, draws(items, resamples, seed, *question))
+            for model, other in combinations(sorted(runs), 2):
+                found = difference(float(whole[model][0] - whole[other][0]), drawn[model] - drawn[other])
+                rows.append((*question, model, other, items, *found))
     write_rows(output, "comparisons", rows)
 
 
-def _compare(
-    compared: Compared, resamples: int, seed: int, question: tuple[str, ...]
-) -> Iterator[tuple[str, str, int, float, float, float, float]]:
-    """The rows of a question: models, number of items, difference, its interval and p-value."""
-    whole = compared.values(np.ones((1, compared.items)))
-    blocks = [compared.values(counts) for counts in draws(compared.items, resamples, seed, *question)]
-    drawn = {model: np.concatenate([block[model] for block in blocks]) for model in compared.runs}
-    for model, other in combinations(sorted(compared.runs), 2):
-        found = difference(float(whole[model][0] - whole[other][0]), drawn[model] - drawn[other])
-        yield model, other, compared.items, found.value, found.low, found.high, found.p_value
+def _values(runs: Mapping[str, Sequence[Statistic]], draws: Iterable[Counts]) -> dict[str, Values]:
+    """The value of each model on some draws, its runs averaged."""
+    blocks = [
+        {model: np.mean([statistic(counts) for statistic in statistics], axis=0) for model, statistics in runs.items()}
+        for counts in draws
+    ]
+    return {model: np.concatenate([block[model] for block in blocks]) for model in runs}
 
 
 def draws(items: int, resamples: int, seed: int, *names: str) -> Iterator[Counts]:
@@ -101,7 +83,7 @@ def difference(value: float, drawn: Values) -> Difference:
     """A difference with the interval and the p-value that its values on the draws give."""
     low, high = np.quantile(drawn, [0.025, 0.975])
     tail = 1 + min(np.count_nonzero(drawn <= 0), np.count_nonzero(drawn >= 0))
-    return Difference(value=value, low=float(low), high=float(high), p_value=min(1.0, 2 * tail / (len(drawn) + 1)))
+    return Difference(value, float(low), float(high), min(1.0, 2 * tail / (len(drawn) + 1)))
 
 
 def _by_question(outcomes: Sequence[Path]) -> Iterator[tuple[tuple[str, ...], pa.Table]]:
@@ -116,8 +98,8 @@ def _by_question(outcomes: Sequence[Path]) -> Iterator[tuple[tuple[str, ...], pa
         yield question, table.to_table(filter=_are(dict(zip(QUESTION, question, strict=True))))
 
 
-def _compared(table: pa.Table, metric: str) -> Compared:
-    """The runs of each model, over the items that all runs have."""
+def _runs(table: pa.Table, metric: str) -> tuple[int, dict[str, list[Statistic]]]:
+    """How many items all runs have, and the metric of each run of a model as a function of these items' counts."""
     runs = table.group_by(list(RUN)).aggregate([]).sort_by([(name, "ascending") for name in RUN]).to_pylist()
     counted = table.group_by("item").aggregate([("item", "count")])
     items = counted.filter(pc.field("item_count") == len(runs))["item"]
@@ -125,7 +107,7 @@ def _compared(table: pa.Table, metric: str) -> Compared:
     for run in runs:
         rows = table.filter(_are(run) & pc.field("item").isin(items)).sort_by("item").to_pylist()
         statistics.setdefault(run["model"], []).append(_statistic(metric, rows))
-    return Compared(len(items), statistics)
+    return len(items), statistics
 
 
 def _are(values: Mapping[str, Any]) -> pc.Expression:

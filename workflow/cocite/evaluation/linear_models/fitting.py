@@ -32,14 +32,10 @@ WIDTH = 0.1
 """The width of what is rounded off, by the margin of the hinge or the mean deviation of the targets."""
 
 Points = NDArray[np.floating]
-Weights = NDArray[np.float64]
-Outputs = NDArray[np.float64]
 Rows = NDArray[np.int64]
 Fold = tuple[Rows, Rows]
 """Documents to train on, and the others."""
-Path = Callable[[Weights, Weights, Sequence[float]], Iterator[Weights]]
-"""From inputs, targets and a rising grid of C to the weights, dimension × outputs, of each."""
-Score = Callable[[Outputs, Rows], float]
+Score = Callable[[Matrix, Rows], float]
 """How good outputs for some documents are."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -96,41 +92,48 @@ class LinearModel:
     """A fitted model: weights (dimension × outputs), the inputs they are for, and what is added to every output."""
 
     inputs: Inputs
-    weights: Weights
+    weights: Matrix
     constant: float | NDArray[np.float64] = 0.0
 
-    def outputs(self, points: Points) -> Outputs:
+    def outputs(self, points: Points) -> Matrix:
         """The model's value for each document, documents × outputs."""
-        values: Outputs = self.inputs.of(points) @ self.weights + self.constant
+        values: Matrix = self.inputs.of(points) @ self.weights + self.constant
         return values
 
 
 @dataclass(frozen=True)
 class Search:
-    """A search for C among those of a rising grid."""
+    """A search for C among those of a rising grid, of models that minimise a loss."""
 
     protocol: Protocol
-    path: Path
+    loss: Callable[[Matrix], Loss]
+    """From targets, documents × outputs, to what each document loses."""
     grid: Sequence[float]
 
-    def narrowed(self, points: Points, targets: Weights, folds: Iterable[Fold], score: Score) -> "Search":
+    def narrowed(self, points: Points, targets: Matrix, folds: Iterable[Fold], score: Score) -> "Search":
         """The same up to the C of the best mean score over the folds, the first of equally good ones."""
 
         def scores(fold: Fold) -> list[float]:
             rows, held_out = fold
             inputs = Inputs.like(self.protocol, points[rows])
             unseen = inputs.of(points[held_out])
-            found = self.path(inputs.of(points[rows]), targets[rows], self.grid)
+            found = self._path(inputs.of(points[rows]), targets[rows])
             return [float(score(unseen @ weights, held_out)) for weights in found]
 
         best = np.mean(_in_threads(self.protocol.threads, scores, folds), axis=0).argmax()
         return replace(self, grid=self.grid[: best + 1])
 
-    def fit(self, points: Points, targets: Weights) -> LinearModel:
+    def fit(self, points: Points, targets: Matrix) -> LinearModel:
         """The model of the largest C, trained on all of these documents."""
         inputs = Inputs.like(self.protocol, points)
-        *_, weights = self.path(inputs.of(points), targets, self.grid)
+        *_, weights = self._path(inputs.of(points), targets)
         return LinearModel(inputs, weights)
+
+    def _path(self, inputs: Matrix, targets: Matrix) -> Iterator[Matrix]:
+        """The weights, dimension × outputs, for each C of the grid; one model with hinge loss has a solver for few."""
+        if self.loss is hinge and len(inputs) < inputs.shape[1]:
+            return path_of_few(inputs, targets, self.grid, GAP)
+        return path(inputs, self.loss(targets), self.grid)
 
 
 def fit_classes(protocol: Protocol, points: Points, classes: NDArray[Any], *, c: float | None = None) -> LinearModel:
@@ -141,14 +144,14 @@ def fit_classes(protocol: Protocol, points: Points, classes: NDArray[Any], *, c:
     names, codes = np.unique(classes, return_inverse=True)
     columns = np.arange(len(names)) if len(names) > 2 else np.array([1])
     targets = np.where(codes[:, None] == columns, 1.0, -1.0)
-    search = Search(protocol, _squared_hinge_path, (protocol.task.grid or CLASSIFICATION_GRID) if c is None else (c,))
+    search = Search(protocol, squared_hinge, (protocol.task.grid or CLASSIFICATION_GRID) if c is None else (c,))
     if c is None:
         folds = StratifiedKFold(FOLDS).split(points, codes)
         search = search.narrowed(points, targets, folds, lambda found, rows: np.mean(classes_of(found) == codes[rows]))
     return search.fit(points, targets)
 
 
-def classes_of(outputs: Outputs) -> NDArray[np.int64]:
+def classes_of(outputs: Matrix) -> NDArray[np.int64]:
     """Numbers of the predicted classes, from the outputs of a model of classes."""
     return outputs.argmax(axis=1) if outputs.shape[1] > 1 else (outputs[:, 0] > 0).astype(np.int64)
 
@@ -160,12 +163,12 @@ def fit_labels(protocol: Protocol, points: Points, labels: NDArray[np.int64]) ->
     """
     alone = replace(protocol, threads=1)
 
-    def fit(column: NDArray[np.int64]) -> Weights:
+    def fit(column: NDArray[np.int64]) -> Matrix:
         if np.ptp(column) == 0:
             return np.zeros((points.shape[1] + protocol.is_correct, 1))
         targets = np.where(column[:, None] > 0, 1.0, -1.0)
         folds = StratifiedKFold(FOLDS).split(points, column)
-        search = Search(alone, _hinge_path, CLASSIFICATION_GRID).narrowed(
+        search = Search(alone, hinge, CLASSIFICATION_GRID).narrowed(
             points, targets, folds, lambda found, rows: np.mean((found[:, 0] > 0) == column[rows])
         )
         return search.fit(points, targets).weights
@@ -180,7 +183,7 @@ def fit_regression(protocol: Protocol, points: Points, targets: NDArray[np.float
     """The model of a regression: absolute errors, C by the R² of cross-validation."""
     shift, spread = (targets.mean(), targets.std() or 1.0) if protocol.is_correct else (0.0, 1.0)
     scaled = ((targets - shift) / spread)[:, None]
-    search = Search(protocol, _absolute_path, REGRESSION_GRID).narrowed(
+    search = Search(protocol, absolute_errors, REGRESSION_GRID).narrowed(
         points, scaled, KFold(FOLDS).split(points), lambda found, rows: r2_score(scaled[rows], found)
     )
     model = search.fit(points, scaled)
@@ -205,20 +208,6 @@ def absolute_errors(targets: Matrix) -> Loss:
     deviation = np.abs(targets - np.median(targets, axis=0)).mean(axis=0)
     width = WIDTH * np.where(deviation > 0, deviation, 1.0)
     return Loss(targets=targets, low=-ones, high=ones, width=width, is_round=False)
-
-
-def _squared_hinge_path(inputs: Weights, targets: Weights, grid: Sequence[float]) -> Iterator[Weights]:
-    return path(inputs, squared_hinge(targets), grid)
-
-
-def _hinge_path(inputs: Weights, targets: Weights, grid: Sequence[float]) -> Iterator[Weights]:
-    if len(inputs) < inputs.shape[1]:
-        return path_of_few(inputs, targets, grid, GAP)
-    return path(inputs, hinge(targets), grid)
-
-
-def _absolute_path(inputs: Weights, targets: Weights, grid: Sequence[float]) -> Iterator[Weights]:
-    return path(inputs, absolute_errors(targets), grid)
 
 
 def _in_threads(threads: int, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:

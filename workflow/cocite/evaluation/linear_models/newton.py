@@ -38,7 +38,7 @@ LARGEST_STEPS = 1_000
 SHARE = 0.5
 """Part of the gap that the steps, not the rounding, may account for when the centres are moved."""
 FLAT = 0.1
-"""What is left of the slope along a line when the search on it ends."""
+"""Share of the first slope along a line at which the search on it ends."""
 LARGEST_SEARCH = 30
 EVERYTHING = -1
 ROUNDING = 1e-10
@@ -106,14 +106,6 @@ class State:
         """Replace some models."""
         self.weights[:, models], self.outputs[:, models] = found.weights, found.outputs
         self.centres[:, models] = found.centres
-
-
-@dataclass(frozen=True)
-class Direction:
-    """The changes of models in a step: of their weights and of their outputs."""
-
-    weights: Matrix
-    outputs: Matrix
 
 
 class Products:
@@ -199,10 +191,11 @@ def minimise(inputs: Matrix, loss: Loss, c: float, state: State, products: Produ
             pulls, gradient = pulls[:, left], gradient[:, left]
         if len(open_) == 0:
             break
-        direction = _direction(inputs, here, pulls, gradient, c, products, open_)
-        step = _line_search(now, direction, (gradient * direction.weights).sum(axis=0), here, c)
-        now.weights += step * direction.weights
-        now.outputs += step * direction.outputs
+        change = _direction(here, pulls, gradient, c, products, open_)
+        changed = inputs @ change
+        step = _line_search(now, change, changed, (gradient * change).sum(axis=0), here, c)
+        now.weights += step * change
+        now.outputs += step * changed
     state.put(open_, now)
 
 
@@ -223,11 +216,9 @@ def _gap(now: State, loss: Loss, pulls: Matrix, gradient: Matrix, c: float) -> t
     return primal - dual, primal
 
 
-def _direction(
-    inputs: Matrix, loss: Loss, pulls: Matrix, gradient: Matrix, c: float, products: Products, models: Models
-) -> Direction:
-    """Newton's directions: solve (I + C/width Σ x xᵀ) d = −gradient, the sum over documents on a parabola."""
-    inside = loss.inside(pulls)
+def _direction(loss: Loss, pulls: Matrix, gradient: Matrix, c: float, products: Products, models: Models) -> Matrix:
+    """Newton's changes of the weights: solve (I + C/width Σ x xᵀ) d = −gradient over the documents on a parabola."""
+    inside, inputs = loss.inside(pulls), products.inputs
     found = np.empty_like(gradient)
     dimension = inputs.shape[1]
     for column, model in enumerate(models):
@@ -240,7 +231,7 @@ def _direction(
             found[:, column] = near.T @ _solve(near @ near.T, 1 / bend, near @ slope) - slope
         else:
             found[:, column] = -_solve(bend * products.of(int(model), chosen), 1.0, slope)
-    return Direction(found, inputs @ found)
+    return found
 
 
 def _solve(matrix: Matrix, diagonal: float, right: Matrix) -> Matrix:
@@ -253,11 +244,14 @@ def _solve(matrix: Matrix, diagonal: float, right: Matrix) -> Matrix:
     return np.asarray(solution)
 
 
-def _line_search(now: State, direction: Direction, first: Matrix, loss: Loss, c: float) -> Matrix:
-    """Step lengths where little is left of the first slope: Newton's method on a line, kept between bounds."""
+def _line_search(now: State, change: Matrix, changed: Matrix, first: Matrix, loss: Loss, c: float) -> Matrix:
+    """Step lengths at which the first slope has become small: Newton's method on a line, kept between bounds.
+
+    A step of 1 changes the weights by `change` and the outputs by `changed`.
+    """
     step, low, high = (np.full(now.weights.shape[1], value) for value in (1.0, 0.0, np.inf))
     for _ in range(LARGEST_SEARCH):
-        slope, curvature = _slope(now, direction, step, loss, c)
+        slope, curvature = _slope(now, change, changed, step, loss, c)
         flat = np.abs(slope) <= FLAT * np.abs(first)
         if flat.all():
             break
@@ -268,10 +262,10 @@ def _line_search(now: State, direction: Direction, first: Matrix, loss: Loss, c:
     return step
 
 
-def _slope(now: State, direction: Direction, step: Matrix, loss: Loss, c: float) -> tuple[Matrix, Matrix]:
-    """First and second derivative of each model's rounded objective along a direction, after a step."""
-    pulls = loss.pulls(now.outputs + step * direction.outputs, now.centres)
-    squared = (direction.weights**2).sum(axis=0)
-    first = (now.weights * direction.weights).sum(axis=0) + step * squared
-    bend = (loss.inside(pulls) * direction.outputs**2).sum(axis=0) / loss.width
-    return first - c * (pulls * direction.outputs).sum(axis=0), squared + c * bend
+def _slope(now: State, change: Matrix, changed: Matrix, step: Matrix, loss: Loss, c: float) -> tuple[Matrix, Matrix]:
+    """First and second derivative of each model's rounded objective along its change, after a step."""
+    pulls = loss.pulls(now.outputs + step * changed, now.centres)
+    squared = (change**2).sum(axis=0)
+    first = (now.weights * change).sum(axis=0) + step * squared
+    bend = (loss.inside(pulls) * changed**2).sum(axis=0) / loss.width
+    return first - c * (pulls * changed).sum(axis=0), squared + c * bend

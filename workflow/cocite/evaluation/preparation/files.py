@@ -134,7 +134,7 @@ def read_members(path: Path) -> Iterator[tuple[str, Any]]:
 
     Raises `InputError` where the file is missing or holds no JSON object.
     """
-    with _opened(path) as file, _decoded(path):
+    with _open_text(path) as file:
         window = _Window(path, file)
         window.expect("{")
         is_empty = window.accept("}")
@@ -155,7 +155,7 @@ def read_objects(path: Path) -> Iterator[tuple[str, Row]]:
 
 def read_delimited(path: Path, columns: int, delimiter: str, *, header: bool) -> Iterator[tuple[str, list[str]]]:
     """Place and fields of each row of a file of text. Raises `InputError` for a row with another number of fields."""
-    with _opened(path) as file, _decoded(path):
+    with _open_text(path) as file:
         rows = csv.reader(file, delimiter=delimiter)
         if header:
             next(rows, None)
@@ -179,19 +179,15 @@ def relevance(text: str, place: str) -> int:
 
 
 @contextmanager
-def _decoded(path: Path) -> Iterator[None]:
-    """Report what is not UTF-8 as an error in the file."""
+def _open_text(path: Path) -> Iterator[TextIO]:
+    """Open a file of text. Raises `InputError` where it is missing, and where what is read is not UTF-8."""
     try:
-        yield
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 ({error.reason}).") from None
-
-
-def _opened(path: Path) -> TextIO:
-    try:
-        return path.open(encoding="utf-8", newline="")
+        with path.open(encoding="utf-8", newline="") as file:
+            yield file
     except FileNotFoundError:
         raise InputError(f"{path} does not exist.") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 ({error.reason}).") from None
 
 
 class _Window:
