@@ -156,7 +156,7 @@ rule score_model:
             --largest-missing {params.largest_missing} \
             --seed {params.seed} \
             --threads {threads} \
-            --embeddings {params.embeddings:q} \
+            --embeddings={params.embeddings:q} \
             --scores {output.scores:q} \
             --outcomes {output.outcomes:q} \
             --failures {output.failures:q} \
