@@ -7,8 +7,7 @@ import subprocess
 import pytest
 from tests.slurm.cluster import CPUS, MEMORY_MB, PARTITION, WITH_GPUS, wait_for
 
-from cocite.people.doctor.asked import Asked
-from cocite.people.doctor.cluster import FORMAT, Limits, compare, read_limits, slurm
+from cocite.people.doctor.cluster import FORMAT, compare, read_limits, slurm
 
 pytestmark = pytest.mark.slurm
 
@@ -25,8 +24,8 @@ def short(cluster, monkeypatch):
 
 def test_the_limits_of_partitions_are_those_that_slurm_was_given(short):
     found = read_limits(short.run("sinfo", "--noheader", "--Node", f"--format={FORMAT}"))
-    assert found[PARTITION] == Limits(minutes=240, memory_mb=MEMORY_MB, threads=CPUS)
-    assert found[WITH_GPUS] == Limits(minutes=math.inf, memory_mb=MEMORY_MB, threads=CPUS)
+    assert found[PARTITION] == {"minutes": 240, "memory_mb": MEMORY_MB, "threads": CPUS}
+    assert found[WITH_GPUS] == {"minutes": math.inf, "memory_mb": MEMORY_MB, "threads": CPUS}
     assert next(slurm()).verdict == "ok"
 
 
@@ -40,8 +39,8 @@ def test_the_limits_of_partitions_are_those_that_slurm_was_given(short):
 )
 def test_a_job_that_the_doctor_finds_too_large_is_refused_or_waits_for_ever(short, asked, option):
     limits = read_limits(short.run("sinfo", "--noheader", "--Node", f"--format={FORMAT}"))
-    job = Asked(rule="large", **({"minutes": 1, "memory_mb": 1, "threads": 1} | asked))
-    (finding,) = compare(limits, [job], {"default-resources": {"slurm_partition": PARTITION}})
+    job = {"minutes": 1, "memory_mb": 1, "threads": 1} | asked
+    (finding,) = compare(limits, {"large": job}, {"default-resources": {"slurm_partition": PARTITION}})
     assert finding.verdict == "failed"
     assert not starts(short, option)
 

@@ -6,7 +6,6 @@ rule.
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,9 @@ NUMBERS = {
     "threads": re.compile(r"threads: (\d+)"),
 }
 
-USUAL = {"memory_mb": 0, "minutes": 0, "threads": 1}
+Request = dict[str, float]
+"""What a job asks for, or a partition grants: `memory_mb`, `minutes` and `threads`."""
+USUAL: Request = {"memory_mb": 0, "minutes": 0, "threads": 1}
 """The request of a rule that states no number."""
 Configuration = Mapping[str, Any]
 
@@ -35,42 +36,26 @@ UNUSED: Mapping[str, Callable[[Configuration], bool]] = {
 """Rules with large requests → whether they have no job with a configuration."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """The least that the jobs of a rule ask for in their first attempt; 0 where it depends on the input alone."""
+def asked(config: Configuration) -> dict[str, Request]:
+    """The least that the jobs of each rule ask for in their first attempt; 0 where it depends on the input alone.
 
-    rule: str
-    memory_mb: int
-    minutes: int
-    threads: int
-
-
-def asked(config: Configuration) -> list[Asked]:
-    """The requests of all rules that have jobs with a configuration."""
+    Rules that have no job with the configuration are left out.
+    """
     text = "".join(path.read_text(encoding="utf-8") for path in sorted(RULES.glob("*.smk")))
-    found: dict[str, dict[str, int]] = {}
+    found: dict[str, Request] = {}
     for match in RULE.finditer(text):
-        if _is_unused(match["rule"] or match["base"], config):
-            continue
-        of_base = found[match["base"]] if match["base"] else USUAL
-        found[match["rule"] or match["use"]] = of_base | _numbers(match["body"], gpu=config["gpu"])
+        rule, base, use = match.group("rule", "base", "use")
+        if not any(UNUSED[name](config) for name in (rule, base, use) if name in UNUSED):
+            of_base = found[base] if base else USUAL
+            found[rule or use] = of_base | _numbers(match["body"], gpu=config["gpu"])
     for entry in config["models"].values():
         numbers = found["train_encoder"]
         for name in NUMBERS.keys() & entry.keys():
             numbers[name] = max(numbers[name], entry[name])
-    return [Asked(rule=rule, **numbers) for rule, numbers in found.items() if not _is_unused(rule, config)]
+    return found
 
 
-def _numbers(body: str, *, gpu: bool) -> dict[str, int]:
-    """The requests that a rule states as numbers."""
+def _numbers(body: str, *, gpu: bool) -> Request:
+    """The requests that a rule states as numbers; there may be a second one for machines without a GPU."""
     found = {name: pattern.search(body) for name, pattern in NUMBERS.items()}
-    return {name: _number(match, gpu=gpu) for name, match in found.items() if match}
-
-
-def _number(match: re.Match[str], *, gpu: bool) -> int:
-    with_gpu, *without = (int(group) for group in match.groups() if group is not None)
-    return with_gpu if gpu or not without else without[0]
-
-
-def _is_unused(rule: str, config: Configuration) -> bool:
-    return rule in UNUSED and UNUSED[rule](config)
+    return {name: int(match[1 if gpu else match.lastindex or 1]) for name, match in found.items() if match}

@@ -5,14 +5,13 @@ import re
 import shutil
 import subprocess
 from collections.abc import Generator, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from cocite.people.doctor import TIMEOUT, Finding
-from cocite.people.doctor.asked import Asked, asked
+from cocite.people.doctor.asked import Request, asked
 
 PLACEHOLDERS = ("your-partition", "your-account", "your-gpu-partition")
 """The names in the delivered profile that a site has to replace."""
@@ -25,15 +24,6 @@ TIME = re.compile(r"(?:(?P<days>\d+)-)?(?P<parts>\d+(?::\d+){0,2})")
 A_DAY = 24 * 60
 WORDS = {"minutes": ("runtime", "minutes"), "memory_mb": ("mem_mb", "MB of memory"), "threads": ("threads", "threads")}
 """Kind of resource → its key in a profile, and its unit in words."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """The most that a partition grants to one job on one node."""
-
-    minutes: float
-    memory_mb: int
-    threads: int
 
 
 def examine_cluster(profile: Path, config: Mapping[str, Any] | None = None) -> Iterator[Finding]:
@@ -117,23 +107,20 @@ def site(profile: Path, partitions: list[str]) -> Generator[Finding, None, Mappi
 
 def _resources(written: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The resources of a profile: of all rules, then of each."""
-    yield from map(as_mapping, (written.get("default-resources"), *(written.get("set-resources") or {}).values()))
+    yield from map(_as_mapping, (written.get("default-resources"), *(written.get("set-resources") or {}).values()))
 
 
 def _ask(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=TIMEOUT).stdout
 
 
-def read_limits(answered: str) -> dict[str, Limits]:
-    """The limits of each partition's largest node, from the output of `sinfo --Node`."""
-    found: dict[str, Limits] = {}
+def read_limits(answered: str) -> dict[str, Request]:
+    """The most that each partition grants to one job on its largest node, from the output of `sinfo --Node`."""
+    found: dict[str, Request] = {}
     for partition, time, processors, memory in LINE.findall(answered):
-        before = found.get(partition, Limits(minutes=0, memory_mb=0, threads=0))
-        found[partition] = Limits(
-            minutes=max(before.minutes, in_minutes(time)),
-            memory_mb=max(before.memory_mb, int(memory)),
-            threads=max(before.threads, int(processors)),
-        )
+        node = {"minutes": in_minutes(time), "memory_mb": int(memory), "threads": int(processors)}
+        before = found.setdefault(partition, node)
+        found[partition] = {kind: max(before[kind], node[kind]) for kind in node}
     return found
 
 
@@ -143,62 +130,46 @@ def in_minutes(time: str) -> float:
     if match is None:
         return math.inf
     parts = [int(part) for part in match["parts"].split(":")]
-    if match["days"] is not None:  # days-hours, days-hours:minutes, days-hours:minutes:seconds
-        hours, minutes, seconds = [*parts, 0, 0][:3]
-        return int(match["days"]) * A_DAY + hours * 60 + minutes + seconds / 60
-    seconds, minutes, hours = [*reversed(parts), 0, 0][:3]
-    return hours * 60 + minutes + seconds / 60
+    if match["days"] is None:  # seconds come last; behind days, hours come first
+        parts = [0] * (3 - len(parts)) + parts
+    hours, minutes, seconds = [*parts, 0, 0][:3]
+    return int(match["days"] or 0) * A_DAY + hours * 60 + minutes + seconds / 60
 
 
-def compare(limits: Mapping[str, Limits], asked: list[Asked], profile: Mapping[str, Any]) -> Iterator[Finding]:
+def compare(
+    limits: Mapping[str, Request], asked: Mapping[str, Request], profile: Mapping[str, Any]
+) -> Iterator[Finding]:
     """The findings on each partition that the profile sends jobs to."""
-    of_partition: dict[str, list[Asked]] = {}
-    for one in asked:
-        partition = str(_of_rule(profile, one.rule, "slurm_partition") or "")
-        of_partition.setdefault(partition, []).append(_overwritten(one, profile))
+    of_partition: dict[str, dict[str, Request]] = {}
+    of_all = _as_mapping(profile.get("default-resources"))
+    for rule, request in asked.items():
+        own = _as_mapping((profile.get("set-resources") or {}).get(rule))
+        partition = str(own.get("slurm_partition", of_all.get("slurm_partition", "")))
+        written = {**own, "threads": (profile.get("set-threads") or {}).get(rule)}
+        overridden = {kind: int(written[key]) for kind, (key, _) in WORDS.items() if str(written.get(key)).isdigit()}
+        of_partition.setdefault(partition, {})[rule] = request | overridden
     for partition, jobs in of_partition.items():
         if partition in limits:
             yield from _partition(partition, limits[partition], jobs)
 
 
-def _partition(name: str, limits: Limits, jobs: list[Asked]) -> Iterator[Finding]:
+def _partition(name: str, limits: Request, jobs: Mapping[str, Request]) -> Iterator[Finding]:
     exceeded = False
     for kind, (key, unit) in WORDS.items():
-        most = max(jobs, key=lambda job: getattr(job, kind))
-        granted, wanted = getattr(limits, kind), getattr(most, kind)
-        if wanted > granted:
+        most = max(jobs, key=lambda rule: jobs[rule][kind])
+        if jobs[most][kind] > limits[kind]:
             exceeded = True
-            what = f"partition {name} grants {granted:.0f} {unit}, and {most.rule} asks for {wanted}"
+            what = f"partition {name} grants {limits[kind]:.0f} {unit}, and {most} asks for {jobs[most][kind]}"
             yield Finding("failed", what, f"set its {key} in the profile, or send the rule to another partition")
-    if not exceeded and limits.minutes < A_DAY:
-        what = f"partition {name} grants {limits.minutes:.0f} minutes, and jobs with a large input ask for up to a day"
+    if not exceeded and limits["minutes"] < A_DAY:
+        what = (
+            f"partition {name} grants {limits['minutes']:.0f} minutes, and jobs with a large input ask for up to a day"
+        )
         yield Finding("warning", what, "set their runtime in the profile where Slurm refuses them")
     elif not exceeded:
         yield Finding("ok", f"partition {name} grants what its rules ask for at least")
 
 
-def _overwritten(one: Asked, profile: Mapping[str, Any]) -> Asked:
-    """The request of a rule, as the profile overrides it."""
-    threads = (profile.get("set-threads") or {}).get(one.rule, one.threads)
-    return Asked(
-        rule=one.rule,
-        memory_mb=_number(_of_rule(profile, one.rule, "mem_mb", default=False), one.memory_mb),
-        minutes=_number(_of_rule(profile, one.rule, "runtime", default=False), one.minutes),
-        threads=_number(threads, one.threads),
-    )
-
-
-def _of_rule(profile: Mapping[str, Any], rule: str, key: str, *, default: bool = True) -> Any:
-    """A resource of a rule in the profile, or else the one of all rules."""
-    own = as_mapping((profile.get("set-resources") or {}).get(rule))
-    common = as_mapping(profile.get("default-resources")) if default else {}
-    return own.get(key, common.get(key))
-
-
-def _number(given: Any, otherwise: int) -> int:
-    return int(given) if str(given).isdigit() else otherwise
-
-
-def as_mapping(resources: Any) -> Mapping[str, Any]:
+def _as_mapping(resources: Any) -> Mapping[str, Any]:
     """Resources of a profile, which are a mapping or a list of `name=value`."""
     return dict(item.split("=", 1) for item in resources) if isinstance(resources, list) else resources or {}

@@ -73,21 +73,20 @@ def faiss() -> Finding:
 
 def memory(config: Mapping[str, Any] | None, granted: int) -> Finding:
     """Whether this machine has the memory that all jobs together may take, and that the largest asks for; both MB."""
-    most = max(asked(config), key=lambda one: one.memory_mb) if config else None
+    requests = {rule: request["memory_mb"] for rule, request in (asked(config) if config else {}).items()}
+    rule, most = max(requests.items(), key=lambda request: request[1], default=("", 0))
     total, free = total_memory(), available_memory()
-    if most and most.memory_mb > total:
-        what = f"memory: {most.rule} asks for {most.memory_mb} MB, and this machine has {total}"
+    if most > total:
+        what = f"memory: {rule} asks for {most} MB, and this machine has {total}"
         return Finding(
             "failed", what, "use a larger machine, or lower models.<name>.memory_mb if a training asks for it"
         )
     if granted > total:
         what = f"memory: jobs may take {granted} MB together, and this machine has {total}"
         return Finding("failed", what, f"run with MEMORY_MB={total * 3 // 4}, or --resources mem_mb={total * 3 // 4}")
-    if most and most.memory_mb > granted:
-        what = f"memory: {most.rule} asks for {most.memory_mb} MB, and all jobs together may take {granted}"
-        return Finding(
-            "warning", what, f"run with MEMORY_MB={most.memory_mb}; else the job is given less than it needs"
-        )
+    if most > granted:
+        what = f"memory: {rule} asks for {most} MB, and all jobs together may take {granted}"
+        return Finding("warning", what, f"run with MEMORY_MB={most}; else the job is given less than it needs")
     if granted > free:
         return Finding(
             "warning", f"memory: jobs may take {granted} MB together, and {free} are free", "close other programs"
