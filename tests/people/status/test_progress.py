@@ -31,11 +31,11 @@ def busy(start):
 
 
 def test_each_job_is_in_one_state_and_what_was_done_before_counts(busy):
-    assert rules(busy.done) == ["download", "ingest"]
-    assert rules(busy.running) == ["train"]
-    assert rules(busy.failed) == ["count"]
+    assert rules(busy.jobs("done")) == ["download", "ingest"]
+    assert rules(busy.jobs("running")) == ["train"]
+    assert rules(busy.jobs("failed")) == ["count"]
     assert rules(busy.left) == ["train", "score", "count"]
-    assert busy.queued == []
+    assert busy.jobs("queued") == []
 
 
 def test_stages_come_in_the_order_of_their_jobs(busy):
@@ -47,8 +47,8 @@ def test_on_a_cluster_a_job_waits_in_the_queue_until_it_writes_its_log(start, lo
     os.utime(logged("train", "x\n"), (STARTED + 8, STARTED + 8))
     os.utime(logged("count", "of an earlier attempt\n"), (STARTED + 5, STARTED + 5))
     progress = read_progress(submitted)
-    assert rules(progress.running) == ["train"]
-    assert rules(progress.queued) == ["count"]
+    assert rules(progress.jobs("running")) == ["train"]
+    assert rules(progress.jobs("queued")) == ["count"]
 
 
 def test_where_snakemake_says_nothing_logs_and_benchmarks_do(start, logged, took):
@@ -58,15 +58,15 @@ def test_where_snakemake_says_nothing_logs_and_benchmarks_do(start, logged, took
     took("ingest", 5)
     os.utime("benchmarks/ingest.jsonl", (STARTED + 6, STARTED + 6))
     progress = read_progress(started)
-    assert rules(progress.done) == ["download", "ingest"]
-    assert rules(progress.running) == ["train"]
-    assert progress.seconds_of(progress.running[0]) is None
+    assert rules(progress.jobs("done")) == ["download", "ingest"]
+    assert rules(progress.jobs("running")) == ["train"]
+    assert progress.seconds_of(*progress.jobs("running")) is None
 
 
 def test_a_log_of_snakemake_that_is_gone_is_done_without(start, folder):
     started = start()
     (folder / "snakemake.log").unlink()
-    assert rules(read_progress(started).done) == ["download"]
+    assert rules(read_progress(started).jobs("done")) == ["download"]
 
 
 def test_the_last_lines_of_a_log_leave_out_empty_ones(start, logged):

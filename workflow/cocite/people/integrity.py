@@ -63,7 +63,9 @@ def missing(results: Path) -> Iterator[Path]:
     start = read_start(results)
     if start is not None:
         made = (
-            results / Path(name).relative_to(start.results) for job in read_progress(start).done for name in job.outputs
+            results / Path(name).relative_to(start.results)
+            for job in read_progress(start).jobs("done")
+            for name in job.outputs
         )
         yield from (path for path in made if not path.exists())
 

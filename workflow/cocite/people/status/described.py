@@ -7,7 +7,9 @@ wait for each other. It does not include time in a cluster's queue.
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from pathlib import Path
 from statistics import median
 
@@ -33,14 +35,15 @@ class Remaining:
 
 def described(progress: Progress, results: Path) -> Iterator[str]:
     """The progress of a run, as lines for people."""
-    yield f"{results}: {_state(progress)}, {len(progress.done):,} of {len(progress.start.jobs):,} steps done"
+    done = len(progress.jobs("done"))
+    yield f"{results}: {_state(progress)}, {done:,} of {len(progress.start.jobs):,} steps done"
     stages = progress.by_stage()
     width = max((len(stage) for stage in stages), default=0)
     for stage, (done, total) in stages.items():
         yield f"  {stage:<{width}}  {done:>{len(str(total))},} of {total:,}"
     at_work = "Running" if progress.is_alive is not False else "Cut off"
-    yield from _listed(at_work, [line for job in progress.running for line in _running(progress, job)])
-    yield from _listed("In the queue", [_name(job) for job in progress.queued[:NAMED]])
+    yield from _listed(at_work, [line for job in progress.jobs("running") for line in _running(progress, job)])
+    yield from _listed("In the queue", [_name(job) for job in progress.jobs("queued")[:NAMED]])
     yield from failures(progress)
     if progress.left and progress.is_alive is not False:
         yield _time_left(estimate(progress))
@@ -49,7 +52,7 @@ def described(progress: Progress, results: Path) -> Iterator[str]:
 def failures(progress: Progress) -> Iterator[str]:
     """The jobs that failed, each with the last lines of its log."""
     lines = []
-    for job in progress.failed:
+    for job in progress.jobs("failed"):
         lines.append(f"{_name(job)}: {progress.start.path(job.log) if job.log else 'it has no log'}")
         lines += [f"    {line}" for line in last_lines(progress.start, job)]
     yield from _listed("Failed", lines)
@@ -69,7 +72,7 @@ def _state(progress: Progress) -> str:
         return f"started on {progress.start.host}, and whether it still runs cannot be checked from here"
     if progress.is_alive:
         return "running"
-    return "ended with failures" if progress.failed else "stopped before its end"
+    return "ended with failures" if progress.jobs("failed") else "stopped before its end"
 
 
 def _running(progress: Progress, job: Job) -> list[str]:
@@ -101,20 +104,21 @@ def _name(job: Job) -> str:
 
 def estimate(progress: Progress) -> Remaining:
     """Estimate the time that is left of a run."""
-    start, took = progress.start, _seconds_of_jobs(progress.start)
+    cores, took = progress.start.cores, _seconds_of_jobs(progress.start)
     by_rule: dict[str, list[float]] = defaultdict(list)
-    for job in start.jobs:
+    for job in progress.start.jobs:
         if job.number in took:
             by_rule[job.rule].append(took[job.number])
-    running = {job.number for job in progress.running}
     left = {}
     for job in progress.left:
         # An earlier run of the same job predicts its time better than other jobs of its rule.
         expected = took.get(job.number, median(by_rule[job.rule]) if by_rule[job.rule] else 0.0)
-        gone = progress.seconds_of(job) if job.number in running else 0.0
+        gone = progress.seconds_of(job) if progress.states[job.number] == "running" else 0.0
         left[job.number] = max(0.0, expected - (gone or 0.0))
+    # Cores of a cluster are not counted.
+    work = sum(left[job.number] * min(job.threads, cores) for job in progress.left) / cores if cores else 0.0
     unknown = {job.rule for job in progress.left if not by_rule[job.rule]}
-    return Remaining(seconds=max(_shared(start, left), _longest_chain(start, left)), unknown=sorted(unknown))
+    return Remaining(seconds=max(work, _longest_chain(progress.left, left)), unknown=sorted(unknown))
 
 
 def _seconds_of_jobs(start: Start) -> dict[int, float]:
@@ -122,34 +126,17 @@ def _seconds_of_jobs(start: Start) -> dict[int, float]:
     took = {}
     for job in start.jobs:
         if job.benchmark is not None:
-            try:
+            # It may not exist yet, or be half written.
+            with suppress(OSError, IndexError, KeyError, TypeError, ValueError):
                 last = start.path(job.benchmark).read_text(encoding="utf-8").splitlines()[-1]
                 took[job.number] = float(json.loads(last)["s"])
-            except (OSError, IndexError, KeyError, TypeError, ValueError):
-                continue  # not there yet, or half written
     return took
 
 
-def _shared(start: Start, left: Mapping[int, float]) -> float:
-    """The time of all work divided among this machine's cores; zero on a cluster, whose cores are not counted."""
-    if not start.cores:
-        return 0.0
-    jobs = {job.number: job for job in start.jobs}
-    return sum(seconds * min(jobs[number].threads, start.cores) for number, seconds in left.items()) / start.cores
-
-
-def _longest_chain(start: Start, left: Mapping[int, float]) -> float:
+def _longest_chain(jobs: list[Job], seconds: Mapping[int, float]) -> float:
     """The time of the longest chain of jobs that wait for each other."""
-    jobs: dict[int, Job] = {job.number: job for job in start.jobs}
+    after = {job.number: [earlier for earlier in job.after if earlier in seconds] for job in jobs}
     ends: dict[int, float] = {}
-    pending = list(left)
-    while pending:
-        number = pending[-1]
-        earlier = [other for other in jobs[number].after if other in left]
-        missing = [other for other in earlier if other not in ends]
-        if missing:
-            pending += missing
-        else:
-            ends[number] = left[number] + max((ends[other] for other in earlier), default=0.0)
-            pending.pop()
+    for number in TopologicalSorter(after).static_order():
+        ends[number] = seconds[number] + max((ends[earlier] for earlier in after[number]), default=0.0)
     return max(ends.values(), default=0.0)

@@ -2,7 +2,6 @@
 
 import re
 import time
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +11,9 @@ from typing import Literal
 
 from cocite.config.started import Job, Start, is_alive
 
-State = Literal["waiting", "started", "done", "failed"]
+State = Literal["waiting", "queued", "running", "done", "failed"]
+"""The state of a job. Done: also before the run. Queued: submitted to a cluster, and not started. Running: at work, or
+left unfinished by a run that has ended. Failed: and not started again."""
 
 LINES = 5
 """Lines of a failed job's log that are shown."""
@@ -33,7 +34,7 @@ _FENCE = re.compile(r"^=+$")
 class Event:
     """The last thing that happened to a job."""
 
-    state: State
+    state: Literal["waiting", "started", "done", "failed"]
     time: float | None
     """Seconds since 1970; None where it is not known."""
 
@@ -42,7 +43,7 @@ def read_events(lines: Iterable[str]) -> dict[int, Event]:
     """The last event of each job that Snakemake's log speaks of, by the job's number."""
     events: dict[int, Event] = {}
     now: float = 0
-    block: State = "started"
+    block: Literal["started", "failed"] = "started"
     for line in _unquoted(lines):
         if stamp := _TIME.match(line):
             now, block = time.mktime(time.strptime(stamp[1], "%a %b %d %H:%M:%S %Y")), "started"
@@ -81,59 +82,42 @@ class Progress:
     """Seconds since 1970."""
 
     @cached_property
-    def done(self) -> list[Job]:
-        """The finished jobs, including those finished before the run."""
-        return [job for job in self.start.jobs if not job.is_needed or self._state(job) == "done"]
+    def states(self) -> dict[int, State]:
+        """The state of each job, by its number."""
+        return {job.number: self._state(job) for job in self.start.jobs}
 
-    @cached_property
-    def failed(self) -> list[Job]:
-        """The jobs that failed, unless they have been started again."""
-        return [job for job in self.start.jobs if self._state(job) == "failed"]
-
-    @cached_property
-    def running(self) -> list[Job]:
-        """The jobs at work; for a run that has ended, those that it left unfinished."""
-        return [job for job in self._started if self._is_at_work(job)]
-
-    @cached_property
-    def queued(self) -> list[Job]:
-        """The jobs that were submitted to a cluster and have not started."""
-        return [job for job in self._started if not self._is_at_work(job)]
+    def jobs(self, state: State) -> list[Job]:
+        """The jobs in a state."""
+        return [job for job in self.start.jobs if self.states[job.number] == state]
 
     @cached_property
     def left(self) -> list[Job]:
         """The jobs that are not finished."""
-        finished = {job.number for job in self.done}
-        return [job for job in self.start.jobs if job.number not in finished]
+        return [job for job in self.start.jobs if self.states[job.number] != "done"]
 
     def by_stage(self) -> dict[str, tuple[int, int]]:
         """For each stage with jobs: the number of finished jobs and of all jobs."""
-        counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-        finished = {job.number for job in self.done}
+        counts: dict[str, tuple[int, int]] = {}
         for job in self.start.jobs:
-            counts[job.stage][0] += job.number in finished
-            counts[job.stage][1] += 1
-        return {stage: (done, total) for stage, (done, total) in counts.items()}
+            done, total = counts.get(job.stage, (0, 0))
+            counts[job.stage] = done + (self.states[job.number] == "done"), total + 1
+        return counts
 
     def seconds_of(self, job: Job) -> float | None:
         """The time that a job has been at work; None where its start is not known."""
         begun = self.events[job.number].time
         return None if begun is None else max(0.0, self.now - begun)
 
-    @cached_property
-    def _started(self) -> list[Job]:
-        return [job for job in self.start.jobs if self._state(job) == "started"]
-
-    def _state(self, job: Job) -> str:
+    def _state(self, job: Job) -> State:
         event = self.events.get(job.number)
-        return event.state if event and job.is_needed else "waiting"
-
-    def _is_at_work(self, job: Job) -> bool:
-        """Whether a submitted job has begun: on this machine at once, on a cluster when it writes its log."""
-        begun = self.events[job.number].time
-        if self.start.cores is not None or job.log is None or begun is None:
-            return True
-        return (_written(self.start, job.log) or 0.0) >= begun
+        if event is None or not job.is_needed:
+            return "waiting" if job.is_needed else "done"
+        if event.state != "started":
+            return event.state
+        # A submitted job begins on this machine at once, on a cluster when it writes its log.
+        if self.start.cores is not None or job.log is None or event.time is None:
+            return "running"
+        return "running" if (_written(self.start, job.log) or 0.0) >= event.time else "queued"
 
 
 def read_progress(start: Start) -> Progress:
