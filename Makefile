@@ -5,12 +5,13 @@ CORES ?= 2
 MEMORY_MB ?= 4000
 CONFIG ?= config.yaml
 BENCH ?= ingest merge importing learning leakage counting triplets searching training embedding bert_base scoring
+LEARNING := $(addprefix tests/,graph embeddings neighbours triplets encoder evaluation)
 VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/python -m cocite.people.locked $(BIN)/snakemake --cores $(CORES) --resources mem_mb=$(MEMORY_MB) \
     --nolock --rerun-incomplete --keep-going --show-failed-logs --configfile "$(CONFIG)" --replace-workflow-config
 
-.PHONY: help run archive test test-slurm test-rest test-long bench lint format docs lock clean
+.PHONY: help run archive test test-slurm test-learning test-rest test-long bench lint format docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## List what can be made
@@ -24,13 +25,16 @@ archive: $(VENV)/run.stamp ## Snakemake's own report of a finished run of CONFIG
 > $(BIN)/cocite report archive --configfile "$(CONFIG)"
 
 test: $(VENV)/dev.stamp ## Install, then run the tests that CI runs
-> $(MAKE) --jobs test-slurm test-rest
+> $(MAKE) --jobs test-slurm test-learning test-rest
 
 test-slurm: $(VENV)/dev.stamp # waits for jobs most of the time, and leaves room for the others
 > $(BIN)/pytest -m "slurm and not long"
 
+test-learning: $(VENV)/dev.stamp # half of the others, by their time
+> $(BIN)/pytest -m "not slurm and not long" $(LEARNING)
+
 test-rest: $(VENV)/dev.stamp
-> $(BIN)/pytest -m "not slurm and not long"
+> $(BIN)/pytest -m "not slurm and not long" $(addprefix --ignore=,$(LEARNING))
 
 test-long: $(VENV)/dev.stamp ## The tests that take too long for CI
 > $(BIN)/pytest -m long

@@ -1,5 +1,7 @@
 """One finished run of a small demo, for the tests that look at it or plan on top of it."""
 
+import copy
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -8,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.workflow.preloaded import snakemake
 
 ROOT = Path(__file__).parents[2]
 
@@ -54,13 +57,39 @@ class Run:
         return path
 
     def command(self, *arguments: str, config: Path | None = None) -> list[str]:
-        command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")]
-        command += ["--directory", str(self.folder), "--cores", "2", "--resources", "mem_mb=4000"]
-        command += ["--configfile", str(config or self.folder / "config.yaml"), "--replace-workflow-config"]
-        return [*command, *arguments]
+        """The command that starts Snakemake here."""
+        return [sys.executable, "-m", "snakemake", *self._options(config), *arguments]
 
     def snakemake(self, *arguments: str, config: Path | None = None) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(self.command(*arguments, config=config), capture_output=True, text=True, check=False)
+        """Run that command, in a process that need not import Snakemake first."""
+        return snakemake([*self._options(config), *arguments])
+
+    def _options(self, config: Path | None) -> list[str]:
+        options = ["--snakefile", str(ROOT / "Snakefile"), "--directory", str(self.folder), "--cores", "2"]
+        options += ["--resources", "mem_mb=4000", "--configfile", str(config or self.folder / "config.yaml")]
+        return [*options, "--replace-workflow-config"]
+
+
+def edited(**entries):
+    """The small configuration with some keys changed; `models__cocite__loss=…` is models.cocite.loss."""
+    config = copy.deepcopy(SMALL)
+    for path, value in entries.items():
+        *parents, last = path.split("__")
+        entry = config
+        for name in parents:
+            entry = entry[name]
+        entry[last] = value
+    return config
+
+
+def planned(run: Run, config: dict, target: str = "all") -> dict[str, list[str]]:
+    """The jobs of a dry run: rule → the outputs it would make."""
+    result = run.snakemake("--dry-run", "--rerun-incomplete", target, config=run.configure(config, "edited.yaml"))
+    assert result.returncode == 0, result.stderr
+    jobs: dict[str, list[str]] = {}
+    for rule, output in re.findall(r"^rule (\w+):\n(?:    .*\n)*?    output: (.*)$", result.stdout, re.MULTILINE):
+        jobs.setdefault(rule, []).append(output)
+    return jobs
 
 
 @pytest.fixture
@@ -79,3 +108,13 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Run:
     result = finished.snakemake("--show-failed-logs", "all")
     assert result.returncode == 0, result.stdout[-5000:] + result.stderr[-5000:]
     return finished
+
+
+@pytest.fixture(scope="session")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What a dry run of everything prints where nothing is made yet."""
+    fresh = Run(folder=tmp_path_factory.mktemp("planned"))
+    fresh.configure(SMALL)
+    result = fresh.snakemake("--dry-run", "all")
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout

@@ -1,153 +1,15 @@
-"""The DAG follows from the configuration: what an edit reruns, and what it leaves alone."""
+"""The jobs follow from the configuration: their files, and which there are."""
 
-import copy
-import os
 import re
-import shutil
-import signal
-import subprocess
-import time
 
 import pytest
-from tests.workflow.conftest import ROOT, SMALL, Run
+from tests.workflow.conftest import ROOT, SMALL, edited, planned
 
 STAGES = ["corpus", "graph", "embeddings", "neighbours", "triplets", "encoder", "evaluation", "report"]
-AFTER_A_TRAINING = {
-    "embed_own_documents",
-    "score_model",
-    "average_scores",
-    "compare_models",
-    "provenance",
-    "draw_figures",
-    "draw_map",
-    "write_page",
-    "write_views",
-}
-"""The rules whose jobs depend on a trained model."""
 
 
-def edited(**entries):
-    """The small configuration with some keys changed; `models__cocite__loss=…` is models.cocite.loss."""
-    config = copy.deepcopy(SMALL)
-    for path, value in entries.items():
-        *parents, last = path.split("__")
-        entry = config
-        for name in parents:
-            entry = entry[name]
-        entry[last] = value
-    return config
-
-
-def planned(run: Run, config: dict, target: str = "all") -> dict[str, list[str]]:
-    """The jobs of a dry run: rule → the outputs it would make."""
-    result = run.snakemake("--dry-run", "--rerun-incomplete", target, config=run.configure(config, "edited.yaml"))
-    assert result.returncode == 0, result.stderr
-    jobs: dict[str, list[str]] = {}
-    for rule, output in re.findall(r"^rule (\w+):\n(?:    .*\n)*?    output: (.*)$", result.stdout, re.MULTILINE):
-        jobs.setdefault(rule, []).append(output)
-    return jobs
-
-
-@pytest.mark.end_to_end
-def test_a_second_run_does_nothing_and_is_quick(finished):
-    start = time.monotonic()
-    result = finished.snakemake("all")
-    assert "Nothing to be done" in result.stdout + result.stderr
-    assert time.monotonic() - start < 15
-
-
-@pytest.mark.end_to_end
-def test_another_loss_reruns_the_training_of_that_model_only(finished):
-    jobs = planned(finished, edited(models__cocite__loss="cosent"))
-    assert [output.split(",")[0] for output in jobs["train_encoder"]] == ["results/encoder/cocite/seed-1/model"]
-    assert len(jobs["embed_own_documents"]) == 1
-    assert len(jobs["score_model"]) == 2
-    assert all("cocite" in output for output in jobs["embed_own_documents"] + jobs["score_model"])
-    assert set(jobs) == AFTER_A_TRAINING | {"train_encoder"}
-
-
-@pytest.mark.end_to_end
-@pytest.mark.parametrize(
-    ("entry", "value"),
-    [
-        ("queries__count", 140),
-        ("queries__holdout", 30),
-        ("queries__validation", 0.2),
-        ("benchmarks__holdout__positives", 4),
-    ],
-)
-def test_another_choice_of_queries_draws_them_again(finished, entry, value):
-    assert "select_queries" in planned(finished, edited(**{entry: value}))
-
-
-@pytest.mark.end_to_end
-def test_a_larger_share_of_malformed_lines_fetches_nothing_again(finished):
-    jobs = planned(finished, edited(corpus__malformed=0.01))
-    assert not set(jobs) & {"download_shards", "ingest", "merge_papers", "merge_citations"}
-
-
-@pytest.mark.end_to_end
-def test_another_seed_adds_jobs_and_reruns_none(finished):
-    jobs = planned(finished, edited(models__cocite__seeds=[1, 2]))
-    made = jobs["train_encoder"] + jobs["embed_own_documents"] + jobs["score_model"]
-    assert len(made) == 1 + 1 + 2
-    assert all("cocite/seed-2" in output or "cocite-2" in output for output in made)
-    assert set(jobs) == AFTER_A_TRAINING | {"train_encoder"}
-
-
-@pytest.mark.end_to_end
-def test_another_evaluation_seed_embeds_nothing_and_scores_no_benchmark_of_rankings_again(finished):
-    seeds = {"benchmarks__scirepeval__seeds": [1, 2], "benchmarks__holdout__seeds": [1, 2]}
-    jobs = planned(finished, edited(**seeds))
-    assert {re.search(r"evaluation/(\w+)/", output)[1] for output in jobs["score_model"]} == {"scirepeval"}
-    assert len(jobs["score_random"]) == 1
-    assert not {"prepare_folder", "embed_own_documents"} & set(jobs)
-
-
-@pytest.mark.end_to_end
-def test_a_benchmark_that_others_made_adds_jobs_and_reruns_none(finished, tmp_path):
-    run = Run(folder=shutil.copytree(finished.folder, tmp_path / "more"))
-    texts, judgements = run.folder / "folder/metadata/relish", run.folder / "folder/test/relish"
-    for folder, split in ((texts, "evaluation"), (judgements, "test")):
-        folder.mkdir(parents=True)
-        (folder / f"{split}.jsonl").write_text("{}\n")
-    benchmark = {"kind": "scirepeval", "folder": "folder", "tasks": ["relish"]}
-    jobs = planned(run, edited(benchmarks__relish=benchmark))
-    assert all("relish" in output for output in jobs["score_model"] + jobs["embed_documents"])
-    assert not {"embed_own_documents", "train_encoder", "prepare_holdout"} & set(jobs)
-
-
-@pytest.mark.end_to_end
-def test_of_the_scoring_jobs_only_the_one_that_was_killed_is_run_again(finished, tmp_path):
-    run = Run(folder=shutil.copytree(finished.folder, tmp_path / "killed"))
-    scores = "results/evaluation/scirepeval/scores/small/cocite-1.parquet"
-    log = run.folder / "logs/evaluation/scirepeval/score-small-cocite-1.log"
-    for file in (run.folder / scores, log):
-        file.unlink()
-    with subprocess.Popen(run.command("evaluation"), start_new_session=True, stderr=subprocess.DEVNULL) as process:
-        while not log.exists():
-            assert process.poll() is None
-            time.sleep(0.01)
-        os.killpg(process.pid, signal.SIGKILL)
-    assert not (run.folder / scores).exists()
-    run.snakemake("--unlock")
-    jobs = planned(run, SMALL, "evaluation")
-    assert [output.split(",")[0] for output in jobs["score_model"]] == [scores]
-    assert not {"score_random", "score_bm25"} & set(jobs)
-
-
-@pytest.mark.end_to_end
-def test_another_pair_of_ks_leaves_the_graph_and_the_other_set_alone(finished):
-    jobs = planned(finished, edited(triplets__cocite__k_negative=90))
-    assert not {"train_graph_embedding", "search_neighbours"} & set(jobs)
-    assert [outputs.split(", ")[0] for outputs in jobs["sample_triplets"]] == [
-        "results/triplets/cocite/triplets.parquet"
-    ]
-
-
-@pytest.mark.parametrize("stage", STAGES)
-def test_each_stage_is_a_target(run, stage):
-    result = run.snakemake("--dry-run", "--quiet", "--", stage)
+def test_each_stage_is_a_target(run):
+    result = run.snakemake("--dry-run", "--quiet", "--", *STAGES)
     assert result.returncode == 0, result.stderr
 
 
@@ -200,14 +62,6 @@ def test_buckets_that_a_run_with_more_of_them_left_are_removed(run, given_releas
         (papers / f"{bucket}.parquet").touch()
     assert run.snakemake("results/corpus/manifest.json", config=config).returncode == 0
     assert sorted(file.name for file in papers.iterdir()) == ["0.parquet", "1.parquet"]
-
-
-@pytest.mark.end_to_end
-@pytest.mark.parametrize("buckets", [1, 3])
-def test_another_number_of_buckets_merges_all_papers_and_citations_again(finished, buckets):
-    # A bucket of the old cut has the name of one of the new, and holds other papers.
-    jobs = planned(finished, edited(corpus__buckets=buckets), "corpus")
-    assert [len(jobs[rule]) for rule in ("ingest", "merge_papers", "merge_citations")] == [6, buckets, buckets]
 
 
 def test_the_file_of_queries_is_an_input_of_their_choice(run):
@@ -308,9 +162,8 @@ def test_an_exact_search_has_no_index(run):
     assert not {"build_index", "measure_search"} & set(jobs)
 
 
-def test_every_run_ends_with_the_check_for_leaks(run):
-    planned = run.snakemake("-n", "all").stdout
-    inputs = re.search(r"rule check_leaks:\n    input: (.*)", planned)[1].split(", ")
+def test_every_run_ends_with_the_check_for_leaks(plan):
+    inputs = re.search(r"rule check_leaks:\n    input: (.*)", plan)[1].split(", ")
     for file in ("graph/citation/edges/1.parquet", "neighbours/cocitation-dot/neighbours/0.parquet"):
         assert f"results/{file}" in inputs
     assert "results/triplets/validation_all" in inputs
@@ -322,34 +175,6 @@ def test_pathvars_move_results_logs_and_benchmarks(run):
     assert "out/r/encoder/cocite/seed-1/model" in result.stdout
     assert "--state out/r/.state/encoder/cocite/seed-1" in result.stdout
     assert not re.search(r"(?<!out/r)(?<!/)\bresults/\w", result.stdout)
-
-
-def test_the_profile_names_only_rules_and_resources_that_exist():
-    import yaml
-
-    profile = yaml.safe_load((ROOT / "profiles/slurm/config.yaml").read_text())
-    text = "".join(path.read_text() for path in ROOT.glob("rules/*.smk"))
-    rules = set(re.findall(r"^ *(?:rule|use rule \w+ as) (\w+)", text, re.MULTILINE))
-    assert set(profile.get("set-resources", {})) | set(profile["set-threads"]) <= rules
-    assert set(profile["resources"]) <= set(re.findall(r"^ +(\w+)=\d", text, re.MULTILINE))
-    assert profile["executor"] == "slurm"
-    assert (ROOT / "slurm").resolve() == ROOT / "profiles/slurm"
-
-
-def test_every_rule_has_a_log_a_benchmark_an_environment_and_costs():
-    for path in (ROOT / "rules").glob("*.smk"):
-        for rule in re.split(r"^ *(?:use )?rule ", path.read_text(), flags=re.MULTILINE)[1:]:
-            own = ("output", "log", "benchmark", "params")  # a rule that uses another takes the rest from that one
-            whole = ("conda", "resources", "shell") if " with:" not in rule.partition("\n")[0] else ()
-            for directive in (*own, *whole):
-                assert f"    {directive}:" in rule, (path.name, rule.split(":")[0], directive)
-            assert "version=" in rule or not whole
-
-
-def test_no_rule_states_what_is_the_default():
-    assert not [
-        path.name for path in (ROOT / "rules").glob("*.smk") if re.search("^ *threads: 1$", path.read_text(), re.M)
-    ]
 
 
 @pytest.mark.long

@@ -73,14 +73,14 @@ def test_steps_that_fail_are_listed_at_the_end_with_the_last_lines_of_their_logs
     (listed.folder / "release/papers/0.gz").write_bytes(b"no gzip")
     result = listed.snakemake("--keep-going", "corpus")
     assert result.returncode == 1
-    told = result.stderr.rpartition("\nFailed\n")[2].partition("\nComplete log")[0].splitlines()
+    lines = result.stderr.rpartition("\nFailed\n")[2].partition("\nComplete log")[0].splitlines()
     log = listed.folder / "logs/corpus/ingest-papers-0.log"
-    assert told[0] == f"  ingest papers 0: {log}"
-    assert told[-1] == f"      {log.read_text().splitlines()[-1]}"
-    assert len(told) < 8
+    assert lines[0] == f"  ingest papers 0: {log}"
+    assert lines[-1] == f"      {log.read_text().splitlines()[-1]}"
+    assert len(lines) < 8
     status = cocite(listed.folder, "status").stdout.splitlines()
     assert status[0].startswith("results: ended with failures, ")
-    assert status[-len(told) :] == told
+    assert status[-len(lines) :] == lines
 
 
 def cocite(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -62,14 +62,14 @@ def test_a_plan_made_after_a_listing_still_counts_what_is_in_the_folder(brought,
 
 def test_a_file_that_nobody_would_read_stops_the_plan_and_the_run(brought, monkeypatch):
     (brought.folder / "mine/papers/1.jsonl.zst").touch()
-    told = "mine/papers/1.jsonl.zst would not be read: a shard ends in"
+    message = "mine/papers/1.jsonl.zst would not be read: a shard ends in"
     monkeypatch.chdir(brought.folder)
-    assert told in str(CliRunner().invoke(app, ["corpus", "plan"]).exception)
-    assert told in said(brought.snakemake("--dry-run", "corpus"))
+    assert message in str(CliRunner().invoke(app, ["corpus", "plan"]).exception)
+    assert message in said(brought.snakemake("--dry-run", "corpus"))
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (
             b"release: a\nrelease: b\ncorpus: {source: demo}\n",
@@ -79,30 +79,30 @@ def test_a_file_that_nobody_would_read_stops_the_plan_and_the_run(brought, monke
         (None, "config.yaml does not exist"),
     ],
 )
-def test_the_configuration_in_the_working_folder_is_refused_in_one_sentence(run, content, told):
+def test_the_configuration_in_the_working_folder_is_refused_in_one_sentence(run, content, message):
     (run.folder / "config.yaml").unlink()
     if content is not None:
         (run.folder / "config.yaml").write_bytes(content)
     command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "1", "--dry-run"]
     result = subprocess.run(command, cwd=run.folder, capture_output=True, text=True, check=False)
-    assert told in said(result)
+    assert message in said(result)
 
 
 def test_a_key_that_stands_twice_is_refused_in_a_file_that_is_named(run):
     (run.folder / "twice.yaml").write_text("seed: 1\nseed: 2\n")
-    told = said(run.snakemake("--dry-run", "all", config=run.folder / "twice.yaml"))
-    assert "twice.yaml, lines 1 and 2: the key seed stands twice; write it once." in told
+    message = said(run.snakemake("--dry-run", "all", config=run.folder / "twice.yaml"))
+    assert "twice.yaml, lines 1 and 2: the key seed stands twice; write it once." in message
 
 
 @pytest.mark.parametrize(
-    ("target", "told"),
+    ("target", "message"),
     [
         ("results/corpus/papers/9.parquet", "bucket is 9, but corpus.buckets allows 0, 1."),
         ("results/encoder/cocite/seed-7/model", "seed is 7, but models.cocite.seeds allows 1."),
     ],
 )
-def test_a_file_that_the_configuration_does_not_have_is_not_made(run, target, told):
-    assert f"{target} is not of this configuration: {told}" in said(run.snakemake("--dry-run", target))
+def test_a_file_that_the_configuration_does_not_have_is_not_made(run, target, message):
+    assert f"{target} is not of this configuration: {message}" in said(run.snakemake("--dry-run", target))
 
 
 @pytest.mark.parametrize(
@@ -120,9 +120,9 @@ def test_a_file_where_the_results_shall_lie_is_named(run):
 
 def test_a_folder_that_cannot_be_made_is_named_before_the_first_job(run):
     run.configure({**SMALL, "pathvars": {"results": "/proc/cocite"}})
-    told = said(run.snakemake("corpus"))
-    assert "Configuration key pathvars.results: nothing can be written to the folder /proc/cocite (" in told
-    assert "rule generate_release" not in told
+    message = said(run.snakemake("corpus"))
+    assert "Configuration key pathvars.results: nothing can be written to the folder /proc/cocite (" in message
+    assert "rule generate_release" not in message
 
 
 def test_make_checks_the_configuration_before_it_starts_snakemake():

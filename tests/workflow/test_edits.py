@@ -1,0 +1,121 @@
+"""What an edit of the configuration runs again on top of a finished run, and what it leaves alone."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+from tests.workflow.conftest import SMALL, Run, edited, planned
+
+pytestmark = pytest.mark.end_to_end
+
+AFTER_A_TRAINING = {
+    "embed_own_documents",
+    "score_model",
+    "average_scores",
+    "compare_models",
+    "provenance",
+    "draw_figures",
+    "draw_map",
+    "write_page",
+    "write_views",
+}
+"""The rules whose jobs depend on a trained model."""
+
+
+def test_a_second_run_does_nothing_and_is_quick(finished):
+    start = time.monotonic()
+    result = subprocess.run(finished.command("all"), capture_output=True, text=True, check=False)
+    assert "Nothing to be done" in result.stdout + result.stderr
+    assert time.monotonic() - start < 15
+
+
+def test_another_loss_reruns_the_training_of_that_model_only(finished):
+    jobs = planned(finished, edited(models__cocite__loss="cosent"))
+    assert [output.split(",")[0] for output in jobs["train_encoder"]] == ["results/encoder/cocite/seed-1/model"]
+    assert len(jobs["embed_own_documents"]) == 1
+    assert len(jobs["score_model"]) == 2
+    assert all("cocite" in output for output in jobs["embed_own_documents"] + jobs["score_model"])
+    assert set(jobs) == AFTER_A_TRAINING | {"train_encoder"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "value"),
+    [
+        ("queries__count", 140),
+        ("queries__holdout", 30),
+        ("queries__validation", 0.2),
+        ("benchmarks__holdout__positives", 4),
+    ],
+)
+def test_another_choice_of_queries_draws_them_again(finished, entry, value):
+    assert "select_queries" in planned(finished, edited(**{entry: value}))
+
+
+def test_a_larger_share_of_malformed_lines_fetches_nothing_again(finished):
+    jobs = planned(finished, edited(corpus__malformed=0.01))
+    assert not set(jobs) & {"download_shards", "ingest", "merge_papers", "merge_citations"}
+
+
+def test_another_seed_adds_jobs_and_reruns_none(finished):
+    jobs = planned(finished, edited(models__cocite__seeds=[1, 2]))
+    made = jobs["train_encoder"] + jobs["embed_own_documents"] + jobs["score_model"]
+    assert len(made) == 1 + 1 + 2
+    assert all("cocite/seed-2" in output or "cocite-2" in output for output in made)
+    assert set(jobs) == AFTER_A_TRAINING | {"train_encoder"}
+
+
+def test_another_evaluation_seed_embeds_nothing_and_scores_no_benchmark_of_rankings_again(finished):
+    seeds = {"benchmarks__scirepeval__seeds": [1, 2], "benchmarks__holdout__seeds": [1, 2]}
+    jobs = planned(finished, edited(**seeds))
+    assert {re.search(r"evaluation/(\w+)/", output)[1] for output in jobs["score_model"]} == {"scirepeval"}
+    assert len(jobs["score_random"]) == 1
+    assert not {"prepare_folder", "embed_own_documents"} & set(jobs)
+
+
+def test_a_benchmark_that_others_made_adds_jobs_and_reruns_none(finished, tmp_path):
+    run = Run(folder=shutil.copytree(finished.folder, tmp_path / "more"))
+    texts, judgements = run.folder / "folder/metadata/relish", run.folder / "folder/test/relish"
+    for folder, split in ((texts, "evaluation"), (judgements, "test")):
+        folder.mkdir(parents=True)
+        (folder / f"{split}.jsonl").write_text("{}\n")
+    benchmark = {"kind": "scirepeval", "folder": "folder", "tasks": ["relish"]}
+    jobs = planned(run, edited(benchmarks__relish=benchmark))
+    assert all("relish" in output for output in jobs["score_model"] + jobs["embed_documents"])
+    assert not {"embed_own_documents", "train_encoder", "prepare_holdout"} & set(jobs)
+
+
+def test_of_the_scoring_jobs_only_the_one_that_was_killed_is_run_again(finished, tmp_path):
+    run = Run(folder=shutil.copytree(finished.folder, tmp_path / "killed"))
+    scores = "results/evaluation/scirepeval/scores/small/cocite-1.parquet"
+    log = run.folder / "logs/evaluation/scirepeval/score-small-cocite-1.log"
+    for file in (run.folder / scores, log):
+        file.unlink()
+    with subprocess.Popen(run.command("evaluation"), start_new_session=True, stderr=subprocess.DEVNULL) as process:
+        while not log.exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGKILL)
+    assert not (run.folder / scores).exists()
+    run.snakemake("--unlock")
+    jobs = planned(run, SMALL, "evaluation")
+    assert [output.split(",")[0] for output in jobs["score_model"]] == [scores]
+    assert not {"score_random", "score_bm25"} & set(jobs)
+
+
+def test_another_pair_of_ks_leaves_the_graph_and_the_other_set_alone(finished):
+    jobs = planned(finished, edited(triplets__cocite__k_negative=90))
+    assert not {"train_graph_embedding", "search_neighbours"} & set(jobs)
+    assert [outputs.split(", ")[0] for outputs in jobs["sample_triplets"]] == [
+        "results/triplets/cocite/triplets.parquet"
+    ]
+
+
+@pytest.mark.parametrize("buckets", [1, 3])
+def test_another_number_of_buckets_merges_all_papers_and_citations_again(finished, buckets):
+    # A bucket of the old cut has the name of one of the new, and holds other papers.
+    jobs = planned(finished, edited(corpus__buckets=buckets), "corpus")
+    assert [len(jobs[rule]) for rule in ("ingest", "merge_papers", "merge_citations")] == [6, buckets, buckets]
