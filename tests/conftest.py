@@ -13,6 +13,9 @@ from hypothesis import settings
 ROOT = Path(__file__).parents[1]
 Rows = list[dict[str, Any]]
 
+# Threads that wait for each other must not keep a core busy: other tests run beside these, and all take far longer so.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 # How long an example takes is a matter of the machine.
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
