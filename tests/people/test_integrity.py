@@ -1,4 +1,4 @@
-"""A broken file is found wherever it is broken, named, and made anew once it is deleted."""
+"""A broken file is found wherever it is broken, named, and made again once it is deleted."""
 
 import json
 import shlex
@@ -77,30 +77,30 @@ def test_what_a_finished_step_had_made_and_is_gone_is_named_with_the_command_tha
     job = {"number": 1, "rule": "edges", "stage": "graph", "of": "cited", "after": [], "threads": 1, "log": None}
     jobs = [Job(**job, is_needed=False, outputs=made, benchmark=None)]
     jobs.append(Job(**{**job, "number": 2}, is_needed=True, outputs=["results/not-yet"], benchmark=None))
-    told = {"time": 0.0, "directory": str(results.parent), "results": results.name, "snakefile": "Snakefile"}
-    told |= {"configfiles": [], "log": None, "cores": 2, "host": "", "process": 1, "process_started": None}
+    fields = {"time": 0.0, "directory": str(results.parent), "results": results.name, "snakefile": "Snakefile"}
+    fields |= {"configfiles": [], "log": None, "cores": 2, "host": "", "process": 1, "process_started": None}
     (results / FILE).parent.mkdir()
-    (results / FILE).write_text(json.dumps(asdict(Start(**told, jobs=jobs))))
+    (results / FILE).write_text(json.dumps(asdict(Start(**fields, jobs=jobs))))
     assert check(Path(results.name)) == (0, "2 files, 0 of them broken.\n")
     (results / EDGES.format(bucket=1)).unlink()
-    status, told = check(Path(results.name))
+    status, output = check(Path(results.name))
     assert status == 1
-    assert told.splitlines()[:2] == [
+    assert output.splitlines()[:2] == [
         f"{made[1]}: gone, though the step that makes it was done.",
         "1 files, 0 of them broken; 1 more are gone.",
     ]
-    assert shlex.split(told.splitlines()[-1])[1:4] == ["--cores", "2", made[1]]
+    assert shlex.split(output.splitlines()[-1])[1:4] == ["--cores", "2", made[1]]
 
 
 def test_of_a_copy_it_says_that_nobody_knows_what_is_gone(results, monkeypatch):
     monkeypatch.chdir(results.parent)
-    told = {"time": 0.0, "directory": "/", "results": "elsewhere", "snakefile": "Snakefile", "configfiles": []}
-    told |= {"log": None, "cores": 2, "host": "", "process": 1, "process_started": None, "jobs": []}
+    fields = {"time": 0.0, "directory": "/", "results": "elsewhere", "snakefile": "Snakefile", "configfiles": []}
+    fields |= {"log": None, "cores": 2, "host": "", "process": 1, "process_started": None, "jobs": []}
     (results / FILE).parent.mkdir()
-    (results / FILE).write_text(json.dumps(asdict(Start(**told))))
+    (results / FILE).write_text(json.dumps(asdict(Start(**fields))))
     assert check(Path(results.name))[1].splitlines() == [
         "2 files, 0 of them broken.",
-        f"{results.name} is a copy: whether files are gone from it cannot be told.",
+        f"{results.name} is a copy: which files are gone from it is not known.",
     ]
 
 
@@ -119,10 +119,10 @@ def test_a_broken_file_that_may_not_be_deleted_is_named(results, monkeypatch):
 def test_a_spoilt_byte_is_found_wherever_it_is(results, share):
     path = results / EDGES.format(bucket=1)
     spoil(path, int(path.stat().st_size * share))
-    status, told = check(results)
+    status, output = check(results)
     assert status == 1
-    assert f"{path}: " in told
-    assert str(results / EDGES.format(bucket=0)) not in told
+    assert f"{path}: " in output
+    assert str(results / EDGES.format(bucket=0)) not in output
     assert path.exists()
 
 
@@ -135,9 +135,9 @@ def test_a_file_that_was_cut_short_is_named(results):
 def test_a_broken_file_is_deleted_where_that_is_asked_for(results):
     path = results / EDGES.format(bucket=1)
     spoil(path, path.stat().st_size // 2)
-    status, told = check(results, "--remove")
+    status, output = check(results, "--remove")
     assert (status, path.exists()) == (1, False)
-    program, *words = told.splitlines()[-1].split()
+    program, *words = output.splitlines()[-1].split()
     assert words == ["--cores", "2", str(path)]
     assert Path(program).name == "snakemake"
     assert Path(program).is_file()
@@ -148,6 +148,6 @@ def test_of_a_folder_that_one_job_makes_no_shard_is_deleted_alone(results):
     folder = (results / EDGES).parent
     (folder / ".snakemake_timestamp").touch()
     spoil(folder / "1.parquet", 2_000)
-    status, told = check(results, "--remove")
+    status, output = check(results, "--remove")
     assert (status, folder.exists()) == (1, False)
-    assert told.splitlines()[-1].split()[-1] == str(folder)
+    assert output.splitlines()[-1].split()[-1] == str(folder)

@@ -7,10 +7,13 @@ import sys
 
 import duckdb
 import pytest
+from tests.cookbook import recipes
 from tests.workflow.conftest import ROOT, SMALL
 from tests.workflow.readme import first_walk, python_of
+from typer.testing import CliRunner
 
-from cocite.people.inspection.cookbook import recipes, with_output
+from cocite.cli import app
+from cocite.people.documentation.pages import cookbook_page
 
 pytestmark = pytest.mark.end_to_end
 
@@ -25,14 +28,12 @@ def database(finished):
 
 
 @pytest.fixture
-def cocite(finished):
+def cocite(finished, monkeypatch):
     """Runs a command in the folder of the finished run, and returns what it prints."""
+    monkeypatch.chdir(finished.folder)
 
     def run(*arguments):
-        command = [sys.executable, "-c", "from cocite.cli import main; main()", *arguments]
-        result = subprocess.run(command, cwd=finished.folder, capture_output=True, text=True, check=False)
-        assert result.returncode == 0, result.stderr
-        return result.stdout
+        return CliRunner().invoke(app, arguments, catch_exceptions=False).stdout
 
     return run
 
@@ -49,9 +50,9 @@ def test_each_question_of_the_cookbook_is_answered_in_the_columns_on_the_page(da
 
 
 def test_the_cookbook_is_written_again_with_the_same_questions(database):
-    written = with_output(COOKBOOK, database)
+    written = cookbook_page(COOKBOOK, database)
     assert list(recipes(written)) == list(RECIPES.values())
-    assert with_output(written, database) == written
+    assert cookbook_page(written, database) == written
 
 
 def test_the_tables_that_are_listed_are_those_of_the_database(cocite, database):
@@ -84,7 +85,6 @@ def test_the_lines_of_python_in_the_readme_run(finished):
     assert result.stdout == "(100, 32)\n", result.stderr
 
 
-def test_paper_embeddings_are_not_made_unless_asked_for(run):
-    planned = run.snakemake("--dry-run", "all")
-    assert planned.returncode == 0
-    assert "embed_papers" not in planned.stdout
+def test_paper_embeddings_are_not_made_unless_asked_for(plan):
+    assert "rule write_page:" in plan
+    assert "embed_papers" not in plan

@@ -22,7 +22,7 @@ from cocite.ground.usage import report_usage
 from cocite.neighbours.commands import app as neighbours
 from cocite.people.doctor import app as doctor
 from cocite.people.documentation import app as documentation
-from cocite.people.inspection.commands import app as inspection
+from cocite.people.inspection import app as inspection
 from cocite.people.integrity import app as integrity
 from cocite.people.locked import hold_steps_lock
 from cocite.people.resolved import app as resolved

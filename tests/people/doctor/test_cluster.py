@@ -49,7 +49,7 @@ def test_a_profile_in_any_form_is_read(tmp_path, content, verdicts):
     assert [finding.verdict for finding in cluster.site(tmp_path, ["small"])] == verdicts
 
 
-def test_a_partition_that_slurm_does_not_have_is_told_with_those_that_it_has(tmp_path, monkeypatch):
+def test_a_partition_that_slurm_does_not_have_is_reported_with_those_that_it_has(tmp_path, monkeypatch):
     programs(tmp_path, monkeypatch, sinfo="echo small; echo large", scontrol=WITH_ACCOUNTS)
     folder = profile(tmp_path, slurm_partition="huge", slurm_account="ours")
     answers = list(cluster.examine_cluster(folder))
@@ -66,12 +66,12 @@ def test_a_partition_that_slurm_does_not_have_is_told_with_those_that_it_has(tmp
         ("exit 1", ["warning"]),
     ],
 )
-def test_a_slurm_that_forgets_jobs_before_they_are_looked_at_is_told(tmp_path, monkeypatch, answer, verdicts):
+def test_a_slurm_that_forgets_jobs_before_they_are_checked_is_reported(tmp_path, monkeypatch, answer, verdicts):
     programs(tmp_path, monkeypatch, scontrol=answer)
     assert [finding.verdict for finding in cluster.memory_of_jobs()] == verdicts
 
 
-def test_no_slurm_and_a_slurm_that_does_not_answer_are_told_apart(tmp_path, monkeypatch):
+def test_no_slurm_is_not_reported_as_a_slurm_that_does_not_answer(tmp_path, monkeypatch):
     folder = profile(tmp_path, slurm_partition="small", slurm_account="ours")
     programs(tmp_path, monkeypatch)
     assert "not on the PATH" in next(cluster.examine_cluster(folder)).what
@@ -101,7 +101,7 @@ def test_a_partition_grants_what_its_largest_node_has():
 
 
 @pytest.mark.parametrize(
-    ("written", "told"),
+    ("written", "expected"),
     [
         (
             {"default-resources": {"slurm_partition": "small"}, "set-threads": {"count_pairs": 16}},
@@ -131,9 +131,9 @@ def test_a_partition_grants_what_its_largest_node_has():
         ({"default-resources": {"slurm_partition": "unknown"}}, []),
     ],
 )
-def test_partitions_are_held_against_what_rules_ask_for_there(complete, written, told):
+def test_partitions_are_compared_with_what_rules_ask_for_there(complete, written, expected):
     found = cluster.compare(cluster.read_limits(NODES), asked.asked(complete), written)
-    assert sorted(f"{finding.verdict}: {finding.what}" for finding in found) == told
+    assert sorted(f"{finding.verdict}: {finding.what}" for finding in found) == expected
 
 
 def test_limits_are_asked_of_slurm_for_the_profile(complete, tmp_path, monkeypatch):

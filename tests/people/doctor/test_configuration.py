@@ -58,13 +58,13 @@ def test_all_that_is_wrong_is_reported_at_once_with_the_configuration_among_it(t
     result = CliRunner().invoke(app, ["doctor", "--configfile", "my.yaml", "--profile", "nowhere"])
     assert result.exit_code == 1
     failed = [line for line in result.output.splitlines() if line.startswith("failed")]
-    told = (
+    expected = (
         "key seed is -1",
         "key models.m.loss is 'none'",
         "S2_API_KEY is not set",
         "nowhere/config.yaml does not exist",
     )
-    assert all(any(words in line for line in failed) for words in told), failed
+    assert all(any(words in line for line in failed) for words in expected), failed
     assert any(line.startswith("ok") and "libraries" in line for line in result.output.splitlines())
 
 
@@ -98,13 +98,13 @@ def test_the_key_is_tried_at_the_api_and_not_shown(api, monkeypatch, key, verdic
     assert key not in str(finding).split()
 
 
-def test_an_api_that_is_not_there_is_told(monkeypatch):
+def test_an_api_that_is_not_there_is_reported(monkeypatch):
     monkeypatch.setenv("S2_API_KEY", "good")
     finding = configuration.key(from_api("http://127.0.0.1:9"))
     assert (finding.verdict, "cannot be reached" in finding.what) == ("failed", True)
 
 
-def test_folders_that_cannot_be_written_to_and_full_disks_are_told(tmp_path, monkeypatch):
+def test_folders_that_cannot_be_written_to_and_full_disks_are_reported(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
     config = {"pathvars": {"results": "new/results", "logs": "file/logs"}}
@@ -124,7 +124,7 @@ def test_a_disk_that_can_only_be_read_is_an_obstacle(tmp_path, monkeypatch):
     assert "is on a disk that can only be read" in folders.obstacle(tmp_path / "results")
 
 
-def test_a_full_disk_is_told(tmp_path, monkeypatch):
+def test_a_full_disk_is_reported(tmp_path, monkeypatch):
     config = {"release": "2026-01-06", "pathvars": {"results": str(tmp_path)}}
     demo = {"source": "demo", "buckets": 2, "keep_raw": False, "keep_ingested": False}
     full = {**config, "corpus": {**demo, "demo": {"papers": 10**12, "shards": 2}}}

@@ -8,7 +8,7 @@ import pytest
 from cocite.people.doctor import asked, machine
 
 
-def test_an_old_python_and_another_version_of_a_library_are_told():
+def test_an_old_python_and_another_version_of_a_library_are_reported():
     assert machine.python((3, 10)).verdict == "failed"
     assert machine.python((3, 11)).verdict == "ok"
     (finding,) = machine.libraries("numpy==0.1\n")
@@ -26,7 +26,7 @@ def test_an_old_python_and_another_version_of_a_library_are_told():
         (16000, 15000, 10000, "ok", "15000 of 16000 MB free"),
     ],
 )
-def test_memory_is_held_against_what_jobs_ask_for(complete, monkeypatch, total, free, granted, verdict, words):
+def test_memory_is_compared_with_what_jobs_ask_for(complete, monkeypatch, total, free, granted, verdict, words):
     monkeypatch.setattr(machine, "total_memory", lambda: total)
     monkeypatch.setattr(machine, "available_memory", lambda: free)
     finding = machine.memory(complete, granted)

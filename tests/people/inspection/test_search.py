@@ -84,7 +84,7 @@ def test_a_paper_without_a_vector_is_named(search):
 
 @pytest.mark.usefixtures("embedded")
 @pytest.mark.parametrize("number", [str(2**63), "7" * 43, "7" * 5000])
-def test_a_number_that_is_too_large_for_an_id_is_told_so(search, number):
+def test_a_number_that_is_too_large_for_an_id_is_refused(search, number):
     with pytest.raises(InputError, match=f"^{number} is not a corpus id; it must be a whole number from 0 to 9,223,"):
         search(number)
 
@@ -100,7 +100,7 @@ def test_a_paper_of_63_bits_is_found(results, search, write_vectors):
     assert search(str(2**63 - 1), "--limit", "1")[0]["corpusid"] == 2**53
 
 
-def test_without_a_name_the_first_model_with_vectors_is_taken_and_names_are_told_where_one_is_wrong(embedded, search):
+def test_without_a_name_the_first_model_with_vectors_is_taken_and_a_wrong_name_lists_the_choices(embedded, search):
     write_model(embedded, "earlier-in-the-alphabet")
     write_model(embedded, "untrained_small", seed=0)
     assert len(search("1")) == 3
@@ -134,10 +134,10 @@ def written_configuration(results: Path) -> Path:
 
 def test_a_command_that_would_fill_another_folder_is_not_printed(embedded, search):
     (embedded / "encoder/model/seed-1/papers/1.parquet").unlink()
-    told = {"time": 0.0, "directory": "/", "results": "elsewhere", "snakefile": "Snakefile", "configfiles": []}
-    told |= {"log": None, "cores": 2, "host": "", "process": 1, "process_started": None, "jobs": []}
+    fields = {"time": 0.0, "directory": "/", "results": "elsewhere", "snakefile": "Snakefile", "configfiles": []}
+    fields |= {"log": None, "cores": 2, "host": "", "process": 1, "process_started": None, "jobs": []}
     (embedded / FILE).parent.mkdir()
-    (embedded / FILE).write_text(json.dumps(told))
+    (embedded / FILE).write_text(json.dumps(fields))
     with pytest.raises(InputError, match=r"have no vectors of model model, .* is a copy, and the run"):
         search("1")
 
@@ -158,7 +158,7 @@ def test_a_paper_with_a_vector_and_without_a_record_is_searched_for(search, embe
 
 
 @pytest.mark.usefixtures("embedded")
-def test_an_id_that_is_too_long_is_told_so(search):
+def test_an_id_that_is_too_long_is_refused(search):
     with pytest.raises(InputError, match=r"^1{43} is not a corpus id; it must be a whole number from 0 to 9,223,"):
         search("1" * 43)
 
@@ -197,7 +197,7 @@ def test_a_name_that_is_a_pattern_is_no_pattern(results, tmp_path, write_vectors
     assert json.loads(CliRunner().invoke(app, command, catch_exceptions=False).stdout)[0]["corpusid"] == 3
 
 
-def test_results_without_a_model_are_told_so(search):
+def test_results_without_a_model_are_named(search):
     with pytest.raises(InputError, match="holds no trained model"):
         search("1")
 

@@ -164,7 +164,7 @@ def test_a_file_that_is_broken_in_the_middle_leads_to_the_command_that_names_it(
         show("citations")
 
 
-def test_a_table_of_which_nothing_can_be_read_is_told_so(show, results):
+def test_a_table_of_which_nothing_can_be_read_is_named(show, results):
     (results / "neighbours/dot/neighbours/0.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError, match=f"Table neighbours cannot be read; .*check --results {results}` names"):
         show("neighbours")
@@ -219,7 +219,7 @@ def test_a_wrong_question_gets_a_sentence(show, arguments, message):
         show(*arguments)
 
 
-def test_a_folder_without_tables_is_told_so(tmp_path):
+def test_a_folder_without_tables_is_named(tmp_path):
     with pytest.raises(InputError, match="holds no tables yet; start a run"):
         CliRunner().invoke(app, ["show", "--results", str(tmp_path)], catch_exceptions=False)
 
@@ -237,7 +237,7 @@ def test_a_broken_record_of_the_configuration_is_named(show, results, content):
         show()
 
 
-def test_the_configuration_tells_where_the_results_are(results):
+def test_the_configuration_names_the_folder_of_the_results(results):
     config = results / "config.yaml"
     config.write_text(f"pathvars: {{results: {results}}}\n")
     finished = CliRunner().invoke(app, ["show", "--configfile", str(config), "--format", "json"])

@@ -14,9 +14,9 @@ STARTED = 1_800_000_000.0
 
 
 def _job(number: int, rule: str, stage: str, after: list[int], **others) -> Job:
-    told = {"outputs": [f"results/{rule}"], "log": f"logs/{rule}.log", "benchmark": f"benchmarks/{rule}.jsonl"}
-    told |= {"of": "", "is_needed": True, "threads": 1, **others}
-    return Job(number=number, rule=rule, stage=stage, after=after, **told)
+    fields = {"outputs": [f"results/{rule}"], "log": f"logs/{rule}.log", "benchmark": f"benchmarks/{rule}.jsonl"}
+    fields |= {"of": "", "is_needed": True, "threads": 1, **others}
+    return Job(number=number, rule=rule, stage=stage, after=after, **fields)
 
 
 JOBS = [
@@ -52,9 +52,14 @@ def start(folder):
     def write(log: str = "", **others) -> Start:
         path = folder / "snakemake.log"
         path.write_text(log)
-        told = {"time": STARTED, "directory": str(folder), "results": "results", "snakefile": str(folder / "Snakefile")}
-        told |= {"configfiles": ["config.yaml"], "log": str(path), "cores": 2, "host": "elsewhere", "process": 1}
-        started = Start(**{**told, "process_started": "1", "jobs": JOBS, **others})
+        fields = {
+            "time": STARTED,
+            "directory": str(folder),
+            "results": "results",
+            "snakefile": str(folder / "Snakefile"),
+        }
+        fields |= {"configfiles": ["config.yaml"], "log": str(path), "cores": 2, "host": "elsewhere", "process": 1}
+        started = Start(**{**fields, "process_started": "1", "jobs": JOBS, **others})
         (folder / "results" / FILE).parent.mkdir(parents=True, exist_ok=True)
         (folder / "results" / FILE).write_text(json.dumps(asdict(started)))
         return started

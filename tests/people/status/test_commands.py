@@ -41,7 +41,7 @@ def status(folder):
     return run
 
 
-def test_a_run_that_goes_on_is_told_with_its_stages_its_steps_and_the_time_left(status, start, took, logged, folder):
+def test_a_run_at_work_is_described_by_its_stages_its_steps_and_the_time_left(status, start, took, logged, folder):
     start(BUSY, **HERE)
     logged("train", "Training: 50/134 steps, 7.43steps/s, 00:11 left\n")
     logged("count", "reading\nError: papers: nothing to count.\n")
@@ -107,13 +107,13 @@ def test_the_configuration_names_the_folder(status, start, folder):
     assert status("--configfile", "my.yaml")[0] == "out/mine: finished, 5 of 5 steps done"
 
 
-def test_it_is_told_from_any_folder(status, start, folder, monkeypatch):
+def test_it_can_be_asked_from_any_folder(status, start, folder, monkeypatch):
     start(FINISHED)
     monkeypatch.chdir("/")
     assert status("--results", f"{folder}/results")[0] == f"{folder}/results: finished, 5 of 5 steps done"
 
 
-def test_a_folder_without_a_run_and_a_copy_are_told_so(status, start, folder):
+def test_a_folder_without_a_run_is_refused_and_so_is_a_copy(status, start, folder):
     with pytest.raises(InputError, match="No run has been started in results"):
         status()
     start(FINISHED)
@@ -132,6 +132,6 @@ def test_a_broken_record_is_named(status, start, folder, content):
 
 def test_nothing_heavy_is_imported(start, folder):
     start(BUSY, **HERE)
-    told = "import sys\nfrom cocite.cli import app\ntry:\n    app(['status'])\nexcept SystemExit:\n    pass\n"
-    told += f"print([name for name in {HEAVY} if name in sys.modules])"
-    assert subprocess.check_output([sys.executable, "-c", told], text=True).endswith("[]\n")
+    program = "import sys\nfrom cocite.cli import app\ntry:\n    app(['status'])\nexcept SystemExit:\n    pass\n"
+    program += f"print([name for name in {HEAVY} if name in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", program], text=True).endswith("[]\n")

@@ -15,7 +15,7 @@ INGESTED = begun(0, 3, "ingest") + event(5, "Finished jobid: 3 (Rule: ingest)")
 
 @pytest.fixture
 def left(start):
-    """A function that estimates what is left of the run, so many seconds after its start."""
+    """A function that estimates the time that is left of the run, some seconds after its start."""
 
     def run(log: str, *, at: float = 5, **others):
         progress = read_progress(start(log, **others))

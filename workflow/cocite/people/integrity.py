@@ -7,15 +7,13 @@ damage still looks like numbers.
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from cocite.ground.errors import InputError
-
-if TYPE_CHECKING:
-    import pyarrow.parquet as pq
 
 app = typer.Typer()
 
@@ -51,7 +49,7 @@ def check(
     if gone:
         _print_remaking(folder, gone, configfile)
     if is_copy(folder):
-        typer.echo(f"{folder} is a copy: whether files are gone from it cannot be told.")
+        typer.echo(f"{folder} is a copy: which files are gone from it is not known.")
     raise typer.Exit(bool(broken or gone))
 
 
@@ -61,13 +59,11 @@ def missing(results: Path) -> Iterator[Path]:
     from cocite.people.status.progress import read_progress
 
     start = read_start(results)
-    if start is not None:
-        made = (
-            results / Path(name).relative_to(start.results)
-            for job in read_progress(start).jobs("done")
-            for name in job.outputs
-        )
-        yield from (path for path in made if not path.exists())
+    if start is None:
+        return
+    for job in read_progress(start).jobs("done"):
+        paths = (results / Path(name).relative_to(start.results) for name in job.outputs)
+        yield from (path for path in paths if not path.exists())
 
 
 def faults(results: Path) -> Iterator[tuple[Path, str]]:
@@ -136,17 +132,12 @@ def _fault(path: Path, table: str) -> str:
     try:
         checked_files(path, table)
         with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
-            _read_to_its_end(file)
+            # One column of a row group at a time, so that reading needs less memory than writing did.
+            for number, column in product(range(file.num_row_groups), range(file.metadata.num_columns)):
+                name = file.metadata.row_group(number).column(column).path_in_schema.split(".")[0]
+                file.read_row_group(number, columns=[name], use_threads=False)
     except InputError as error:
         return str(error).removeprefix(f"{path}: ").partition(" `cocite check")[0]
     except (pa.ArrowException, OSError, ValueError) as error:
         return f"not a readable Parquet file ({error})"
     return ""
-
-
-def _read_to_its_end(file: "pq.ParquetFile") -> None:
-    for number in range(file.num_row_groups):
-        for column in range(file.metadata.num_columns):
-            # One column of a row group at a time, so that reading needs less memory than writing did.
-            name = file.metadata.row_group(number).column(column).path_in_schema.split(".")[0]
-            file.read_row_group(number, columns=[name], use_threads=False)

@@ -33,19 +33,17 @@ def python(version: tuple[int, ...]) -> Finding:
 def libraries(lock: str) -> Iterator[Finding]:
     """Whether the libraries that CoCite needs have the locked versions."""
     locked = dict(line.split("==") for line in lock.splitlines() if "==" in line)
-    asked = [line for line in metadata.requires("cocite") or () if "extra ==" not in line]
-    names = [re.split(r"[^A-Za-z0-9._-]", line)[0].lower() for line in asked]
+    needed = (line for line in metadata.requires("cocite") or () if "extra ==" not in line)
+    names = [re.split(r"[^A-Za-z0-9._-]", line)[0].lower() for line in needed]
     found = {name: _version(name) for name in names if name in locked}
     missing = [name for name, version in found.items() if version is None]
-    others = [f"{name} {version}" for name, version in found.items() if version and not _same(version, locked[name])]
+    versions = {name: version for name, version in found.items() if version}
+    others = [f"{name} {it}" for name, it in versions.items() if it.partition("+")[0] != locked[name]]
     if missing:
         yield Finding("failed", f"libraries missing: {', '.join(missing)}", "`make run` installs them")
     if others:
-        yield Finding(
-            "warning",
-            f"not as in envs/lock.txt: {', '.join(others)}",
-            "the last digits of results may differ",
-        )
+        what = f"not as in envs/lock.txt: {', '.join(others)}"
+        yield Finding("warning", what, "the last digits of results may differ")
     if not missing and not others:
         yield Finding("ok", f"{len(found)} libraries as in envs/lock.txt")
 
@@ -118,7 +116,3 @@ def _version(name: str) -> str | None:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _same(version: str, locked: str) -> bool:
-    return version.partition("+")[0] == locked.partition("+")[0]

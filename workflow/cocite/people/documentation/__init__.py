@@ -33,12 +33,12 @@ def write(context: typer.Context) -> None:
 @app.command()
 def cookbook(results: Annotated[Path, typer.Option(help="Folder of the demo's results.")] = Path("results")) -> None:
     """Run the queries of docs/cookbook.md again, and write their output below them."""
-    from cocite.people.inspection.cookbook import with_output
+    from cocite.people.documentation.pages import cookbook_page
     from cocite.people.inspection.opening import open_results
     from cocite.tables.files import write_text
 
     with open_results(results) as database:
-        write_text(COOKBOOK, with_output(COOKBOOK.read_text(encoding="utf-8"), database))
+        write_text(COOKBOOK, cookbook_page(COOKBOOK.read_text(encoding="utf-8"), database))
 
 
 def generated(command_line: Any) -> dict[str, str]:

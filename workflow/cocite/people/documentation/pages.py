@@ -1,13 +1,23 @@
-"""Pages made of what is declared once: the tables, the commands, the lock."""
+"""Pages made of what is declared once: the tables, the commands, the lock, the queries of docs/cookbook.md."""
 
+import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from typer import Context
 
 from cocite.config.described import cell
 
+if TYPE_CHECKING:
+    import duckdb
+
 PYTHON = "3.11"
+RECIPE = re.compile(
+    r"(?P<asked>^## (?P<question>.+)\n(?:(?!## |```).*\n)*```sql\n(?P<query>(?:(?!```).*\n)+)```\n)"
+    r"(?P<output>\n(?:\|.*\n)+)?",
+    re.MULTILINE,
+)
+"""A question of the cookbook: a heading, what it means, a query in a block of SQL, and its output on the demo."""
 
 
 def tables_page() -> str:
@@ -88,3 +98,16 @@ def _option_default(parameter: Any) -> str:
     if parameter.secondary_opts:
         return f"`{(parameter.opts if parameter.default else parameter.secondary_opts)[0]}`"
     return f"`{parameter.default}`"
+
+
+def cookbook_page(page: str, db: "duckdb.DuckDBPyConnection") -> str:
+    """The cookbook, whose queries are written by hand, with the output that they give on these results."""
+    from cocite.people.inspection.answers import as_text, fetched
+
+    def with_output(recipe: re.Match[str]) -> str:
+        header, rows = fetched(db.execute(recipe["query"]))
+        cells = [[as_text(value).replace("|", r"\|") for value in row] for row in rows]
+        lines = [header, ["---"] * len(header), *cells]
+        return recipe["asked"] + "\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+    return RECIPE.sub(with_output, page)

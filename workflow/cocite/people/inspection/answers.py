@@ -6,13 +6,16 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from cocite.people.inspection import Form
+
+if TYPE_CHECKING:
+    import duckdb
 
 WIDTH = 100
 """Characters of a line where the output is not a terminal."""
@@ -22,7 +25,7 @@ NARROWEST = 14
 """Characters that a column needs unless its values are shorter; in less space, each row is printed as a record."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Answer:
     """Rows that were asked for."""
 
@@ -31,6 +34,11 @@ class Answer:
     rows: Sequence[Sequence[Any]]
     shown: int = 160
     """Characters of a text that a table for people shows; a record shows all."""
+
+
+def fetched(found: "duckdb.DuckDBPyConnection") -> tuple[list[str], list[tuple[Any, ...]]]:
+    """The columns and the rows that a query gave."""
+    return [name for name, *_ in found.description or ()], found.fetchall()
 
 
 def print_answer(answer: Answer, form: Form) -> None:

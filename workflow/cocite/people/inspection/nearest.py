@@ -14,7 +14,7 @@ import duckdb
 from cocite.config.remaking import remaking_command
 from cocite.config.stale import configuration_of, is_configured
 from cocite.ground.errors import InputError
-from cocite.people.inspection.answers import Answer
+from cocite.people.inspection.answers import Answer, fetched
 from cocite.people.inspection.papers import NO_RECORD, corpus_id, known_as
 from cocite.tables import TABLES
 from cocite.tables.files import checked_files
@@ -117,11 +117,7 @@ def nearest_papers(db: duckdb.DuckDBPyConnection, model: Model, query: str, limi
     vector = _embed(model, query) if paper is None else _vector_of(db, model, paper, files)
     asked = f"“{query}”" if paper is None else f"paper {paper}, {known_as(db, paper) or NO_RECORD},"
     found = db.execute(_NEAREST, {"vector": vector, "files": files, "itself": paper, "limit": limit})
-    return Answer(
-        heading=f"Nearest to {asked} by model {model.name}, seed {model.seed}",
-        columns=[name for name, *_ in found.description],
-        rows=found.fetchall(),
-    )
+    return Answer(f"Nearest to {asked} by model {model.name}, seed {model.seed}", *fetched(found))
 
 
 def _vector_of(db: duckdb.DuckDBPyConnection, model: Model, paper: int, files: list[str]) -> list[float]:

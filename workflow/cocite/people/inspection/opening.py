@@ -7,7 +7,7 @@ depend on its `cocite.duckdb`.
 import os
 import shlex
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
@@ -22,7 +22,7 @@ from cocite.ground.errors import InputError
 from cocite.ground.progress import report
 from cocite.tables import TABLES, Table
 from cocite.tables.files import checked_files
-from cocite.tables.places import Place, files_by_place
+from cocite.tables.places import files_by_place
 from cocite.tables.sql import as_text, rows_of
 
 MEMORY = "2GB"
@@ -70,11 +70,12 @@ def open_results(results: Path, tables: Collection[str] | None = None) -> Iterat
 
 
 def _make_views(database: duckdb.DuckDBPyConnection, results: Path, tables: Iterable[Table]) -> None:
-    config = configuration_of(results)
+    configured = configured_in(configuration_of(results))
     for table in tables:
         made = False
         try:
-            rows = _readable(files_by_place(results, table, configured_in(config)), table)
+            places = files_by_place(results, table, configured).items()
+            rows = {place: kept for place, paths in places if (kept := _readable(paths, table.name))}
             if rows:
                 database.execute(f"CREATE VIEW {table.name} AS {rows_of(table, rows, listed)}")
                 made = True
@@ -100,13 +101,12 @@ def checking_command(results: Path) -> str:
     return f"{program('cocite', Path.cwd())} check --results {shlex.quote(str(results))}"
 
 
-def _readable(groups: Mapping[Place, list[Path]], table: Table) -> dict[Place, list[Path]]:
+def _readable(paths: Iterable[Path], table: str) -> list[Path]:
     """The readable files of a table; the others are reported."""
-    kept: dict[Place, list[Path]] = {}
-    for place, paths in groups.items():
-        for path in paths:
-            try:
-                kept.setdefault(place, []).extend(checked_files(path, table.name))
-            except InputError as error:
-                report(f"Left out: {error}")
-    return {place: paths for place, paths in kept.items() if paths}
+    kept: list[Path] = []
+    for path in paths:
+        try:
+            kept += checked_files(path, table)
+        except InputError as error:
+            report(f"Left out: {error}")
+    return kept

@@ -10,7 +10,7 @@ import duckdb
 
 from cocite.ground.errors import InputError
 from cocite.ground.written_ids import LARGEST_ID, is_id
-from cocite.people.inspection.answers import Answer
+from cocite.people.inspection.answers import Answer, fetched
 from cocite.people.inspection.tables import condition, described, one_place
 from cocite.tables import Table
 
@@ -78,12 +78,8 @@ def rows_about(
     if not _ids(table):
         raise InputError(f"Table {table.name} holds no corpus ids; leave --paper out to see its first rows.")
     place = one_place(results, table, of)
-    found = db.execute(
-        f"WITH chosen AS (FROM {table.name} WHERE {condition([place])}) {_query(table)}",
-        {"paper": paper, "limit": limit},
-    )
-    columns = [name for name, *_ in found.description]
-    rows = found.fetchall()
+    chosen = f"WITH chosen AS (FROM {table.name} WHERE {condition([place])})"
+    columns, rows = fetched(db.execute(f"{chosen} {_query(table)}", {"paper": paper, "limit": limit}))
     whose = f"{table.name}{' of ' + described(place) if place else ''}"
     title = known_as(db, paper)
     if not rows and title is None:
@@ -91,7 +87,7 @@ def rows_about(
     if not rows:
         raise InputError(f"Paper {paper}, {title}, is not in {whose}, {_where(table)}.")
     cut = f", the first {limit} (--limit gives more)" if len(rows) == limit else ""
-    return Answer(heading=f"Paper {paper}, {title or NO_RECORD}: {whose}{cut}", columns=columns, rows=rows)
+    return Answer(f"Paper {paper}, {title or NO_RECORD}: {whose}{cut}", columns, rows)
 
 
 def _query(table: Table) -> str:

@@ -1,6 +1,7 @@
 """The tables of some results: a list of all, the choice of one, and its first rows."""
 
 import difflib
+from itertools import chain
 from pathlib import Path
 
 import duckdb
@@ -10,7 +11,7 @@ from cocite.config.stale import configuration_of, configured_in
 from cocite.ground.errors import InputError
 from cocite.ground.progress import report
 from cocite.ground.words import byte_size
-from cocite.people.inspection.answers import Answer
+from cocite.people.inspection.answers import Answer, fetched
 from cocite.people.inspection.opening import left_out
 from cocite.tables import TABLES, Table
 from cocite.tables.places import Place, files_by_place
@@ -27,16 +28,19 @@ def list_tables(db: duckdb.DuckDBPyConnection, results: Path) -> Answer:
 
     Raises `InputError` where there is none.
     """
-    rows = []
+    rows, configured = [], configured_in(configuration_of(results))
     for name in viewed_tables(db):
         try:
-            rows.append(_listed(db, results, TABLES[name]))
+            ((count,),) = db.execute(f"SELECT count(*) FROM {name}").fetchall()
+            files = chain.from_iterable(files_by_place(results, TABLES[name], configured).values())
+            length = sum(path.stat().st_size for path in files)
+            columns = [column for column, *_ in db.execute(f"DESCRIBE {name}").fetchall()]
+            rows.append((name, count, length, columns, TABLES[name].description))
         except (duckdb.Error, FileNotFoundError) as error:
             report(left_out(name, error))
     if not rows:
         raise InputError(f"{results} holds no tables yet; start a run, or name the folder of another with --results.")
-    columns = ["table", "rows", "bytes", "columns", "meaning"]
-    return Answer(heading=f"{len(rows)} tables in {results}", columns=columns, rows=rows)
+    return Answer(f"{len(rows)} tables in {results}", ["table", "rows", "bytes", "columns", "meaning"], rows)
 
 
 def for_people(listing: Answer) -> Answer:
@@ -45,8 +49,7 @@ def for_people(listing: Answer) -> Answer:
         (name, f"{count:,}", byte_size(length, ".3g"), f"{meaning}\n({', '.join(columns)})")
         for name, count, length, columns, meaning in listing.rows
     ]
-    columns = ["table", "rows", "size", "what it holds (its columns)"]
-    return Answer(heading=listing.heading, columns=columns, rows=rows, shown=WHOLE)
+    return Answer(listing.heading, ["table", "rows", "size", "what it holds (its columns)"], rows, WHOLE)
 
 
 def columns_of(db: duckdb.DuckDBPyConnection, table: Table) -> Answer:
@@ -57,29 +60,15 @@ def columns_of(db: duckdb.DuckDBPyConnection, table: Table) -> Answer:
         else (name, PATH_TYPES.get(kind, kind.lower()), f"the {name} whose table it is")
         for name, kind, *_ in db.execute(f"DESCRIBE {table.name}").fetchall()
     ]
-    return Answer(
-        heading=f"{table.name}: {table.description}", columns=["column", "type", "meaning"], rows=rows, shown=WHOLE
-    )
+    return Answer(f"{table.name}: {table.description}", ["column", "type", "meaning"], rows, WHOLE)
 
 
 def first_rows(db: duckdb.DuckDBPyConnection, results: Path, table: Table, of: str | None, limit: int) -> Answer:
     """The first rows of a table: of all graphs, embeddings and so on, or of one."""
     places = places_of(results, table, of)
-    found = db.execute(f"SELECT * FROM {table.name} WHERE {condition(places)} LIMIT {limit}")
-    columns, rows = [name for name, *_ in found.description], found.fetchall()
+    columns, rows = fetched(db.execute(f"SELECT * FROM {table.name} WHERE {condition(places)} LIMIT {limit}"))
     heading = f"{'Its first rows' if rows else 'It has no rows'}{' of ' + described(places[0]) if of else ''}"
-    return Answer(heading=heading, columns=columns, rows=rows)
-
-
-def _listed(db: duckdb.DuckDBPyConnection, results: Path, table: Table) -> tuple[str, int, int, list[str], str]:
-    ((rows,),) = db.execute(f"SELECT count(*) FROM {table.name}").fetchall()
-    length = sum(
-        path.stat().st_size
-        for files in files_by_place(results, table, configured_in(configuration_of(results))).values()
-        for path in files
-    )
-    columns = [name for name, *_ in db.execute(f"DESCRIBE {table.name}").fetchall()]
-    return table.name, rows, length, columns, table.description
+    return Answer(heading, columns, rows)
 
 
 def _kind(type_: pa.DataType) -> str:
@@ -89,12 +78,12 @@ def _kind(type_: pa.DataType) -> str:
 
 def named_table(results: Path, name: str) -> Table:
     """The table of this name. Raises `InputError` that says which there are where these results have none."""
-    config = configuration_of(results)
-    if name in TABLES and files_by_place(results, TABLES[name], configured_in(config)):
+    configured = configured_in(configuration_of(results))
+    if name in TABLES and files_by_place(results, TABLES[name], configured):
         return TABLES[name]
     if name in TABLES and files_by_place(results, TABLES[name]):
         raise InputError(f"{results} holds table {name} only for entries that its configuration no longer has.")
-    there = [table.name for table in TABLES.values() if files_by_place(results, table, configured_in(config))]
+    there = [table.name for table in TABLES.values() if files_by_place(results, table, configured)]
     if name in TABLES:
         raise InputError(f"{results} holds no table {name} yet; there are {', '.join(there) or 'none at all'}.")
     close = difflib.get_close_matches(name.lower(), TABLES, n=1)

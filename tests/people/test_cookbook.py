@@ -2,8 +2,9 @@
 
 import duckdb
 import pytest
+from tests.cookbook import recipes
 
-from cocite.people.inspection.cookbook import recipes, with_output
+from cocite.people.documentation.pages import cookbook_page
 
 PAGE = """# Page
 
@@ -53,8 +54,8 @@ def test_a_recipe_is_a_question_with_its_query_and_the_columns_of_its_output():
 
 
 def test_output_is_put_below_its_query_in_place_of_what_was_there(database):
-    assert with_output(PAGE, database) == WRITTEN
+    assert cookbook_page(PAGE, database) == WRITTEN
 
 
 def test_writing_it_again_changes_nothing(database):
-    assert with_output(WRITTEN, database) == WRITTEN
+    assert cookbook_page(WRITTEN, database) == WRITTEN
