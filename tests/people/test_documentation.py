@@ -78,17 +78,10 @@ def test_a_file_of_the_project_is_named_on_the_site_and_a_page_is_linked_by_its_
     assert [shown(link) for link in untouched] == untouched
 
 
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("[gone](../experiments/gone.yaml)", "gone.yaml"),
-        ("[gone](gone.md)", "gone.md"),
-        ("[a part](index.md#no-such-part)", "no-such-part"),
-    ],
-)
-def test_a_link_that_leads_nowhere_stops_the_site(tmp_path, text, complaint):
+def test_a_link_that_leads_nowhere_stops_the_site(tmp_path):
+    links = ["../experiments/gone.yaml", "gone.md", "index.md#no-such-part"]
     (tmp_path / "docs").mkdir()
-    (tmp_path / "docs/index.md").write_text(f"# A page\n\n{text}\n")
+    (tmp_path / "docs/index.md").write_text("# A page\n\n" + "".join(f"[gone]({link})\n" for link in links))
     # The project's own configuration, but for its pages and what takes long.
     (tmp_path / "mkdocs.yml").write_text(
         f"INHERIT: {ROOT}/mkdocs.yml\nplugins: []\nextra_css: []\nnav: [index.md]\n"
@@ -96,7 +89,9 @@ def test_a_link_that_leads_nowhere_stops_the_site(tmp_path, text, complaint):
     )
     built = build_site(tmp_path / "site", "--config-file", str(tmp_path / "mkdocs.yml"))
     assert built.returncode == 1
-    assert complaint in built.stderr
+    warnings = [line for line in built.stderr.splitlines() if line.startswith("WARNING")]  # each of which stops it
+    for complaint in ("gone.yaml", "gone.md", "no-such-part"):
+        assert any(complaint in line for line in warnings), built.stderr
 
 
 @pytest.mark.end_to_end
