@@ -48,11 +48,11 @@ def before(owner, name, *, call=1):
 
 
 def halfway_through_a_file(*, call):
-    """Write half of a file of a checkpoint and die."""
+    """Write half of the n-th file of weights and die."""
     original, calls = checkpoints.save_file, []
 
-    def save(content, path):
-        original(content, path)
+    def save(content, path, metadata):
+        original(content, path, metadata)
         calls.append(1)
         if len(calls) == call:
             os.truncate(path, Path(path).stat().st_size // 2)
@@ -115,11 +115,11 @@ MOMENTS = {
     "between-checkpoints-by-the-clock": lambda: saving_after_each_step_until(batch=11),
     "at-an-epoch's-end": lambda: saving_after_each_step_until(batch=7),
     "while-validating": lambda: before(training, "measure", call=3),
-    "while-saving-the-optimiser": lambda: halfway_through_a_file(call=2),
+    "while-saving-a-checkpoint": lambda: halfway_through_a_file(call=6),
     "before-a-checkpoint-is-in-place": lambda: before(Path, "replace", call=9),
-    "while-older-checkpoints-are-removed": lambda: within_the_removal_of("checkpoint-"),
-    "while-the-best-weights-are-written": lambda: before(training, "save_learned", call=3),
-    "before-the-history-of-a-checkpoint": lambda: before(checkpoints, "write_json", call=3),
+    "before-a-checkpoint-is-on-the-disk": lambda: before(checkpoints, "sync", call=4),
+    "while-the-best-weights-are-written": lambda: before(training, "save_best", call=3),
+    "before-the-history-of-a-checkpoint": lambda: before(checkpoints, "asdict", call=3),
     "before-the-results": lambda: before(training, "write_results"),
     "before-the-state-is-removed": lambda: before(training, "remove_state"),
     "while-the-state-is-removed": lambda: within_the_removal_of("state"),

@@ -111,7 +111,7 @@ def test_a_loss_that_is_not_a_number_is_reported_with_its_step_before_it_is_logg
     settings = TrainingSettings(batch_size=4, evaluations=1)
     with pytest.raises(InputError, match="nan at step 3 "):
         train_encoder(inputs, outputs_in(tmp_path), settings, seed=1, training_seed=1, **where)
-    assert list((tmp_path / "state").glob("checkpoint-*")) == []
+    assert not (tmp_path / "state/checkpoint.safetensors").exists()
 
 
 def test_rank_correlation_by_hand():

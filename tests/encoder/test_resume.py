@@ -5,13 +5,13 @@ import shutil
 import signal
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 from cocite.config.models import TrainingSettings
-from cocite.encoder import training
-from cocite.encoder.checkpoints import open_state
+from cocite.encoder import card, training
 from cocite.encoder.training import Inputs, train_encoder
 from cocite.tables.files import read_json, read_table
 
@@ -130,10 +130,19 @@ def test_the_same_settings_go_on(stopped, capfd):
     assert "Going on after step 6 of 12." in capfd.readouterr().err
 
 
-def test_a_state_of_other_inputs_is_emptied(tmp_path):
-    open_state(tmp_path / "state", {"inputs": "a"})
-    (tmp_path / "state" / "checkpoint-7").mkdir()
-    (tmp_path / "state" / ".checkpoint-9.1.tmp").mkdir()
-    assert open_state(tmp_path / "state", {"inputs": "a"}) == tmp_path / "state" / "checkpoint-7"
-    assert open_state(tmp_path / "state", {"inputs": "b"}) is None
-    assert [path.name for path in (tmp_path / "state").iterdir()] == ["fingerprint.json"]
+def test_a_checkpoint_of_another_version_of_a_library_is_not_gone_on_from(stopped, capfd, monkeypatch):
+    expected = stopped(1e-3, stop=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(training, "library_versions", lambda: {**card.library_versions(), "torch": "2.0.0"})
+        with pytest.raises(KeyboardInterrupt):
+            stopped(1e-3, stop=True)
+    capfd.readouterr()
+    assert stopped(1e-3, stop=False) == expected
+    said = capfd.readouterr().err
+    assert "versions changed since the training that was killed; starting afresh" in said
+    assert "Going on" not in said
+
+
+@pytest.mark.parametrize("library", ["torch", "transformers", "tokenizers", "numpy"])
+def test_the_versions_that_a_training_depends_on_are_those_installed(library):
+    assert card.library_versions()[library] == metadata.version(library)

@@ -57,7 +57,7 @@ def hold_up_training(cluster: Cluster, folder: Path, state: Path) -> dict[str, s
 
     When that is up, Slurm lets the training go on, to end it. Returns the environment that the training runs in.
     """
-    wait_for(lambda: any(state.glob("checkpoint-*")), "a checkpoint", 600)
+    wait_for((state / "checkpoint.safetensors").exists, "a checkpoint", 600)
     environment = {}
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

@@ -44,7 +44,7 @@ def test_in_jobs_of_slurm_it_is_retried_until_it_is_done(prepared):
     ended, log = train(prepared, SLURM_JOB_ID="1")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert ended.stderr.count("Trying to restart job") == STEPS - 1
-    assert "Going on from checkpoint-2." in log
+    assert "Going on after step 2 of 3." in log
 
 
 def test_without_a_cluster_it_runs_to_its_end(prepared):

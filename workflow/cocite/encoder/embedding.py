@@ -29,10 +29,10 @@ import torch
 from numpy.typing import NDArray
 
 from cocite.encoder.card import library_versions
-from cocite.encoder.checkpoints import fingerprint_of, open_state, remove_state
 from cocite.encoder.model import Encoder, embed_batch, open_encoder, tokens_in_batch
 from cocite.encoder.tokens import Documents, Tokenizer, batches_of_like_length, joined_text, tokenise
 from cocite.ground.ahead import ahead
+from cocite.ground.checkpoints import fingerprint_of, open_state, remove_state
 from cocite.ground.errors import InputError
 from cocite.ground.progress import progress_bar, report
 from cocite.ground.space import explain_full_disk
@@ -86,7 +86,7 @@ def embed_documents(
     """
     files = checked_files(documents, table)
     total, dimension = count_rows(files), encoder.dimension
-    open_state(state, _fingerprint(model, files, encoder))
+    open_state(state, _fingerprint(model, files, encoder), work="embedding")
     with open_vectors(state, dimension) as vectors:
         _embed(encoder, files, table, vectors, total, threads)
         declared = TABLES[EMBEDDINGS[table]]

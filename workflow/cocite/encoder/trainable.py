@@ -5,15 +5,12 @@ rest is in the encoder that it starts from. At the end the additions are merged 
 an encoder looks the same whichever way it was trained.
 """
 
-from pathlib import Path
-
 import torch
 
 from cocite.config.models import BiasTerms, LowRank, TrainingSettings
 from cocite.encoder.model import Encoder
 from cocite.ground.errors import InputError
 from cocite.ground.randomness import derive_seed
-from cocite.tables.files import atomic_path
 
 
 def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> None:
@@ -39,24 +36,6 @@ def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> N
 def learned_weights(encoder: Encoder) -> dict[str, torch.nn.Parameter]:
     """The weights that learn, by name."""
     return {name: weight for name, weight in encoder.named_parameters() if weight.requires_grad}
-
-
-def save_learned(encoder: Encoder, file: Path) -> None:
-    """Write the weights that learn."""
-    from safetensors.torch import save_file
-
-    with atomic_path(file) as temporary:
-        save_file({name: weight.detach().contiguous() for name, weight in learned_weights(encoder).items()}, temporary)
-
-
-def load_learned(encoder: Encoder, file: Path) -> None:
-    """Put the weights back that `save_learned` wrote."""
-    from safetensors.torch import load_file
-
-    saved = load_file(file)
-    with torch.no_grad():
-        for name, weight in learned_weights(encoder).items():
-            weight.copy_(saved[name])
 
 
 def merge_lora(encoder: Encoder, settings: TrainingSettings) -> None:

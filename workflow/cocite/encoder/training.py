@@ -22,22 +22,15 @@ from cocite.config.entries import as_json
 from cocite.config.models import TrainingSettings
 from cocite.encoder import processes
 from cocite.encoder.batches import TOKENS_OF_A_START, Batch, Collator, Examples, prepare_examples
-from cocite.encoder.checkpoints import (
-    BEST,
-    EVENTS,
-    History,
-    fingerprint_of,
-    load_checkpoint,
-    open_state,
-    remove_state,
-    save_checkpoint,
-)
+from cocite.encoder.card import library_versions
+from cocite.encoder.checkpoints import EVENTS, History, load_best, load_checkpoint, save_best, save_checkpoint
 from cocite.encoder.measuring import Loss, UnreadLoss, explained_memory, measure, read_losses, unread
 from cocite.encoder.model import Encoder, mixed_precision, open_encoder
 from cocite.encoder.results import Monitor, Outputs, write_results
 from cocite.encoder.schedule import Schedule, Stopping, Unfinished
-from cocite.encoder.trainable import choose_weights, learned_weights, load_learned, merge_lora, save_learned
+from cocite.encoder.trainable import choose_weights, learned_weights, merge_lora
 from cocite.ground.ahead import ahead
+from cocite.ground.checkpoints import fingerprint_of, open_state, remove_state
 from cocite.ground.errors import InputError
 from cocite.ground.progress import report
 from cocite.ground.randomness import derive_seed
@@ -79,7 +72,7 @@ def train_encoder(
     seeds = {"run": seed, "training": training_seed}
     encoder = open_encoder(inputs.encoder)
     with processes.first_goes_first():
-        checkpoint = open_state(state, _fingerprint(inputs, settings, seeds))
+        open_state(state, _fingerprint(inputs, settings, seeds), work="training")
         training, validation = (
             prepare_examples(table, state / "examples" / name, encoder.tokenizer)
             for name, table in (("training", inputs.training), ("validation", inputs.validation))
@@ -87,9 +80,9 @@ def train_encoder(
     seed = derive_seed(seed, "train", training_seed)
     choose_weights(encoder, settings, seed)
     learner = Learner(encoder, training, validation, settings, seed=seed, state=state)
-    learner.learn(checkpoint, stopping or Stopping())
+    learner.learn(stopping or Stopping())
     if processes.is_first():
-        load_learned(encoder, state / BEST)
+        load_best(state, encoder)
         merge_lora(encoder, settings)
         provenance = {
             "settings": {**as_json(settings), "block": settings.together},
@@ -116,6 +109,7 @@ def _fingerprint(inputs: Inputs, settings: TrainingSettings, seeds: dict[str, in
         "seeds": seeds,
         "processes": processes.count(),
         "inputs": fingerprint_of([inputs.encoder, inputs.training, inputs.validation]),
+        "versions": library_versions(),
     }
 
 
@@ -152,10 +146,9 @@ class Learner:
         self.history = History()
         self.unread: list[UnreadLoss] = []
 
-    def learn(self, checkpoint: Path | None, stopping: Stopping) -> None:
+    def learn(self, stopping: Stopping) -> None:
         """Go through the steps, from the first one or from a checkpoint on. Raises `Unfinished` where it is stopped."""
-        if checkpoint is not None:
-            self.history = load_checkpoint(checkpoint, self.encoder, self.optimiser)
+        self.history = load_checkpoint(self.state, self.encoder, self.optimiser)
         saved_at, last = time.monotonic(), self.schedule.steps
         with stopping.listening(), Monitor(self.history, last, self.state / EVENTS) as monitor:
             for step, batches in self.steps():
@@ -226,7 +219,7 @@ class Learner:
                 f"{metrics['eval_accuracy']:.4f}, rank correlation {metrics['eval_spearman']:.4f}."
             )
             if loss < min(self.history.validation_losses, default=math.inf):
-                save_learned(self.encoder, self.state / BEST)
+                save_best(self.state, self.encoder)
         self._log(metrics)
 
     def _log(self, metrics: dict[str, float]) -> None:
