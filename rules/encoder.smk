@@ -97,11 +97,11 @@ rule train_encoder:
         settings=settings("models", "model", TrainingSettings),
         run_seed=config["seed"],
         origin=origin_of_model,
-        launch=launched_in_processes,
+        processes=lookup(within=config, dpath="models/{model}/processes"),
         state=state("encoder/{model}/seed-{seed}"),
     shell:
         """
-        {params.launch} cocite encoder train \
+        cocite encoder train \
             --encoder {input.encoder:q} \
             --training {input.training:q} \
             --validation {input.validation:q} \
@@ -109,6 +109,7 @@ rule train_encoder:
             --seed {params.run_seed} \
             --training-seed {wildcards.seed} \
             --threads {threads} \
+            --processes {params.processes} \
             ${{SLURM_JOB_ID:+--time-limit {resources.runtime}}} \
             --state {params.state:q} \
             --output {output.model:q} \

@@ -42,12 +42,6 @@ def embedding_minutes(table):
     return asked
 
 
-def launched_in_processes(wildcards):
-    """The launcher of a training with several processes; nothing for one process."""
-    processes = config["models"][wildcards.model]["processes"]
-    return f"torchrun --standalone --nproc-per-node {processes} --no-python" if processes > 1 else ""
-
-
 def validation_of(wildcards):
     """The validation set that a model shares with all models of its group."""
     group = config["triplets"][config["models"][wildcards.model]["triplets"]]["group"]

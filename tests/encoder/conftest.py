@@ -1,5 +1,7 @@
 """A small corpus about two topics, its triplets, and an encoder built from it."""
 
+import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,7 @@ from tests.papers import papers_table
 from cocite.config.encoders import Architecture, EncoderSettings
 from cocite.encoder.build import build_encoder
 from cocite.encoder.results import Outputs
-from cocite.tables.files import write_table
+from cocite.tables.files import read_json, write_table
 
 TOPICS = {0: "bees collect nectar from flowers in the meadow", 1: "compilers allocate registers for loops in programs"}
 KEPT_OUT_WORD = "zyzzyva"
@@ -83,6 +85,16 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def encoder(corpus: Path, small_settings: EncoderSettings, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("encoder") / "model"
     build_encoder([corpus / "papers.parquet"], corpus / "queries.parquet", folder, settings=small_settings, seed=1)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def with_dropout(encoder, tmp_path_factory):
+    """An encoder whose training draws random numbers in every layer."""
+    folder = shutil.copytree(encoder, tmp_path_factory.mktemp("dropout") / "model")
+    config = read_json(folder / "config.json")
+    config.update(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.2)
+    (folder / "config.json").write_text(json.dumps(config))
     return folder
 
 

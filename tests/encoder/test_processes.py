@@ -2,51 +2,48 @@
 
 import json
 import os
-import socket
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from cocite.encoder.checkpoints import CHECKPOINT, EVENTS
+from cocite.encoder.results import EVENTS_FILE
 from cocite.tables.files import read_table
 
 SETTINGS = {"epochs": 2, "lr": 0.001, "warmup": 0.0, "evaluations": 2, "batch_size": 8}
+LONG = {"epochs": 60, "lr": 0.001, "evaluations": 3, "batch_size": 4}
+"""22 triplets in batches of 4 are 6 steps an epoch, 360 in all."""
 
 
-def train(encoder, triplets, folder, processes, **settings):
-    """Run the command in so many processes, as torchrun would; return their exit statuses."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+def start(encoder, triplets, folder, processes, **settings):
+    """Start the command with so many processes."""
     written = {"output": "model", "curves": "c.parquet", "written-settings": "s.json", "events": "e", "state": "state"}
     options = {name: folder / file for name, file in written.items()}
     options |= {"encoder": encoder, "training": triplets / "training.parquet", "training-seed": 1, "seed": 1}
     options |= {"validation": triplets / "validation.parquet", "threads": 1, "settings": json.dumps(settings)}
+    options |= {"processes": processes}
     words = [str(word) for name, value in options.items() for word in (f"--{name}", value)]
-    command = [str(Path(sys.executable).with_name("cocite")), "encoder", "train", *words]
-    world = {"WORLD_SIZE": str(processes), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    started = [
-        subprocess.Popen(command, env={**os.environ, **world, "RANK": str(rank), "LOCAL_RANK": str(rank)})
-        for rank in range(processes)
-    ]
-    return [process.wait() for process in started]
+    return subprocess.Popen([str(Path(sys.executable).with_name("cocite")), "encoder", "train", *words])
 
 
 def test_two_processes_learn_what_one_learns(encoder, triplets, tmp_path):
-    assert train(encoder, triplets, tmp_path / "two", 2, **SETTINGS) == [0, 0]
-    assert train(encoder, triplets, tmp_path / "recomputed", 2, **SETTINGS, mini_batch_size=4) == [0, 0]
-    assert train(encoder, triplets, tmp_path / "one", 1, **SETTINGS) == [0]
-    start, whole = load_file(encoder / "model.safetensors"), load_file(tmp_path / "one/model/model.safetensors")
+    assert start(encoder, triplets, tmp_path / "two", 2, **SETTINGS).wait() == 0
+    assert start(encoder, triplets, tmp_path / "recomputed", 2, **SETTINGS, mini_batch_size=4).wait() == 0
+    assert start(encoder, triplets, tmp_path / "one", 1, **SETTINGS).wait() == 0
+    before, whole = load_file(encoder / "model.safetensors"), load_file(tmp_path / "one/model/model.safetensors")
     for folder in ("two", "recomputed"):
         learned = load_file(tmp_path / folder / "model/model.safetensors")
         for name, weights in whole.items():
             # Adam makes whole steps of gradients that are rounding alone, as those of biases that change no
             # difference of two vectors; so biases are left out, and weights must have moved together as a whole.
             if name.endswith("weight"):
-                moved, apart = np.linalg.norm(weights - start[name]), np.linalg.norm(learned[name] - weights)
+                moved, apart = np.linalg.norm(weights - before[name]), np.linalg.norm(learned[name] - weights)
                 assert apart <= 0.02 * moved, f"{name} of {folder}"
     curves = [
         [row["value"] for row in read_table(tmp_path / folder / "c.parquet", "training_curves").to_pylist()]
@@ -54,3 +51,42 @@ def test_two_processes_learn_what_one_learns(encoder, triplets, tmp_path):
     ]
     assert curves[1] == pytest.approx(curves[0], rel=1e-3)
     assert curves[2] == pytest.approx(curves[0], rel=1e-3)
+
+
+def wait_for_steps(training, state, since):
+    """Wait until a training that was started at this time takes steps, having written its curves so far."""
+    events = state / EVENTS / EVENTS_FILE
+    while not events.exists() or events.stat().st_mtime < since:
+        assert training.poll() is None
+        time.sleep(0.02)
+
+
+def ranks_of(training):
+    """The processes that the command has started."""
+    return list(map(int, Path(f"/proc/{training.pid}/task/{training.pid}/children").read_text().split()))
+
+
+def test_a_signal_stops_both_processes_and_after_it_and_a_kill_they_end_with_the_weights_of_a_whole_training(
+    with_dropout, triplets, tmp_path
+):
+    assert start(with_dropout, triplets, tmp_path / "whole", 2, **LONG).wait() == 0
+    state = tmp_path / "stopped/state"
+    for number, status in (
+        (signal.SIGUSR1, 75),
+        (signal.SIGTERM, 75),
+        (signal.SIGINT, 75),
+        (signal.SIGKILL, 128 + signal.SIGKILL),
+    ):
+        since = time.time()
+        training = start(with_dropout, triplets, tmp_path / "stopped", 2, **LONG)
+        wait_for_steps(training, state, since)
+        ranks = ranks_of(training)
+        assert len(ranks) == 2
+        os.kill(ranks[1] if number == signal.SIGKILL else training.pid, number)
+        assert training.wait() == status
+        assert not [rank for rank in ranks if Path(f"/proc/{rank}").exists()]
+        assert (state / CHECKPOINT).exists()
+    assert start(with_dropout, triplets, tmp_path / "stopped", 2, **LONG).wait() == 0
+    for file in ("model/model.safetensors", "c.parquet"):
+        assert (tmp_path / "stopped" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
+    assert not state.exists()

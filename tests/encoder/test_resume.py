@@ -1,7 +1,5 @@
 """A training that is killed at any moment and run again ends as if nothing had happened."""
 
-import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,16 +14,6 @@ from cocite.encoder.training import Inputs, train_encoder
 from cocite.tables.files import read_json, read_table
 
 PROGRAM = Path(__file__).with_name("killed_training.py")
-
-
-@pytest.fixture(scope="module")
-def with_dropout(encoder, tmp_path_factory):
-    """An encoder whose training draws random numbers in every layer."""
-    folder = shutil.copytree(encoder, tmp_path_factory.mktemp("dropout") / "model")
-    config = read_json(folder / "config.json")
-    config.update(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.2)
-    (folder / "config.json").write_text(json.dumps(config))
-    return folder
 
 
 @pytest.fixture(scope="module")

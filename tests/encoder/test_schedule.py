@@ -159,7 +159,7 @@ def test_slurm_may_end_a_job_sooner_than_the_rule_says(monkeypatch):
     assert seconds_left(0.5) == 30.0
 
 
-@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGUSR1])
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGUSR1, signal.SIGINT])
 def test_a_signal_is_a_reason_to_stop_while_a_training_listens(sent):
     before = signal.getsignal(sent)
     listening = Stopping()
@@ -168,6 +168,13 @@ def test_a_signal_is_a_reason_to_stop_while_a_training_listens(sent):
         os.kill(os.getpid(), sent)
         assert listening.reason() == f"it was sent {sent.name}"
     assert signal.getsignal(sent) == before
+
+
+def test_a_second_ctrl_c_interrupts_at_once():
+    with Stopping().listening():
+        os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
 
 
 OPTIONS = [

@@ -1,6 +1,7 @@
 """`cocite encoder …`: make, train and apply text encoders."""
 
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Annotated, Literal
@@ -81,10 +82,14 @@ def train(
     manifest: Annotated[
         Path | None, typer.Option(help="What `cocite corpus list` wrote: the release, and whose it is, for the card.")
     ] = None,
+    processes: Annotated[
+        int, typer.Option(help="Processes that share the training, each with a GPU of its own where there are any.")
+    ] = 1,
 ) -> None:
     """Fine-tune an encoder on triplets; a killed or stopped training goes on where it stood.
 
-    It ends with status 75 where it has stopped before it was done: upon SIGTERM or SIGUSR1, or for the time limit.
+    It ends with status 75 where it has stopped before it was done: upon SIGTERM, SIGUSR1 or Ctrl-C, or for the time
+    limit.
     """
     started = time.monotonic()
     from cocite.config.models import TrainingSettings
@@ -92,8 +97,12 @@ def train(
 
     work_offline(threads)
     from cocite.config.origins import read_origin
+    from cocite.encoder.processes import UNFINISHED_STATUS, count, start
+
+    if processes > 1 and count() == 1:
+        raise typer.Exit(start(processes, sys.argv[1:]))
     from cocite.encoder.results import Outputs
-    from cocite.encoder.schedule import UNFINISHED_STATUS, Stopping, Unfinished, seconds_left
+    from cocite.encoder.schedule import Stopping, Unfinished, seconds_left
     from cocite.encoder.training import Inputs, train_encoder
 
     try:

@@ -1,9 +1,11 @@
-"""One training in several processes, as torchrun starts them: who does what, and what all must agree on.
+"""One training in several processes of a machine: how they are started, who does what, and what all must agree on.
 
-Each function also works for one process alone, and then costs nothing.
+Torch's elastic launcher starts them. All other functions also work for one process alone, and then cost nothing.
 """
 
 import os
+import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,6 +14,46 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, distributed
+
+SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
+"""What asks a training to stop: SIGTERM, which Slurm sends before it ends a job, SIGUSR1, which it sends where --signal
+asks for it, and Ctrl-C."""
+UNFINISHED_STATUS = 75
+"""The exit status of what is to be started again (EX_TEMPFAIL of sysexits.h)."""
+SECONDS_TO_STOP = 120
+"""Time that the processes have after a signal to end their step and to save; those that take longer are killed."""
+
+
+def start(processes: int, arguments: Sequence[str]) -> int:
+    """Run `cocite` with these arguments in so many processes, and wait for them; return their exit status.
+
+    A signal that asks to stop is passed on to all of them. Where one fails, the others are ended, and its status is
+    returned.
+    """
+    from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    config = LaunchConfig(
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=processes,
+        run_id=str(os.getpid()),
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        max_restarts=0,
+        logs_specs=DefaultLogsSpecs(log_dir=os.devnull),
+        signals_to_handle=",".join(number.name for number in SIGNALS),
+        shutdown_timeout=SECONDS_TO_STOP,
+    )
+    try:
+        elastic_launch(config, sys.executable)("-c", "from cocite.cli import main; main()", *arguments)
+    except SignalException:
+        return UNFINISHED_STATUS
+    except ChildFailedError as error:
+        _, failure = error.get_first_failure()
+        return 128 - failure.exitcode if failure.exitcode < 0 else failure.exitcode
+    return 0
 
 
 def connect() -> None:

@@ -20,17 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.config.models import TrainingSettings
-from cocite.encoder.processes import any_of
+from cocite.encoder.processes import SIGNALS, any_of
 from cocite.ground.randomness import generator
 
 Numbers = NDArray[np.int64]
 
 LOGS = 500
 """Times that the training loss is logged in a long training."""
-UNFINISHED_STATUS = 75
-"""The exit status of what is to be started again (EX_TEMPFAIL of sysexits.h)."""
-SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
-"""What Slurm sends before it ends a job: SIGTERM, and SIGUSR1 where --signal asks for it."""
 LARGEST_MARGIN = 300.0
 MARGIN = 0.1
 
@@ -149,7 +145,7 @@ class Stopping:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Take the signals as requests to stop, as long as the block lasts."""
+        """Take the signals as requests to stop, as long as the block lasts; a second Ctrl-C interrupts at once."""
         before = {number: signal.signal(number, self._asked) for number in SIGNALS}
         try:
             yield
@@ -158,4 +154,6 @@ class Stopping:
                 signal.signal(number, handler)
 
     def _asked(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT and self.signal is not None:
+            raise KeyboardInterrupt
         self.signal = signal.Signals(number)
