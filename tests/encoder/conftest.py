@@ -12,6 +12,7 @@ from tests.papers import papers_table
 from cocite.config.encoders import Architecture, EncoderSettings
 from cocite.encoder.build import build_encoder
 from cocite.encoder.results import Outputs
+from cocite.encoder.training import Inputs
 from cocite.tables.files import read_json, write_table
 
 TOPICS = {0: "bees collect nectar from flowers in the meadow", 1: "compilers allocate registers for loops in programs"}
@@ -110,6 +111,26 @@ def triplets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_table(folder / "training.parquet", "training_texts", _triplet_table(training))
     write_table(folder / "validation.parquet", "training_texts", _triplet_table(validation))
     return folder
+
+
+@pytest.fixture(scope="session")
+def inputs(encoder: Path, triplets: Path) -> Inputs:
+    return Inputs(encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet")
+
+
+@pytest.fixture(scope="session")
+def command_line(inputs: Inputs):
+    """A function that gives the words of a command that trains with some settings and writes into a folder."""
+
+    def words(folder: Path, encoder: Path = inputs.encoder, **settings) -> list[str]:
+        written = {"output": "model", "curves": "curves.parquet", "written-settings": "settings.json"}
+        written |= {"events": "tensorboard", "state": "state"}
+        options = {name: folder / file for name, file in written.items()}
+        options |= {"encoder": encoder, "training": inputs.training, "validation": inputs.validation}
+        options |= {"seed": 1, "training-seed": 1, "threads": 1, "settings": json.dumps(settings)}
+        return ["encoder", "train", *(str(word) for name, value in options.items() for word in (f"--{name}", value))]
+
+    return words
 
 
 @pytest.fixture(scope="session")

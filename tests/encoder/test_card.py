@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from typer.testing import CliRunner
 
 from cocite.cli import app
@@ -19,23 +20,23 @@ CONFIGURATION = {
 }
 
 
-def trained(encoder, triplets, folder, *options):
-    """Train one epoch by the command line, and return the card."""
-    settings = json.dumps({"epochs": 1, "batch_size": 8, "lr": 0.001})
-    arguments = ["--encoder", encoder, "--training", triplets / "training.parquet"]
-    arguments += ["--validation", triplets / "validation.parquet", "--settings", settings, "--seed", 1]
-    arguments += ["--training-seed", 1, "--threads", 1, "--state", folder / "state", "--output", folder / "model"]
-    arguments += ["--curves", folder / "curves.parquet", "--written-settings", folder / "settings.json"]
-    arguments += ["--events", folder / "events", *options]
-    result = CliRunner().invoke(app, ["encoder", "train", *map(str, arguments)])
-    assert result.exit_code == 0, result.output
-    return (folder / "model/README.md").read_text()
+@pytest.fixture
+def trained(command_line, tmp_path):
+    """A function that trains one epoch by the command line, and returns the card."""
+
+    def card(*options):
+        words = [*command_line(tmp_path, epochs=1, batch_size=8, lr=0.001), *map(str, options)]
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code == 0, result.output
+        return (tmp_path / "model/README.md").read_text()
+
+    return card
 
 
-def test_a_trained_model_names_its_encoder_its_triplets_its_corpus_and_the_terms_of_each(encoder, triplets, tmp_path):
+def test_a_trained_model_names_its_encoder_its_triplets_its_corpus_and_the_terms_of_each(trained, tmp_path):
     write_json(tmp_path / "manifest.json", {"release": "2024-07-16", "datasets": {"papers": {"shards": []}}})
     origin = json.dumps(settings_of_origin("mine", CONFIGURATION))
-    card = trained(encoder, triplets, tmp_path, "--origin", origin, "--manifest", tmp_path / "manifest.json")
+    card = trained("--origin", origin, "--manifest", tmp_path / "manifest.json")
     for line in (
         "| model | mine |",
         f"| what it is | allenai/scibert_scivocab_uncased of the Hugging Face hub, commit {40 * 'a'} |",
@@ -51,14 +52,14 @@ def test_a_trained_model_names_its_encoder_its_triplets_its_corpus_and_the_terms
     assert "licensed under ODC-BY" in card
 
 
-def test_a_training_that_is_not_told_where_from_has_a_card_of_what_it_knows(encoder, triplets, tmp_path):
-    card = trained(encoder, triplets, tmp_path)
+def test_a_training_without_an_origin_has_a_card_of_the_rest(trained):
+    card = trained()
     assert "| training triplets | 22 |" in card
     assert "Corpus" not in card
 
 
 def test_a_bar_in_a_value_does_not_end_its_cell():
     best = {"step": 5, "validation_loss": 0.5, "validation_accuracy": 0.9}
-    told = {"settings": {}, "seeds": {}, "triplets": {}, "versions": {}}
-    card = card_of(origin={"Corpus": {"source": "a | b"}}, encoder={}, best=best, **told)
+    others = {"settings": {}, "seeds": {}, "triplets": {}, "versions": {}}
+    card = card_of(origin={"Corpus": {"source": "a | b"}}, encoder={}, best=best, **others)
     assert "| source | a \\| b |" in card

@@ -175,7 +175,7 @@ def test_other_documents_are_embedded_from_the_start(
     assert resumed == embed(documents, "afresh").read_bytes()
 
 
-def test_a_vector_that_is_not_finite_is_told_with_its_document(documents, embed, monkeypatch):
+def test_a_vector_that_is_not_finite_is_reported_with_its_document(documents, embed, monkeypatch):
     def broken(model, tokens, rows):
         vectors = embed_batch(model, tokens, rows)
         vectors[tokens.lengths_of(rows) == 3, 5] = np.inf

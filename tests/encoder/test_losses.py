@@ -233,5 +233,5 @@ def test_a_temperature_left_out_is_the_published_one(name, expected):
 
 def test_settings_as_json_hold_the_settings_of_the_loss():
     given = parse_settings(TrainingSettings, '{"loss": {"kind": "mnrl", "sampled_negatives": false}, "epochs": 3}')
-    told = given.loss(VECTORS, PAIRED).item()
-    assert told == pytest.approx(PUBLISHED["mnrl, without negatives"][2], abs=5e-7)
+    loss = given.loss(VECTORS, PAIRED).item()
+    assert loss == pytest.approx(PUBLISHED["mnrl, without negatives"][2], abs=5e-7)

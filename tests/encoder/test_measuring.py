@@ -14,7 +14,7 @@ from cocite.encoder.batches import arranged, examples_of_triplets
 from cocite.encoder.measuring import explained_memory, rank_correlation, read_losses, unread
 from cocite.encoder.schedule import Stopping
 from cocite.encoder.tokens import Documents
-from cocite.encoder.training import Inputs, Objective, train_encoder
+from cocite.encoder.training import Objective, train_encoder
 from cocite.ground.errors import InputError
 
 
@@ -74,12 +74,11 @@ def test_other_errors_are_left_as_they_are(batch):
         raise RuntimeError("shapes do not match")
 
 
-def test_a_training_that_runs_out_of_memory_says_so(encoder, triplets, outputs_in, tmp_path, monkeypatch):
+def test_a_training_that_runs_out_of_memory_says_so(inputs, outputs_in, tmp_path, monkeypatch):
     def fail(*_):
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
     monkeypatch.setattr(Objective, "_embed", fail)
-    inputs = Inputs(encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet")
     where = {"threads": 1, "state": tmp_path / "state", "stopping": Stopping()}
     with pytest.raises(InputError, match="Memory ran out over a batch of"):
         train_encoder(inputs, outputs_in(tmp_path), TrainingSettings(), seed=1, training_seed=1, **where)
@@ -87,7 +86,7 @@ def test_a_training_that_runs_out_of_memory_says_so(encoder, triplets, outputs_i
 
 @pytest.mark.parametrize("stops_after", [4, None])
 def test_a_loss_that_is_not_a_number_is_reported_with_its_step_before_it_is_logged_or_saved(
-    encoder, triplets, outputs_in, tmp_path, monkeypatch, stops_after
+    inputs, outputs_in, tmp_path, monkeypatch, stops_after
 ):
     class After(Stopping):
         steps = 0
@@ -106,7 +105,6 @@ def test_a_loss_that_is_not_a_number_is_reported_with_its_step_before_it_is_logg
     computed = Objective.__call__
     monkeypatch.setattr(Objective, "__call__", spoilt)
     monkeypatch.setattr(schedule, "LOGS", 1)  # one log, after the last of six steps
-    inputs = Inputs(encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet")
     where = {"threads": 1, "state": tmp_path / "state", "stopping": After()}
     settings = TrainingSettings(batch_size=4, evaluations=1)
     with pytest.raises(InputError, match="nan at step 3 "):

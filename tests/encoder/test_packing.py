@@ -13,7 +13,7 @@ from cocite.encoder.model import open_encoder
 from cocite.encoder.packing import let_pack
 from cocite.encoder.schedule import Stopping, Unfinished
 from cocite.encoder.tokens import Documents, features_of, packed
-from cocite.encoder.training import Inputs, Objective, train_encoder
+from cocite.encoder.training import Objective, train_encoder
 from cocite.tables.files import read_json
 
 
@@ -118,11 +118,8 @@ def test_other_architectures_stay_padded(model, monkeypatch):
     assert model.transformer.config._attn_implementation == "sdpa"
 
 
-def test_a_training_as_on_a_gpu_that_was_stopped_ends_as_one_that_was_not(
-    encoder, triplets, outputs_in, tmp_path, monkeypatch
-):
+def test_a_training_as_on_a_gpu_that_was_stopped_ends_as_one_that_was_not(inputs, outputs_in, tmp_path, monkeypatch):
     monkeypatch.setattr(training, "ON_GPU", "cpu")
-    inputs = Inputs(encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet")
     settings = TrainingSettings(epochs=2, batch_size=4, lr=1e-3)
 
     class AfterFourSteps(Stopping):

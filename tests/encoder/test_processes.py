@@ -1,6 +1,5 @@
 """Two processes that share a training, without a GPU."""
 
-import json
 import os
 import signal
 import subprocess
@@ -21,21 +20,21 @@ LONG = {"epochs": 60, "lr": 0.001, "evaluations": 3, "batch_size": 4}
 """22 triplets in batches of 4 are 6 steps an epoch, 360 in all."""
 
 
-def start(encoder, triplets, folder, processes, **settings):
-    """Start the command with so many processes."""
-    written = {"output": "model", "curves": "c.parquet", "written-settings": "s.json", "events": "e", "state": "state"}
-    options = {name: folder / file for name, file in written.items()}
-    options |= {"encoder": encoder, "training": triplets / "training.parquet", "training-seed": 1, "seed": 1}
-    options |= {"validation": triplets / "validation.parquet", "threads": 1, "settings": json.dumps(settings)}
-    options |= {"processes": processes}
-    words = [str(word) for name, value in options.items() for word in (f"--{name}", value)]
-    return subprocess.Popen([str(Path(sys.executable).with_name("cocite")), "encoder", "train", *words])
+@pytest.fixture
+def start(command_line):
+    """A function that starts the command with so many processes."""
+
+    def started(folder, processes, **how):
+        command = [Path(sys.executable).with_name("cocite"), *command_line(folder, **how), "--processes"]
+        return subprocess.Popen([*command, str(processes)])
+
+    return started
 
 
-def test_two_processes_learn_what_one_learns(encoder, triplets, tmp_path):
-    assert start(encoder, triplets, tmp_path / "two", 2, **SETTINGS).wait() == 0
-    assert start(encoder, triplets, tmp_path / "recomputed", 2, **SETTINGS, mini_batch_size=4).wait() == 0
-    assert start(encoder, triplets, tmp_path / "one", 1, **SETTINGS).wait() == 0
+def test_two_processes_learn_what_one_learns(start, encoder, tmp_path):
+    assert start(tmp_path / "two", 2, **SETTINGS).wait() == 0
+    assert start(tmp_path / "recomputed", 2, **SETTINGS, mini_batch_size=4).wait() == 0
+    assert start(tmp_path / "one", 1, **SETTINGS).wait() == 0
     before, whole = load_file(encoder / "model.safetensors"), load_file(tmp_path / "one/model/model.safetensors")
     for folder in ("two", "recomputed"):
         learned = load_file(tmp_path / folder / "model/model.safetensors")
@@ -46,7 +45,7 @@ def test_two_processes_learn_what_one_learns(encoder, triplets, tmp_path):
                 moved, apart = np.linalg.norm(weights - before[name]), np.linalg.norm(learned[name] - weights)
                 assert apart <= 0.02 * moved, f"{name} of {folder}"
     curves = [
-        [row["value"] for row in read_table(tmp_path / folder / "c.parquet", "training_curves").to_pylist()]
+        [row["value"] for row in read_table(tmp_path / folder / "curves.parquet", "training_curves").to_pylist()]
         for folder in ("one", "two", "recomputed")
     ]
     assert curves[1] == pytest.approx(curves[0], rel=1e-3)
@@ -67,9 +66,9 @@ def ranks_of(training):
 
 
 def test_a_signal_stops_both_processes_and_after_it_and_a_kill_they_end_with_the_weights_of_a_whole_training(
-    with_dropout, triplets, tmp_path
+    start, with_dropout, tmp_path
 ):
-    assert start(with_dropout, triplets, tmp_path / "whole", 2, **LONG).wait() == 0
+    assert start(tmp_path / "whole", 2, encoder=with_dropout, **LONG).wait() == 0
     state = tmp_path / "stopped/state"
     for number, status in (
         (signal.SIGUSR1, 75),
@@ -78,7 +77,7 @@ def test_a_signal_stops_both_processes_and_after_it_and_a_kill_they_end_with_the
         (signal.SIGKILL, 128 + signal.SIGKILL),
     ):
         since = time.time()
-        training = start(with_dropout, triplets, tmp_path / "stopped", 2, **LONG)
+        training = start(tmp_path / "stopped", 2, encoder=with_dropout, **LONG)
         wait_for_steps(training, state, since)
         ranks = ranks_of(training)
         assert len(ranks) == 2
@@ -86,7 +85,7 @@ def test_a_signal_stops_both_processes_and_after_it_and_a_kill_they_end_with_the
         assert training.wait() == status
         assert not [rank for rank in ranks if Path(f"/proc/{rank}").exists()]
         assert (state / CHECKPOINT).exists()
-    assert start(with_dropout, triplets, tmp_path / "stopped", 2, **LONG).wait() == 0
-    for file in ("model/model.safetensors", "c.parquet"):
+    assert start(tmp_path / "stopped", 2, encoder=with_dropout, **LONG).wait() == 0
+    for file in ("model/model.safetensors", "curves.parquet"):
         assert (tmp_path / "stopped" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
     assert not state.exists()

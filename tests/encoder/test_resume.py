@@ -10,7 +10,7 @@ import pytest
 
 from cocite.config.models import TrainingSettings
 from cocite.encoder import card, training
-from cocite.encoder.training import Inputs, train_encoder
+from cocite.encoder.training import train_encoder
 from cocite.tables.files import read_json, read_table
 
 PROGRAM = Path(__file__).with_name("killed_training.py")
@@ -55,7 +55,7 @@ def test_nothing_is_left_of_the_state(killed):
     assert [path for path in killed.rglob("*") if path.name == "state"] == []
 
 
-def test_the_curves_tell_every_step_and_validation_once(killed):
+def test_the_curves_have_every_step_and_validation_once(killed):
     curves = read_table(killed / "whole" / "curves.parquet", "training_curves").to_pylist()
     steps = {
         metric: [row["step"] for row in curves if row["metric"] == metric]
@@ -65,8 +65,7 @@ def test_the_curves_tell_every_step_and_validation_once(killed):
     assert steps == {"training_loss": list(range(1, 10)), "validation_loss": [3, 5, 7, 9]}
 
 
-def test_dropout_was_at_work(killed, encoder, triplets, tmp_path, outputs_in):
-    inputs = Inputs(encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet")
+def test_dropout_was_at_work(killed, inputs, tmp_path, outputs_in):
     outputs = outputs_in(tmp_path)
     settings = TrainingSettings(
         loss="infonce", epochs=3, batch_size=4, accumulation=2, lr=1e-3, warmup=0.2, evaluations=4
@@ -76,9 +75,8 @@ def test_dropout_was_at_work(killed, encoder, triplets, tmp_path, outputs_in):
 
 
 @pytest.fixture
-def stopped(encoder, triplets, tmp_path, monkeypatch, outputs_in):
-    """A function that trains with some settings and stops where the third validation would be, unless told not to."""
-    inputs = Inputs(encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet")
+def stopped(inputs, tmp_path, monkeypatch, outputs_in):
+    """A function that trains and, unless `stop` is false, stops where the third validation would be."""
 
     def run(lr: float, *, stop: bool) -> str:
         with monkeypatch.context() as patch:

@@ -17,7 +17,7 @@ from cocite.cli import app
 from cocite.config.models import TrainingSettings
 from cocite.encoder import schedule, training
 from cocite.encoder.schedule import Schedule, Stopping, Unfinished, epoch_order, seconds_left
-from cocite.encoder.training import Inputs, train_encoder
+from cocite.encoder.training import train_encoder
 
 QUERIES = st.lists(st.integers(0, 5), min_size=1, max_size=40).map(np.array)
 
@@ -62,17 +62,17 @@ def test_the_batches_of_a_step_are_the_same_whichever_steps_were_asked_for_befor
     in_turn, alone = (Schedule(queries=np.arange(10), settings=settings, seed=2) for _ in range(2))
     # 10 examples in steps of two batches of 2 are 3 steps an epoch; the third has one batch.
     assert (in_turn.steps_of_an_epoch, in_turn.steps) == (3, 9)
-    told = {step: [batch.tolist() for batch in in_turn.batches_of(step)] for step in range(1, 10)}
-    assert [len(batches) for batches in told.values()] == [2, 2, 1] * 3
+    taken = {step: [batch.tolist() for batch in in_turn.batches_of(step)] for step in range(1, 10)}
+    assert [len(batches) for batches in taken.values()] == [2, 2, 1] * 3
     for step in (8, 2, 5, 9):
-        assert [batch.tolist() for batch in alone.batches_of(step)] == told[step]
+        assert [batch.tolist() for batch in alone.batches_of(step)] == taken[step]
     for epoch in range(3):
-        of_epoch = [number for step in range(3 * epoch + 1, 3 * epoch + 4) for batch in told[step] for number in batch]
+        of_epoch = [number for step in range(3 * epoch + 1, 3 * epoch + 4) for batch in taken[step] for number in batch]
         assert of_epoch == epoch_order(np.arange(10), block=1, seed=2, epoch=epoch).tolist()
 
 
 class StopAfter(Stopping):
-    """Says to stop after so many steps of a process."""
+    """Stops after so many steps of a process."""
 
     def __init__(self, steps: int) -> None:
         super().__init__()
@@ -84,8 +84,7 @@ class StopAfter(Stopping):
 
 
 @pytest.fixture
-def train(encoder, triplets, outputs_in):
-    inputs = Inputs(encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet")
+def train(inputs, outputs_in):
 
     def run(folder: Path, stopping: Stopping | None = None, **settings) -> None:
         given = TrainingSettings(**{"epochs": 2, "batch_size": 4, "lr": 3e-3, "loss": "supcon", **settings})
@@ -177,47 +176,22 @@ def test_a_second_ctrl_c_interrupts_at_once():
             os.kill(os.getpid(), signal.SIGINT)
 
 
-OPTIONS = [
-    "--encoder",
-    "e",
-    "--training",
-    "t",
-    "--validation",
-    "v",
-    "--settings",
-    "{}",
-    "--seed",
-    "1",
-    "--threads",
-    "1",
-]
-OPTIONS += ["--training-seed", "1", "--state", "s", "--output", "o", "--curves", "c", "--written-settings", "w"]
-
-
-def test_the_command_ends_with_a_status_of_its_own(monkeypatch):
+def test_the_command_ends_with_a_status_of_its_own(command_line, tmp_path, monkeypatch):
     def stop(*_, **__):
         raise Unfinished("Stopped after step 3 of 9.")
 
     monkeypatch.setattr("cocite.encoder.commands.work_offline", lambda *_: None)
     monkeypatch.setattr(training, "train_encoder", stop)
-    result = CliRunner().invoke(app, ["encoder", "train", *OPTIONS, "--events", "b", "--time-limit", "60"])
+    result = CliRunner().invoke(app, [*command_line(tmp_path), "--time-limit", "60"])
     assert result.exit_code == 75
 
 
-SIX_STEPS = '{"lr": 0.001, "batch_size": 4}'
-
-
 @pytest.mark.long
-def test_a_limit_that_stops_five_times_ends_with_the_weights_of_no_limit(encoder, triplets, tmp_path):
+def test_a_limit_that_stops_five_times_ends_with_the_weights_of_no_limit(command_line, tmp_path):
     def command(folder: Path, *more: str) -> int:
-        written = {"--output": "model", "--curves": "curves.parquet", "--written-settings": "settings.json"}
-        written |= {"--state": "state", "--events": "tensorboard"}
-        given = {"--encoder": encoder, "--training": triplets / "training.parquet", "--seed": 1, "--threads": 1}
-        given |= {"--validation": triplets / "validation.parquet", "--training-seed": 1, "--settings": SIX_STEPS}
-        options = {**given, **{option: folder / name for option, name in written.items()}}
-        words = [str(word) for option in options.items() for word in option]
-        program = [str(Path(sys.executable).with_name("cocite")), "encoder", "train", *words, *more]
-        return subprocess.run(program, check=False).returncode
+        program = Path(sys.executable).with_name("cocite")
+        six_steps = command_line(folder, lr=0.001, batch_size=4)
+        return subprocess.run([program, *six_steps, *more], check=False).returncode
 
     assert command(tmp_path / "whole") == 0
     statuses = []

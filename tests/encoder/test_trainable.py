@@ -11,14 +11,13 @@ from cocite.config.models import TrainingSettings
 from cocite.encoder import training
 from cocite.encoder.results import EVENTS_FILE
 from cocite.encoder.schedule import Stopping, Unfinished
-from cocite.encoder.training import Inputs, train_encoder
+from cocite.encoder.training import train_encoder
 from cocite.tables.files import read_table
 
 
 @pytest.fixture
-def train(encoder, triplets, outputs_in, tmp_path):
+def train(inputs, outputs_in, tmp_path):
     """A function that trains two epochs of six steps with some settings and returns the folder of the results."""
-    inputs = Inputs(encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet")
 
     def run(name="trained", stopping=None, **settings):
         folder = tmp_path / name
@@ -32,7 +31,7 @@ def train(encoder, triplets, outputs_in, tmp_path):
 
 @pytest.fixture
 def stopping_once(monkeypatch):
-    """A `Stopping` that says to stop after the seventh step."""
+    """A `Stopping` that stops after the seventh step."""
     stopping, steps = Stopping(), iter(range(1, 100))
     monkeypatch.setattr(stopping, "reason", lambda: "a test" if next(steps) == 7 else None)
     return stopping
@@ -51,7 +50,7 @@ def test_bias_trains_the_bias_terms_and_nothing_else(train, encoder):
     assert all(name.endswith("bias") for name in names)
 
 
-def test_low_rank_additions_are_summed_into_the_linear_weights(train, encoder):
+def test_low_rank_additions_are_merged_into_the_linear_weights(train, encoder):
     differences = changed(train(trainable={"kind": "lora", "rank": 2, "alpha": 8}), encoder)
     assert any("attention" in name for name in differences)
     for name, difference in differences.items():
@@ -108,7 +107,7 @@ def test_a_training_without_patience_left_does_not_go_on(train, validation_losse
     assert list(validations(train(evaluations=6, patience=2))) == [2, 4, 6, 8]
 
 
-def test_the_events_tell_what_the_curves_tell_also_when_a_training_was_stopped(train, stopping_once):
+def test_the_events_hold_what_the_curves_hold_also_when_a_training_was_stopped(train, stopping_once):
     with pytest.raises(Unfinished):
         train(stopping=stopping_once)
     folder = train()
@@ -117,15 +116,15 @@ def test_the_events_tell_what_the_curves_tell_also_when_a_training_was_stopped(t
         for event in EventFileLoader(str(folder / "tensorboard" / EVENTS_FILE)).Load()
         if event.HasField("summary")
     ]
-    told = sorted(
+    points = sorted(
         (event.step, value.tag, value.tensor.float_val[0]) for event in events for value in event.summary.value
     )
     curves = read_table(folder / "curves.parquet", "training_curves").to_pylist()
-    assert [point[:2] for point in told] == [(row["step"], row["metric"]) for row in curves]
-    assert [point[2] for point in told] == pytest.approx([row["value"] for row in curves], rel=1e-6)
+    assert [point[:2] for point in points] == [(row["step"], row["metric"]) for row in curves]
+    assert [point[2] for point in points] == pytest.approx([row["value"] for row in curves], rel=1e-6)
 
 
-def test_the_card_tells_data_settings_pooling_length_versions_and_scores(train):
+def test_the_card_names_data_settings_pooling_length_versions_and_scores(train):
     card = (train() / "model/README.md").read_text()
     for line in (
         "| pooling | mean |",
@@ -140,8 +139,8 @@ def test_the_card_tells_data_settings_pooling_length_versions_and_scores(train):
     assert "| validation_spearman |" in card
 
 
-@pytest.mark.parametrize(("trainable", "told"), [("all", False), ("lora", True)])
-def test_the_card_tells_of_low_rank_where_it_was_trained_and_of_a_margin_where_the_loss_has_one(train, trainable, told):
+@pytest.mark.parametrize(("trainable", "named"), [("all", False), ("lora", True)])
+def test_the_card_names_the_rank_where_there_is_one_and_a_margin_where_the_loss_has_one(train, trainable, named):
     card = (train(trainable=trainable, loss="infonce") / "model/README.md").read_text()
-    assert ("| trainable: rank | 8 |" in card) is told
+    assert ("| trainable: rank | 8 |" in card) is named
     assert "margin" not in card

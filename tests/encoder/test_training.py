@@ -19,9 +19,8 @@ from cocite.tables.files import read_json, read_table, write_table
 
 
 @pytest.fixture(scope="module")
-def train(encoder, triplets, tmp_path_factory, outputs_in):
+def train(inputs, tmp_path_factory, outputs_in):
     """A function that trains with some settings and returns the folder of the results."""
-    inputs = Inputs(encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet")
 
     def run(training_seed: int = 1, inputs: Inputs = inputs, **settings):
         folder = tmp_path_factory.mktemp("trained")

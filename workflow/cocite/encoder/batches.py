@@ -126,7 +126,11 @@ class Batch:
     def to(self, device: torch.device) -> "Batch":
         """Copy it to a device."""
         places = {name: getattr(self, name).to(device) for name in ("positives", "negatives", "triplets")}
-        return replace(self, mini_batches=[_moved(some, device) for some in self.mini_batches], **places)
+        tokens = [
+            {name: value.to(device) if isinstance(value, Tensor) else value for name, value in some.items()}
+            for some in self.mini_batches
+        ]
+        return replace(self, mini_batches=tokens, **places)
 
 
 def arranged(examples: Examples, numbers: Numbers, processes: int = 1) -> Batch:
@@ -145,7 +149,8 @@ def arranged(examples: Examples, numbers: Numbers, processes: int = 1) -> Batch:
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     query, positive, negative = np.split(rank[place], np.cumsum([len(queries), len(positives)]))
-    first, second = _combinations(positive_of, negative_of, len(numbers))
+    ends = np.cumsum(np.bincount(negative_of, minlength=len(numbers)))
+    first, second = Links(documents=np.arange(len(negatives)), starts=np.append(0, ends)).of(positive_of)
     return Batch(
         documents=distinct[order],
         shares=tuple(map(len, dealt)),
@@ -221,19 +226,5 @@ def _texts(table: Path, first: Numbers, separator: str) -> Iterator[list[str]]:
         yield texts.tolist()
 
 
-def _combinations(first_of: Numbers, second_of: Numbers, examples: int) -> tuple[Numbers, Numbers]:
-    """The numbers of each first with each second of the same example; both come in the order of examples."""
-    seconds = np.bincount(second_of, minlength=examples)
-    starts = np.cumsum(seconds) - seconds
-    partners = seconds[first_of]
-    first = np.repeat(np.arange(len(first_of)), partners)
-    within = np.arange(len(first)) - np.repeat(np.cumsum(partners) - partners, partners)
-    return first, starts[first_of[first]] + within
-
-
 def _columns(*columns: Numbers) -> Tensor:
     return torch.from_numpy(np.stack(columns, axis=1))
-
-
-def _moved(features: dict[str, Any], device: torch.device) -> dict[str, Any]:
-    return {name: value.to(device) if isinstance(value, Tensor) else value for name, value in features.items()}

@@ -15,25 +15,13 @@ import pyarrow.compute as pc
 import torch
 
 from cocite.config.encoders import EncoderSettings
-from cocite.encoder.card import library_versions
+from cocite.encoder.card import card_of_untrained
 from cocite.encoder.model import save_encoder
 from cocite.ground.errors import InputError
 from cocite.ground.randomness import derive_seed
 from cocite.tables.files import atomic_path, scan_table
 from cocite.tables.splits import read_kept_out
 
-CARD = """---
-library_name: sentence-transformers
-pipeline_tag: feature-extraction
----
-# An untrained BERT
-
-Its {tokens} WordPiece tokens come from the titles and abstracts of the corpus, but for the papers that are kept out;
-its weights are random ({layers} layers of width {hidden}, {heads} heads, seed {seed}). It is the starting point of
-fine-tuning and a baseline to compare with; by itself it knows nothing.
-
-Pooling: {pooling}; texts are cut to {max_length} tokens. Made with {versions}.
-"""
 SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
 CHARACTERS = 1000
 """Distinct characters that the vocabulary can spell; rarer ones are unknown."""
@@ -68,16 +56,13 @@ def build_encoder(papers: Sequence[Path], queries: Path, output: Path, *, settin
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(derive_seed(seed, "build"))
         bert = BertModel(config)
-    card = CARD.format(
-        tokens=len(tokenizer),
-        layers=sizes.layers,
-        hidden=sizes.hidden,
-        heads=sizes.heads,
-        seed=seed,
-        pooling=settings.pooling,
-        max_length=settings.max_length,
-        versions=", ".join(f"{name} {version}" for name, version in library_versions().items()),
+    text = (
+        f"Its {len(tokenizer)} WordPiece tokens come from the titles and abstracts of the corpus, but for the papers "
+        f"that are kept out;\nits weights are random ({sizes.layers} layers of width {sizes.hidden}, {sizes.heads} "
+        f"heads, seed {seed}). It is the starting point of\nfine-tuning and a baseline to compare with; by itself it "
+        f"knows nothing.\n\nPooling: {settings.pooling}; texts are cut to {settings.max_length} tokens."
     )
+    card = card_of_untrained("An untrained BERT", text)
     with atomic_path(output) as folder:
         tokenizer.save_pretrained(folder)
         save_encoder(bert, folder, pooling=settings.pooling, max_length=settings.max_length, card=card)

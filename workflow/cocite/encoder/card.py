@@ -1,7 +1,7 @@
-"""The card of a trained encoder, README.md in its folder: what it is, where it comes from, and how it was trained.
+"""The card of an encoder, README.md in its folder: what it is, where it comes from, and how it was trained.
 
-It is written when the training ends, and says what is known then. Scores on benchmarks come later; the report adds them
-to a copy of the card.
+That of a trained one is written when the training ends, and says what is known then. Scores on benchmarks come later;
+the report adds them to a copy of the card.
 """
 
 from collections.abc import Mapping
@@ -11,6 +11,14 @@ from typing import Any
 from cocite.config.origins import CARD_SCORES
 
 VERSIONED = ("torch", "transformers", "tokenizers", "safetensors", "numpy")
+UNTRAINED = """---
+library_name: sentence-transformers
+pipeline_tag: feature-extraction
+---
+# {title}
+
+{text} Made with {versions}.
+"""
 CARD = """---
 library_name: sentence-transformers
 pipeline_tag: feature-extraction
@@ -73,6 +81,12 @@ def card_of(
         tables="\n\n".join(_table(heading, values) for heading, values in tables.items() if values),
         scores=CARD_SCORES,
     )
+
+
+def card_of_untrained(title: str, text: str) -> str:
+    """The card of an encoder that is not fine-tuned, in Markdown; the versions of the libraries follow the text."""
+    versions = ", ".join(f"{name} {version}" for name, version in library_versions().items())
+    return UNTRAINED.format(title=title, text=text, versions=versions)
 
 
 def effective(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ batch after the last that is known to be on the disk, and ends with the same byt
 many documents there are; their vectors wait in a folder of the state, and become the table at the end:
 
 vectors.bin   float32, documents × dimension, in the order of the documents; rows that no batch has filled hold nothing
-reached.json  how far it has come: all batches before this one are on the disk
+reached.json  how far it has come, [window, batch]: all batches before this one are on the disk
 
 A document without any text gets no vector: it is counted here, and as missing where a score needs it.
 """
@@ -29,7 +29,7 @@ import torch
 from numpy.typing import NDArray
 
 from cocite.encoder.card import library_versions
-from cocite.encoder.model import Encoder, embed_batch, open_encoder, tokens_in_batch
+from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, embed_batch, open_encoder
 from cocite.encoder.tokens import Documents, Tokenizer, batches_of_like_length, joined_text, tokenise
 from cocite.ground.ahead import ahead
 from cocite.ground.checkpoints import fingerprint_of, open_state, remove_state
@@ -49,6 +49,7 @@ from cocite.tables.files import (
 
 EMBEDDINGS = {"documents": "document_embeddings", "papers": "paper_embeddings"}
 """The tables that can be embedded, and the tables that their vectors make."""
+VECTORS = "vectors.bin"
 WINDOW = 16_384
 """Documents that are in memory together with their texts and tokens, and sorted by length together."""
 ROWS_READ = 1024
@@ -82,12 +83,20 @@ def embed_documents(
 ) -> None:
     """Write one vector for each document that has a text, in order of document; then remove `state`.
 
-    Raises `InputError` where a vector is not finite.
+    Raises `InputError` where a vector is not finite, or the disk is full.
     """
     files = checked_files(documents, table)
     total, dimension = count_rows(files), encoder.dimension
-    open_state(state, _fingerprint(model, files, encoder), work="embedding")
-    with open_vectors(state, dimension) as vectors:
+    follows_from = {
+        "inputs": fingerprint_of([model, *files]),
+        "device": encoder.device.type,
+        "batches": [WINDOW, TOKENS_IN_BATCH[encoder.device.type]],
+        "versions": library_versions(),
+    }
+    open_state(state, follows_from, work="embedding")
+    (state / VECTORS).touch()
+    with explain_full_disk(state), (state / VECTORS).open("r+b") as file:
+        vectors = VectorFile(file, state / "reached.json", dimension)
         _embed(encoder, files, table, vectors, total, threads)
         declared = TABLES[EMBEDDINGS[table]]
         (key,) = declared.key
@@ -96,16 +105,6 @@ def embed_documents(
         written = write_table(output, declared.name, pa.RecordBatchReader.from_batches(schema, rows))
     report(f"Embedded {written} of {total} {table}; {total - written} have no text.")
     remove_state(state)
-
-
-def _fingerprint(model: Path, files: Sequence[Path], encoder: Encoder) -> dict[str, Any]:
-    """What the batches and their vectors follow from."""
-    return {
-        "inputs": fingerprint_of([model, *files]),
-        "device": encoder.device.type,
-        "batches": [WINDOW, tokens_in_batch(encoder)],
-        "versions": library_versions(),
-    }
 
 
 def _embed(
@@ -119,7 +118,7 @@ def _embed(
     bar = progress_bar(of="Embedding", unit=table, total=total, initial=start * WINDOW)
     with bar, _workers(encoder, threads) as workers:
         for number, window in enumerate(windows, start):
-            batches = list(batches_of_like_length(window.tokens.lengths, tokens_in_batch(encoder)))
+            batches = list(batches_of_like_length(window.tokens.lengths, TOKENS_IN_BATCH[encoder.device.type]))
             left = batches[done:]
             bar.update(sum(map(len, batches[:done])))
             embedded = workers.map(partial(embed_batch, encoder, window.tokens), left)
@@ -204,15 +203,6 @@ def texts_of(files: Sequence[Path], separator: str, table: str = "documents") ->
                 yield document, joined_text((title, abstract, *chain(*more)), separator)
 
 
-@contextmanager
-def open_vectors(folder: Path, dimension: int) -> Iterator["VectorFile"]:
-    """Open the file in a folder, or make it. Raises `InputError` where the disk is full."""
-    path = folder / "vectors.bin"
-    path.touch()
-    with explain_full_disk(folder), path.open("r+b") as file:
-        yield VectorFile(file, folder / "reached.json", dimension)
-
-
 class VectorFile:
     """The file, and how far it is filled."""
 
@@ -220,7 +210,8 @@ class VectorFile:
         self.file = file
         self.progress = progress
         self.dimension = dimension
-        self.reached = _reached(progress)
+        window, batch = read_json(progress) if progress.exists() else (0, 0)
+        self.reached: Place = (window, batch)
         self.synced_at = time.monotonic()
 
     def put(self, rows: NDArray[np.int64], vectors: NDArray[np.float32], *, then: Place) -> None:
@@ -229,7 +220,10 @@ class VectorFile:
             self.file.seek(row * self.dimension * vectors.itemsize)
             self.file.write(vector.tobytes())
         if time.monotonic() - self.synced_at >= SECONDS_BETWEEN_SYNCS:
-            self._sync(then)
+            self.file.flush()
+            os.fsync(self.file.fileno())
+            write_json(self.progress, then)
+            self.synced_at = time.monotonic()
 
     def read(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """The vectors of these documents, rising and close to one another, rows × dimension."""
@@ -238,16 +232,3 @@ class VectorFile:
         self.file.seek(int(rows[0]) * self.dimension * 4)
         content = self.file.read((int(rows[-1]) - int(rows[0]) + 1) * self.dimension * 4)
         return np.frombuffer(content, dtype=np.float32).reshape(-1, self.dimension)[rows - rows[0]]
-
-    def _sync(self, reached: Place) -> None:
-        self.file.flush()
-        os.fsync(self.file.fileno())
-        write_json(self.progress, dict(zip(("window", "batch"), reached, strict=True)))
-        self.synced_at = time.monotonic()
-
-
-def _reached(progress: Path) -> Place:
-    if not progress.exists():
-        return 0, 0
-    reached = read_json(progress)
-    return reached["window"], reached["batch"]

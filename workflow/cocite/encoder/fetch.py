@@ -16,7 +16,7 @@ import torch
 from transformers import AutoModel, AutoTokenizer
 
 from cocite.config.encoders import EncoderSettings
-from cocite.encoder.card import library_versions
+from cocite.encoder.card import card_of_untrained
 from cocite.encoder.model import readable, save_encoder
 from cocite.ground.errors import InputError
 from cocite.ground.hub import fetch_files
@@ -25,15 +25,6 @@ from cocite.tables.files import atomic_path, read_json
 
 TAKEN = ("*.safetensors", "*.json", "*.txt", "*.model", "*.vocab")
 KEPT_MODULES = ("Transformer", "Pooling", "Normalize")
-CARD = """---
-library_name: sentence-transformers
-pipeline_tag: feature-extraction
----
-# {origin}
-
-The transformer of {origin} before any fine-tuning, with {pooling} pooling; texts are cut to {max_length} tokens.
-License and terms are those of the original. Made with {versions}.
-"""
 
 
 def fetch_encoder(settings: EncoderSettings, output: Path) -> None:
@@ -41,12 +32,12 @@ def fetch_encoder(settings: EncoderSettings, output: Path) -> None:
 
     Raises `InputError` if it cannot be had at the revision, or has no safetensors.
     """
-    card = CARD.format(
-        origin=_origin(settings),
-        pooling=settings.pooling,
-        max_length=settings.max_length,
-        versions=", ".join(f"{name} {version}" for name, version in library_versions().items()),
+    origin = _origin(settings)
+    text = (
+        f"The transformer of {origin} before any fine-tuning, with {settings.pooling} pooling; texts are cut to "
+        f"{settings.max_length} tokens.\nLicense and terms are those of the original."
     )
+    card = card_of_untrained(origin, text)
     with atomic_path(output) as folder, _source(settings) as source:
         _write_encoder(_transformer_of(source), folder, settings, card)
 
@@ -59,9 +50,14 @@ def _source(settings: EncoderSettings) -> Iterator[Path]:
         raise InputError("Settings of the encoder: one of model and package is needed.")
     elif (folder := Path(settings.model)).is_dir():
         yield folder
+    elif settings.revision is None:
+        raise InputError(
+            f"Setting revision is missing: {settings.model} is no folder here, and what comes from the hub is pinned "
+            "by its commit."
+        )
     else:
         with tempfile.TemporaryDirectory(prefix="cocite-encoder-") as temporary:
-            _download(settings.model, settings.revision, Path(temporary))
+            fetch_files(settings.model, settings.revision, TAKEN, Path(temporary))
             yield Path(temporary)
 
 
@@ -72,15 +68,6 @@ def _from_package(name: str) -> Path:
         raise InputError(f"Setting package: the Python package {name!r} is not installed.") from None
     except AttributeError:
         raise InputError(f"Setting package: the Python package {name!r} has no function get_model_path().") from None
-
-
-def _download(model: str, revision: str | None, folder: Path) -> None:
-    if revision is None:
-        raise InputError(
-            f"Setting revision is missing: {model} is no folder here, and what comes from the hub is pinned by its "
-            "commit."
-        )
-    fetch_files(model, revision, TAKEN, folder)
 
 
 def _transformer_of(source: Path) -> Path:

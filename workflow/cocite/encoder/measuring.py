@@ -49,33 +49,28 @@ def unread(loss: Tensor, batch: Batch, vectors: Tensor, step: int) -> UnreadLoss
 
 
 def read_losses(losses: list[UnreadLoss], examples: Examples) -> list[float]:
-    """The values of the losses, read from the device together. Raises `InputError` where one is not a number."""
-    if not losses:
-        return []
-    values: list[float] = torch.stack([loss.value for loss in losses]).tolist()
+    """The values of the losses, read from the device together.
+
+    Raises `InputError` where one is not a number, with what caused it.
+    """
+    values: list[float] = torch.stack([loss.value for loss in losses]).tolist() if losses else []
     for value, loss in zip(values, losses, strict=True):
-        _check(value, loss, examples)
+        if not math.isfinite(value):
+            raise InputError(
+                f"The training loss is {value} at step {loss.step} ({_cause(loss, examples)}); a smaller lr or "
+                "max_grad_norm may help."
+            )
     return values
 
 
-def _check(value: float, loss: UnreadLoss, examples: Examples) -> None:
-    """Raise `InputError` where the loss of a batch is not a number, with what caused it.
-
-    The causes are the documents without finite vectors; where all vectors are finite, the loss itself has overflowed,
-    and the queries of the batch are named.
-    """
-    if math.isfinite(value):
-        return
+def _cause(loss: UnreadLoss, examples: Examples) -> str:
+    """The documents without finite vectors; where there are none, the loss itself has overflowed: its queries."""
     ids = examples.ids[loss.batch.documents]
-    faulty, queries = ids[~loss.finite.cpu().numpy()], ids[np.unique(loss.batch.positives[:, 0].cpu().numpy())]
-    cause = (
-        f"{len(faulty)} of the {len(ids)} documents of its batch have vectors that are not finite: {_listed(faulty)}"
-        if len(faulty)
-        else f"all vectors are finite; the queries of its batch are {_listed(queries)}"
-    )
-    raise InputError(
-        f"The training loss is {value} at step {loss.step} ({cause}); a smaller lr or max_grad_norm may help."
-    )
+    if len(faulty := ids[~loss.finite.cpu().numpy()]):
+        count = f"{len(faulty)} of the {len(ids)} documents"
+        return f"{count} of its batch have vectors that are not finite: {_listed(faulty)}"
+    queries = ids[np.unique(loss.batch.positives[:, 0].cpu().numpy())]
+    return f"all vectors are finite; the queries of its batch are {_listed(queries)}"
 
 
 def _listed(ids: np.ndarray) -> str:

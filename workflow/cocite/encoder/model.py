@@ -77,7 +77,10 @@ def open_encoder(folder: Path) -> Encoder:
     """
     if not (folder / "modules.json").is_file():
         raise InputError(f"{folder}: is not the folder of an encoder; it has no modules.json.")
-    pooling = _read_pooling(folder)
+    pooling = poolings.pooling_of(read_json(folder / POOLING_FOLDER / "config.json"))
+    if pooling is None:
+        known = ", ".join(poolings.poolings())
+        raise InputError(f"{folder / POOLING_FOLDER}: names no pooling of ours; there are {known}.")
     with readable(folder):
         transformer = AutoModel.from_pretrained(folder, use_safetensors=True, dtype=torch.float32)
     encoder = Encoder(transformer, pooling, open_tokenizer(folder))
@@ -116,7 +119,7 @@ def embed(encoder: Encoder, documents: Documents, *, rows: NDArray[np.int64] | N
     rows = np.arange(len(documents)) if rows is None else rows
     encoder.eval()
     vectors = np.empty((len(rows), encoder.dimension), dtype=np.float32)
-    for some in batches_of_like_length(documents.lengths_of(rows), tokens_in_batch(encoder)):
+    for some in batches_of_like_length(documents.lengths_of(rows), TOKENS_IN_BATCH[encoder.device.type]):
         vectors[some] = embed_batch(encoder, documents, rows[some])
     return vectors
 
@@ -130,20 +133,7 @@ def embed_batch(encoder: Encoder, documents: Documents, rows: NDArray[np.int64])
     return vectors
 
 
-def tokens_in_batch(encoder: Encoder) -> int:
-    """Tokens of a batch on the device that the encoder is on."""
-    return TOKENS_IN_BATCH.get(encoder.device.type, TOKENS_IN_BATCH["cpu"])
-
-
 def mixed_precision(device: torch.device) -> torch.autocast:
     """bfloat16 on a GPU that has it; float32 elsewhere."""
     enabled = device.type == "cuda" and torch.cuda.is_bf16_supported()
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=enabled)
-
-
-def _read_pooling(folder: Path) -> str:
-    pooling = poolings.pooling_of(read_json(folder / POOLING_FOLDER / "config.json"))
-    if pooling is None:
-        known = ", ".join(poolings.poolings())
-        raise InputError(f"{folder / POOLING_FOLDER}: names no pooling of ours; there are {known}.")
-    return pooling

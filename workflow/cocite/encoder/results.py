@@ -6,6 +6,8 @@ At its end, it leaves the encoder with its model card, the curves, and the setti
 
 import shutil
 import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,46 +32,35 @@ EVENTS_FILE = "events.out.tfevents.training"
 EVENTS_VERSION = "brain.Event:2"
 
 
-class Monitor:
-    """Shows how far a training is, and writes its curves to `folder`; the first of several processes does so for all.
+@contextmanager
+def shown(history: History, steps: int, folder: Path) -> Iterator[Callable[[], None]]:
+    """Show how far a training is, and write its curves to `folder`; yield what is to be called after each step.
 
-    When a training goes on, the curves are written again from what was measured before, so that no step is in them
-    twice.
+    The first of several processes does so for all. When a training goes on, the curves are written again from what was
+    measured before, so that no step is in them twice.
     """
+    if not processes.is_first():
+        yield lambda: None
+        return
+    written = 0
 
-    def __init__(self, history: History, steps: int, folder: Path) -> None:
-        self.history, self.steps, self.folder = history, steps, folder
-        self.written = 0
-        self.bar: Any = None
-        self.events: Any = None
+    def write() -> None:
+        nonlocal written
+        for entry in history.log[written:]:
+            events.write(_event(entry))
+            events.flush()
+        written = len(history.log)
 
-    def __enter__(self) -> "Monitor":
-        """Open the bar where the training stands, and write its curves up to here."""
-        if processes.is_first():
-            if self.history.step:
-                report(f"Going on after step {self.history.step} of {self.steps}.")
-            self.bar = progress_bar(of="Training", unit="steps", total=self.steps, initial=self.history.step)
-            self.events = _open_events(self.folder)
-            self._write_events()
-        return self
+    def advance() -> None:
+        bar.update(1)
+        write()
 
-    def advance(self) -> None:
-        """Move the bar by a step, and add what was measured since to the curves."""
-        if self.bar is not None:
-            self.bar.update(1)
-            self._write_events()
-
-    def __exit__(self, *_: object) -> None:
-        """Close both."""
-        if self.bar is not None:
-            self.bar.close()
-            self.events.close()
-
-    def _write_events(self) -> None:
-        for entry in self.history.log[self.written :]:
-            self.events.write(_event(entry))
-            self.events.flush()
-        self.written = len(self.history.log)
+    if history.step:
+        report(f"Going on after step {history.step} of {steps}.")
+    bar = progress_bar(of="Training", unit="steps", total=steps, initial=history.step)
+    with bar, closing(_open_events(folder)) as events:
+        write()
+        yield advance
 
 
 def _open_events(folder: Path) -> Any:

@@ -25,7 +25,11 @@ def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> N
     elif isinstance(settings.trainable, LowRank):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(derive_seed(seed, "lora"))
-            _add_low_rank(encoder, settings.trainable)
+            from peft import LoraConfig, get_peft_model
+
+            rank, alpha = settings.trainable.rank, settings.trainable.alpha
+            additions = LoraConfig(r=rank, lora_alpha=alpha, target_modules="all-linear")
+            encoder.transformer = get_peft_model(encoder.transformer, additions)
     for name, weight in encoder.named_parameters():
         if "pooler." in name:
             weight.requires_grad_(False)
@@ -42,10 +46,3 @@ def merge_lora(encoder: Encoder, settings: TrainingSettings) -> None:
     """Add low-rank additions to the weights that they belong to; leave encoders without them as they are."""
     if isinstance(settings.trainable, LowRank):
         encoder.transformer = encoder.transformer.merge_and_unload()
-
-
-def _add_low_rank(encoder: Encoder, sizes: LowRank) -> None:
-    from peft import LoraConfig, get_peft_model
-
-    low_rank = LoraConfig(r=sizes.rank, lora_alpha=sizes.alpha, target_modules="all-linear")
-    encoder.transformer = get_peft_model(encoder.transformer, low_rank)

@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,7 +25,7 @@ from cocite.encoder.card import library_versions
 from cocite.encoder.checkpoints import EVENTS, History, load_best, load_checkpoint, save_best, save_checkpoint
 from cocite.encoder.measuring import Loss, UnreadLoss, explained_memory, measure, read_losses, unread
 from cocite.encoder.model import Encoder, mixed_precision, open_encoder
-from cocite.encoder.results import Monitor, Outputs, write_results
+from cocite.encoder.results import Outputs, shown, write_results
 from cocite.encoder.schedule import Schedule, Stopping, Unfinished
 from cocite.encoder.trainable import choose_weights, learned_weights, merge_lora
 from cocite.ground.ahead import ahead
@@ -71,8 +70,16 @@ def train_encoder(
     _set_up(threads)
     seeds = {"run": seed, "training": training_seed}
     encoder = open_encoder(inputs.encoder)
+    given = {**as_json(settings), "block": settings.together}
+    follows_from = {
+        "settings": given,
+        "seeds": seeds,
+        "processes": processes.count(),
+        "inputs": fingerprint_of([inputs.encoder, inputs.training, inputs.validation]),
+        "versions": library_versions(),
+    }
     with processes.first_goes_first():
-        open_state(state, _fingerprint(inputs, settings, seeds), work="training")
+        open_state(state, follows_from, work="training")
         training, validation = (
             prepare_examples(table, state / "examples" / name, encoder.tokenizer)
             for name, table in (("training", inputs.training), ("validation", inputs.validation))
@@ -84,12 +91,16 @@ def train_encoder(
     if processes.is_first():
         load_best(state, encoder)
         merge_lora(encoder, settings)
-        provenance = {
-            "settings": {**as_json(settings), "block": settings.together},
-            "seeds": seeds,
-            "triplets": {"training": len(training), "validation": len(validation)},
-        }
-        write_results(outputs, encoder, learner.history.log, source=inputs.encoder, events=state / EVENTS, **provenance)
+        write_results(
+            outputs,
+            encoder,
+            learner.history.log,
+            source=inputs.encoder,
+            events=state / EVENTS,
+            settings=given,
+            seeds=seeds,
+            triplets={"training": len(training), "validation": len(validation)},
+        )
         remove_state(state)
 
 
@@ -100,17 +111,6 @@ def _set_up(threads: int) -> None:
     # Every tensor is written before it is read; filling all of them first takes a third of the kernels of a step.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     processes.connect()
-
-
-def _fingerprint(inputs: Inputs, settings: TrainingSettings, seeds: dict[str, int]) -> dict[str, Any]:
-    """What a checkpoint must have been made with, for a training to go on from it."""
-    return {
-        "settings": {**as_json(settings), "block": settings.together},
-        "seeds": seeds,
-        "processes": processes.count(),
-        "inputs": fingerprint_of([inputs.encoder, inputs.training, inputs.validation]),
-        "versions": library_versions(),
-    }
 
 
 class Learner:
@@ -129,13 +129,18 @@ class Learner:
         self.encoder, self.training, self.validation = encoder, training, validation
         self.settings, self.seed, self.state = settings, seed, state
         self.on_gpu = encoder.device.type == ON_GPU
+        packs = False
+        if self.on_gpu:
+            from cocite.encoder.packing import let_pack
+
+            packs = let_pack(encoder)
         self.schedule = Schedule(queries=training.queries, settings=settings, seed=seed)
         self.collate = Collator(
             examples=training,
             padding=encoder.tokenizer.padding,
             start=TOKENS_OF_A_START[encoder.device.type],
             mini_batch_size=settings.mini_batch_size,
-            packs=self.on_gpu and _lets_pack(encoder),
+            packs=packs,
             process=processes.number(),
             processes=processes.count(),
         )
@@ -150,14 +155,14 @@ class Learner:
         """Go through the steps, from the first one or from a checkpoint on. Raises `Unfinished` where it is stopped."""
         self.history = load_checkpoint(self.state, self.encoder, self.optimiser)
         saved_at, last = time.monotonic(), self.schedule.steps
-        with stopping.listening(), Monitor(self.history, last, self.state / EVENTS) as monitor:
+        with stopping.listening(), shown(self.history, last, self.state / EVENTS) as advance:
             for step, batches in self.steps():
                 self.take(step, batches)
                 if self.schedule.is_logged(step):
                     self._log({**self._mean_loss(), "learning_rate": self.schedule.learning_rate(step)})
                 if self.schedule.is_validated(step):
                     self._validate()
-                monitor.advance()
+                advance()
                 reason = stopping.reason() if step < last else None
                 late = processes.any_of(time.monotonic() - saved_at > SECONDS_BETWEEN_CHECKPOINTS)
                 if late or reason is not None or self.schedule.is_validated(step):
@@ -229,12 +234,6 @@ class Learner:
         self._read_losses()
         if processes.is_first():
             save_checkpoint(self.state, self.encoder, self.optimiser, self.history)
-
-
-def _lets_pack(encoder: Encoder) -> bool:
-    from cocite.encoder.packing import let_pack
-
-    return let_pack(encoder)
 
 
 @dataclass(frozen=True, kw_only=True)
