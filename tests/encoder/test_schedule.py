@@ -15,7 +15,8 @@ from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.config.models import TrainingSettings
-from cocite.encoder import schedule, training
+from cocite.encoder import measuring, schedule, training
+from cocite.encoder.model import TOKENS_IN_BATCH
 from cocite.encoder.schedule import Schedule, Stopping, Unfinished, epoch_order, seconds_left
 from cocite.encoder.training import train_encoder
 
@@ -167,6 +168,27 @@ def test_a_signal_is_a_reason_to_stop_while_a_training_listens(sent):
         os.kill(os.getpid(), sent)
         assert listening.reason() == f"it was sent {sent.name}"
     assert signal.getsignal(sent) == before
+
+
+def test_a_signal_ends_a_validation_before_its_next_batch_and_the_step_is_measured_later(train, tmp_path, monkeypatch):
+    monkeypatch.setitem(TOKENS_IN_BATCH, "cpu", 16)  # batches of one document or two
+    train(tmp_path / "whole", evaluations=2)
+    embedded, embed_batch = [], measuring.embed_batch
+
+    def embed_and_send(*arguments):
+        embedded.append(1)
+        if len(embedded) == 2:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return embed_batch(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(measuring, "embed_batch", embed_and_send)
+        with pytest.raises(Unfinished, match="Stopped after step 6 of 12: it was sent SIGTERM"):
+            train(tmp_path / "stopped", evaluations=2)
+    assert len(embedded) == 2
+    train(tmp_path / "stopped", evaluations=2)
+    for file in ("model/model.safetensors", "curves.parquet"):
+        assert (tmp_path / "stopped" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
 
 
 def test_a_second_ctrl_c_interrupts_at_once():

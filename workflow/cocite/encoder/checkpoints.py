@@ -39,6 +39,11 @@ class History:
         """The validation losses so far."""
         return [entry["eval_loss"] for entry in self.log if "eval_loss" in entry]
 
+    @property
+    def validated_step(self) -> int:
+        """The last step that was followed by a whole validation; 0 at first."""
+        return max((entry["step"] for entry in self.log if "eval_loss" in entry), default=0)
+
     def is_out_of(self, patience: int | None) -> bool:
         """Whether so many validations in a row were no better than the best one."""
         losses = self.validation_losses

@@ -17,8 +17,9 @@ from torch import Tensor
 
 from cocite.encoder import processes
 from cocite.encoder.batches import Batch, Examples, arranged
-from cocite.encoder.model import Encoder, embed
+from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, embed_batch
 from cocite.encoder.similarities import cosines_of
+from cocite.encoder.tokens import Documents, batches_of_like_length
 from cocite.ground.errors import InputError
 
 Loss = Callable[[Tensor, Batch], Tensor]
@@ -105,16 +106,17 @@ def _size(mini_batch: dict[str, Any]) -> tuple[int, int]:
     return rows, tokens
 
 
-def measure(encoder: Encoder, examples: Examples, loss: Loss, *, batch_size: int) -> dict[str, float]:
+def measure(
+    encoder: Encoder, examples: Examples, loss: Loss, *, batch_size: int, check: Callable[[], None] = lambda: None
+) -> dict[str, float]:
     """The mean loss of an example's batch; the share of triplets with ‖q − p‖ < ‖q − n‖; the rank correlation.
 
     The last is Spearman's, between the cosines of all pairs of a query with a positive or a negative and which of the
     two it is. Each document is embedded once. Batches hold neighbouring examples in the order of their queries, so that
-    losses over several examples of a query find them; a shorter last batch counts by its size.
+    losses over several examples of a query find them; a shorter last batch counts by its size. All processes call
+    `check`, which may raise, after each batch of documents.
     """
-    vectors = torch.from_numpy(
-        processes.shared_out(len(examples.documents), lambda rows: embed(encoder, examples.documents, rows=rows))
-    )
+    vectors = _vectors_of(encoder, examples.documents, check)
     order = np.argsort(examples.queries, kind="stable")
     total, right, triplets = 0.0, 0, 0
     near, far = [], []
@@ -133,6 +135,23 @@ def measure(encoder: Encoder, examples: Examples, loss: Loss, *, batch_size: int
         "eval_accuracy": right / triplets,
         "eval_spearman": rank_correlation(torch.cat(near).numpy(), torch.cat(far).numpy()),
     }
+
+
+def _vectors_of(encoder: Encoder, documents: Documents, check: Callable[[], None]) -> Tensor:
+    """The vectors of all documents; each process embeds every n-th document, from its own number on."""
+    encoder.eval()
+    process_of = np.arange(len(documents)) % processes.count()
+    mine = np.flatnonzero(process_of == processes.number())
+    vectors = np.empty((len(mine), encoder.dimension), dtype=np.float32)
+    batches = list(batches_of_like_length(documents.lengths_of(mine), TOKENS_IN_BATCH[encoder.device.type]))
+    for number in range(processes.largest(len(batches))):
+        for some in batches[number : number + 1]:  # none where another process has more batches
+            vectors[some] = embed_batch(encoder, documents, mine[some])
+        check()
+    parts = processes.gathered(torch.from_numpy(vectors), np.bincount(process_of, minlength=processes.count()).tolist())
+    whole = torch.empty_like(parts)
+    whole[np.argsort(process_of, kind="stable")] = parts
+    return whole
 
 
 def rank_correlation(near: np.ndarray, far: np.ndarray) -> float:

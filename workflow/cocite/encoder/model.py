@@ -114,13 +114,12 @@ def readable(folder: Path) -> Iterator[None]:
         raise InputError(f"{folder}: cannot be opened as an encoder: {reason}") from error
 
 
-def embed(encoder: Encoder, documents: Documents, *, rows: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
-    """The vectors of documents, all or those of some rows, documents × dimension, in their order."""
-    rows = np.arange(len(documents)) if rows is None else rows
+def embed(encoder: Encoder, documents: Documents) -> NDArray[np.float32]:
+    """The vectors of documents, documents × dimension, in their order."""
     encoder.eval()
-    vectors = np.empty((len(rows), encoder.dimension), dtype=np.float32)
-    for some in batches_of_like_length(documents.lengths_of(rows), TOKENS_IN_BATCH[encoder.device.type]):
-        vectors[some] = embed_batch(encoder, documents, rows[some])
+    vectors = np.empty((len(documents), encoder.dimension), dtype=np.float32)
+    for rows in batches_of_like_length(documents.lengths, TOKENS_IN_BATCH[encoder.device.type]):
+        vectors[rows] = embed_batch(encoder, documents, rows)
     return vectors
 
 

@@ -6,13 +6,11 @@ Torch's elastic launcher starts them. All other functions also work for one proc
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, distributed
 
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
@@ -86,18 +84,29 @@ def is_first() -> bool:
 def first_goes_first() -> Iterator[None]:
     """Let the first process through before the others, which then find what it has made."""
     if not is_first():
-        distributed.barrier()
+        wait()
     yield
-    if is_first() and count() > 1:
+    if is_first():
+        wait()
+
+
+def wait() -> None:
+    """Wait until all processes have come here."""
+    if count() > 1:
         distributed.barrier()
 
 
 def any_of(mine: bool) -> bool:
     """Whether `mine` is true in any process."""
-    found = torch.tensor(float(mine))
+    return bool(largest(int(mine)))
+
+
+def largest(mine: int) -> int:
+    """The largest `mine` of all processes."""
+    found = torch.tensor(mine)
     if count() > 1:
         distributed.all_reduce(found, distributed.ReduceOp.MAX)
-    return bool(found)
+    return int(found)
 
 
 def add_up(tensors: Sequence[Tensor]) -> None:
@@ -119,18 +128,6 @@ def gathered(mine: Tensor, shares: Sequence[int]) -> Tensor:
     if count() == 1:
         return mine
     whole: Tensor = _Gathered.apply(mine, tuple(shares))
-    return whole
-
-
-def shared_out(rows: int, compute: Callable[[NDArray[np.int64]], NDArray[np.float32]]) -> NDArray[np.float32]:
-    """What `compute` gives for rows 0, 1, …; each process computes every n-th row, from its own number on."""
-    mine = compute(np.arange(number(), rows, count()))
-    if count() == 1:
-        return mine
-    shares = [len(range(process, rows, count())) for process in range(count())]
-    parts = gathered(torch.from_numpy(mine), shares).numpy()
-    whole = np.empty_like(parts)
-    whole[np.argsort(np.arange(rows) % count(), kind="stable")] = parts
     return whole
 
 

@@ -139,9 +139,13 @@ class Stopping:
         self.longest_pause = max(self.longest_pause, now - self.asked_at)
         self.asked_at = now
         late = self.deadline is not None and now + self.longest_pause > self.deadline
-        if any_of(self.signal is not None):
-            return "it was asked to" if self.signal is None else f"it was sent {self.signal.name}"
-        return "the time of its job is nearly up" if any_of(late) else None
+        return self.asked() or ("the time of its job is nearly up" if any_of(late) else None)
+
+    def asked(self) -> str | None:
+        """Which signal has asked to stop; None if none has. All processes call it together, and get the same answer."""
+        if not any_of(self.signal is not None):
+            return None
+        return "it was asked to" if self.signal is None else f"it was sent {self.signal.name}"
 
     @contextmanager
     def listening(self) -> Iterator[None]:

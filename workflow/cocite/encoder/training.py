@@ -8,7 +8,7 @@ killed, or has stopped by itself, goes on from its last checkpoint and ends with
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -154,25 +154,36 @@ class Learner:
     def learn(self, stopping: Stopping) -> None:
         """Go through the steps, from the first one or from a checkpoint on. Raises `Unfinished` where it is stopped."""
         self.history = load_checkpoint(self.state, self.encoder, self.optimiser)
-        saved_at, last = time.monotonic(), self.schedule.steps
-        with stopping.listening(), shown(self.history, last, self.state / EVENTS) as advance:
-            for step, batches in self.steps():
-                self.take(step, batches)
-                if self.schedule.is_logged(step):
-                    self._log({**self._mean_loss(), "learning_rate": self.schedule.learning_rate(step)})
-                if self.schedule.is_validated(step):
-                    self._validate()
-                advance()
-                reason = stopping.reason() if step < last else None
-                late = processes.any_of(time.monotonic() - saved_at > SECONDS_BETWEEN_CHECKPOINTS)
-                if late or reason is not None or self.schedule.is_validated(step):
-                    self._save()
-                    saved_at = time.monotonic()
-                if reason is not None:
-                    raise Unfinished(
-                        f"Stopped after step {step} of {last}: {reason}. All is saved; started again, the "
-                        "training goes on from here."
-                    )
+        last = self.schedule.steps
+        try:
+            with stopping.listening():
+                if self.schedule.is_validated(self.history.step) and self.history.validated_step < self.history.step:
+                    self._validate(stopping)
+                with shown(self.history, last, self.state / EVENTS) as advance:
+                    self._go_on(stopping, advance)
+        except Unfinished as stopped:
+            raise Unfinished(
+                f"Stopped after step {self.history.step} of {last}: {stopped}. All is saved; started again, the "
+                "training goes on from here."
+            ) from None
+
+    def _go_on(self, stopping: Stopping, advance: Callable[[], None]) -> None:
+        """Take the steps that are left. Raises `Unfinished` with the reason where it is stopped."""
+        saved_at = time.monotonic()
+        for step, batches in self.steps():
+            self.take(step, batches)
+            if self.schedule.is_logged(step):
+                self._log({**self._mean_loss(), "learning_rate": self.schedule.learning_rate(step)})
+            if self.schedule.is_validated(step):
+                self._validate(stopping)
+            advance()
+            reason = stopping.reason() if step < self.schedule.steps else None
+            late = processes.any_of(time.monotonic() - saved_at > SECONDS_BETWEEN_CHECKPOINTS)
+            if late or reason is not None or self.schedule.is_validated(step):
+                self._save()
+                saved_at = time.monotonic()
+            if reason is not None:
+                raise Unfinished(reason)
 
     def steps(self) -> Iterator[tuple[int, list[Batch]]]:
         """Yield the steps that are left, with their batches; a GPU does not wait for the next ones."""
@@ -212,9 +223,18 @@ class Learner:
         self.history.losses += read_losses(self.unread, self.training)
         self.unread = []
 
-    def _validate(self) -> None:
-        """Measure the validation set, and keep the weights if they are the best so far."""
-        metrics = measure(self.encoder, self.validation, self.loss, batch_size=self.settings.batch_size)
+    def _validate(self, stopping: Stopping) -> None:
+        """Measure the validation set, and keep the weights if they are the best so far.
+
+        A signal ends it between two batches: the step is saved, and measured when the training goes on.
+        """
+
+        def check() -> None:
+            if (reason := stopping.asked()) is not None:
+                self._save()
+                raise Unfinished(reason)
+
+        metrics = measure(self.encoder, self.validation, self.loss, batch_size=self.settings.batch_size, check=check)
         step, loss = self.history.step, metrics["eval_loss"]
         if not math.isfinite(loss):
             raise InputError(f"The validation loss is {loss} at step {step}; a smaller lr or max_grad_norm may help.")
@@ -234,6 +254,7 @@ class Learner:
         self._read_losses()
         if processes.is_first():
             save_checkpoint(self.state, self.encoder, self.optimiser, self.history)
+        processes.wait()  # a process that ends before all is saved would have the others ended
 
 
 @dataclass(frozen=True, kw_only=True)
