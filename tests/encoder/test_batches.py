@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from cocite.encoder.batches import Collator, Examples, Links, prepare_examples
 from cocite.encoder.losses.cosent import CoSent
 from cocite.encoder.model import open_encoder
+from cocite.encoder.objective import Objective
 from cocite.encoder.tokens import Documents, joined_text, mini_batches_of_like_length
-from cocite.encoder.training import Objective
 
 LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=7).map(np.array)
 

@@ -12,9 +12,10 @@ from cocite.config.models import TrainingSettings
 from cocite.encoder import schedule
 from cocite.encoder.batches import arranged, examples_of_triplets
 from cocite.encoder.measuring import explained_memory, rank_correlation, read_losses, unread
+from cocite.encoder.objective import Objective
 from cocite.encoder.schedule import Stopping
 from cocite.encoder.tokens import Documents
-from cocite.encoder.training import Objective, train_encoder
+from cocite.encoder.training import train_encoder
 from cocite.ground.errors import InputError
 
 

@@ -10,10 +10,11 @@ from cocite.encoder import packing, training
 from cocite.encoder.batches import Collator, prepare_examples
 from cocite.encoder.losses.cosent import CoSent
 from cocite.encoder.model import open_encoder
+from cocite.encoder.objective import Objective
 from cocite.encoder.packing import let_pack
 from cocite.encoder.schedule import Stopping, Unfinished
 from cocite.encoder.tokens import Documents, features_of, packed
-from cocite.encoder.training import Objective, train_encoder
+from cocite.encoder.training import train_encoder
 from cocite.tables.files import read_json
 
 

@@ -96,6 +96,43 @@ def test_nothing_in_the_folder_names_a_path_of_this_machine(one, encoder):
         assert str(encoder).encode() not in content, file
 
 
+def modes_of_gradients(monkeypatch, before_the_loss=lambda: None):
+    """The list of torch's deterministic modes while the gradients of each batch are computed: 1 warns, 2 refuses."""
+    modes, computed = [], training.Objective.__call__
+
+    def call(objective, batch):
+        before_the_loss()
+        loss, vectors = computed(objective, batch)
+        loss.register_hook(lambda _: modes.append(torch.get_deterministic_debug_mode()))
+        return loss, vectors
+
+    monkeypatch.setattr(training.Objective, "__call__", call)
+    return modes
+
+
+def test_gradients_come_from_deterministic_kernels_only_and_memory_is_not_filled(train, monkeypatch):
+    modes = modes_of_gradients(monkeypatch)
+    train(epochs=1)
+    # 22 triplets in batches of 4.
+    assert modes == [2] * 6
+    assert torch.get_deterministic_debug_mode() == 1
+    assert not torch.utils.deterministic.fill_uninitialized_memory
+
+
+def test_an_operation_without_a_deterministic_kernel_is_reported_and_does_not_end_the_training(
+    train, monkeypatch, capfd
+):
+    whole = train(epochs=1)
+    modes = modes_of_gradients(monkeypatch, lambda: torch.zeros(2).put_(torch.tensor([0]), torch.ones(1)))
+    capfd.readouterr()
+    after = train(epochs=1)
+    assert modes == [1] * 6
+    assert (
+        "may differ from run to run in their last digits: put_ does not have a deterministic" in capfd.readouterr().err
+    )
+    assert (after / "model/model.safetensors").read_bytes() == (whole / "model/model.safetensors").read_bytes()
+
+
 def test_a_loss_that_is_no_number_stops_the_training_and_names_the_step(train):
     with pytest.raises(InputError, match=r"The training loss is (nan|inf) at step \d+"):
         train(loss="cosent", lr=1e30, max_grad_norm=1e30)

@@ -2,5 +2,5 @@
 
 It imports torch, transformers and tokenizers but neither Polars, DuckDB nor FAISS, so that it can be carried alone to a
 machine with a GPU. To follow a training from the command to the optimiser's step, read commands, training, schedule,
-batches, tokens and model, in this order.
+batches, objective, tokens and model, in this order.
 """

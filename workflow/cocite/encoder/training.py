@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import Tensor
 from torch.nn.utils import clip_grad_norm_
-from torch.utils.checkpoint import checkpoint as recomputed
 
 from cocite.config.entries import as_json
 from cocite.config.models import TrainingSettings
@@ -23,8 +21,9 @@ from cocite.encoder import processes
 from cocite.encoder.batches import TOKENS_OF_A_START, Batch, Collator, Examples, prepare_examples
 from cocite.encoder.card import library_versions
 from cocite.encoder.checkpoints import EVENTS, History, load_best, load_checkpoint, save_best, save_checkpoint
-from cocite.encoder.measuring import Loss, UnreadLoss, explained_memory, measure, read_losses, unread
-from cocite.encoder.model import Encoder, mixed_precision, open_encoder
+from cocite.encoder.measuring import UnreadLoss, explained_memory, measure, read_losses, unread
+from cocite.encoder.model import Encoder, open_encoder
+from cocite.encoder.objective import Objective, refusing_what_is_not_deterministic
 from cocite.encoder.results import Outputs, shown, write_results
 from cocite.encoder.schedule import Schedule, Stopping, Unfinished
 from cocite.encoder.trainable import choose_weights, learned_weights, merge_lora
@@ -106,7 +105,7 @@ def train_encoder(
 
 def _set_up(threads: int) -> None:
     torch.set_num_threads(threads)
-    # A GPU has no deterministic kernel for a few operations; those warn instead of ending the training.
+    # Outside of a step's gradients, operations without a deterministic kernel warn instead of ending the training.
     torch.set_deterministic_debug_mode("warn")
     # Every tensor is written before it is read; filling all of them first takes a third of the kernels of a step.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
@@ -150,6 +149,8 @@ class Learner:
         self.optimiser = torch.optim.AdamW(self.weights, lr=settings.lr, weight_decay=0.0, fused=True)
         self.history = History()
         self.unread: list[UnreadLoss] = []
+        self.strict = True
+        """Whether gradients come from deterministic kernels only; false from the first operation on that has none."""
 
     def learn(self, stopping: Stopping) -> None:
         """Go through the steps, from the first one or from a checkpoint on. Raises `Unfinished` where it is stopped."""
@@ -199,19 +200,34 @@ class Learner:
 
     def take(self, step: int, batches: list[Batch]) -> None:
         """Take a step: the gradients of its batches, added up, move the weights."""
-        torch.manual_seed(derive_seed(self.seed, "dropout", step, processes.number()))
-        self.encoder.train()
-        for batch in batches:
-            with explained_memory(batch):
-                loss, vectors = self.objective(batch.to(self.encoder.device))
-                (loss / len(batches)).backward()
-            self.unread.append(unread(loss, batch, vectors, step))
+        try:
+            self.unread += self._add_gradients(step, batches)
+        except RuntimeError as error:
+            if not self.strict or "deterministic" not in str(error):
+                raise
+            report(f"Weights may differ from run to run in their last digits: {str(error).splitlines()[0]}")
+            self.strict = False
+            self.optimiser.zero_grad()
+            self.unread += self._add_gradients(step, batches)
         processes.add_up([weight.grad for weight in self.weights if weight.grad is not None])
         clip_grad_norm_(self.weights, self.settings.max_grad_norm)
         self.optimiser.param_groups[0]["lr"] = self.schedule.learning_rate(step)
         self.optimiser.step()
         self.optimiser.zero_grad()
         self.history.step = step
+
+    def _add_gradients(self, step: int, batches: list[Batch]) -> list[UnreadLoss]:
+        """Compute the gradients of the batches of a step, added up; return the losses."""
+        torch.manual_seed(derive_seed(self.seed, "dropout", step, processes.number()))
+        self.encoder.train()
+        losses = []
+        with refusing_what_is_not_deterministic(self.strict):
+            for batch in batches:
+                with explained_memory(batch):
+                    loss, vectors = self.objective(batch.to(self.encoder.device))
+                    (loss / len(batches)).backward()
+                losses.append(unread(loss, batch, vectors, step))
+        return losses
 
     def _mean_loss(self) -> dict[str, float]:
         """The mean loss of the batches since it was last logged."""
@@ -255,36 +271,3 @@ class Learner:
         if processes.is_first():
             save_checkpoint(self.state, self.encoder, self.optimiser, self.history)
         processes.wait()  # a process that ends before all is saved would have the others ended
-
-
-@dataclass(frozen=True, kw_only=True)
-class Objective:
-    """What is learned: the loss of the vectors that an encoder gives to the documents of a batch.
-
-    The mini-batches of a batch go through the encoder one after the other, and the loss finds the vectors by their
-    places. With several processes each embeds its share, and all of them compute the loss of the whole batch. Batches
-    that would not fit into memory are recomputed: a mini-batch's activations are dropped after its pass and made again,
-    with the same random numbers, when its gradients are due. That gives the gradients of the whole batch for the memory
-    of one mini-batch and one more pass, as GradCache does (Gao et al., 2021), whatever the loss.
-    """
-
-    encoder: Encoder
-    loss: Loss
-    recompute: bool
-    """Whether each mini-batch is computed twice, so that memory holds one at a time."""
-
-    def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The loss, and the vectors it was computed from, documents × dimension, float32."""
-        with mixed_precision(self.encoder.device):
-            embedded = [self._embed(some).float() for some in batch.mini_batches]
-        mine = torch.cat(embedded) if embedded else torch.zeros(0, self.encoder.dimension, device=self.encoder.device)
-        vectors = processes.gathered(mine, batch.shares)
-        return self.loss(vectors, batch), vectors.detach()
-
-    def _embed(self, mini_batch: dict[str, Tensor]) -> Tensor:
-        if not self.recompute:
-            vectors: Tensor = self.encoder(mini_batch)
-            return vectors
-        # The comparison of shapes is left out: it knows no nested tensors, which attention over packed documents uses.
-        again: Tensor = recomputed(self.encoder, mini_batch, use_reentrant=False, determinism_check="none")
-        return again

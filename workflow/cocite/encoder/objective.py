@@ -1,0 +1,61 @@
+"""What a training learns: the loss of a batch, and how its gradients are computed."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint as recomputed
+
+from cocite.encoder import processes
+from cocite.encoder.batches import Batch
+from cocite.encoder.measuring import Loss
+from cocite.encoder.model import Encoder, mixed_precision
+
+
+@dataclass(frozen=True, kw_only=True)
+class Objective:
+    """What is learned: the loss of the vectors that an encoder gives to the documents of a batch.
+
+    The mini-batches of a batch go through the encoder one after the other, and the loss finds the vectors by their
+    places. With several processes each embeds its share, and all of them compute the loss of the whole batch. Batches
+    that would not fit into memory are recomputed: a mini-batch's activations are dropped after its pass and made again,
+    with the same random numbers, when its gradients are due. That gives the gradients of the whole batch for the memory
+    of one mini-batch and one more pass, as GradCache does (Gao et al., 2021), whatever the loss.
+    """
+
+    encoder: Encoder
+    loss: Loss
+    recompute: bool
+    """Whether each mini-batch is computed twice, so that memory holds one at a time."""
+
+    def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The loss, and the vectors it was computed from, documents × dimension, float32."""
+        with mixed_precision(self.encoder.device):
+            embedded = [self._embed(some).float() for some in batch.mini_batches]
+        mine = torch.cat(embedded) if embedded else torch.zeros(0, self.encoder.dimension, device=self.encoder.device)
+        vectors = processes.gathered(mine, batch.shares)
+        return self.loss(vectors, batch), vectors.detach()
+
+    def _embed(self, mini_batch: dict[str, Tensor]) -> Tensor:
+        if not self.recompute:
+            vectors: Tensor = self.encoder(mini_batch)
+            return vectors
+        # The comparison of shapes is left out: it knows no nested tensors, which attention over packed documents uses.
+        again: Tensor = recomputed(self.encoder, mini_batch, use_reentrant=False, determinism_check="none")
+        return again
+
+
+@contextmanager
+def refusing_what_is_not_deterministic(strict: bool) -> Iterator[None]:
+    """Let torch raise in the block, instead of warn, where an operation has no deterministic kernel.
+
+    Attention on a GPU has both kinds of kernels, and torch takes the deterministic backward pass only where it raises.
+    """
+    before = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode("error" if strict and before else before)
+    try:
+        yield
+    finally:
+        torch.set_deterministic_debug_mode(before)
