@@ -22,8 +22,9 @@ from cocite.config.models import TrainingSettings
 from cocite.encoder import checkpoints, training
 from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Objective
+from cocite.encoder.processes import UNFINISHED_STATUS
 from cocite.encoder.results import Outputs
-from cocite.encoder.schedule import UNFINISHED_STATUS, Unfinished
+from cocite.encoder.schedule import Unfinished
 
 SETTINGS = TrainingSettings(loss="infonce", epochs=3, batch_size=4, accumulation=2, lr=1e-3, warmup=0.2, evaluations=4)
 BATCHES = 18
