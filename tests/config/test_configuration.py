@@ -158,7 +158,7 @@ def test_the_default_configuration_is_complete_with_defaults(written):
         ("encoders.small.model", "some/model", "key encoders.small needs exactly one of model, package and build"),
         ("encoders.small.build.heads", 3, "key encoders.small.build.hidden must be a multiple of heads"),
         ("corpus.source", "directory", "key corpus.path is missing"),
-        ("corpus.source", "demos", "key corpus.source is 'demos'; it must be one of s2, directory, demo"),
+        ("corpus.source", "demos", "key corpus.source is 'demos'; it must be one of demo, directory, s2"),
         ("queries.holdout", 0, "key benchmarks.holdout needs held-out papers"),
         ("queries.from", "file", "key queries.path is missing"),
         ("queries.from", "triplets", "key queries.revision is missing; what comes from the Hugging Face hub is pinned"),
@@ -412,7 +412,7 @@ def test_a_release_that_this_user_may_not_look_into_is_told_in_a_sentence(writte
         raise PermissionError(13, "Permission denied", str(path))
 
     # Rights do not bind the user root, as whom tests may run.
-    monkeypatch.setattr("cocite.config.corpus.find_shards", refuse)
+    monkeypatch.setattr("cocite.corpus.sources.directory.find_shards", refuse)
     message = refused(written, "corpus", {"source": "directory", "path": str(release)})
     assert message == f"{release}/papers: Permission denied; grant this user the right to it."
 

@@ -69,7 +69,7 @@ def test_the_average_of_a_metric_is_the_plain_mean_over_the_19_fields_as_publish
         ('{"Art": {"0": {"true": ["lost"]}}}', "no text for the document 'lost'"),
         ('{"Art": 3}', "mdcr_test.json, Art: must be an object, not 3"),
         ('{"Arts": {}}', "has no field 'Art'"),
-        ('{"Art": {"0": {"true": ["1"]}}', "not a JSON object (} expected where the file ends)"),
+        ('{"Art": {"0": {"true": ["1"]}}', "mdcr_test.json: not JSON (parse error: premature EOF"),
     ],
 )
 def test_what_is_wrong_is_reported_with_its_place(mdcr, judged, message):

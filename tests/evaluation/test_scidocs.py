@@ -98,7 +98,7 @@ def test_classification_chooses_c_in_the_published_range():
         ),
         ("paper_metadata_recomm.json", '{"a": 3}', "paper_metadata_recomm.json, a: must be an object, not 3"),
         ("paper_metadata_recomm.json", '{"a": {"title": "t"', "paper_metadata_recomm.json: not JSON"),
-        ("paper_metadata_recomm.json", '["a"]', "not a JSON object ({ expected near"),
+        ("paper_metadata_recomm.json", '["a"]', "not a JSON object."),
     ],
 )
 def test_what_is_wrong_is_reported_with_its_place(scidocs, path, text, message):

@@ -8,7 +8,7 @@ to be looked up under the names that it refers to.
 """
 
 import os
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import UnionType
@@ -112,7 +112,8 @@ class DefaultOf:
         """The JSON schema: that of the variants, none of which asks for the key."""
         described = handler(schema)
         for variant in described.get("oneOf", [described]):
-            handler.resolve_ref_schema(variant)["required"].remove(self.key)
+            required = handler.resolve_ref_schema(variant).get("required", [])
+            required[:] = [key for key in required if key != self.key]
         return described
 
     def _completed(self, value: Any) -> Any:
@@ -187,6 +188,17 @@ def discriminator(kinds: list[type[Entry]]) -> str | None:
 def tag_of(kind: type[Entry], key: str | None) -> Any:
     """What the key that tells variants apart is in this one."""
     return get_args(fields_of(kind)[key].annotation)[0] if key else None
+
+
+def all_parts(name: str, parts_of: Callable[[str], Iterable[str]]) -> set[str]:
+    """The entries that an entry is made of, those that its parts are made of among them."""
+    found, left = set[str](), [*parts_of(name)]
+    while left:
+        part = left.pop()
+        if part not in found:
+            found.add(part)
+            left += parts_of(part)
+    return found
 
 
 def as_json(value: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from cocite.config.entries import Count, Entry, Refers, Whole
+from cocite.config.entries import Count, Entry, Refers, Whole, all_parts
 
 Strength = Literal["count", "cosine", "jaccard", "association", "pmi", "fractional"]
 Largest = Annotated[int, Field(ge=2)]
@@ -96,21 +96,10 @@ class CombinationGraph(Combination):
         for part in self.of:
             if getattr(config.graphs[part], "directed", False):
                 yield f"{key}.of names {part!r}, which is directed; a combination takes undirected graphs."
-        if any(config.graphs[part] is self for part in _all_parts(self, config)):
+        name = key.removeprefix("graphs.")
+        if name in all_parts(name, lambda part: getattr(config.graphs[part], "of", ())):
             yield f"{key}.of: a combination must not be a part of itself."
 
 
 Counting = Annotated[CocitationCounting | CouplingCounting, Field(discriminator="signal")]
 Graph = Annotated[CocitationGraph | CouplingGraph | CitationGraph | CombinationGraph, Field(discriminator="signal")]
-
-
-def _all_parts(combination: CombinationGraph, config: Whole) -> set[str]:
-    """The graphs that a combination is made of, those that its parts are made of among them."""
-    found: set[str] = set()
-    left = list(combination.of)
-    while left:
-        part = left.pop()
-        if part not in found:
-            found.add(part)
-            left += getattr(config.graphs[part], "of", ())
-    return found

@@ -2,11 +2,22 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from cocite.config.entries import Commit, Count, Entry, GivenPath, Names, Natural, Whole, inconsistent, unpinned
+from cocite.config.entries import (
+    Commit,
+    Count,
+    DefaultOf,
+    Entry,
+    GivenPath,
+    Names,
+    Natural,
+    Whole,
+    inconsistent,
+    unpinned,
+)
 
 Year = Annotated[int, Field(ge=0, le=9999)]
 
@@ -94,10 +105,6 @@ class QuerySettings(QueryRule):
     """Papers with title and abstract that a held-out paper must cite: as many as a hold-out benchmark ranks."""
 
 
-def _by_rule(value: Any) -> Any:
-    return {"from": "rule", **value} if isinstance(value, dict) else value
-
-
 Queries = Annotated[
-    DrawnQueries | ListedQueries | PublishedQueries, Field(discriminator="from_"), BeforeValidator(_by_rule)
+    DrawnQueries | ListedQueries | PublishedQueries, Field(discriminator="from_"), DefaultOf("from", "rule")
 ]

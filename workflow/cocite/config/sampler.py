@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from cocite.config.entries import Count, Entry, Name, Natural, Ranks, ShortFor, Whole, inconsistent
+from cocite.config.entries import Count, Entry, Name, Natural, Ranks, ShortFor, Whole, all_parts, inconsistent
 
 
 class Sampler(Entry):
@@ -33,13 +33,8 @@ class Sampler(Entry):
 
     def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
         """A set that is a part of itself."""
-        left, found = list(self.parts), set[str]()
-        while left:
-            part = left.pop()
-            if part not in found:
-                found.add(part)
-                left += config.triplets[part].parts
-        if key.removeprefix("triplets.") in found:
+        name = key.removeprefix("triplets.")
+        if name in all_parts(name, lambda part: config.triplets[part].parts):
             yield f"{key}.of: a set of triplets must not be a part of itself."
 
 

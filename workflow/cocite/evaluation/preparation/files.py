@@ -16,9 +16,6 @@ from cocite.config.tasks import Task
 from cocite.ground.errors import InputError
 
 ROWS_AT_ONCE = 10_000
-CHARACTERS_AT_ONCE = 1 << 20
-SPACE = " \t\n\r"
-DECODER = json.JSONDecoder()
 
 
 @dataclass(frozen=True)
@@ -134,17 +131,18 @@ def read_members(path: Path) -> Iterator[tuple[str, Any]]:
 
     Raises `InputError` where the file is missing or holds no JSON object.
     """
-    with _open_text(path) as file:
-        window = _Window(path, file)
-        window.expect("{")
-        is_empty = window.accept("}")
-        while not is_empty:
-            key = window.value()
-            window.expect(":")
-            yield str(key), window.value()
-            if not window.accept(","):
-                window.expect("}")
-                return
+    import ijson
+
+    if not path.is_file():
+        raise InputError(f"{path} does not exist.")
+    with path.open("rb") as file:
+        if not file.peek().lstrip().startswith(b"{"):
+            raise InputError(f"{path}: not a JSON object.")
+        try:
+            yield from ijson.kvitems(file, "", use_float=True)
+        except ijson.JSONError as error:
+            said = error.args[0] if isinstance(error.args[0], str) else error.args[0].decode(errors="replace")
+            raise InputError(f"{path}: not JSON ({said.splitlines()[0]}).") from None
 
 
 def read_objects(path: Path) -> Iterator[tuple[str, Row]]:
@@ -188,54 +186,3 @@ def _open_text(path: Path) -> Iterator[TextIO]:
         raise InputError(f"{path} does not exist.") from None
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 ({error.reason}).") from None
-
-
-class _Window:
-    """The part of a file that has been read and not been taken yet."""
-
-    def __init__(self, path: Path, file: TextIO) -> None:
-        self._path, self._file = path, file
-        self._text, self._at, self._ended = "", 0, False
-
-    def accept(self, mark: str) -> bool:
-        """Go past this mark if it comes next; say whether it did."""
-        while True:
-            while self._at < len(self._text) and self._text[self._at] in SPACE:
-                self._at += 1
-            if self._at < len(self._text) or not self._more():
-                break
-        found = self._text.startswith(mark, self._at)
-        self._at += len(mark) if found else 0
-        return found
-
-    def expect(self, mark: str) -> None:
-        """Go past this mark. Raises `InputError` where something else comes next."""
-        if not self.accept(mark):
-            raise InputError(f"{self._path}: not a JSON object ({mark} expected{self._near()}).")
-
-    def value(self) -> Any:
-        """Take the next value; read on until it is whole."""
-        self.accept("")
-        while True:
-            try:
-                value, end = DECODER.raw_decode(self._text, self._at)
-            except json.JSONDecodeError as error:
-                if not self._more():
-                    raise InputError(f"{self._path}: not JSON ({error.msg}{self._near()}).") from None
-                continue
-            if end < len(self._text) or not self._more():  # A number may go on in what has not been read.
-                self._at = end
-                return value
-
-    def _more(self) -> bool:
-        if self._ended:
-            return False
-        read = self._file.read(max(CHARACTERS_AT_ONCE, len(self._text) - self._at))
-        self._ended = not read
-        if read:
-            self._text, self._at = self._text[self._at :] + read, 0
-        return bool(read)
-
-    def _near(self) -> str:
-        near = self._text[self._at : self._at + 40]
-        return f" near {near!r}" if near else " where the file ends"
