@@ -92,7 +92,7 @@ class Model(TrainingSettings):
     seeds: Seeds = (1,)
     """One training for each seed."""
     processes: Count = 1
-    """Processes that share a training, each with a GPU of its own where there are any, started by torchrun. A step
+    """Processes that share a training, each with a GPU of its own where there are any, that the training starts. A step
     takes a batch of each."""
     threads: Count = 1
     """Threads of a training on the CPU. Several trainings side by side with one thread each are faster than one
