@@ -9,14 +9,13 @@ rule import_edges:
         "<logs>/embeddings/{embedding}/import.log",
     benchmark:
         "<benchmarks>/embeddings/{embedding}/import.jsonl"
-    wildcard_constraints:
-        embedding=named("embeddings", **{"import": "arrow"}),
     conda:
         "../envs/pipeline.yaml"
     resources:
         # 2 million edges (9 MB) took 381 MB and 2.4 s, 8 million (35 MB) 429 MB and 6 s, 100 million 1.0 GB and 33 s.
-        mem_mb=megabytes(500, edges=4),
-        runtime=minutes(10, edges=0.02),
+        # As published, hci's 4.7 MB of lines took 456 MB and 53 s, 10 MB of 40,000 papers 86 s; lines have 3.3 times the size.
+        mem_mb=import_memory,
+        runtime=import_minutes,
     params:
         version=1,
         direction=direction_of_edges,
@@ -28,75 +27,8 @@ rule import_edges:
             --{params.direction} \
             --settings {params.settings:q} \
             --seed {params.seed} \
-            --output {output:q} \
-            >> {log:q} 2>&1
-        """
-
-
-rule split_edges:
-    input:
-        edges=edges_of_embedding,
-    output:
-        training=temp("<results>/embeddings/{embedding}/training.tsv"),
-        holdout=temp("<results>/embeddings/{embedding}/holdout.tsv"),
-    log:
-        "<logs>/embeddings/{embedding}/split.log",
-    benchmark:
-        "<benchmarks>/embeddings/{embedding}/split.jsonl"
-    conda:
-        "../envs/pipeline.yaml"
-    resources:
-        # Bounded: 408 MB for 0.1 MB, 456 MB and 4 s for 1.6.
-        mem_mb=megabytes(1500),
-        runtime=minutes(10, edges=0.1),
-    params:
-        version=3,
-        direction=direction_of_edges,
-        settings=settings("embeddings", "embedding", EdgeSettings),
-        seed=config["seed"],
-    shell:
-        """
-        cocite embeddings split {input.edges:q} \
-            --{params.direction} \
-            --settings {params.settings:q} \
-            --seed {params.seed} \
             --memory-mb {resources.mem_mb} \
             --threads {threads} \
-            --training {output.training:q} \
-            --holdout-edges {output.holdout:q} \
-            >> {log:q} 2>&1
-        """
-
-
-rule import_tsv:
-    input:
-        training="<results>/embeddings/{embedding}/training.tsv",
-        holdout="<results>/embeddings/{embedding}/holdout.tsv",
-    output:
-        directory("<results>/embeddings/{embedding}/imported"),
-    log:
-        "<logs>/embeddings/{embedding}/import.log",
-    benchmark:
-        "<benchmarks>/embeddings/{embedding}/import.jsonl"
-    wildcard_constraints:
-        embedding=named("embeddings", **{"import": "tsv"}),
-    conda:
-        "../envs/pipeline.yaml"
-    resources:
-        # 0.7 MB took 377 MB and 9 s, hci's 4.7 MB 399 MB and 49 s, 10 MB of 40,000 papers 394 MB and 82 s.
-        mem_mb=megabytes(800, training=10, holdout=10),
-        runtime=minutes(20, training=0.5, holdout=0.5),
-    params:
-        version=2,
-        partitions=lookup(within=config, dpath="embeddings/{embedding}/partitions"),
-        seed=config["seed"],
-    shell:
-        """
-        cocite embeddings import-tsv \
-            --training {input.training:q} \
-            --holdout-edges {input.holdout:q} \
-            --partitions {params.partitions} \
-            --seed {params.seed} \
             --output {output:q} \
             >> {log:q} 2>&1
         """

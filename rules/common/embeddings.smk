@@ -1,4 +1,16 @@
-"""What training a graph embedding costs, by its papers, its edges and its epochs."""
+"""What importing a graph and training its embedding cost, by its papers, its edges and its epochs."""
+
+
+def import_memory(wildcards, input, attempt):
+    """Memory of an import, MB; PyTorch-BigGraph's own importer holds every paper and edge as Python objects."""
+    is_published = config["embeddings"][wildcards.embedding]["import"] == "tsv"
+    return (megabytes(1500, edges=35) if is_published else megabytes(500, edges=4))(wildcards, input, attempt)
+
+
+def import_minutes(wildcards, input, attempt):
+    """Time of an import."""
+    is_published = config["embeddings"][wildcards.embedding]["import"] == "tsv"
+    return (minutes(30, edges=2) if is_published else minutes(10, edges=0.02))(wildcards, input, attempt)
 
 
 def trained_vectors_mb(imported, entry):

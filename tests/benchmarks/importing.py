@@ -12,6 +12,9 @@ from pathlib import Path
 
 from tests.benchmarks.measuring import Command, Cost, run, say
 
+from cocite.config.embeddings import EdgeSettings
+from cocite.embeddings.engines.biggraph.tsv import split_edges
+
 EDGES, RIVAL_ROUNDS, ROUNDS = 2_000_000, 1, 5
 MANY_EDGES = 100_000_000
 SETTINGS = {"holdout": 0.05, "holdout_of": "pairs", "weights": False, "max_repetitions": 1, "partitions": 1}
@@ -41,7 +44,7 @@ def compare_ways(folder: Path) -> None:
     """Import the same graph both ways."""
     edges = _write_graph(folder, EDGES)
     lines = {"training": folder / "training.tsv", "holdout": folder / "holdout.tsv"}
-    run(_split_command(edges, lines))
+    split_edges([edges], EdgeSettings(**SETTINGS), directed=True, seed=1, memory_mb=2000, threads=1, **lines)
     ours = [run(_our_command(edges, folder / "ours", partitions=1)) for _ in range(1 + ROUNDS)][1:]
     rival = [_run_rival(folder, lines) for _ in range(RIVAL_ROUNDS)]
     seconds, rivals = (statistics.median(cost.wall for cost in costs) for costs in (ours, rival))
@@ -76,15 +79,7 @@ def _our_command(edges: Path, output: Path, partitions: int) -> Command:
     settings = json.dumps({**SETTINGS, "partitions": partitions})
     return [
         *(COCITE, "embeddings", "import", edges, "--directed"),
-        *("--settings", settings, "--seed", "1", "--output", output),
-    ]
-
-
-def _split_command(edges: Path, lines: dict[str, Path]) -> Command:
-    return [
-        *(COCITE, "embeddings", "split", edges, "--directed", "--settings", json.dumps(SETTINGS), "--seed", "1"),
-        *("--memory-mb", "2000", "--threads", "1"),
-        *("--training", lines["training"], "--holdout-edges", lines["holdout"]),
+        *("--settings", settings, "--seed", "1", "--memory-mb", "2000", "--threads", "1", "--output", output),
     ]
 
 

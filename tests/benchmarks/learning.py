@@ -71,22 +71,16 @@ def learn(folder: Path, edges: Path, way: str, chunks: int, seed: int) -> dict[t
 
 
 def _commands(folder: Path, edges: Path, way: str, chunks: int, imported: Path, scores: Path) -> list[Command]:
-    asked = ("--undirected", "--settings", json.dumps(EDGE_SETTINGS))
-    lines = ("--training", folder / "training.tsv", "--holdout-edges", folder / "holdout.tsv")
-    imports: dict[str, list[Command]] = {
-        "arrow": [["import", edges, *asked, "--output", imported]],
-        "tsv": [
-            ["split", edges, *asked, "--memory-mb", "1000", "--threads", "1", *lines],
-            ["import-tsv", *lines, "--partitions", "1", "--output", imported],
-        ],
-    }
+    asked = json.dumps({**EDGE_SETTINGS, "import": way})
+    cost = ("--memory-mb", "1000", "--threads", "1")
+    imports: Command = ["import", edges, "--undirected", "--settings", asked, *cost, "--output", imported]
     outputs = ("vectors", "written-settings", "omissions")
     settings = json.dumps({**SETTINGS, "chunks": chunks})
     train: Command = [
         *("train", imported, "--settings", settings, "--state", folder / "state", "--scores", scores),
         *(part for name in outputs for part in (f"--{name}", folder / name)),
     ]
-    return [*imports[way], train]
+    return [imports, train]
 
 
 if __name__ == "__main__":

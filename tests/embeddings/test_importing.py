@@ -97,6 +97,7 @@ def test_an_import_that_was_killed_leaves_nothing_and_ends_like_one_that_was_not
     import_edges([edges], chosen, directed=False, seed=1, output=tmp_path / "whole")
     output = tmp_path / "killed"
     options = ["--undirected", "--settings", json.dumps(as_json(chosen)), "--seed", "1", "--output", str(output)]
+    options += ["--memory-mb", "500", "--threads", "1"]
     command = [
         sys.executable,
         "-c",

@@ -1,11 +1,14 @@
 """What PyTorch-BigGraph's own importer makes of the edges."""
 
+import json
 import random
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from typer.testing import CliRunner
 
+from cocite.embeddings.commands import app
 from cocite.embeddings.engines.biggraph.tsv import import_tsv
 from cocite.embeddings.imported import ImportedFolder
 from cocite.ground.checkpoints import fingerprint_of
@@ -46,3 +49,17 @@ def test_the_same_seed_gives_the_same_bytes_and_leaves_the_global_generator_alon
         assert random.getstate() == before
         hashes.append(fingerprint_of([tmp_path / str(run)]))
     assert hashes[0] == hashes[1] != hashes[2]
+
+
+@pytest.mark.parametrize("way", ["arrow", "tsv"])
+def test_the_command_imports_either_way_and_leaves_nothing_beside_the_folder(
+    tmp_path: Path, graphs: SimpleNamespace, way: str
+) -> None:
+    graphs.write(tmp_path / "edges.parquet", graphs.random(50, 300))
+    settings = json.dumps({"holdout": 0.2, "import": way})
+    arguments = ["import", str(tmp_path / "edges.parquet"), "--undirected", "--settings", settings, "--seed", "1"]
+    arguments += ["--memory-mb", "500", "--threads", "1", "--output", str(tmp_path / "imported")]
+    assert CliRunner().invoke(app, arguments, catch_exceptions=False).exit_code == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"edges.parquet", "imported"}
+    counts = [ImportedFolder(tmp_path / "imported").count_edges(side).sum() for side in ("training", "holdout")]
+    assert sum(counts) == 2 * len({frozenset(pair) for pair in graphs.random(50, 300)})

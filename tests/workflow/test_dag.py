@@ -144,12 +144,6 @@ def test_a_set_of_triplets_is_sampled_from_what_its_entry_names(run):
     assert sources == expected
 
 
-@pytest.mark.parametrize(("way", "steps"), [("arrow", {"import_edges"}), ("tsv", {"split_edges", "import_tsv"})])
-def test_edges_are_written_as_text_only_for_the_published_way_in(run, way, steps):
-    jobs = planned(run, edited(**{"embeddings__cocitation-dot__import": way}))
-    assert {"import_edges", "split_edges", "import_tsv"} & set(jobs) == steps
-
-
 def test_an_index_is_built_once_for_all_shards_of_the_queries_and_measured(run):
     searched = {"k": 100, "shards": 3, "index": {"kind": "ivf", "nlist": 8, "nprobe": 2}}
     jobs = planned(run, edited(**{"embeddings__cocitation-dot__neighbours": searched}))

@@ -16,6 +16,9 @@ Metric = Literal["cosine", "l2", "inner_product"]
 class EdgeSettings(Entry):
     """What is made of the edges of a graph before they are trained on."""
 
+    import_: Literal["arrow", "tsv"] = Field(default="arrow", alias="import")
+    """arrow takes the edges to PyTorch-BigGraph's files by sorted arrays, in bounded memory; tsv as published, by
+    its own importer, which holds every paper and edge as Python objects."""
     partitions: Annotated[int, Field(ge=1, le=16)] = 1
     """Parts that the papers are cut into, two of which are in memory at a time in training. A chunk of an epoch then
     goes through all pairs of parts."""
@@ -145,9 +148,6 @@ class GraphEmbedding(EdgeSettings):
 
     graph: Annotated[str, Refers("graphs")]
     """Name of the graph."""
-    import_: Literal["arrow", "tsv"] = Field(default="arrow", alias="import")
-    """arrow takes the edges to PyTorch-BigGraph's files by sorted arrays, in bounded memory; tsv as published, by
-    its own importer, which holds every paper and edge as Python objects."""
     neighbours: Neighbours = Neighbours()
     """The search for the nearest neighbours of the queries."""
 

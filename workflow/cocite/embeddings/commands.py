@@ -9,62 +9,35 @@ from cocite.ground.options import MemoryMb, Omissions, Output, Seed, Settings, S
 
 app = typer.Typer(no_args_is_help=True)
 
-Edges = Annotated[list[Path], typer.Argument(help="Files of the table edges.")]
 Directed = Annotated[bool, typer.Option("--directed/--undirected", help="An undirected edge is trained on both ways.")]
-Training = Annotated[Path, typer.Option(help="Edges to train on: source and target, separated by a tab.")]
-HoldoutEdges = Annotated[Path, typer.Option(help="Edges kept from training, in the same form.")]
+Edges = Annotated[list[Path], typer.Argument(help="Files of the table edges.")]
 
 
 @app.command("import")
-def import_(edges: Edges, directed: Directed, settings: Settings, seed: Seed, output: Output) -> None:
+def import_(
+    edges: Edges,
+    directed: Annotated[
+        bool, typer.Option("--directed/--undirected", help="An undirected edge is trained on both ways.")
+    ],
+    settings: Settings,
+    seed: Seed,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+) -> None:
     """Turn the edges of a graph into the folder that engines train from."""
     from cocite.config.embeddings import EdgeSettings
     from cocite.config.settings import parse_settings
     from cocite.embeddings.importing import import_edges
 
-    import_edges(edges, parse_settings(EdgeSettings, settings), directed=directed, seed=seed, output=output)
+    chosen = parse_settings(EdgeSettings, settings)
+    if chosen.import_ == "tsv":
+        from cocite.embeddings.engines.biggraph.tsv import import_as_published
 
-
-@app.command()
-def split(
-    edges: Edges,
-    directed: Directed,
-    settings: Settings,
-    seed: Seed,
-    memory_mb: MemoryMb,
-    threads: Threads,
-    training: Training,
-    holdout_edges: HoldoutEdges,
-) -> None:
-    """Split the edges of a graph into those to train on and those to measure on, for PyTorch-BigGraph's importer."""
-    from cocite.config.embeddings import EdgeSettings
-    from cocite.config.settings import parse_settings
-    from cocite.embeddings.engines.biggraph.tsv import split_edges
-
-    split_edges(
-        edges,
-        parse_settings(EdgeSettings, settings),
-        directed=directed,
-        seed=seed,
-        memory_mb=memory_mb,
-        threads=threads,
-        training=training,
-        holdout=holdout_edges,
-    )
-
-
-@app.command()
-def import_tsv(
-    training: Training,
-    holdout_edges: HoldoutEdges,
-    partitions: Annotated[int, typer.Option(help="Parts that the papers are cut into.")],
-    seed: Seed,
-    output: Output,
-) -> None:
-    """Turn split edges into the folder that PyTorch-BigGraph trains from, with its own importer."""
-    from cocite.embeddings.engines.biggraph import tsv
-
-    tsv.import_tsv(training=training, holdout=holdout_edges, partitions=partitions, seed=seed, output=output)
+        cost = {"memory_mb": memory_mb, "threads": threads}
+        import_as_published(edges, chosen, directed=directed, seed=seed, **cost, output=output)
+    else:
+        import_edges(edges, chosen, directed=directed, seed=seed, output=output)
 
 
 @app.command()

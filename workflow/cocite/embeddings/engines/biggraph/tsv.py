@@ -33,6 +33,26 @@ BATCH_ROWS = 100_000
 LINE = pa.schema([("source", pa.int64()), ("target", pa.int64())])
 
 
+def import_as_published(
+    edges: Sequence[Path],
+    settings: EdgeSettings,
+    *,
+    directed: bool,
+    seed: int,
+    memory_mb: int,
+    threads: int,
+    output: Path,
+) -> None:
+    """Make the folder `output` by way of two files of lines beside it, which are removed in the end."""
+    lines = {side: output.with_name(f"{side}.tsv") for side in (TRAINING, HOLDOUT)}
+    try:
+        split_edges(edges, settings, directed=directed, seed=seed, memory_mb=memory_mb, threads=threads, **lines)
+        import_tsv(**lines, partitions=settings.partitions, seed=seed, output=output)
+    finally:
+        for path in lines.values():
+            path.unlink(missing_ok=True)
+
+
 def split_edges(
     edges: Sequence[Path],
     settings: EdgeSettings,
