@@ -10,7 +10,7 @@ from cocite.config.embeddings import SearchSettings
 from cocite.neighbours import checkpoints, searching
 from cocite.neighbours.checkpoints import open_search
 from cocite.neighbours.distances import Block
-from cocite.neighbours.indexes import ExactSearch
+from cocite.neighbours.exact import ExactSearch
 from cocite.neighbours.searching import search_neighbours
 
 VECTORS = {paper: [float(paper), float(paper * paper % 7)] for paper in range(100)}

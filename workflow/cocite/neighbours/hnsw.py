@@ -18,7 +18,7 @@ from cocite.ground.ahead import ahead
 from cocite.ground.progress import progress_bar
 from cocite.neighbours.checkpoints import Checkpoint
 from cocite.neighbours.distances import FARTHEST, Block, Keys, Metric, Vectors, comparable, exact_distance, key_of
-from cocite.neighbours.indexes import Search
+from cocite.neighbours.exact import Search
 from cocite.neighbours.pools import Workers
 from cocite.neighbours.vectors import VectorTable
 from cocite.tables.files import atomic_path

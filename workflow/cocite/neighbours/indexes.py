@@ -1,57 +1,13 @@
-"""The ways to search: exact, or in an approximate index that was built before.
+"""The ways to search: exact, or in an approximate index that was built before."""
 
-The exact search compares every vector of the table with all queries of a group, and reads ahead of the products. A pool
-takes in most papers before it knows how near k of them are, so a few blocks are searched first to guess that. A guess
-that turns out too near leaves a query with fewer than k papers; it is then searched again without one.
-
-`faiss.knn` on each block of vectors and a merge of the k nearest would be the library's way. Ours gives more than time:
-distances and order are the same bit for bit whatever the blocks, groups and threads, ties at the last rank are cut by
-id however many share it, and a killed search resumes. FAISS ranks by products in float32: of 500 queries in 200,000
-vectors of 128 dimensions, k = 1,000, it put neighbours of 11% into another order with L2 and of 32% with cosine.
-On two threads it took 3.7 times our processor time, and 4.9 times with what it proposed compared again, which made the
-results equal; as a whole command 2.0 times (`tests/benchmarks/searching.py`), in 303 MB to our 434 MB.
-"""
-
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from math import ceil, sqrt
+from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from cocite.config.embeddings import HnswWalk, IndexSettings, IvfProbing, SearchSettings
-from cocite.ground.ahead import ahead
 from cocite.ground.errors import InputError
-from cocite.ground.id_sets import Ids
-from cocite.ground.progress import progress_bar
-from cocite.neighbours.checkpoints import Checkpoint
-from cocite.neighbours.distances import FARTHEST, Block, Keys, Metric
-from cocite.neighbours.pools import BLOCK, Pools, Workers
+from cocite.neighbours.distances import Metric
+from cocite.neighbours.exact import ExactSearch, Search
 from cocite.neighbours.vectors import VectorTable, open_vectors
-
-ROW_GROUPS_SAMPLED = 8
-"""Row groups whose first block serves to guess, at most."""
-
-
-class Search(ABC):
-    """A way to search the papers of a table."""
-
-    held_mb = 0.0
-    """Memory that it takes besides the queries, their pools and blocks of vectors."""
-
-    def __init__(self, table: VectorTable, metric: Metric) -> None:
-        self.table, self.metric = table, metric
-
-    def find(self, ids: Ids, workers: Workers) -> Block:
-        """Those of the papers that are searched, with their vectors."""
-        return self.table.find(ids, workers)
-
-    @abstractmethod
-    def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
-        """The keys of the k nearest papers of each query in rising order, queries × k; the query is not among them.
-
-        `FARTHEST` fills up the rows of queries with fewer papers.
-        """
 
 
 def build_index(
@@ -93,61 +49,3 @@ def choose_search(settings: SearchSettings, table: VectorTable, index: Path | No
             return HNSWSearch(table, metric, index, ef_search)
         case _:
             raise AssertionError(settings.index)
-
-
-class ExactSearch(Search):
-    """Search among all papers of a table."""
-
-    def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
-        """The k nearest papers of each query.
-
-        The search resumes from the row group in the checkpoint and offers it the pools after each row group. There must
-        be more than k papers.
-        """
-        pools = Pools(queries, self.metric, k)
-        met = checkpoint.restore(pools) if checkpoint else 0
-        if not met:
-            pools.worst[:] = self._guess(queries, k, workers)
-        keys = self._search(pools, workers, checkpoint, met)
-        short = np.flatnonzero(keys[:, -1] == FARTHEST)
-        if len(short):
-            keys[short] = self._search(Pools(queries.choose(short), self.metric, k), workers)
-        return keys
-
-    def _search(self, pools: Pools, workers: Workers, checkpoint: Checkpoint | None = None, met: int = 0) -> Keys:
-        """The keys that the pools keep after all row groups but the first `met`, which they hold already."""
-        left = sum(self.table.sizes[met:])
-        with progress_bar(of=f"{len(pools.counts):,} queries", unit="vectors", total=left) as bar:
-            for row_group, block in ahead(self._blocks(met)):
-                if checkpoint and row_group > met:
-                    checkpoint.save(pools, row_group)
-                    met = row_group
-                pools.offer(block, workers)
-                bar.update(len(block.numbers))
-        return pools.nearest(workers)
-
-    def _guess(self, queries: Block, k: int, workers: Workers) -> Keys:
-        """A key for each query that k papers are probably below; `FARTHEST` where the sample is too small to guess.
-
-        It is the key at a high rank of the sample: if the sample were random, fewer than k papers would be below it
-        once in millions of queries (five standard deviations of the Poisson distribution, and some for small numbers).
-        """
-        sizes = self.table.sizes
-        sampled = range(0, len(sizes), -(-len(sizes) // ROW_GROUPS_SAMPLED))
-        papers = sum(min(BLOCK, sizes[row_group]) for row_group in sampled)
-        expected = k * papers / sum(sizes)
-        rank = ceil(expected + 5 * sqrt(expected) + 10)
-        if 2 * rank > papers:
-            return np.full(len(queries.numbers), FARTHEST, dtype=np.uint64)
-        pools = Pools(queries, self.metric, rank)
-        for row_group in sampled:
-            for block in self.table.blocks([row_group]):
-                pools.offer(block, workers)
-                break
-        return pools.nearest(workers)[:, -1]
-
-    def _blocks(self, first: int) -> Iterator[tuple[int, Block]]:
-        """The blocks of each row group from this one on, with its number."""
-        for row_group in self.table.row_groups[first:]:
-            for block in self.table.blocks([row_group]):
-                yield row_group, block

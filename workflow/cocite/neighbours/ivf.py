@@ -38,7 +38,7 @@ from cocite.neighbours.distances import (
     comparable,
     numbers_in,
 )
-from cocite.neighbours.indexes import Search
+from cocite.neighbours.exact import Search
 from cocite.neighbours.pools import BLOCK, Pools, Workers, start_workers
 from cocite.neighbours.vectors import VectorTable
 from cocite.tables.files import atomic_path

@@ -23,7 +23,8 @@ from cocite.ground.errors import InputError
 from cocite.ground.randomness import priorities
 from cocite.neighbours.checkpoints import open_search, search_groups
 from cocite.neighbours.distances import FARTHEST, Block, Keys, Numbers, distances_in, numbers_in
-from cocite.neighbours.indexes import Search, choose_search
+from cocite.neighbours.exact import Search
+from cocite.neighbours.indexes import choose_search
 from cocite.neighbours.pools import BLOCK, TILE, Workers, capacity, start_workers
 from cocite.neighbours.vectors import VectorTable, open_vectors
 from cocite.tables.files import write_table
