@@ -138,8 +138,8 @@ def _type(annotation: Any, metadata: list[Any] | None = None) -> str:
     if origin is Literal:
         return " or ".join(f"`{choice}`" for choice in arguments)
     if origin in (Union, types.UnionType):
-        told = dict.fromkeys(_type(each) for each in arguments if each is not type(None))
-        return " or ".join(told)
+        kinds = dict.fromkeys(_type(each) for each in arguments if each is not type(None))
+        return " or ".join(kinds)
     return TYPES[origin or annotation]
 
 

@@ -16,7 +16,7 @@ from cocite.config.triplets import SAMPLERS
 
 CARD_SCORES = "## Scores on benchmarks"
 """The last heading of a card: what the training has no scores for yet, and the report fills in."""
-OF_EMBEDDING = ("comparator", "dimension", "epochs", "loss")
+OF_EMBEDDING = ("engine", "comparator", "dimension", "epochs", "loss")
 
 
 def origin_of(model: str, provenance: Provenance) -> dict[str, dict[str, Any]]:
@@ -46,8 +46,8 @@ def read_origin(settings: str | None, manifest: Path | None) -> dict[str, dict[s
     configuration, listed = json.loads(settings), json.loads(manifest.read_text(encoding="utf-8"))
     readmes = {name: dataset.get("readme", "") for name, dataset in listed["datasets"].items()}
     [model] = configuration["models"]
-    told = {"configuration": configuration, "release": listed["release"], "readmes": readmes}
-    return origin_of(model, {**told, "packages": packages_of(configuration)})
+    stated = {"configuration": configuration, "release": listed["release"], "readmes": readmes}
+    return origin_of(model, {**stated, "packages": packages_of(configuration)})
 
 
 def settings_of_origin(model: str, configuration: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,9 +71,9 @@ def settings_of_origin(model: str, configuration: Mapping[str, Any]) -> dict[str
         "graphs": {},
     }
     if embedding is not None:
-        told = {name: embedding[name] for name in ("graph", *OF_EMBEDDING)}
+        stated = {name: embedding[name] for name in ("graph", *OF_EMBEDDING) if name in embedding}
         part["embeddings"][triplets["embedding"]] = {
-            **told,
+            **stated,
             "neighbours": {"metric": embedding["neighbours"]["metric"]},
         }
     if "graph" in named:
@@ -88,7 +88,9 @@ def corpus_in_words(provenance: Provenance) -> str:
         return "a generated release: no such paper was ever written"
     if corpus["source"] == "s2":
         return "Semantic Scholar"
-    return f"a release in the folder {Path(corpus['path']).name}"
+    if corpus["source"] == "directory":
+        return f"a release in the folder {Path(corpus['path']).name}"
+    return f"the source {corpus['source']}"
 
 
 def encoder_in_words(name: str, provenance: Provenance) -> str:
@@ -109,27 +111,29 @@ def encoder_in_words(name: str, provenance: Provenance) -> str:
 def sampling_of(triplets: str, provenance: Provenance) -> dict[str, Any]:
     """How a set of triplets was sampled: the sampler, and its settings that had an effect."""
     entry = provenance["configuration"]["triplets"][triplets]
-    told = {name: value for name, value in entry.items() if name not in _without_effect(entry)}
-    if "path" in told:
-        told["path"] = Path(told["path"]).name
-    if isinstance(told.get("easy_negatives"), Mapping):
-        ways = told.pop("easy_negatives")
-        told |= {"easy_negatives": ways["kind"], **{key: value for key, value in ways.items() if key != "kind"}}
-    sampler = told.pop("sampler")
-    return {"sampler": f"{sampler}: {summary_of(plugins(SAMPLERS, 'sampler')[sampler])}", **told}
+    stated = {name: value for name, value in entry.items() if name not in _without_effect(entry)}
+    if "path" in stated:
+        stated["path"] = Path(stated["path"]).name
+    if isinstance(stated.get("easy_negatives"), Mapping):
+        ways = stated.pop("easy_negatives")
+        stated |= {"easy_negatives": ways["kind"], **{key: value for key, value in ways.items() if key != "kind"}}
+    sampler = stated.pop("sampler")
+    return {"sampler": f"{sampler}: {summary_of(plugins(SAMPLERS, 'sampler')[sampler])}", **stated}
 
 
 def graph_of(triplets: str, provenance: Provenance) -> dict[str, Any]:
     """The graph that a set of triplets was sampled from, and its embedding where there is one between the two."""
     configuration = provenance["configuration"]
-    entry, told = configuration["triplets"][triplets], {}
+    entry, stated = configuration["triplets"][triplets], {}
     if "embedding" in entry:
         name, entry = entry["embedding"], configuration["embeddings"][entry["embedding"]]
-        told = {"embedding": name, **{key: entry[key] for key in OF_EMBEDDING}, "loss": entry["loss"]["kind"]}
-        told["metric of the neighbours"] = entry["neighbours"]["metric"]
+        stated = {"embedding": name, **{key: entry[key] for key in OF_EMBEDDING if key in entry}}
+        if isinstance(stated.get("loss"), Mapping):
+            stated["loss"] = stated["loss"]["kind"]
+        stated["metric of the neighbours"] = entry["neighbours"]["metric"]
     if "graph" in entry:
-        told |= {"graph": entry["graph"], **configuration["graphs"][entry["graph"]]}
-    return told
+        stated |= {"graph": entry["graph"], **configuration["graphs"][entry["graph"]]}
+    return stated
 
 
 def _without_effect(entry: Mapping[str, Any]) -> set[str]:

@@ -128,16 +128,16 @@ def _holds_corpus(results: Path) -> bool:
 def _corpus(config: Configuration, results: Path) -> dict[str, Any]:
     """What makes a corpus another one, by key of the configuration."""
     corpus, release = config.get("corpus", {}), config.get("release")
-    told = {
+    stated = {
         "seed": config.get("seed"),
         "release": _pinned(results) if release == "latest" else release,
         "corpus.source": corpus.get("source"),
     }
-    if corpus.get("source") == "directory":
-        told["corpus.path"] = corpus.get("path")
+    if "path" in corpus:
+        stated["corpus.path"] = corpus.get("path")
     if corpus.get("source") == "demo" and "demo" in corpus:
-        told |= {f"corpus.demo.{key}": corpus["demo"].get(key) for key in ("papers", "topics")}
-    return told
+        stated |= {f"corpus.demo.{key}": corpus["demo"].get(key) for key in ("papers", "topics")}
+    return stated
 
 
 def _pinned(results: Path) -> str:

@@ -44,22 +44,22 @@ def configuration_of(results: Path) -> Mapping[str, Any] | None:
     return None
 
 
-def is_configured(told: Mapping[str, str], config: Mapping[str, Any]) -> bool:
+def is_configured(wildcards: Mapping[str, str], config: Mapping[str, Any]) -> bool:
     """Whether the configuration has all that a path tells: a graph, a benchmark and its suite, a model and its seed."""
-    if "step" in told:
-        return _is_step(told["stage"], told["step"], config)
-    if any(told[name] not in config.get(section, ()) for name, section in SECTIONS.items() if name in told):
+    if "step" in wildcards:
+        return _is_step(wildcards["stage"], wildcards["step"], config)
+    if any(wildcards[name] not in config.get(section, ()) for name, section in SECTIONS.items() if name in wildcards):
         return False
-    if "suite" in told and told["suite"] not in suites_of(config["benchmarks"][told["benchmark"]]):
+    if "suite" in wildcards and wildcards["suite"] not in suites_of(config["benchmarks"][wildcards["benchmark"]]):
         return False
-    if "group" in told and told["group"] not in [entry["group"] for entry in config["triplets"].values()]:
+    if "group" in wildcards and wildcards["group"] not in [entry["group"] for entry in config["triplets"].values()]:
         return False
-    return "model" not in told or f"{told['model']}-{told['seed']}" in runs_of(config)
+    return "model" not in wildcards or f"{wildcards['model']}-{wildcards['seed']}" in runs_of(config)
 
 
 def configured_in(config: Mapping[str, Any] | None) -> Callable[[Mapping[str, str]], bool]:
     """Whether this configuration has what a path tells, for `files_by_place`; without one, everything is kept."""
-    return lambda told: config is None or is_configured(told, config)
+    return lambda wildcards: config is None or is_configured(wildcards, config)
 
 
 def _of_provenance(path: Path) -> Mapping[str, Any] | None:

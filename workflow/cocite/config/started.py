@@ -91,8 +91,8 @@ def read_start(results: Path) -> Start | None:
     if not path.is_file():
         return None
     try:
-        told = read_json(path)
-        start = Start(**{**told, "jobs": [Job(**job) for job in told["jobs"]]})
+        stated = read_json(path)
+        start = Start(**{**stated, "jobs": [Job(**job) for job in stated["jobs"]]})
     except (TypeError, KeyError):
         raise InputError(f"{path}: is no record of a run; delete it, and the next run writes it again.") from None
     return start if start.path(start.results).resolve() == results.resolve() else None
@@ -134,7 +134,7 @@ def _jobs(workflow: Any) -> Iterator[Job]:
 def _start_of(process: int) -> str | None:
     """When a process started, as the kernel tells; none where it has ended."""
     try:
-        told = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        stated = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:
         return None
-    return None if told[0] in "ZX" else told[19]
+    return None if stated[0] in "ZX" else stated[19]

@@ -101,8 +101,8 @@ def measure(
     measured = sum(map(len, batches))
     scores = {kind: _averages(sums_, measured) for kind, sums_ in sums.items()}
     for kind, values in scores.items():
-        told = ", ".join(f"{name} {values[name]:.3f}" for name in ("loss", "mrr", "hits_at_10", "auc"))
-        report(f"  link prediction, {kind}: {told}")
+        shown = ", ".join(f"{name} {values[name]:.3f}" for name in ("loss", "mrr", "hits_at_10", "auc"))
+        report(f"  link prediction, {kind}: {shown}")
     return {**scores, "edges": measured}
 
 
