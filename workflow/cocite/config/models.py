@@ -55,7 +55,7 @@ class TrainingSettings(Entry):
     epochs: Count = 1
     """Passes over the triplets."""
     batch_size: Count = 32
-    """Triplets in a batch; of each process, where there are several."""
+    """Triplets in a batch, which several processes share."""
     mini_batch_size: Count | None = None
     """Documents of a batch that are in memory at once. Left out, all; with a number, the gradients are the same
     (GradCache), a batch of any size fits, and a step takes about a third longer."""
@@ -92,8 +92,7 @@ class Model(TrainingSettings):
     seeds: Seeds = (1,)
     """One training for each seed."""
     processes: Count = 1
-    """Processes that share a training, each with a GPU of its own where there are any, that the training starts. A step
-    takes a batch of each."""
+    """Processes that share each batch of a training, which starts them; each has a GPU of its own where there are any."""
     threads: Count = 1
     """Threads of a training on the CPU. Several trainings side by side with one thread each are faster than one
     after the other with several; another number changes the last digits of the weights."""
