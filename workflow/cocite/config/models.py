@@ -92,7 +92,7 @@ class Model(TrainingSettings):
     seeds: Seeds = (1,)
     """One training for each seed."""
     processes: Count = 1
-    """Processes that share each batch of a training, which starts them; each has a GPU of its own where there are any."""
+    """Processes that share each batch of a training. It starts them; each has a GPU of its own where there are any."""
     threads: Count = 1
     """Threads of a training on the CPU. Several trainings side by side with one thread each are faster than one
     after the other with several; another number changes the last digits of the weights."""
