@@ -65,24 +65,26 @@ def ranks_of(training):
     return list(map(int, Path(f"/proc/{training.pid}/task/{training.pid}/children").read_text().split()))
 
 
+@pytest.mark.parametrize(
+    "signals",
+    [
+        (signal.SIGTERM, signal.SIGKILL),
+        pytest.param((signal.SIGUSR1, signal.SIGINT, signal.SIGTERM, signal.SIGKILL), marks=pytest.mark.long),
+    ],
+)
 def test_a_signal_stops_both_processes_and_after_it_and_a_kill_they_end_with_the_weights_of_a_whole_training(
-    start, with_dropout, tmp_path
+    start, with_dropout, tmp_path, signals
 ):
     assert start(tmp_path / "whole", 2, encoder=with_dropout, **LONG).wait() == 0
     state = tmp_path / "stopped/state"
-    for number, status in (
-        (signal.SIGUSR1, 75),
-        (signal.SIGTERM, 75),
-        (signal.SIGINT, 75),
-        (signal.SIGKILL, 128 + signal.SIGKILL),
-    ):
+    for number in signals:
         since = time.time()
         training = start(tmp_path / "stopped", 2, encoder=with_dropout, **LONG)
         wait_for_steps(training, state, since)
         ranks = ranks_of(training)
         assert len(ranks) == 2
         os.kill(ranks[1] if number == signal.SIGKILL else training.pid, number)
-        assert training.wait() == status
+        assert training.wait() == (128 + number if number == signal.SIGKILL else 75)
         assert not [rank for rank in ranks if Path(f"/proc/{rank}").exists()]
         assert (state / CHECKPOINT).exists()
     assert start(tmp_path / "stopped", 2, encoder=with_dropout, **LONG).wait() == 0
