@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from cocite.config.entries import Count, Entry, Positive, Refers, Seeds, ShortFor, Whole
+from cocite.config.entries import Count, Entry, NonNegative, Positive, Refers, Seeds, ShortFor, Whole, inconsistent
 from cocite.config.loss import Loss
 from cocite.config.plugins import one_of
 from cocite.config.runs import BASELINES
@@ -54,6 +54,8 @@ class TrainingSettings(Entry):
     in infonce and 8 in the others."""
     epochs: Count = 1
     """Passes over the triplets."""
+    max_steps: Count | None = None
+    """Steps after which the training ends, if it has not gone through its epochs by then."""
     batch_size: Count = 32
     """Triplets in a batch, which several processes share."""
     mini_batch_size: Count | None = None
@@ -67,14 +69,32 @@ class TrainingSettings(Entry):
     """Batches whose gradients make one step."""
     lr: Positive = 2e-5
     """Largest learning rate (AdamW)."""
-    warmup: Annotated[float, Field(ge=0, le=1)] = 0.05
-    """Share of the steps in which the learning rate rises; it falls linearly to zero after."""
+    warmup: NonNegative = 0.05
+    """Steps in which the learning rate rises from zero: below 1 a share of all steps, otherwise their number."""
+    schedule: Literal["linear", "cosine", "constant"] = "linear"
+    """How the learning rate goes on after that: linear and cosine fall to zero, constant stays."""
+    weight_decay: NonNegative = 0.0
+    """Weight decay (AdamW). Vectors, such as biases and the weights of normalisation, do not decay."""
+    epsilon: Positive = 1e-8
+    """What AdamW adds to the root of the second moment."""
     max_grad_norm: Positive = 1.0
     """Gradients are clipped to this norm."""
     evaluations: Count = 4
     """Times that the common validation set is measured, at even intervals; the best state is kept."""
+    validate_every: Count | None = None
+    """Steps between two measurements of the validation set, in place of evaluations; the last step is followed by one
+    in any case."""
     patience: Count | None = None
     """Measurements in a row without a smaller loss that end the training. Left out, it runs to the end."""
+
+    @model_validator(mode="after")
+    def _validates_one_way(self) -> "TrainingSettings":
+        if self.validate_every is not None and self.evaluations != type(self).model_fields["evaluations"].default:
+            raise inconsistent(
+                f".evaluations ({self.evaluations}) has no effect beside validate_every ({self.validate_every}); leave "
+                "one of them out."
+            )
+        return self
 
     @property
     def together(self) -> int:

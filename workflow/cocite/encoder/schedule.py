@@ -73,7 +73,8 @@ class Schedule:
     @property
     def steps(self) -> int:
         """Steps of the training."""
-        return self.settings.epochs * self.steps_of_an_epoch
+        of_epochs = self.settings.epochs * self.steps_of_an_epoch
+        return min(of_epochs, self.settings.max_steps or of_epochs)
 
     def batches_of(self, step: int) -> list[Numbers]:
         """The numbers of the examples in each batch of a step."""
@@ -87,11 +88,14 @@ class Schedule:
         return [of_step[start : start + batch_size] for start in range(0, len(of_step), batch_size)]
 
     def learning_rate(self, step: int) -> float:
-        """The learning rate of a step: it rises from 0 over the warm-up, then falls towards 0."""
-        done = step - 1
-        warmup = math.ceil(self.settings.warmup * self.steps)
-        share = done / warmup if done < warmup else (self.steps - done) / max(1, self.steps - warmup)
-        return self.settings.lr * share
+        """The learning rate of a step: it rises from 0 over the warm-up, then goes on as the settings say."""
+        asked, done = self.settings.warmup, step - 1
+        warmup = math.ceil(asked * self.steps if asked < 1 else asked)
+        if done < warmup:
+            return self.settings.lr * (done / warmup)
+        left = (self.steps - done) / max(1, self.steps - warmup)
+        shares = {"linear": left, "cosine": (1 - math.cos(math.pi * left)) / 2, "constant": 1.0}
+        return self.settings.lr * shares[self.settings.schedule]
 
     def is_logged(self, step: int) -> bool:
         """Whether the training loss is logged after a step."""
@@ -99,7 +103,9 @@ class Schedule:
 
     def is_validated(self, step: int) -> bool:
         """Whether the validation set is measured after a step; it is after the last one."""
-        times = self.settings.evaluations
+        every, times = self.settings.validate_every, self.settings.evaluations
+        if every is not None:
+            return step == self.steps or (step > 0 and step % every == 0)
         return step in {math.ceil(self.steps * part / times) for part in range(1, times + 1)}
 
     @property

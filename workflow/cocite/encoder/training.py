@@ -112,6 +112,16 @@ def _set_up(threads: int) -> None:
     processes.connect()
 
 
+def optimiser_of(weights: list[torch.nn.Parameter], settings: TrainingSettings) -> torch.optim.AdamW:
+    """AdamW (Loshchilov and Hutter, 2019), in which matrices decay and vectors do not."""
+    groups = [
+        {"params": [weight for weight in weights if weight.ndim > 1], "weight_decay": settings.weight_decay},
+        {"params": [weight for weight in weights if weight.ndim <= 1], "weight_decay": 0.0},
+    ]
+    held = [group for group in groups if group["params"]]
+    return torch.optim.AdamW(held, lr=settings.lr, eps=settings.epsilon, fused=True)
+
+
 class Learner:
     """A training: the loop, and what it keeps from step to step."""
 
@@ -146,7 +156,7 @@ class Learner:
         self.loss = settings.loss
         self.objective = Objective(encoder=encoder, loss=self.loss, recompute=settings.mini_batch_size is not None)
         self.weights = list(learned_weights(encoder).values())
-        self.optimiser = torch.optim.AdamW(self.weights, lr=settings.lr, weight_decay=0.0, fused=True)
+        self.optimiser = optimiser_of(self.weights, settings)
         self.history = History()
         self.unread: list[UnreadLoss] = []
         self.strict = True
@@ -211,7 +221,8 @@ class Learner:
             self.unread += self._add_gradients(step, batches)
         processes.add_up([weight.grad for weight in self.weights if weight.grad is not None])
         clip_grad_norm_(self.weights, self.settings.max_grad_norm)
-        self.optimiser.param_groups[0]["lr"] = self.schedule.learning_rate(step)
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.schedule.learning_rate(step)
         self.optimiser.step()
         self.optimiser.zero_grad()
         self.history.step = step
