@@ -1,5 +1,6 @@
 """Diffs at the API: listed in their order, distinguished though their names are alike, found again when links lapse."""
 
+import json
 from itertools import pairwise
 from pathlib import Path
 
@@ -67,24 +68,22 @@ def test_only_the_diffs_since_the_base_are_listed(newest, key, tmp_path):
 
 def test_links_that_have_lapsed_are_found_again_by_step_and_kind(newest, key, tmp_path):
     requests: list[Arrival] = []
-    api = {"turns": tmp_path / "turns"}
+    write_manifest(tmp_path / "base/corpus/manifest.json", whole(RELEASES[0]))
+
+    def asked(origin: str) -> dict[str, object]:
+        source = {"source": "s2", "api": origin, "base": str(tmp_path / "base")}
+        return {"settings": json.dumps(source), "results": tmp_path}
+
     with serve(newest, key=key) as origin:
-        commands.list_shards(
-            origin, RELEASES[2], **api, output=tmp_path / "manifest", since=_manifest_of(RELEASES[0], tmp_path)
-        )
+        commands.list_shards(**asked(origin), release=RELEASES[2], output=tmp_path / "manifest")
     with serve(newest, key=key, faults=Faults(lapsed_listings=2), requests=requests) as origin:
         where = {"manifest": tmp_path / "manifest", "part": 0, "parts": 1, "state": tmp_path / "state"}
-        commands.download("papers", origin, **where, **api, output=tmp_path / "raw")
+        commands.download("papers", **asked(origin), **where, output=tmp_path / "raw")
     assert sum("/diffs/" in request.path for request in requests) == 3
     shards = read_manifest(tmp_path / "manifest").datasets["papers"].shards
     assert {file.name for file in (tmp_path / "raw").iterdir()} == {shard.name for shard in shards}
     for shard in shards:
         assert (tmp_path / "raw" / shard.name).read_bytes() == file_of(shard, "papers", newest).read_bytes()
-
-
-def _manifest_of(release: str, folder: Path) -> str:
-    write_manifest(folder / "base", whole(release))
-    return str(folder / "base")
 
 
 @pytest.mark.parametrize("since", [RELEASES[2], "2026-02-01"])

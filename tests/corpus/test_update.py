@@ -1,5 +1,6 @@
 """Updating: a release that is reached through diffs has the tables of one that is ingested whole."""
 
+import json
 from itertools import pairwise
 from pathlib import Path
 
@@ -46,10 +47,10 @@ def ingest(key, tmp_path):
 
     def run(release: Path, name: str, *, base: str = "", buckets: int = 2, parts: int = 2) -> Path:
         results = tmp_path / name
-        since = str(tmp_path / base / "manifest.json") if base else ""
         with serve(release, key=key) as origin:
-            api = {"origin": origin, "turns": tmp_path / "turns"}
-            commands.list_shards(**api, release=release.name, since=since, output=results / "manifest.json")
+            source = {"source": "s2", "api": origin, **({"base": str(tmp_path / base)} if base else {})}
+            api = {"settings": json.dumps(source), "results": tmp_path}
+            commands.list_shards(**api, release=release.name, output=results / "corpus/manifest.json")
             for dataset in DATASETS:
                 for part in range(parts):
                     _fetch_and_ingest(dataset, part, parts, buckets, results, api, diffs=bool(base))
@@ -72,7 +73,7 @@ def ingest(key, tmp_path):
 
 
 def _fetch_and_ingest(dataset, part, parts, buckets, results, api, *, diffs):
-    place = {"manifest": results / "manifest.json", "part": part, "parts": parts}
+    place = {"manifest": results / "corpus/manifest.json", "part": part, "parts": parts}
     raw = results / "raw" / dataset / str(part)
     commands.download(dataset, **place, **api, state=results / "state", output=raw)
     folder = results / ("changes" if diffs else "ingested") / dataset
@@ -140,7 +141,7 @@ def test_diffs_are_not_applied_to_another_release_than_they_lead_on_from(generat
     with pytest.raises(
         InputError, match=r"first holds the release 2026-01-06, but the diffs .* lead on from 2026-01-13"
     ):
-        check_base(first_results, read_manifest(updated / "manifest.json"))
+        check_base(first_results, read_manifest(updated / "corpus/manifest.json"))
 
 
 @pytest.mark.parametrize("buckets", [1, 3, 4])

@@ -11,6 +11,9 @@ import pytest
 from tests.workflow.conftest import ROOT
 
 from cocite.config.benchmarks import TASKS
+from cocite.config.corpus import Corpus
+from cocite.config.embeddings import AnyEngine
+from cocite.config.settings import entry_of
 
 MIB = 2**20 / 1e6
 """Snakemake measures memory in MiB; rules ask for MB."""
@@ -30,7 +33,8 @@ class Inputs(dict[str, Any]):
 
 def functions(stage: str, config: dict[str, Any], **names: Any) -> dict[str, Any]:
     """The functions of a stage, as they are with a configuration."""
-    return runpy.run_path(str(ROOT / f"rules/common/{stage}.smk"), {**SIZES, "config": config, **names})
+    imported = {"entry_of": entry_of, "AnyEngine": AnyEngine, "Corpus": Corpus}
+    return runpy.run_path(str(ROOT / f"rules/common/{stage}.smk"), {**SIZES, **imported, "config": config, **names})
 
 
 def file_of(path: Path, megabytes: float) -> str:

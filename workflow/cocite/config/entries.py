@@ -109,11 +109,11 @@ class DefaultOf:
         return no_info_before_validator_function(self._completed, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """The JSON schema: that of the variants, none of which asks for the key."""
+        """The JSON schema: that of the variants, of which the default one does not ask for the key."""
         described = handler(schema)
-        for variant in described.get("oneOf", [described]):
-            required = handler.resolve_ref_schema(variant).get("required", [])
-            required[:] = [key for key in required if key != self.key]
+        for variant in map(handler.resolve_ref_schema, described.get("oneOf", [described])):
+            if variant["properties"][self.key].get("const") == self.value and self.key in variant.get("required", []):
+                variant["required"].remove(self.key)
         return described
 
     def _completed(self, value: Any) -> Any:
