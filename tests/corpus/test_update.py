@@ -139,9 +139,9 @@ def test_diffs_are_not_applied_to_another_release_than_they_lead_on_from(generat
     updated = ingest(third, "updated", base=ingest(second, "base").name)
     first_results = ingest(first, "first")
     with pytest.raises(
-        InputError, match=r"first holds the release 2026-01-06, but the diffs .* lead on from 2026-01-13"
+        InputError, match=r"first/corpus holds the release 2026-01-06, but the diffs .* lead on from 2026-01-13"
     ):
-        check_base(first_results, read_manifest(updated / "corpus/manifest.json"))
+        check_base(first_results / "corpus", read_manifest(updated / "corpus/manifest.json"))
 
 
 @pytest.mark.parametrize("buckets", [1, 3, 4])
