@@ -19,7 +19,7 @@ rule list_shards:
         version=1,
         settings=listing_settings(),
         release=config["release"],
-        results=RESULTS,
+        results=subpath(output[0], ancestor=2),
     shell:
         """
         cocite corpus list \
@@ -53,7 +53,7 @@ rule download_shards:
         version=1,
         settings=listing_settings(),
         parts=parts,
-        results=RESULTS,
+        results=subpath(output[0], ancestor=4),
         state=state("corpus/{dataset}-{part}"),
     shell:
         """
