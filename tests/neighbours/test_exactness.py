@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS, Relabel
 from tests.neighbours.small_searches import Row, by_definition, search
 
-from cocite.neighbours import indexes, pools, searching, vectors
+from cocite.neighbours import exact, pools, searching, vectors
 
 METRICS = ["cosine", "l2", "inner_product"]
 A_FOLDER = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -18,7 +18,7 @@ A_FOLDER = settings(max_examples=60, deadline=None, suppress_health_check=[Healt
 
 def in_blocks_of(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make blocks so small that pools overflow and are cut down in small searches as well."""
-    for module in (indexes, pools, vectors):
+    for module in (exact, pools, vectors):
         monkeypatch.setattr(module, "BLOCK", size)
 
 
@@ -86,8 +86,8 @@ def test_a_guess_from_papers_that_are_nearer_than_others_misses_none(
     """The first fifty of each five hundred, which the guess is made from, are the nearest of all, or the farthest."""
     in_blocks_of(50, monkeypatch)
     passes = []
-    search_all = indexes.ExactSearch._search
-    monkeypatch.setattr(indexes.ExactSearch, "_search", lambda *args: passes.append(1) or search_all(*args))
+    search_all = exact.ExactSearch._search
+    monkeypatch.setattr(exact.ExactSearch, "_search", lambda *args: passes.append(1) or search_all(*args))
     lengths = {paper: 1.0 + (paper % 500 if near else 499 - paper % 500) for paper in range(1, 2500)}
     line = {0: [0.0]} | {paper: [length] for paper, length in lengths.items()}
     found = search(tmp_path, line, {0: "train"}, k=400, row_group=500)
