@@ -1,6 +1,6 @@
 """Counting co-citations beside DuckDB, a dictionary, a sparse product, and large ids; and four times the size.
 
-Two numbers behind the folder, citations and queries, choose another size.
+Two numbers behind the folder, citations and queries, choose another size; DuckDB is asked at two sizes of its own.
 """
 
 import json
@@ -14,6 +14,8 @@ from tests.benchmarks.measuring import Command, Cost, compare, run, run_together
 
 CITATIONS = 25_500_000
 QUERIES = 20_000
+JOINED = ((3_000_000, 3_000), (12_000_000, 20_000))
+"""Citations and queries of the runs beside DuckDB's join, which spills to disk beyond."""
 BUCKETS = 2
 MEMORY_MB = 1000
 """Limit of one of two jobs that run side by side."""
@@ -21,9 +23,10 @@ MEMORY_MB = 1000
 
 def main(folder: Path, citations: int = CITATIONS, queries: int = QUERIES) -> None:
     """Print each ratio that the limits are about."""
+    for sizes in JOINED:
+        _compare_join(folder, *sizes)
     once = _corpus(folder / "citations" / f"once-{citations}", citations)
     count = _count(folder, once, queries)
-    _compare_join(folder, count, once, queries)
     compare(
         "Counting to a sparse product that holds everything",
         lambda: run_together(count),
@@ -47,14 +50,17 @@ def main(folder: Path, citations: int = CITATIONS, queries: int = QUERIES) -> No
     _tell(folder, _count(folder, fourfold, 3 * queries), 4 * citations, 3 * queries)
 
 
-def _compare_join(folder: Path, count: list[list[Command]], citations: list[Path], queries: int) -> None:
+def _compare_join(folder: Path, citations: int, queries: int) -> None:
     """Beside DuckDB's join of the citations with themselves, with the same memory and threads, and the same output."""
+    corpus = _corpus(folder / "citations" / f"once-{citations}", citations)
+    count = _count(folder, corpus, queries)
     joined = folder / "joined.parquet"
     program = [sys.executable, "-m", "tests.benchmarks.duckdb_join"]
     limits = [str(BUCKETS * MEMORY_MB), str(BUCKETS)]
-    join = [*program, "join", citations[0].parent, _queries(folder, queries, 1), joined, *limits]
+    join = [*program, "join", corpus[0].parent, _queries(folder, queries, 1), joined, *limits]
     rounds = [(run_together(count), run(join)) for _ in range(3)]
     run([*program, "check", _counted(folder)[0].parent, joined])
+    say(f"Of {citations:,} citations and {queries:,} queries:")
     for title, costs in zip(("Counting", "DuckDB's self-join"), zip(*rounds, strict=True), strict=True):
         wall, cpu, peak = (statistics.median(getattr(cost, of) for cost in costs) for of in ("wall", "cpu", "peak_mb"))
         peak *= BUCKETS if title == "Counting" else 1

@@ -1,6 +1,5 @@
 """A batch as mini-batches of documents: each once, little padding, and vectors that find their triplets."""
 
-import pickle
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -116,21 +115,6 @@ def prepared(encoder, triplets, tmp_path_factory):
     model = open_encoder(encoder)
     folder = tmp_path_factory.mktemp("prepared") / "tokens"
     return model, prepare_examples(triplets / "training.parquet", folder, model.tokenizer)
-
-
-def test_documents_that_are_mapped_from_disk_are_pickled_by_their_folder(prepared, monkeypatch):
-    _, examples = prepared
-    documents = examples.documents
-    monkeypatch.setattr(np.memmap, "__reduce__", lambda _: pytest.fail("the tokens are pickled"))
-    again = pickle.loads(pickle.dumps(documents))  # noqa: S301 (of ours)
-    assert isinstance(again.tokens, np.memmap)
-    assert again.tokens.tolist() == documents.tokens.tolist()
-    assert again.starts.tolist() == documents.starts.tolist()
-
-
-def test_documents_in_memory_are_pickled_whole():
-    documents = small_examples().documents
-    assert pickle.loads(pickle.dumps(documents)).tokens.tolist() == documents.tokens.tolist()  # noqa: S301 (of ours)
 
 
 def gradients(prepared, *, start, mini_batch_size=None, dropout=0.0):

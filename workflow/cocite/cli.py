@@ -45,7 +45,7 @@ STAGES = {
     "encoder": (encoder, "Fine-tune encoders; embed documents."),
     "evaluation": (evaluation, "Score embeddings on benchmarks."),
     "report": (report, "Tables, figures, the DuckDB file and the page."),
-    "demo": (demo, "A small generated release and a server for it."),
+    "demo": (demo, "A small generated release, and benchmarks about it."),
 }
 """The commands whose steps say at the end of their log what they took; the others answer people."""
 

@@ -3,6 +3,7 @@
 The engines are modules of `embeddings/engines`; how to add one is in docs/how-to/new-engine.md.
 """
 
+from abc import abstractmethod
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,6 +33,7 @@ class Engine(Entry):
         """Time that a training takes, by the size of its imported edges, MB."""
         return 30 + 0.1 * edges
 
+    @abstractmethod
     def train(self, imported: Path, *, seed: int, state: Path) -> Any:
         """Train on the edges in the folder `imported`, measure, and return what `embeddings.vectors.Trained` holds.
 
@@ -39,4 +41,3 @@ class Engine(Entry):
         training resumes from. An engine removes it if it belongs to other settings, edges or another seed, and leaves
         it at the end: the caller removes it once the results are written, and the vectors may lie in it until then.
         """
-        raise NotImplementedError

@@ -3,6 +3,7 @@
 The losses are modules of `encoder/losses`; how to add one is in docs/how-to/new-loss.md.
 """
 
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 from cocite.config.entries import Entry
@@ -22,6 +23,6 @@ class Loss(Entry):
     together: ClassVar[int] = 8
     """Triplets of a query that stay together in a batch where the configuration does not say how many."""
 
+    @abstractmethod
     def __call__(self, vectors: Any, batch: Any) -> Any:
         """The loss of the vectors of the documents of a batch."""
-        raise NotImplementedError

@@ -3,6 +3,7 @@
 The samplers are modules of `triplets/samplers`; how to add one is in docs/how-to/new-sampler.md.
 """
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
@@ -24,12 +25,12 @@ class Sampler(Entry):
         """The sets of triplets that this one is made of."""
         return ()
 
+    @abstractmethod
     def sample(self, block: Any) -> Any:
         """The triplets of the queries of a block (`triplets.sampled.Block`), and what was left out, by reason.
 
         Sources are read from front to back; what is made of a query depends on the query and the seed alone.
         """
-        raise NotImplementedError
 
     def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
         """A set that is a part of itself."""

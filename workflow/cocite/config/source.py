@@ -3,6 +3,7 @@
 The sources are modules of `corpus/sources`; how to add one is in docs/how-to/new-source.md.
 """
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -12,6 +13,7 @@ from pydantic import Field
 
 from cocite.config.entries import Entry, Whole, as_json
 from cocite.config.explained import shown
+from cocite.ground.errors import InputError
 
 LATEST = "latest"
 
@@ -57,18 +59,21 @@ class Source(Entry):
         """What the release is listed from, in a word: a URL or a folder."""
         return self.source
 
+    @abstractmethod
     def list_release(self, release: str, results: Path) -> Any:
         """The manifest of a release. Raises `InputError` where it is not there, or not whole.
 
         `results` is the folder of the run, in which `.state` survives a kill.
         """
-        raise NotImplementedError
 
     def fetch(
         self, manifest: Any, dataset: str, shards: Sequence[Any], *, results: Path, state: Path, output: Path
     ) -> None:
-        """Make the folder `output` of some shards of a dataset. A killed call resumes from the folder `state`."""
-        raise NotImplementedError
+        """Make the folder `output` of some shards of a dataset. A killed call resumes from the folder `state`.
+
+        Raises `InputError` where shards are read in place.
+        """
+        raise InputError(f"Shards of the source {self.source} are read where they are; there is nothing to download.")
 
     def imagined(self, release: str, results: Path) -> Any:
         """About what the manifest will be, where the release is yet to be made; None where it can be listed."""

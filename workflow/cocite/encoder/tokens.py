@@ -81,12 +81,6 @@ class Documents:
         """Count the documents."""
         return len(self.starts) - 1
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        """Pickle documents that are mapped from disk by their folder, for another process to map them as well."""
-        if isinstance(self.tokens, np.memmap) and self.tokens.filename is not None:
-            return mapped, (Path(self.tokens.filename).parent,)
-        return super().__reduce_ex__(protocol)
-
     @property
     def lengths(self) -> NDArray[np.int64]:
         """Tokens of each document."""
