@@ -78,8 +78,8 @@ rule neighbours:
 
 rule triplets:
     input:
-        expand("<results>/triplets/{triplets}/training_texts", triplets=config["triplets"]),
-        expand("<results>/triplets/validation_{group}", group=groups()),
+        materialised("examples.parquet"),
+        materialised("documents"),
         expand("<results>/triplets/{triplets}/checks.parquet", triplets=config["triplets"]),
         expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=config["embeddings"]),
 

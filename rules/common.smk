@@ -18,8 +18,9 @@ from cocite.config.origins import settings_of_origin
 from cocite.config.recorded import record
 from cocite.config.release_folder import DATASETS, find_shards
 from cocite.corpus.sources.demo import GeneratedRelease
-from cocite.config.settings import entry_of, settings_of
+from cocite.config.settings import entry_of, parse_settings, settings_of
 from cocite.config.runs import mapped_runs, runs_of, scored_runs, untrained
+from cocite.ground.gpus import gpus
 from cocite.people.status.described import report_failures
 from cocite.config.started import write_start
 from cocite.config.targets import check_spelling, check_targets, targets_of
@@ -39,6 +40,10 @@ OWN_BENCHMARKS = [name for name, entry in config["benchmarks"].items() if name i
 FOREIGN_BENCHMARKS = [name for name in config["benchmarks"] if name not in OWN_BENCHMARKS]
 APPROXIMATE = [name for name, entry in config["embeddings"].items() if entry["neighbours"]["index"]["kind"] != "flat"]
 UNTRAINED = untrained(config)
+# Without a cluster, jobs are given the GPUs of this machine, unless `--resources gpu=…` says how many.
+WITH_GPU = config["gpu"] or (workflow.local_exec and bool(gpus()))
+if workflow.local_exec and "gpu" not in workflow.global_resources:
+    workflow.register_resource("gpu", len(gpus()))
 
 
 def either(names):

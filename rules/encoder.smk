@@ -61,14 +61,45 @@ rule fetch_encoder:
         """
 
 
+rule tokenise_examples:
+    input:
+        encoder="<results>/encoder/untrained_{encoder}/seed-0/model",
+        documents="<results>/triplets/{examples}/documents",
+    output:
+        directory("<results>/encoder/untrained_{encoder}/seed-0/tokens/{examples}"),
+    log:
+        "<logs>/encoder/untrained_{encoder}/tokenise-{examples}.log",
+    benchmark:
+        "<benchmarks>/encoder/untrained_{encoder}/tokenise-{examples}.jsonl"
+    wildcard_constraints:
+        encoder=either(config["encoders"]),
+        examples=either(sets_of_examples()),
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 2
+    resources:
+        # One thread tokenises some 1,000 documents a second, 1 MB; it holds a thousand, with ids and lengths of all.
+        mem_mb=megabytes(1000, documents=0.1),
+        runtime=minutes(20, documents=0.02),
+    params:
+        version=1,
+    shell:
+        """
+        cocite encoder tokenise {input.documents:q} \
+            --encoder {input.encoder:q} \
+            --threads {threads} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
 rule train_encoder:
     input:
         encoder=lambda wildcards: f"<results>/encoder/untrained_{encoder_of(wildcards)}/seed-0/model",
-        training=lambda wildcards: expand(
-            "<results>/triplets/{triplets}/training_texts",
-            triplets=config["models"][wildcards.model]["triplets"],
-        ),
-        validation=validation_of,
+        training=lambda wildcards: f"<results>/triplets/{training_of(wildcards)}/examples.parquet",
+        training_tokens=tokens_of(training_of),
+        validation=lambda wildcards: f"<results>/triplets/{validation_of(wildcards)}/examples.parquet",
+        validation_tokens=tokens_of(validation_of),
         # For the release and its terms on the model's card. When it changes, so does everything else here.
         manifest="<results>/corpus/manifest.json",
     output:
@@ -87,13 +118,12 @@ rule train_encoder:
         "../envs/pipeline.yaml"
     threads: lookup(within=config, dpath="models/{model}/threads")
     resources:
-        # A further attempt more often continues a training that ran out of time than one that ran out of memory.
-        mem_mb=lambda wildcards, attempt: config["models"][wildcards.model]["memory_mb"] * min(attempt, 2),
+        mem_mb=memory_of_training,
         # Slurm ends a job that takes longer; elsewhere a training runs to its end.
         runtime=1440,
-        gpu=lambda wildcards: config["models"][wildcards.model]["processes"] if config["gpu"] else 0,
+        gpu=lambda wildcards: config["models"][wildcards.model]["processes"] if WITH_GPU else 0,
     params:
-        version=3,
+        version=4,
         settings=settings("models", "model", TrainingSettings),
         run_seed=config["seed"],
         origin=origin_of_model,
@@ -104,7 +134,9 @@ rule train_encoder:
         cocite encoder train \
             --encoder {input.encoder:q} \
             --training {input.training:q} \
+            --training-tokens {input.training_tokens:q} \
             --validation {input.validation:q} \
+            --validation-tokens {input.validation_tokens:q} \
             --settings {params.settings:q} \
             --seed {params.run_seed} \
             --training-seed {wildcards.seed} \
@@ -136,12 +168,13 @@ rule embed_documents:
         benchmark=either(FOREIGN_BENCHMARKS),
     conda:
         "../envs/pipeline.yaml"
+    threads: 8 if WITH_GPU else 1  # beside a GPU, they tokenise
     resources:
         # It holds a window of documents: with tiny encoders 35,441 documents (2.6 MB) took 707 MB and 25 s, hci's 6.5
         # MB 760 MB; docs/speed.md has 1.2 GB for 20,000 documents and for 80,000. The GPU's extra memory is a guess.
-        mem_mb=megabytes(4000 if config["gpu"] else 1500, model=3),
+        mem_mb=megabytes(4000 if WITH_GPU else 1500, model=3),
         runtime=embedding_minutes("documents"),
-        gpu=int(config["gpu"]),
+        gpu=int(WITH_GPU),
     params:
         version=3,
         sources=folders_of("documents"),

@@ -45,7 +45,8 @@ rule materialise_training:
         group=lambda wildcards: triplets_of_group(config["triplets"][wildcards.triplets]["group"]),
         papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
     output:
-        directory("<results>/triplets/{triplets}/training_texts"),
+        examples="<results>/triplets/{triplets}/examples.parquet",
+        documents=directory("<results>/triplets/{triplets}/documents"),
     log:
         "<logs>/triplets/{triplets}/materialise.log",
     benchmark:
@@ -58,7 +59,7 @@ rule materialise_training:
         mem_mb=megabytes(700, triplets=80),
         runtime=minutes(20, group=1, papers=0.002),
     params:
-        version=2,
+        version=3,
         triplets=lambda wildcards, input: input.triplets,
         papers=folder_of("papers"),
         seed=config["seed"],
@@ -69,7 +70,8 @@ rule materialise_training:
             --papers {params.papers:q} \
             --seed {params.seed} \
             --threads {threads} \
-            --output {output:q} \
+            --output {output.examples:q} \
+            --documents {output.documents:q} \
             >> {log:q} 2>&1
         """
 
@@ -79,7 +81,8 @@ use rule materialise_training as materialise_validation with:
         group=lambda wildcards: triplets_of_group(wildcards.group),
         papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
     output:
-        directory("<results>/triplets/validation_{group}"),
+        examples="<results>/triplets/validation_{group}/examples.parquet",
+        documents=directory("<results>/triplets/validation_{group}/documents"),
     log:
         "<logs>/triplets/validation_{group}.log",
     benchmark:

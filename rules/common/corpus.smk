@@ -112,8 +112,8 @@ def tables_of_papers():
         *expand("<results>/embeddings/{embedding}/graph_embeddings.parquet", embedding=config["embeddings"]),
         *(file for embedding in config["embeddings"] for file in neighbours_of(embedding)),
         *expand("<results>/triplets/{triplets}/triplets.parquet", triplets=config["triplets"]),
-        *expand("<results>/triplets/{triplets}/training_texts", triplets=config["triplets"]),
-        *expand("<results>/triplets/validation_{group}", group=groups()),
+        *materialised("examples.parquet"),
+        *materialised("documents"),
     ]
 
 

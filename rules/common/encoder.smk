@@ -37,12 +37,41 @@ def embedding_minutes(table):
 
     def asked(wildcards, input, attempt):
         passes = size_mb(input[table]) * size_mb(input.model)
-        return min(A_DAY, ceil(20 + passes * (0.001 if config["gpu"] else 0.1))) * attempt
+        return min(A_DAY, ceil(20 + passes * (0.001 if WITH_GPU else 0.1))) * attempt
 
     return asked
 
 
+def memory_of_training(wildcards, input, attempt):
+    """Memory of a training, MB: as configured, or by sizes (docs/performance.md has measured ones).
+
+    A further attempt more often continues a training that ran out of time than one that ran out of memory.
+    """
+    entry = config["models"][wildcards.model]
+    asked = entry.get("memory_mb")
+    if asked is None:
+        from cocite.encoder.memory import training_memory  # takes longer to import than most jobs to plan
+
+        given = parse_settings(TrainingSettings, settings("models", "model", TrainingSettings)(wildcards))
+        paths = map(Path, (input.encoder, input.training, input.training_tokens))
+        asked = training_memory(*paths, given, processes=entry["processes"], on_gpu=WITH_GPU)
+    return asked * min(attempt, 2)
+
+
+def training_of(wildcards):
+    """The set of examples that a model learns from."""
+    return config["models"][wildcards.model]["triplets"]
+
+
 def validation_of(wildcards):
     """The validation set that a model shares with all models of its group."""
-    group = config["triplets"][config["models"][wildcards.model]["triplets"]]["group"]
-    return expand("<results>/triplets/validation_{group}", group=group)
+    return f"validation_{config['triplets'][training_of(wildcards)]['group']}"
+
+
+def tokens_of(examples):
+    """The tokens of the set of examples that a function names, for the encoder that the model starts from."""
+
+    def folder(wildcards):
+        return f"<results>/encoder/untrained_{encoder_of(wildcards)}/seed-0/tokens/{examples(wildcards)}"
+
+    return folder

@@ -12,6 +12,16 @@ def triplets_of_group(group):
     return expand("<results>/triplets/{triplets}/triplets.parquet", triplets=members)
 
 
+def sets_of_examples():
+    """The names of what is learned from and validated on: the sets of triplets, and a validation set a group."""
+    return [*config["triplets"], *(f"validation_{group}" for group in groups())]
+
+
+def materialised(name):
+    """A file or folder of each set of examples."""
+    return expand("<results>/triplets/{examples}/{name}", examples=sets_of_examples(), name=name)
+
+
 def sampled_sources(wildcards):
     """What a set of triplets is sampled from: the tables that its entry names, or a file that the user brings."""
     entry = config["triplets"][wildcards.triplets]

@@ -18,10 +18,11 @@ import torch
 from tests.benchmarks.made_documents import write_documents
 from tests.benchmarks.made_triplets import PER_QUERY, write_encoder, write_triplets
 from tests.benchmarks.measuring import say
+from tests.examples import files_in
 
 from cocite.config.models import TrainingSettings
-from cocite.encoder.batches import prepare_examples
 from cocite.encoder.embedding import embed_tables
+from cocite.encoder.examples import open_examples
 from cocite.encoder.model import open_encoder
 from cocite.encoder.training import Learner
 
@@ -85,8 +86,9 @@ def main(folder: Path) -> None:
     folder = folder / "bert_base"
     shutil.rmtree(folder, ignore_errors=True)
     write_encoder(folder / "encoder", layers=LAYERS, hidden=HIDDEN, heads=HEADS)
-    write_triplets(folder / "training.parquet", -(-max(BATCHES) * (WARM + STEPS) // PER_QUERY), 1)
-    write_triplets(folder / "validation.parquet", 1, 2)
+    queries = {"training": -(-max(BATCHES) * (WARM + STEPS) // PER_QUERY), "validation": 1}
+    for seed, (name, count) in enumerate(queries.items(), 1):
+        write_triplets(folder / name, count, seed, folder / "encoder")
     best = best_of_device()
     name = torch.cuda.get_device_name() if ON_GPU else f"CPU, {THREADS} threads"
     say(f"{name}, {DTYPE}; a product of {MATRIX} × {MATRIX} matrices makes {best / 1e12:.2f} TFLOP/s\n")
@@ -130,10 +132,7 @@ def tell_phases(folder: Path, batch: int) -> None:
 def prepared(folder: Path, batch: int) -> Learner:
     """A training of so many steps."""
     encoder = open_encoder(folder / "encoder")
-    training, validation = (
-        prepare_examples(folder / f"{name}.parquet", folder / name, encoder.tokenizer)
-        for name in ("training", "validation")
-    )
+    training, validation = (open_examples(files_in(folder / name)) for name in ("training", "validation"))
     some = replace(training, queries=training.queries[: batch * (WARM + STEPS)])
     if ON_GPU:
         torch.cuda.reset_peak_memory_stats()
@@ -159,7 +158,7 @@ def work_of(learner: Learner) -> Work:
     batches = [learner.collate(of_batch) for of_batch in numbers]
     making = time.perf_counter() - start
     for batch in batches:
-        lengths = learner.training.documents.lengths_of(batch.documents)
+        lengths = learner.training.documents.lengths[batch.documents]
         tokens, squares = tokens + lengths.sum(), squares + (lengths**2).sum()
         padded += sum(some["input_ids"].numel() for some in batch.mini_batches)
     # Weights of linear layers take 2 operations a token, attention 4 a pair of tokens and dimension; backwards twice.

@@ -6,10 +6,9 @@ The lengths are those of the titles and abstracts of the release hci, counted in
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
+from tests.examples import written_examples
 
 from cocite.encoder.model import save_encoder
-from cocite.tables.files import write_table
 
 SHARES = (0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1)
 LENGTHS = (37, 109, 129, 155, 178, 194, 212, 232, 254, 279, 314, 348, 555)
@@ -34,23 +33,14 @@ def write_encoder(folder: Path, *, layers: int = 6, hidden: int = 384, heads: in
     save_encoder(bert, folder, pooling="mean", max_length=LENGTH, card="")
 
 
-def write_triplets(path: Path, queries: int, seed: int) -> None:
+def write_triplets(folder: Path, queries: int, seed: int, encoder: Path) -> None:
     """Five triplets of each query, positives and negatives drawn from as many papers as there are triplets."""
     random = np.random.default_rng(seed)
     papers = queries * (PER_QUERY + 1)
-    titles, abstracts = zip(*(paper_text(random) for _ in range(papers)), strict=True)
+    texts = dict(enumerate(paper_text(random) for _ in range(papers)))
     query = np.repeat(np.arange(queries), PER_QUERY)
-    roles = {
-        "query": query,
-        "positive": random.integers(queries, papers, len(query)),
-        "negative": random.integers(queries, papers, len(query)),
-    }
-    texts = {
-        f"{role}_{part}": [of[paper] for paper in ids]
-        for role, ids in roles.items()
-        for part, of in (("title", titles), ("abstract", abstracts))
-    }
-    write_table(path, "training_texts", pa.table({**roles, **texts}))
+    others = (random.integers(queries, papers, len(query)) for _ in range(2))
+    written_examples(folder, np.stack([query, *others], axis=1), texts, encoder)
 
 
 def word(number: int) -> str:

@@ -8,6 +8,7 @@ validating and saving.
 """
 
 import json
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -21,8 +22,11 @@ def train_ours(folder: Path, output: Path) -> float:
     from cocite.encoder.commands import work_offline
 
     work_offline(THREADS)
+    from tests.examples import files_in
+
     from cocite.config.models import TrainingSettings
     from cocite.encoder.results import Outputs
+    from cocite.encoder.tokens import open_tokenizer, tokenise_table
     from cocite.encoder.training import Inputs, train_encoder
 
     outputs = Outputs(
@@ -31,11 +35,13 @@ def train_ours(folder: Path, output: Path) -> float:
         settings=output / "settings.json",
         events=output / "tensorboard",
     )
-    inputs = Inputs(
-        encoder=folder / "encoder", training=folder / "training.parquet", validation=folder / "validation.parquet"
-    )
+    sets = {name: files_in(folder / name) for name in ("training", "validation")}
+    inputs = Inputs(encoder=folder / "encoder", **sets)
     settings = TrainingSettings(batch_size=BATCH, lr=LR, warmup=0.0, evaluations=1)
     start = time.perf_counter()
+    for name, files in sets.items():
+        shutil.rmtree(files.tokens)
+        tokenise_table(folder / name / "documents", open_tokenizer(folder / "encoder"), files.tokens)
     train_encoder(inputs, outputs, settings, seed=1, training_seed=1, threads=THREADS, state=output / "state")
     return time.perf_counter() - start
 
@@ -45,7 +51,6 @@ def train_rival(folder: Path, output: Path) -> float:
     from cocite.encoder.commands import work_offline
 
     work_offline(THREADS)
-    import pyarrow.parquet as pq
     import torch
     from datasets import Dataset
     from sentence_transformers import (
@@ -54,18 +59,17 @@ def train_rival(folder: Path, output: Path) -> float:
         SentenceTransformerTrainingArguments,
         losses,
     )
+    from tests.examples import files_in, texts_of_examples
 
     torch.set_num_threads(THREADS)
     start = time.perf_counter()
     model = SentenceTransformer(str(folder / "encoder"))
     sets = []
     for name in ("training", "validation"):
-        table = pq.read_table(folder / f"{name}.parquet").to_pydict()
-        joined = {
-            role: [f"{a}[SEP]{b}" for a, b in zip(table[f"{role}_title"], table[f"{role}_abstract"], strict=True)]
-            for role in ("query", "positive", "negative")
-        }
-        sets.append(Dataset.from_dict(joined))
+        texts = texts_of_examples(files_in(folder / name), "[SEP]")
+        sets.append(
+            Dataset.from_dict(dict(zip(("query", "positive", "negative"), zip(*texts, strict=True), strict=True)))
+        )
     arguments = SentenceTransformerTrainingArguments(
         output_dir=str(output / "checkpoints"),
         num_train_epochs=1,

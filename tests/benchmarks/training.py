@@ -19,7 +19,7 @@ def main(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     write_encoder(folder / "encoder")
     for seed, (name, queries) in enumerate(QUERIES.items()):
-        write_triplets(folder / f"{name}.parquet", queries, seed)
+        write_triplets(folder / name, queries, seed, folder / "encoder")
     measured = {way: [] for way in ("ours", "rival")}
     for _ in range(ROUNDS):
         for way, rounds in measured.items():

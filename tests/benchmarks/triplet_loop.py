@@ -1,4 +1,4 @@
-"""The rival of sampling triplets and joining them with texts: a loop over Python dictionaries.
+"""The rival of sampling triplets and materialising them: a loop over Python dictionaries.
 
 Rows are read as dictionaries; texts lie in one by paper, neighbours in one by query, a list each in the order of ranks.
 """

@@ -1,4 +1,4 @@
-"""Sampling triplets and joining them with texts beside a loop over dictionaries, and with large ids."""
+"""Sampling triplets and materialising them beside a loop over dictionaries, and with large ids."""
 
 import json
 import statistics
@@ -16,7 +16,7 @@ PART = 5
 faster than the part, so that the ratio for the whole is rather underrated."""
 THREADS = 2
 ROUNDS = 3
-STEPS = SAMPLING, JOINING = "Sampling", "Joining with texts"
+STEPS = SAMPLING, MATERIALISING = "Sampling", "Materialising"
 LOOP = f"A loop over Python dictionaries, one part of {PART}"
 
 
@@ -64,7 +64,7 @@ def _round(whole: Path, part: Path) -> dict[str, Cost]:
 
 
 def _steps(corpus: Path) -> dict[str, Command]:
-    """The commands from the tables of a corpus to training texts, one after the other."""
+    """The commands from the tables of a corpus to examples and their documents, one after the other."""
     program = [Path(sys.executable).with_name("cocite"), "triplets"]
     triplets = corpus / "triplets.parquet"
     common = ["--papers", corpus / "papers", "--seed", "1", "--threads", str(THREADS)]
@@ -75,9 +75,9 @@ def _steps(corpus: Path) -> dict[str, Command]:
             *[*program, "sample", corpus / "neighbours/0.parquet", *sampling, *common],
             *["--output", triplets, *written],
         ],
-        JOINING: [
+        MATERIALISING: [
             *[*program, "materialise", triplets, "--triplets", triplets, *common],
-            *["--output", corpus / "training_texts"],
+            *["--output", corpus / "examples.parquet", "--documents", corpus / "documents"],
         ],
     }
 

@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.examples import files_in, written_examples
 from tests.papers import papers_table
 
 from cocite.config.encoders import Architecture, EncoderSettings
 from cocite.encoder.build import build_encoder
+from cocite.encoder.examples import ExampleFiles
 from cocite.encoder.results import Outputs
 from cocite.encoder.training import Inputs
 from cocite.tables.files import read_json, write_table
@@ -27,17 +29,6 @@ def _paper_texts(count: int = 24) -> dict[int, tuple[str, str]]:
         words = TOPICS[paper % 2].split()
         texts[paper] = tuple(" ".join(random.choice(words, size)) for size in (3, 12))
     return texts
-
-
-def _triplet_table(rows: list[tuple[int, int, int]]) -> pa.Table:
-    """The table training_texts of some triplets of paper numbers."""
-    texts = _paper_texts()
-    columns: dict[str, list] = {}
-    for position, role in enumerate(("query", "positive", "negative")):
-        columns[role] = [row[position] for row in rows]
-        columns[f"{role}_title"] = [texts[row[position]][0] for row in rows]
-        columns[f"{role}_abstract"] = [texts[row[position]][1] for row in rows]
-    return pa.table(columns)
 
 
 def _write_papers(path: Path, texts: dict[int, tuple[str | None, str | None]]) -> Path:
@@ -100,22 +91,24 @@ def with_dropout(encoder, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def triplets(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder with training.parquet (22 triplets) and validation.parquet (6); positives share the topic."""
-    folder = tmp_path_factory.mktemp("triplets")
+def examples(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder with training (22 examples) and validation (6); positives share the topic."""
+    folder = tmp_path_factory.mktemp("examples")
     training = [
         (query, (query + 2 * step) % 16, (query + 2 * step + 1) % 16) for query in range(6) for step in (1, 2, 3)
     ]
     training += [(query, (query + 8) % 16, (query + 9) % 16) for query in range(4)]
     validation = [(query, query + 2 * step, 23 - 2 * step + query % 2) for query in (16, 17) for step in (1, 2, 3)]
-    write_table(folder / "training.parquet", "training_texts", _triplet_table(training))
-    write_table(folder / "validation.parquet", "training_texts", _triplet_table(validation))
+    for name, rows in (("training", training), ("validation", validation)):
+        written_examples(folder / name, rows, _paper_texts(), encoder)
     return folder
 
 
 @pytest.fixture(scope="session")
-def inputs(encoder: Path, triplets: Path) -> Inputs:
-    return Inputs(encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet")
+def inputs(encoder: Path, examples: Path) -> Inputs:
+    return Inputs(
+        encoder=encoder, training=files_in(examples / "training"), validation=files_in(examples / "validation")
+    )
 
 
 @pytest.fixture(scope="session")
@@ -126,7 +119,8 @@ def command_line(inputs: Inputs):
         written = {"output": "model", "curves": "curves.parquet", "written-settings": "settings.json"}
         written |= {"events": "tensorboard", "state": "state"}
         options = {name: folder / file for name, file in written.items()}
-        options |= {"encoder": encoder, "training": inputs.training, "validation": inputs.validation}
+        options |= {"encoder": encoder, "training": inputs.training.table, "validation": inputs.validation.table}
+        options |= {"training-tokens": inputs.training.tokens, "validation-tokens": inputs.validation.tokens}
         options |= {"seed": 1, "training-seed": 1, "threads": 1, "settings": json.dumps(settings)}
         return ["encoder", "train", *(str(word) for name, value in options.items() for word in (f"--{name}", value))]
 
@@ -154,8 +148,13 @@ def paper_texts():
 
 
 @pytest.fixture(scope="session")
-def triplet_table():
-    return _triplet_table
+def write_examples(encoder):
+    """A function that writes examples of some triplets of paper numbers, and their tokens, into a folder."""
+
+    def write(folder: Path, rows: list[tuple[int, int, int]]) -> ExampleFiles:
+        return written_examples(folder, rows, _paper_texts(), encoder)
+
+    return write
 
 
 @pytest.fixture(scope="session")

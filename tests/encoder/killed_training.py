@@ -1,6 +1,6 @@
 """Train in processes that are killed with SIGKILL at chosen moments, and then run again; called by test_resume.
 
-    python killed_training.py ENCODER TRIPLETS FOLDER [CUTS]
+    python killed_training.py ENCODER EXAMPLES FOLDER [CUTS]
 
 One process imports the libraries and forks each training, so that many moments take little time. FOLDER/<moment>/ holds
 what the training left that was killed there and run again; FOLDER/whole/ what one left that ran through. With CUTS, the
@@ -20,6 +20,7 @@ from torch.utils.tensorboard import SummaryWriter  # noqa: F401 (imported once f
 
 from cocite.config.models import TrainingSettings
 from cocite.encoder import checkpoints, training
+from cocite.encoder.examples import ExampleFiles
 from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Objective
 from cocite.encoder.processes import UNFINISHED_STATUS
@@ -109,7 +110,7 @@ def random_cuts(count):
 
 MOMENTS = {
     "first-batch": lambda: before(Objective, "__call__"),
-    "while-tokenising": lambda: before(training, "prepare_examples", call=2),
+    "before-the-first-step": lambda: before(training, "open_state"),
     "between-two-batches-of-a-step": lambda: before(Objective, "__call__", call=10),
     "sent-sigterm": lambda: sent_sigterm(batch=9),
     "third-epoch": lambda: before(Objective, "__call__", call=15),
@@ -127,10 +128,12 @@ MOMENTS = {
 }
 
 
-def train(encoder, triplets, folder):
-    inputs = training.Inputs(
-        encoder=encoder, training=triplets / "training.parquet", validation=triplets / "validation.parquet"
-    )
+def train(encoder, examples, folder):
+    sets = {
+        name: ExampleFiles(table=examples / name / "examples.parquet", tokens=examples / name / "tokens")
+        for name in ("training", "validation")
+    }
+    inputs = training.Inputs(encoder=encoder, **sets)
     outputs = Outputs(
         model=folder / "model",
         curves=folder / "curves.parquet",
@@ -155,11 +158,11 @@ def fork(prepare, *arguments):
 
 
 if __name__ == "__main__":
-    encoder, triplets, folder = map(Path, sys.argv[1:4])
+    encoder, examples, folder = map(Path, sys.argv[1:4])
     open_encoder(encoder)  # imports what each training would import for itself
     moments = random_cuts(int(sys.argv[4])) if len(sys.argv) > 4 else MOMENTS
-    endings = {"whole": [fork(lambda: None, encoder, triplets, folder / "whole")]}
+    endings = {"whole": [fork(lambda: None, encoder, examples, folder / "whole")]}
     for moment, prepare in moments.items():
-        arguments = (encoder, triplets, folder / moment)
+        arguments = (encoder, examples, folder / moment)
         endings[moment] = [fork(prepare, *arguments), fork(lambda: None, *arguments)]
     (folder / "endings.json").write_text(json.dumps(endings))

@@ -8,11 +8,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cocite.encoder.batches import Collator, Examples, Links, prepare_examples
+from cocite.encoder.batches import Collator
+from cocite.encoder.examples import Examples, Links, open_examples
 from cocite.encoder.losses.cosent import CoSent
 from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Objective
-from cocite.encoder.tokens import Documents, joined_text, mini_batches_of_like_length
+from cocite.encoder.tokens import documents_of, joined_text, mini_batches_of_like_length
 
 LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=7).map(np.array)
 
@@ -44,12 +45,11 @@ def test_no_cut_into_mini_batches_costs_less(lengths, start, most):
 
 def small_examples():
     """Documents 0 to 4 of one to five tokens; document d holds the token 10 + d. The second example is no triplet."""
-    tokens = np.repeat(np.arange(10, 15), np.arange(1, 6)).astype(np.int32)
     return Examples(
         queries=np.array([0, 0, 1]),
         positives=Links(documents=np.array([4, 3, 1, 0]), starts=np.array([0, 1, 3, 4])),
         negatives=Links(documents=np.array([2, 4, 2, 2]), starts=np.array([0, 1, 3, 4])),
-        documents=Documents(tokens=tokens, starts=np.array([0, 1, 3, 6, 10, 15])),
+        documents=documents_of([np.full(1 + document, 10 + document, np.int32) for document in range(5)]),
         ids=np.arange(100, 105),
     )
 
@@ -97,7 +97,7 @@ def test_processes_embed_every_document_once_and_know_the_same_pairs():
 
 
 def test_a_batch_is_padded_to_its_longest_document():
-    documents = Documents(tokens=np.array([5, 6, 7, 8, 9, 4], np.int32), starts=np.array([0, 2, 5, 6]))
+    documents = documents_of([np.array(tokens, np.int32) for tokens in ([5, 6], [7, 8, 9], [4])])
     ids, mask = documents.padded([2, 1], padding=0)
     assert ids.tolist() == [[4, 0, 0], [7, 8, 9]]
     assert mask.tolist() == [[1, 0, 0], [1, 1, 1]]
@@ -111,10 +111,8 @@ def test_only_the_fields_that_are_there_are_joined():
 
 
 @pytest.fixture(scope="module")
-def prepared(encoder, triplets, tmp_path_factory):
-    model = open_encoder(encoder)
-    folder = tmp_path_factory.mktemp("prepared") / "tokens"
-    return model, prepare_examples(triplets / "training.parquet", folder, model.tokenizer)
+def prepared(encoder, inputs):
+    return open_encoder(encoder), open_examples(inputs.training)
 
 
 def gradients(prepared, *, start, mini_batch_size=None, dropout=0.0):

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
 from cocite.encoder import embedding, tokens
-from cocite.encoder.embedding import embed_tables, texts_of, tokenised_windows
+from cocite.encoder.embedding import embed_tables, tokenised_windows
 from cocite.encoder.model import TOKENS_IN_BATCH, embed_batch, open_encoder
-from cocite.encoder.tokens import batches_of_like_length, open_tokenizer
+from cocite.encoder.tokens import batches_of_like_length, open_tokenizer, texts_of
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table, vectors_of
 
@@ -103,7 +103,7 @@ def test_windows_change_nothing_but_noise(documents, embed, monkeypatch):
 def test_how_much_is_read_and_written_together_changes_no_vector(documents, embed, monkeypatch):
     whole = read_table(embed(documents), "document_embeddings")
     for size in (1, 2, 3):
-        monkeypatch.setattr(embedding, "ROWS_READ", size)
+        monkeypatch.setattr(tokens, "ROWS_READ", size)
         monkeypatch.setattr(embedding, "ROWS_WRITTEN", size)
         assert read_table(embed(documents), "document_embeddings").equals(whole)
 
@@ -178,7 +178,7 @@ def test_other_documents_are_embedded_from_the_start(
 def test_a_vector_that_is_not_finite_is_reported_with_its_document(documents, embed, monkeypatch):
     def broken(model, tokens, rows):
         vectors = embed_batch(model, tokens, rows)
-        vectors[tokens.lengths_of(rows) == 3, 5] = np.inf
+        vectors[tokens.lengths[rows] == 3, 5] = np.inf
         return vectors
 
     # Only b has a text of one word, and with it three tokens.
@@ -221,8 +221,8 @@ def files(write_documents, tmp_path):
 
 
 def test_texts_come_in_the_order_of_the_files_and_may_be_empty(files):
-    assert dict(texts_of(files, " ")) == {name: text or "" for name, text in WORDS.items()}
-    assert [name for name, _ in texts_of(files, " ")] == list(WORDS)
+    assert dict(texts_of(files, " ", "documents")) == {name: text or "" for name, text in WORDS.items()}
+    assert [name for name, _ in texts_of(files, " ", "documents")] == list(WORDS)
 
 
 def test_a_window_counts_documents_with_a_text_and_without(encoder, files):

@@ -10,11 +10,12 @@ from scipy.stats import spearmanr
 
 from cocite.config.models import TrainingSettings
 from cocite.encoder import schedule
-from cocite.encoder.batches import arranged, examples_of_triplets
+from cocite.encoder.batches import arranged
+from cocite.encoder.examples import Examples, Links
 from cocite.encoder.measuring import explained_memory, rank_correlation, read_losses, unread
 from cocite.encoder.objective import Objective
 from cocite.encoder.schedule import Stopping
-from cocite.encoder.tokens import Documents
+from cocite.encoder.tokens import documents_of
 from cocite.encoder.training import train_encoder
 from cocite.ground.errors import InputError
 
@@ -22,8 +23,11 @@ from cocite.ground.errors import InputError
 @pytest.fixture
 def batch():
     """Two triplets of the queries 100 and 101, over four documents."""
-    documents = Documents(tokens=np.zeros(4, np.int32), starts=np.arange(5))
-    examples = examples_of_triplets(np.array([[0, 2, 3], [1, 2, 3]]), documents, np.arange(100, 104))
+    documents = documents_of([np.zeros(1, np.int32)] * 4)
+    positives, negatives = (Links(documents=np.full(2, paper), starts=np.arange(3)) for paper in (2, 3))
+    examples = Examples(
+        queries=np.array([0, 1]), positives=positives, negatives=negatives, documents=documents, ids=np.arange(100, 104)
+    )
     mini_batches = [{"input_ids": torch.zeros(3, 9)}, {"input_ids": torch.zeros(1, 5)}]
     return replace(arranged(examples, np.array([0, 1])), mini_batches=mini_batches), examples
 

@@ -6,8 +6,9 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from cocite.config.models import TrainingSettings
-from cocite.encoder import packing, training
-from cocite.encoder.batches import Collator, prepare_examples
+from cocite.encoder import packing, tokens, training
+from cocite.encoder.batches import Collator
+from cocite.encoder.examples import open_examples
 from cocite.encoder.losses.cosent import CoSent
 from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Objective
@@ -19,8 +20,7 @@ from cocite.tables.files import read_json
 
 
 def documents_of(*texts: list[int]) -> Documents:
-    tokens = np.array([token for text in texts for token in text], dtype=np.int32)
-    return Documents(tokens=tokens, starts=np.cumsum([0, *map(len, texts)]))
+    return tokens.documents_of([np.array(text, dtype=np.int32) for text in texts])
 
 
 FIVE, ONE, THREE = [7, 8, 9, 10, 11], [12], [13, 14, 15]
@@ -65,8 +65,8 @@ def test_a_packed_document_knows_nothing_of_its_neighbours(model):
 
 
 @pytest.mark.parametrize("size", [None, 3])
-def test_packing_leaves_the_gradients_as_they_are(model, triplets, tmp_path, size):
-    examples = prepare_examples(triplets / "training.parquet", tmp_path / "tokens", model.tokenizer)
+def test_packing_leaves_the_gradients_as_they_are(model, inputs, size):
+    examples = open_examples(inputs.training)
     objective = Objective(encoder=model, loss=CoSent(kind="cosent", temperature=5.0), recompute=bool(size))
     gradients = []
     for packs in (False, True):

@@ -1,12 +1,12 @@
 """A training equals a loop written out with plain torch, transformers and tokenised texts, to rounding."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from tests.examples import texts_of_examples
 from transformers import AutoModel, AutoTokenizer
 
 from cocite.config.models import LOSSES, TrainingSettings
@@ -16,7 +16,6 @@ from cocite.encoder.batches import Batch
 from cocite.encoder.schedule import epoch_order
 from cocite.encoder.training import Inputs, train_encoder
 from cocite.ground.randomness import derive_seed
-from cocite.tables.files import read_table
 
 LENGTH = 16
 SETTINGS = {
@@ -27,15 +26,6 @@ SETTINGS = {
 }
 LR = 3e-3
 BATCH = 4
-
-
-def texts_of(table: Path, separator: str) -> list[list[str]]:
-    """The texts of the query, the positive and the negative of each triplet."""
-    roles = ("query", "positive", "negative")
-    return [
-        [f"{row[f'{role}_title']}{separator}{row[f'{role}_abstract']}" for role in roles]
-        for row in read_table(table, "training_texts").to_pylist()
-    ]
 
 
 def share(name: str, step: int, steps: int) -> float:
@@ -51,7 +41,7 @@ def loop(inputs: Inputs, name: str, settings: TrainingSettings) -> dict[str, tor
     """The weights after a training, step by step."""
     tokenizer, model = AutoTokenizer.from_pretrained(inputs.encoder), AutoModel.from_pretrained(inputs.encoder)
     model.eval()  # without dropout
-    texts = texts_of(inputs.training, tokenizer.sep_token)
+    texts = texts_of_examples(inputs.training, tokenizer.sep_token)
     numbers: dict[str, int] = {}
     for text in (text for triplet in texts for text in triplet):
         numbers.setdefault(text, len(numbers))  # documents are numbered in the order in which they first occur

@@ -17,10 +17,10 @@ PROGRAM = Path(__file__).with_name("killed_training.py")
 
 
 @pytest.fixture(scope="module")
-def killed(with_dropout, triplets, tmp_path_factory):
+def killed(with_dropout, examples, tmp_path_factory):
     """Folder of trainings that were killed and run again, and how their processes ended."""
     folder = tmp_path_factory.mktemp("killed")
-    subprocess.run([sys.executable, PROGRAM, with_dropout, triplets, folder], check=True)
+    subprocess.run([sys.executable, PROGRAM, with_dropout, examples, folder], check=True)
     return folder
 
 
@@ -44,8 +44,8 @@ def test_weights_and_curves_are_bit_identical_wherever_it_was_killed(killed):
 
 
 @pytest.mark.long
-def test_weights_and_curves_are_bit_identical_after_twenty_random_cuts(with_dropout, triplets, tmp_path):
-    subprocess.run([sys.executable, PROGRAM, with_dropout, triplets, tmp_path, "20"], check=True)
+def test_weights_and_curves_are_bit_identical_after_twenty_random_cuts(with_dropout, examples, tmp_path):
+    subprocess.run([sys.executable, PROGRAM, with_dropout, examples, tmp_path, "20"], check=True)
     endings = read_json(tmp_path / "endings.json")
     assert sum(ends == [-signal.SIGKILL, 0] for ends in endings.values()) == 20
     assert_all_alike(tmp_path)

@@ -1,18 +1,22 @@
 """Fine-tuning: what it learns and what it leaves."""
 
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
+from tests.examples import written_examples
 from transformers import AutoModel, AutoTokenizer
 
 from cocite.config.models import LOSSES, TrainingSettings
 from cocite.config.plugins import plugins
 from cocite.encoder import training
-from cocite.encoder.batches import prepare_examples
+from cocite.encoder.examples import open_examples
 from cocite.encoder.measuring import measure
 from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.results import curves_of
-from cocite.encoder.tokens import open_tokenizer
 from cocite.encoder.training import Inputs, train_encoder
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_json, read_table, write_table
@@ -60,9 +64,9 @@ def test_both_libraries_open_a_trained_encoder(one):
     assert AutoModel.from_pretrained(one / "model").config.hidden_size == 16
 
 
-def test_the_encoder_of_the_smallest_validation_loss_is_kept(one, triplets, tmp_path):
+def test_the_encoder_of_the_smallest_validation_loss_is_kept(one, inputs):
     model = open_encoder(one / "model")
-    validation = prepare_examples(triplets / "validation.parquet", tmp_path / "tokens", model.tokenizer)
+    validation = open_examples(inputs.validation)
     measured = measure(model, validation, TrainingSettings().loss, batch_size=4)["eval_loss"]
     assert measured == pytest.approx(min(curve(one, "validation_loss").values()), abs=1e-6)
 
@@ -146,49 +150,60 @@ def test_a_validation_loss_that_is_no_number_stops_the_training(train, monkeypat
         train()
 
 
-def test_a_table_without_triplets_is_named(train, encoder, triplets, triplet_table, tmp_path):
-    write_table(tmp_path / "none.parquet", "training_texts", triplet_table([(0, 2, 1)]).slice(0, 0))
-    inputs = Inputs(encoder=encoder, training=tmp_path / "none.parquet", validation=triplets / "validation.parquet")
-    with pytest.raises(InputError, match=r"none\.parquet: has no triplets"):
-        train(inputs=inputs)
+def test_a_table_without_examples_is_named(train, inputs, write_examples, tmp_path):
+    with pytest.raises(InputError, match=r"none/examples\.parquet: has no examples"):
+        train(inputs=replace(inputs, training=write_examples(tmp_path / "none", [])))
 
 
-def test_accuracy_counts_the_triplets_whose_positive_is_nearer(encoder, triplet_table, tmp_path):
+def test_a_paper_without_tokens_is_named(train, inputs, write_examples, tmp_path):
+    training, others = (write_examples(tmp_path / name, [(0, 2, paper)]) for name, paper in (("a", 7), ("b", 9)))
+    with pytest.raises(InputError, match=r"b/tokens: has no tokens of paper 7, nor of 0 others"):
+        train(inputs=replace(inputs, training=replace(training, tokens=others.tokens)))
+
+
+def test_accuracy_counts_the_triplets_whose_positive_is_nearer(encoder, write_examples, tmp_path):
     # Of two triplets that differ in the order of positive and negative, exactly one is right.
-    table = triplet_table([(0, 2, 1), (0, 1, 2)])
-    write_table(tmp_path / "two.parquet", "training_texts", table)
-    model = open_encoder(encoder)
-    validation = prepare_examples(tmp_path / "two.parquet", tmp_path / "tokens", model.tokenizer)
-    assert measure(model, validation, TrainingSettings().loss, batch_size=2)["eval_accuracy"] == 0.5
+    validation = open_examples(write_examples(tmp_path, [(0, 2, 1), (0, 1, 2)]))
+    assert measure(open_encoder(encoder), validation, TrainingSettings().loss, batch_size=2)["eval_accuracy"] == 0.5
 
 
-def test_each_document_is_tokenised_once(encoder, triplet_table, tmp_path):
-    write_table(tmp_path / "texts.parquet", "training_texts", triplet_table([(0, 2, 1), (0, 4, 1), (2, 0, 1)]))
-    model = open_encoder(encoder)
-    prepared = prepare_examples(tmp_path / "texts.parquet", tmp_path / "tokens", model.tokenizer)
-    assert len(prepared.documents) == 4
-    (row,) = triplet_table([(0, 2, 1)]).to_pylist()
-    vector = SentenceTransformer(str(encoder), device="cpu").encode(f"{row['query_title']}[SEP]{row['query_abstract']}")
-    assert embed(model, prepared.documents)[prepared.queries[0]] == pytest.approx(vector, abs=1e-6)
+def test_each_document_is_there_once(encoder, write_examples, paper_texts, tmp_path):
+    examples = open_examples(write_examples(tmp_path, [(0, 2, 1), (0, 4, 1), (2, 0, 1)]))
+    assert examples.ids.tolist() == [0, 2, 1, 4]
+    vector = SentenceTransformer(str(encoder), device="cpu").encode("[SEP]".join(paper_texts()[0]))
+    assert embed(open_encoder(encoder), examples.documents)[examples.queries[0]] == pytest.approx(vector, abs=1e-6)
 
 
-def test_shards_are_read_one_after_the_other_and_each_triplet_finds_its_texts(
-    encoder, triplet_table, tmp_path, monkeypatch
-):
-    monkeypatch.setattr("cocite.encoder.batches.ROWS", 2)
-    shards = [[(6, 8, 1), (6, 10, 3), (6, 12, 5)], [(2, 6, 3), (4, 2, 6)]]
-    for number, rows in enumerate(shards):
-        write_table(tmp_path / f"texts/{number:05}.parquet", "training_texts", triplet_table(rows))
-    prepared = prepare_examples(tmp_path / "texts", tmp_path / "tokens", open_tokenizer(encoder))
+def test_each_example_finds_the_tokens_of_its_documents(encoder, write_examples, paper_texts, tmp_path, monkeypatch):
+    monkeypatch.setattr("cocite.encoder.tokens.TEXTS_IN_CALL", 2)
+    rows = [(6, 8, 1), (6, 10, 3), (6, 12, 5), (2, 6, 3), (4, 2, 6)]
+    examples = open_examples(write_examples(tmp_path, rows))
     tokenizer = AutoTokenizer.from_pretrained(encoder)
-    expected = triplet_table([row for rows in shards for row in rows]).to_pylist()
-    numbers = zip(prepared.queries, prepared.positives.documents, prepared.negatives.documents, strict=True)
-    for row, texts in zip(numbers, expected, strict=True):
-        for document, role in zip(row, ("query", "positive", "negative"), strict=True):
-            ids, _ = prepared.documents.padded([document], padding=0)
-            text = f"{texts[f'{role}_title']}[SEP]{texts[f'{role}_abstract']}"
-            assert ids[0].tolist() == tokenizer(text, truncation=True, max_length=16)["input_ids"]
-    assert len(prepared.documents) == 9
+    numbers = zip(examples.queries, examples.positives.documents, examples.negatives.documents, strict=True)
+    for documents, papers in zip(numbers, rows, strict=True):
+        for document, paper in zip(documents, papers, strict=True):
+            text = "[SEP]".join(paper_texts()[paper])
+            assert examples.documents[document].tolist() == tokenizer(text, truncation=True, max_length=16)["input_ids"]
+    assert len(examples.documents) == 9
+
+
+def test_examples_of_several_positives_keep_theirs(write_examples, tmp_path):
+    files = write_examples(tmp_path, [(6, 8, 1), (2, 10, 3)])
+    lists = {"positives": [[8, 10], [6]], "negatives": [[1], [3, 1]]}
+    write_table(files.table, "training_examples", pa.table({"query": [6, 2], **lists}))
+    examples = open_examples(files)
+    assert examples.ids.tolist() == [6, 8, 10, 1, 2, 3]
+    for name, papers in lists.items():
+        owner, documents = getattr(examples, name).of(np.array([0, 1]))
+        assert [examples.ids[documents[owner == example]].tolist() for example in (0, 1)] == papers
+
+
+def test_a_document_without_abstract_is_its_title(encoder, tmp_path):
+    texts = {1: ("bees collect", None), 2: (None, "nectar from flowers"), 4: ("a", "b")}
+    examples = open_examples(written_examples(tmp_path, [(1, 2, 4)], texts, encoder))
+    tokenizer = AutoTokenizer.from_pretrained(encoder)
+    for document, text in enumerate(("bees collect", "nectar from flowers")):
+        assert examples.documents[document].tolist() == tokenizer(text)["input_ids"]
 
 
 def test_curves_come_in_the_order_of_steps():

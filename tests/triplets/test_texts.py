@@ -1,6 +1,6 @@
 """Sets that are compared have one size and one validation set; their texts lie in shards that can be streamed."""
 
-from itertools import groupby, pairwise
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ from tests.papers import papers_table
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table, write_table
 from cocite.triplets import texts
-from cocite.triplets.texts import shard_starts, training_rows, validation_rows, write_texts
+from cocite.triplets.texts import training_rows, validation_rows, write_documents, write_examples
 
 PAPERS = range(1, 61)
 LONG = [(query, 20 + query, 40 + i, "train") for query in range(1, 11) for i in range(4)]
@@ -60,9 +60,11 @@ def training(folder, name):
     return training_rows(folder / f"{name}.parquet", group(folder), seed=1)
 
 
-def written(folder, rows):
-    write_texts(folder / "texts", "training_texts", rows, folder / "papers", threads=2)
-    return read_table(folder / "texts", "training_texts").to_pylist()
+def documents(folder, rows, *, threads=2):
+    """The documents that are written for triplets, by their ids."""
+    write_documents(folder / "documents", "training_documents", rows, folder / "papers", threads=threads)
+    written = read_table(folder / "documents", "training_documents").to_pylist()
+    return {row["corpusid"]: (row["title"], row["abstract"]) for row in written}
 
 
 @pytest.mark.parametrize("relabel", LARGE)
@@ -70,15 +72,14 @@ def test_texts_go_with_large_ids_too(tmp_path, relabel):
     papers = {relabel(paper): (f"title {paper}", f"abstract {paper}") for paper in PAPERS}
     write_table(tmp_path / "papers/0.parquet", "papers", papers_table(papers))
     rows = [(relabel(query), relabel(60), relabel(query + 1)) for query in range(1, 50)]
-    found = [(row["query"], row["query_title"], row["negative_abstract"]) for row in written(tmp_path, np.array(rows))]
-    assert found == [(relabel(query), f"title {query}", f"abstract {query + 1}") for query in range(1, 50)]
+    wanted = {relabel(paper) for paper in (*range(1, 51), 60)}
+    assert documents(tmp_path, np.array(rows)) == {paper: papers[paper] for paper in wanted}
 
 
 def test_the_largest_id_that_there_is_has_its_text(tmp_path):
     papers = {1: ("one", "first"), 2: ("two", "second"), 2**63 - 1: ("largest", "last")}
     write_table(tmp_path / "papers/0.parquet", "papers", papers_table(papers))
-    (row,) = written(tmp_path, np.array([(2**63 - 1, 1, 2)]))
-    assert (row["query"], row["query_title"], row["negative_title"]) == (2**63 - 1, "largest", "two")
+    assert documents(tmp_path, np.array([(2**63 - 1, 1, 2)])) == papers
 
 
 def test_all_sets_are_cut_to_the_size_of_the_smallest(folder):
@@ -124,66 +125,44 @@ def test_without_validation_triplets_the_set_and_the_configuration_key_are_named
         validation_rows(group(folder), seed=1)
 
 
-@given(counts=st.lists(st.integers(1, 9), max_size=20), size=st.integers(1, 30))
-def test_a_shard_ends_where_a_query_does_and_exceeds_its_size_by_one_query_at_most(counts, size):
-    queries = np.repeat(np.arange(len(counts)), counts)
-    starts = shard_starts(queries, size)
-    assert (starts[0], starts[-1]) == (0, len(queries))
-    assert starts == sorted(set(starts))
-    for start in starts[1:-1]:
-        assert queries[start - 1] != queries[start]
-    for start, end in pairwise(starts):
-        assert end - start < size + max(counts)
-
-
 @settings(max_examples=25, deadline=None)
-@given(
-    triplets=st.lists(st.tuples(*[st.sampled_from(PAPERS)] * 3), min_size=1, max_size=30),
-    in_shard=st.integers(1, 12),
-    at_once=st.integers(1, 4),
-    in_memory=st.integers(1, 5),
-)
-def test_each_triplet_carries_the_texts_of_its_papers_in_its_place(
-    tmp_path_factory, triplets, in_shard, at_once, in_memory
-):
+@given(triplets=st.lists(st.tuples(*[st.sampled_from(PAPERS)] * 3), min_size=1, max_size=30), at_once=st.integers(1, 9))
+def test_each_paper_of_the_triplets_is_there_once_with_its_texts(tmp_path_factory, triplets, at_once):
     folder = tmp_path_factory.mktemp("texts")
     write_papers(folder / "papers")
-    sizes = {
-        "TRIPLETS_IN_SHARD": in_shard,
-        "SHARDS_AT_ONCE": at_once,
-        "TRIPLETS_IN_MEMORY": in_memory,
-        "PAPERS_IN_MEMORY": 4,
-    }
     with pytest.MonkeyPatch.context() as patched:
-        for name, size in sizes.items():
-            patched.setattr(texts, name, size)
-        rows = written(folder, np.array(triplets))
-    ids = [(row["query"], row["positive"], row["negative"]) for row in rows]
-    assert ids == triplets
-    for row in rows:
-        for role in ("query", "positive", "negative"):
-            assert row[f"{role}_title"] == f"title {row[role]}"
-            assert row[f"{role}_abstract"] == f"abstract {row[role]}"
+        patched.setattr(texts, "PAPERS_IN_MEMORY", at_once)
+        found = documents(folder, np.array(triplets))
+    assert found == {paper: (f"title {paper}", f"abstract {paper}") for triplet in triplets for paper in triplet}
 
 
-def test_what_is_written_does_not_depend_on_threads(folder, monkeypatch):
-    monkeypatch.setattr(texts, "TRIPLETS_IN_SHARD", 5)
-    rows = training_rows(folder / "long.parquet", [folder / "long.parquet"], seed=1)
+def test_the_examples_are_the_triplets_in_their_order(folder):
+    rows = training(folder, "long")
+    write_examples(folder / "examples.parquet", "training_examples", rows)
+    written = read_table(folder / "examples.parquet", "training_examples").to_pylist()
+    assert [(row["query"], row["positives"], row["negatives"]) for row in written] == [
+        (query, [positive], [negative]) for query, positive, negative in rows.tolist()
+    ]
+
+
+def test_the_documents_lie_in_the_buckets_of_the_papers_whatever_the_threads(folder):
+    files = []
     for threads in (1, 4):
-        write_texts(folder / f"by-{threads}", "training_texts", rows, folder / "papers", threads=threads)
-    names = [path.name for path in sorted((folder / "by-1").iterdir())]
-    # Of queries of four triplets, those end first after 5, 10, … 35 that end at 8, 12, 16, 20, 28, 32 and 36.
-    assert names == [f"{number:05}.parquet" for number in range(8)]
-    for name in names:
-        assert (folder / "by-1" / name).read_bytes() == (folder / "by-4" / name).read_bytes()
+        documents(folder, training(folder, "long"), threads=threads)
+        files.append({path.name: path.read_bytes() for path in (folder / "documents").iterdir()})
+    assert files[0] == files[1]
+    assert sorted(files[0]) == ["0.parquet", "1.parquet", "2.parquet"]
 
 
-def test_a_paper_without_abstract_or_record_is_named_and_nothing_is_written(folder):
+def test_a_paper_without_abstract_has_its_title(folder):
     write_papers(folder / "papers", without_text=(30,))
-    with pytest.raises(
-        InputError, match=r"2 papers of the triplets have no title and abstract there, the first .* 30;"
-    ):
-        written(folder, np.array([(1, 2, 30), (1, 2, 99)]))
+    assert documents(folder, np.array([(1, 2, 30)]))[30] == ("title 30", None)
+
+
+def test_papers_without_any_text_or_record_are_named_and_nothing_is_written(folder):
+    write_table(folder / "papers/0.parquet", "papers", papers_table({30: (None, None), 33: ("title 33", None)}))
+    with pytest.raises(InputError, match=r"2 papers of the triplets have neither title nor .* them 30;"):
+        documents(folder, np.array([(1, 2, 30), (1, 33, 99)]))
     assert {path.name for path in folder.iterdir()} == {"papers", "long.parquet", "short.parquet"}
 
 

@@ -41,13 +41,13 @@ def test_heldout_papers_are_in_no_graph_index_or_triplet(finished):
 
 
 def test_sets_of_triplets_have_one_size(finished):
-    sizes = query(finished, "SELECT triplets, count(*) FROM training_texts GROUP BY ALL ORDER BY ALL")
+    sizes = query(finished, "SELECT triplets, count(*) FROM training_examples GROUP BY ALL ORDER BY ALL")
     assert [name for name, _ in sizes] == ["cocite", "specter"]
     assert sizes[0][1] == sizes[1][1] > 100
 
 
 def test_no_query_trains_and_validates(finished):
-    both = "SELECT count(*) FROM training_texts WHERE query IN (SELECT query FROM validation_texts)"
+    both = "SELECT count(*) FROM training_examples WHERE query IN (SELECT query FROM validation_examples)"
     assert query(finished, both) == [(0,)]
 
 

@@ -39,14 +39,14 @@ def test_a_model_that_lost_embeddings_is_named_in_the_report_and_the_others_are_
 
 def test_what_was_broken_is_made_again_with_all_that_depends_on_it(finished, tmp_path, monkeypatch):
     run = Run(folder=shutil.copytree(finished.folder, tmp_path / "spoilt"))
-    [shard] = (run.folder / "results/triplets/cocite/training_texts").glob("*.parquet")
+    shard = run.folder / "results/triplets/cocite/documents/0.parquet"
     whole = shard.read_bytes()
     shard.write_bytes(whole[:-100])
     (run.folder / "results/.state/run.json").unlink()  # it would say that this is a copy of another run
     monkeypatch.chdir(run.folder)
     output = CliRunner().invoke(app, ["check", "--remove"]).output
     targets = shlex.split(output.splitlines()[-1])[3:]
-    assert targets == ["results/triplets/cocite/training_texts"]
+    assert targets == ["results/triplets/cocite/documents"]
     result = run.snakemake(*targets)
     assert result.returncode == 0, result.stderr[-3000:]
     assert shard.read_bytes() == whole

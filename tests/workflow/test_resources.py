@@ -161,7 +161,7 @@ def test_a_search_asks_for_time_by_queries_and_vectors_among_its_shards_and_thre
 def test_an_embedding_asks_for_time_by_its_texts_and_the_size_of_its_encoder(tmp_path, gpu, time):
     inputs = Inputs(model=str(tmp_path / "model"), documents=file_of(tmp_path / "documents", 10))
     file_of(tmp_path / "model/model.safetensors", 400)
-    asked = functions("encoder", {"gpu": gpu})["embedding_minutes"]("documents")
+    asked = functions("encoder", {}, WITH_GPU=gpu)["embedding_minutes"]("documents")
     assert asked(CORPUS, inputs, 1) == pytest.approx(time, abs=1)
 
 

@@ -56,7 +56,7 @@ class Configuration(Entry):
     capitals as well, digits, dots, hyphens and underscores that starts with a letter or digit."""
     gpu: bool = False
     """Whether fine-tuning and embedding ask a cluster for GPUs: one for each process of a training, one for an
-    embedding. Without a cluster it changes nothing; whatever GPU there is is used."""
+    embedding. Without a cluster they ask for those of the machine, if it has any, and wait for each other."""
     corpus: Corpus
     """Where the release comes from and how it is cut for work."""
     queries: Queries = DrawnQueries()

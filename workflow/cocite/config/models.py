@@ -116,9 +116,9 @@ class Model(TrainingSettings):
     threads: Count = 1
     """Threads of a training on the CPU. Several trainings side by side with one thread each are faster than one
     after the other with several; another number changes the last digits of the weights."""
-    memory_mb: Count = 1900
-    """Memory that a training asks for, MB. It grows with the encoder's layers and width, batch_size and max_length; a
-    second attempt asks for twice as much."""
+    memory_mb: Count | None = None
+    """Memory that a training asks for, MB. Left out, it follows from the sizes of the encoder, of the documents and of
+    the batch. A second attempt asks for twice as much."""
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:
         """The name of a baseline."""

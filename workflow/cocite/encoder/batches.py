@@ -1,109 +1,23 @@
-"""Shards of triplets with texts become examples, and examples become batches for the encoder and the losses.
-
-An example is a query, some positives and some negatives; a triplet is the smallest one. The ids are read first: they
-say which documents there are and where each occurs first. Then the texts stream by, and each document is tokenised at
-that place, once, into one long array on disk that is mapped into memory: millions of examples cost memory for their
-numbers only, and a training that goes on after a kill finds its tokens ready.
+"""Examples become batches for the encoder and the losses.
 
 A document serves several queries: each distinct document of a batch is embedded once, by one of the processes, and the
 losses find its vector by its place.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from cocite.encoder.tokens import (
-    Documents,
-    Tokenizer,
-    features_of,
-    joined_text,
-    mapped,
-    mini_batches_of_like_length,
-    packed,
-    tokenise_to,
-)
-from cocite.ground.errors import InputError
-from cocite.tables.files import atomic_path, checked_files, open_table
+from cocite.encoder.examples import Examples, Links, Numbers
+from cocite.encoder.tokens import features_of, mini_batches_of_like_length, packed
 
-Numbers = NDArray[np.int64]
-
-ROLES = ("query", "positive", "negative")
-ROWS = 4096
-"""Triplets that are in memory with their texts."""
 TOKENS_OF_A_START = {"cpu": 128, "cuda": 8192}
 """Tokens that take about as long as it takes to start a pass through the encoder and back. On a CPU that is between 20,
 measured with six layers of width 384, and 200, with two of width 64; on a GPU it is an estimate."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Links:
-    """Documents of each example, one example after the other."""
-
-    documents: Numbers
-    starts: Numbers
-    """Where those of each example start and, at the end, where those of the last one end."""
-
-    def of(self, examples: Numbers) -> tuple[Numbers, Numbers]:
-        """The documents of some examples; first, for each, which of these examples it is of, counted from 0."""
-        first, sizes = self.starts[examples], self.starts[examples + 1] - self.starts[examples]
-        owner = np.repeat(np.arange(len(examples)), sizes)
-        within = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        return owner, self.documents[first[owner] + within]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Examples:
-    """Examples over tokenised documents."""
-
-    queries: Numbers
-    """The number of the document that is each example's query."""
-    positives: Links
-    negatives: Links
-    documents: Documents
-    """The distinct documents in the order in which they first occur."""
-    ids: Numbers
-    """Corpus id of each document."""
-
-    def __len__(self) -> int:
-        """Count the examples."""
-        return len(self.queries)
-
-
-def examples_of_triplets(rows: Numbers, documents: Documents, ids: Numbers) -> Examples:
-    """Triplets × (query, positive, negative), numbers of documents, as an example each."""
-    starts = np.arange(len(rows) + 1)
-    return Examples(
-        queries=rows[:, 0],
-        positives=Links(documents=rows[:, 1], starts=starts),
-        negatives=Links(documents=rows[:, 2], starts=starts),
-        documents=documents,
-        ids=ids,
-    )
-
-
-def prepare_examples(table: Path, folder: Path, tokenizer: Tokenizer) -> Examples:
-    """Tokenise the documents of a table training_texts, each once, into `folder`, unless they are there already.
-
-    `table` is a folder of shards or one file. Raises `InputError` if the table has no rows.
-    """
-    if not folder.is_dir():
-        with atomic_path(folder) as unfinished:
-            rows, first, ids = _number(table)
-            if len(rows) == 0:
-                raise InputError(f"{table}: has no triplets.")
-            tokenise_to(unfinished, _texts(table, first, tokenizer.separator), tokenizer)
-            np.save(unfinished / "triplets.npy", rows)
-            np.save(unfinished / "ids.npy", ids)
-    rows, ids = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("triplets", "ids"))
-    return examples_of_triplets(rows, mapped(folder), ids)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +57,7 @@ def arranged(examples: Examples, numbers: Numbers, processes: int = 1) -> Batch:
         links.of(numbers) for links in (examples.positives, examples.negatives)
     )
     distinct, place = np.unique(np.concatenate([queries, positives, negatives]), return_inverse=True)
-    by_length = np.argsort(-examples.documents.lengths_of(distinct), kind="stable")
+    by_length = np.argsort(-examples.documents.lengths[distinct], kind="stable")
     dealt = [by_length[process::processes] for process in range(processes)]
     order = np.concatenate(dealt)
     rank = np.empty_like(order)
@@ -190,40 +104,9 @@ class Collator:
 
     def _padded(self, rows: Numbers) -> list[dict[str, Any]]:
         documents = self.examples.documents
-        lengths = documents.lengths_of(rows)
+        lengths = documents.lengths[rows]
         cut = mini_batches_of_like_length(lengths, start=self.start, most=self.mini_batch_size)
         return [features_of(documents, rows[some], self.padding) for some in cut]
-
-
-def _read(table: Path, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
-    for path in checked_files(table, "training_texts"):
-        yield from open_table(path, "training_texts").iter_batches(ROWS, columns=columns)
-
-
-def _number(table: Path) -> tuple[Numbers, Numbers, Numbers]:
-    """The triplets as numbers of documents; for each document, where it first occurs (row × 3 + role), and its id."""
-    read = [[batch.column(role).to_numpy() for role in ROLES] for batch in _read(table, list(ROLES))]
-    ids = np.concatenate([np.empty((0, len(ROLES)), np.int64), *(np.stack(columns, axis=1) for columns in read)])
-    distinct, first, document = np.unique(ids, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    number = np.empty_like(order)
-    number[order] = np.arange(len(order))
-    return number[document].reshape(ids.shape), first[order], distinct[order]
-
-
-def _texts(table: Path, first: Numbers, separator: str) -> Iterator[list[str]]:
-    """The text of each document at the place where it first occurs, some at a time."""
-    start = 0
-    for batch in _read(table):
-        end = start + len(ROLES) * len(batch)
-        row, role = np.divmod(first[slice(*np.searchsorted(first, [start, end]))] - start, len(ROLES))
-        texts = np.empty(len(row), dtype=object)
-        for number, name in enumerate(ROLES):
-            rows = pa.array(row[role == number])
-            parts = [batch.column(f"{name}_{part}").take(rows).to_pylist() for part in ("title", "abstract")]
-            texts[role == number] = [joined_text(described, separator) for described in zip(*parts, strict=True)]
-        start = end
-        yield texts.tolist()
 
 
 def _columns(*columns: Numbers) -> Tensor:

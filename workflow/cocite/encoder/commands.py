@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from cocite.ground.gpus import take_gpus
 from cocite.ground.options import Output, Queries, Seed, Settings, State, Threads, WrittenSettings
 from cocite.ground.progress import report
 
@@ -58,11 +59,27 @@ def fetch(settings: Settings, output: Output) -> None:
     fetch_encoder(parse_settings(EncoderSettings, settings), output)
 
 
+@app.command("tokenise")
+def tokenise(
+    documents: Annotated[Path, typer.Argument(help="Folder of the table training_documents or validation_documents.")],
+    encoder: Annotated[Path, typer.Option(help="Folder of the encoder whose tokenizer is used.")],
+    threads: Threads,
+    output: Output,
+) -> None:
+    """Tokenise the documents of a set of examples, for all trainings that start from an encoder."""
+    work_offline(threads)
+    from cocite.encoder.tokens import open_tokenizer, tokenise_table
+
+    tokenise_table(documents, open_tokenizer(encoder), output)
+
+
 @app.command("train")
 def train(
     encoder: Annotated[Path, typer.Option(help="Folder of the encoder to start from.")],
-    training: Annotated[Path, typer.Option(help="Folder of the table training_texts to learn from.")],
-    validation: Annotated[Path, typer.Option(help="Folder of the table validation_texts to validate on.")],
+    training: Annotated[Path, typer.Option(help="Table training_examples to learn from.")],
+    training_tokens: Annotated[Path, typer.Option(help="Folder of the tokens of their documents.")],
+    validation: Annotated[Path, typer.Option(help="Table validation_examples to validate on.")],
+    validation_tokens: Annotated[Path, typer.Option(help="Folder of the tokens of their documents.")],
     settings: Settings,
     seed: Seed,
     training_seed: Annotated[int, typer.Option(help="Number of this training among its repetitions.")],
@@ -86,7 +103,7 @@ def train(
         int, typer.Option(help="Processes that share the training, each with a GPU of its own where there are any.")
     ] = 1,
 ) -> None:
-    """Fine-tune an encoder on triplets; a killed or stopped training goes on where it stood.
+    """Fine-tune an encoder on examples; a killed or stopped training goes on where it stood.
 
     It ends with status 75 where it has stopped before it was done: upon SIGTERM, SIGUSR1 or Ctrl-C, or for the time
     limit.
@@ -99,15 +116,22 @@ def train(
     from cocite.config.origins import read_origin
     from cocite.encoder.processes import UNFINISHED_STATUS, count, start
 
-    if processes > 1 and count() == 1:
-        raise typer.Exit(start(processes, sys.argv[1:]))
+    if count() == 1:
+        take_gpus(processes)
+        if processes > 1:
+            raise typer.Exit(start(processes, sys.argv[1:]))
+    from cocite.encoder.examples import ExampleFiles
     from cocite.encoder.results import Outputs
     from cocite.encoder.schedule import Stopping, Unfinished, seconds_left
     from cocite.encoder.training import Inputs, train_encoder
 
     try:
         train_encoder(
-            Inputs(encoder=encoder, training=training, validation=validation),
+            Inputs(
+                encoder=encoder,
+                training=ExampleFiles(table=training, tokens=training_tokens),
+                validation=ExampleFiles(table=validation, tokens=validation_tokens),
+            ),
             Outputs(
                 model=output,
                 curves=curves,
@@ -141,6 +165,7 @@ def embed(
 ) -> None:
     """Embed the documents of benchmarks, or papers; an embedding that was killed goes on where it stood."""
     work_offline(threads)
+    take_gpus(1)
     from cocite.encoder.embedding import embed_tables
 
     embed_tables(model, sources, output, table, threads=threads, state=state)

@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain, count, islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from cocite.encoder.card import library_versions
 from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, embed_batch, open_encoder
-from cocite.encoder.tokens import Documents, Tokenizer, batches_of_like_length, joined_text, tokenise
+from cocite.encoder.tokens import Documents, Tokenizer, batches_of_like_length, texts_of, tokenise
 from cocite.ground.ahead import ahead
 from cocite.ground.checkpoints import fingerprint_of, open_state, remove_state
 from cocite.ground.errors import InputError
@@ -40,7 +40,6 @@ from cocite.tables import TABLES
 from cocite.tables.files import (
     checked_files,
     count_rows,
-    open_table,
     read_json,
     vector_column,
     write_json,
@@ -52,8 +51,6 @@ EMBEDDINGS = {"documents": "document_embeddings", "papers": "paper_embeddings"}
 VECTORS = "vectors.bin"
 WINDOW = 16_384
 """Documents that are in memory together with their texts and tokens, and sorted by length together."""
-ROWS_READ = 1024
-"""Documents that are read together."""
 ROWS_WRITTEN = 4096
 """Vectors that are in memory together while the table is written."""
 SECONDS_BETWEEN_SYNCS = 20.0
@@ -191,16 +188,6 @@ def tokenised_windows(
             rows=first + np.array(kept, dtype=np.int64),
             tokens=tokenise([read[row][1] for row in kept], tokenizer),
         )
-
-
-def texts_of(files: Sequence[Path], separator: str, table: str = "documents") -> Iterator[tuple[Any, str]]:
-    """The id and the text of each of the documents, or of the papers, in their order; the text may be empty."""
-    names = [*TABLES[table].key, "title", "abstract", *TABLES[table].columns.keys() & {"more"}]
-    for file in files:
-        for batch in open_table(file, table).iter_batches(ROWS_READ, columns=names):
-            columns = (batch.column(name).to_pylist() for name in names)
-            for document, title, abstract, *more in zip(*columns, strict=True):
-                yield document, joined_text((title, abstract, *chain(*more)), separator)
 
 
 class VectorFile:

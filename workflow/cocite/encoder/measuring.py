@@ -143,7 +143,7 @@ def _vectors_of(encoder: Encoder, documents: Documents, check: Callable[[], None
     process_of = np.arange(len(documents)) % processes.count()
     mine = np.flatnonzero(process_of == processes.number())
     vectors = np.empty((len(mine), encoder.dimension), dtype=np.float32)
-    batches = list(batches_of_like_length(documents.lengths_of(mine), TOKENS_IN_BATCH[encoder.device.type]))
+    batches = list(batches_of_like_length(documents.lengths[mine], TOKENS_IN_BATCH[encoder.device.type]))
     for number in range(processes.largest(len(batches))):
         for some in batches[number : number + 1]:  # none where another process has more batches
             vectors[some] = embed_batch(encoder, documents, mine[some])

@@ -6,8 +6,7 @@ Torch's elastic launcher starts them. All other functions also work for one proc
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -78,16 +77,6 @@ def number() -> int:
 def is_first() -> bool:
     """Whether this is the first process, which writes what is written once."""
     return number() == 0
-
-
-@contextmanager
-def first_goes_first() -> Iterator[None]:
-    """Let the first process through before the others, which then find what it has made."""
-    if not is_first():
-        wait()
-    yield
-    if is_first():
-        wait()
 
 
 def wait() -> None:

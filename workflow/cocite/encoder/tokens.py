@@ -5,8 +5,10 @@ gives it, from the same file and by the same underlying library, which loads in 
 transformer takes together are of like length, and padded to the longest, or packed without padding.
 """
 
+from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,13 @@ import torch
 from numpy.typing import NDArray
 
 from cocite.ground.errors import InputError
-from cocite.tables.files import read_json
+from cocite.tables import TABLES
+from cocite.tables.files import atomic_path, checked_files, open_table, read_json
 
 Rows = NDArray[np.int64]
 
+ROWS_READ = 1024
+"""Rows of a table of documents that are read together."""
 TEXTS_IN_CALL = 1000
 """Texts in one call of the tokenizer, which holds some 100 kB for each, the text after the last token included."""
 
@@ -70,61 +75,81 @@ def open_tokenizer(folder: Path) -> Tokenizer:
 
 @dataclass(frozen=True, kw_only=True)
 class Documents:
-    """Tokens of documents, one after the other."""
+    """Tokens of documents."""
 
     tokens: NDArray[np.int32]
-    """Token ids of all documents."""
+    """Token ids of all documents, one document after the other."""
     starts: NDArray[np.int64]
-    """Where each document starts and, at the end, where the last one ends."""
+    """Where each document starts."""
+    lengths: NDArray[np.int64]
+    """Tokens of each document."""
 
     def __len__(self) -> int:
         """Count the documents."""
-        return len(self.starts) - 1
+        return len(self.starts)
 
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """Tokens of each document."""
-        return np.diff(self.starts)
+    def __getitem__(self, row: int) -> NDArray[np.int32]:
+        """The token ids of a document."""
+        return self.tokens[self.starts[row] : self.starts[row] + self.lengths[row]]
 
-    def lengths_of(self, rows: Rows) -> NDArray[np.int64]:
-        """Tokens of some documents."""
-        return self.starts[rows + 1] - self.starts[rows]
+    def chosen(self, rows: Rows) -> "Documents":
+        """Some documents, in the order of their numbers in `rows`."""
+        return Documents(tokens=self.tokens, starts=self.starts[rows], lengths=self.lengths[rows])
 
     def padded(self, rows: Sequence[int] | Rows, padding: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Token ids and attention mask of some documents, rows × tokens of the longest one."""
-        lengths = self.lengths_of(np.asarray(rows, dtype=np.int64))
+        lengths = self.lengths[np.asarray(rows, dtype=np.int64)]
         mask = (np.arange(lengths.max(initial=1)) < lengths[:, None]).astype(np.int64)
         ids = np.full(mask.shape, padding, dtype=np.int64)
-        for line, (row, length) in enumerate(zip(rows, lengths, strict=True)):
-            ids[line, :length] = self.tokens[self.starts[row] : self.starts[row] + length]
+        for line, row in enumerate(rows):
+            ids[line, : lengths[line]] = self[row]
         return ids, mask
+
+
+def documents_of(tokens: Sequence[NDArray[np.int32]]) -> Documents:
+    """The documents with these tokens, in memory."""
+    lengths = np.array([len(some) for some in tokens], dtype=np.int64)
+    joined = np.concatenate([np.empty(0, np.int32), *tokens])
+    return Documents(tokens=joined, starts=np.cumsum(lengths) - lengths, lengths=lengths)
 
 
 def tokenise(texts: Sequence[str], tokenizer: Tokenizer) -> Documents:
     """Tokenise some texts in memory."""
-    tokens = list(tokenizer(texts))
-    starts = np.cumsum([0, *map(len, tokens)], dtype=np.int64)
-    return Documents(tokens=np.concatenate([np.empty(0, np.int32), *tokens]), starts=starts)
+    return documents_of(list(tokenizer(texts)))
 
 
-def tokenise_to(folder: Path, texts: Iterator[list[str]], tokenizer: Tokenizer) -> None:
-    """Tokenise texts, some at a time, into the files of a new folder that `mapped` opens."""
-    folder.mkdir(parents=True)
-    lengths = [0]
-    with (folder / "tokens.bin").open("wb") as file:
-        for some in texts:
-            for tokens in tokenizer(some):
-                file.write(tokens.tobytes())
-                lengths.append(len(tokens))
-    np.save(folder / "starts.npy", np.cumsum(lengths, dtype=np.int64))
+def tokenise_table(documents: Path, tokenizer: Tokenizer, output: Path) -> None:
+    """Tokenise a table training_documents or validation_documents into a new folder, which `open_tokens` opens."""
+    files = checked_files(documents, "training_documents")
+    ids, lengths = array("q"), array("q")
+    with atomic_path(output) as folder:
+        folder.mkdir()
+        read = texts_of(files, tokenizer.separator, "training_documents")
+        with (folder / "tokens.bin").open("wb") as file:
+            while some := list(islice(read, TEXTS_IN_CALL)):
+                for (paper, _), tokens in zip(some, tokenizer([text for _, text in some]), strict=True):
+                    file.write(tokens.tobytes())
+                    ids.append(paper)
+                    lengths.append(len(tokens))
+        for name, numbers in (("ids", ids), ("lengths", lengths)):
+            np.save(folder / f"{name}.npy", np.array(numbers))
 
 
-def mapped(folder: Path) -> Documents:
-    """The documents that `tokenise_to` wrote, mapped from disk."""
-    return Documents(
-        tokens=np.memmap(folder / "tokens.bin", dtype=np.int32, mode="r"),
-        starts=np.load(folder / "starts.npy", allow_pickle=False),
-    )
+def open_tokens(folder: Path) -> tuple[NDArray[np.int64], Documents]:
+    """The corpus ids of the documents that `tokenise_table` wrote, and their tokens, mapped from disk."""
+    ids, lengths = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("ids", "lengths"))
+    tokens = np.memmap(folder / "tokens.bin", dtype=np.int32, mode="r")
+    return ids, Documents(tokens=tokens, starts=np.cumsum(lengths) - lengths, lengths=lengths)
+
+
+def texts_of(files: Sequence[Path], separator: str, table: str) -> Iterator[tuple[Any, str]]:
+    """The id and the text of each row of a table of documents, in its order; the text may be empty."""
+    names = [*TABLES[table].key, "title", "abstract", *TABLES[table].columns.keys() & {"more"}]
+    for file in files:
+        for batch in open_table(file, table).iter_batches(ROWS_READ, columns=names):
+            columns = (batch.column(name).to_pylist() for name in names)
+            for document, title, abstract, *more in zip(*columns, strict=True):
+                yield document, joined_text((title, abstract, *chain(*more)), separator)
 
 
 def batches_of_like_length(lengths: Rows, tokens: int) -> Iterator[Rows]:
@@ -175,9 +200,9 @@ def packed(documents: Documents, rows: Rows) -> dict[str, Any]:
 
     The names are those by which transformers knows packed documents.
     """
-    lengths = documents.lengths_of(rows)
+    lengths = documents.lengths[rows]
     ends = np.cumsum(lengths)
-    ids = np.concatenate([documents.tokens[documents.starts[row] : documents.starts[row + 1]] for row in rows])
+    ids = np.concatenate([documents[row] for row in rows])
     return {
         "input_ids": torch.from_numpy(ids.astype(np.int64))[None],
         "position_ids": torch.from_numpy(np.arange(ends[-1]) - np.repeat(ends - lengths, lengths))[None],

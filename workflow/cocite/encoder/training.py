@@ -18,9 +18,10 @@ from torch.nn.utils import clip_grad_norm_
 from cocite.config.entries import as_json
 from cocite.config.models import TrainingSettings
 from cocite.encoder import processes
-from cocite.encoder.batches import TOKENS_OF_A_START, Batch, Collator, Examples, prepare_examples
+from cocite.encoder.batches import TOKENS_OF_A_START, Batch, Collator
 from cocite.encoder.card import library_versions
 from cocite.encoder.checkpoints import EVENTS, History, load_best, load_checkpoint, save_best, save_checkpoint
+from cocite.encoder.examples import ExampleFiles, Examples, open_examples
 from cocite.encoder.measuring import UnreadLoss, explained_memory, measure, read_losses, unread
 from cocite.encoder.model import Encoder, open_encoder
 from cocite.encoder.objective import Objective, refusing_what_is_not_deterministic
@@ -44,10 +45,15 @@ class Inputs:
 
     encoder: Path
     """Folder of the encoder to start from."""
-    training: Path
-    """Folder of the shards of training_texts to learn from."""
-    validation: Path
-    """Folder of the shards of validation_texts to validate on."""
+    training: ExampleFiles
+    """The examples to learn from."""
+    validation: ExampleFiles
+    """The examples to validate on."""
+
+    @property
+    def paths(self) -> list[Path]:
+        """All files and folders."""
+        return [self.encoder, *(path for of in (self.training, self.validation) for path in (of.table, of.tokens))]
 
 
 def train_encoder(
@@ -70,19 +76,17 @@ def train_encoder(
     seeds = {"run": seed, "training": training_seed}
     encoder = open_encoder(inputs.encoder)
     given = {**as_json(settings), "block": settings.together}
-    follows_from = {
-        "settings": given,
-        "seeds": seeds,
-        "processes": processes.count(),
-        "inputs": fingerprint_of([inputs.encoder, inputs.training, inputs.validation]),
-        "versions": library_versions(),
-    }
-    with processes.first_goes_first():
+    training, validation = open_examples(inputs.training), open_examples(inputs.validation)
+    if processes.is_first():
+        follows_from = {
+            "settings": given,
+            "seeds": seeds,
+            "processes": processes.count(),
+            "inputs": fingerprint_of(inputs.paths),
+            "versions": library_versions(),
+        }
         open_state(state, follows_from, work="training")
-        training, validation = (
-            prepare_examples(table, state / "examples" / name, encoder.tokenizer)
-            for name, table in (("training", inputs.training), ("validation", inputs.validation))
-        )
+    processes.wait()
     seed = derive_seed(seed, "train", training_seed)
     choose_weights(encoder, settings, seed)
     learner = Learner(encoder, training, validation, settings, seed=seed, state=state)

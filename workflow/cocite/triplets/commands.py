@@ -47,18 +47,20 @@ def materialise(
     seed: Seed,
     threads: Threads,
     output: Output,
+    documents: Annotated[Path, typer.Option(help="Folder of the documents to write, each with its texts once.")],
     triplets: Annotated[str, typer.Option(help="Table triplets of the set whose training triplets are written.")] = "",
 ) -> None:
-    """Join the training triplets of one set, or the validation triplets of all sets of a group, with their texts.
+    """Write the training triplets of one set, or the validation triplets of all sets of a group, and their documents.
 
     The training triplets are cut to the smallest set of the group. Without `--triplets`, the validation
     triplets are written.
     """
-    from cocite.triplets.texts import training_rows, validation_rows, write_texts
+    from cocite.triplets.texts import training_rows, validation_rows, write_documents, write_examples
 
-    table = "training_texts" if triplets else "validation_texts"
+    use = "training" if triplets else "validation"
     rows = training_rows(Path(triplets), group, seed) if triplets else validation_rows(group, seed)
-    write_texts(output, table, rows, papers, threads=threads)
+    write_documents(documents, f"{use}_documents", rows, papers, threads=threads)
+    write_examples(output, f"{use}_examples", rows)
 
 
 @app.command()

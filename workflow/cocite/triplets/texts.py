@@ -1,42 +1,32 @@
-"""Triplets joined with the texts of their papers: from sets of triplets and the table papers to folders of shards.
+"""Sets of triplets as a training takes them: examples in their order, and the documents that these name, each once.
 
 All sets of a group are cut to the size of its smallest (CoCite, 2024), and the validation triplets of all of them
 together are the validation set of every model of the group. The order is one of hashes, so it is a shuffle that does
 not depend on jobs: queries follow each other at random, and so do the triplets of a query, which stay together.
 
-The texts of a large set do not fit into memory, and its triplets name their papers in no order. The papers are read
-once, front to back, and the texts that a shard needs are appended to a file of that shard; then each shard is put
-together from its own file. Memory holds the ids of all triplets, and the texts of one shard a thread.
+The papers are read once, front to back, and those that are named are written as they come. Memory holds the ids of all
+triplets, and some texts a thread.
 """
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
-from threading import Lock
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cocite.ground.database import spill_folder
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids
 from cocite.ground.randomness import priorities
-from cocite.tables.files import atomic_path, open_table, write_table
-from cocite.triplets.sampled import ROLES, RowGroup, row_groups
+from cocite.tables.files import atomic_path, checked_files, open_table, write_table
+from cocite.triplets.sampled import ROLES
 
-TRIPLETS_IN_SHARD = 50_000
-SHARDS_AT_ONCE = 200
-"""Shards that one reading of the papers fills, each a file that is open."""
 PAPERS_IN_MEMORY = 5_000
 """Papers that each thread reads at once."""
-TRIPLETS_IN_MEMORY = 5_000
-"""Triplets that each thread joins at once: a row group of a shard."""
-TEXT_SCHEMA = pa.schema([("corpusid", pa.int64()), ("title", pa.string()), ("abstract", pa.string())])
+TEXT_COLUMNS = ["corpusid", "title", "abstract"]
 
 Rows = NDArray[np.int64]
 """Triplets × (query, positive, negative)."""
@@ -90,112 +80,44 @@ def _shuffled(rows: Rows, seed: int) -> Rows:
     return rows[pc.sort_indices(pa.table(keys), sort_keys=[(key, "ascending") for key in keys]).to_numpy()]
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """The papers whose texts some shards need, in rising order of their ids; one that two shards need stands twice."""
-
-    ids: Ids
-    shard: Ids
-    found: np.ndarray
-    """Whether its text has been found."""
-
-    @classmethod
-    def of(cls, shards: Sequence[Rows]) -> "Wanted":
-        """The papers of these shards."""
-        of_shards = [np.unique(rows) for rows in shards]
-        papers = np.unique(np.concatenate(of_shards))
-        # Numbers of place and shard are sorted several times as quickly as ids with their shards.
-        keys = [np.searchsorted(papers, ids) * len(shards) + shard for shard, ids in enumerate(of_shards)]
-        places, shard = np.divmod(np.sort(np.concatenate(keys)), len(shards))
-        return cls(papers[places], shard, np.zeros(len(places), dtype=bool))
+def write_examples(output: Path, table: str, rows: Rows) -> None:
+    """Write triplets, in their order, as the table training_examples or validation_examples: one and one a query."""
+    starts = pa.array(np.arange(len(rows) + 1, dtype=np.int32))
+    query, *others = (pa.array(column) for column in rows.T)
+    positives, negatives = (pa.ListArray.from_arrays(starts, column) for column in others)
+    write_table(output, table, pa.table({"query": query, "positives": positives, "negatives": negatives}))
 
 
-def write_texts(output: Path, table: str, rows: Rows, papers: Path, *, threads: int) -> None:
-    """Write triplets, in their order, as the table training_texts or validation_texts.
+def write_documents(output: Path, table: str, rows: Rows, papers: Path, *, threads: int) -> None:
+    """Write the papers of triplets, each once, as the table training_documents or validation_documents.
 
-    Raises `InputError` where a paper of a triplet has no title or no abstract in the folder `papers`.
+    Its buckets are those of the folder `papers`. Raises `InputError` where a paper has no text there.
     """
-    starts = shard_starts(rows[:, 0], TRIPLETS_IN_SHARD)
-    shards = [rows[start:end] for start, end in pairwise(starts)]
-    with atomic_path(output) as folder, ThreadPoolExecutor(threads) as workers:
-        for first in range(0, len(shards), SHARDS_AT_ONCE):
-            some = shards[first : first + SHARDS_AT_ONCE]
-            with spill_folder(output.parent) as spill:
-                files = [Path(spill, f"{number}.arrow") for number in range(len(some))]
-                _gather(Wanted.of(some), papers, files, workers)
-                paths = [folder / f"{number:05}.parquet" for number in range(first, first + len(some))]
-                list(workers.map(partial(_write_shard, table), paths, some, files))
+    wanted = np.unique(rows)
+    found = np.zeros(len(wanted), dtype=bool)
+    with atomic_path(output) as folder:
+        folder.mkdir()
+        write = partial(_write_bucket, wanted, found, table, folder)
+        with ThreadPoolExecutor(threads) as workers:
+            list(workers.map(write, checked_files(papers, "papers")))
+        if not found.all():
+            raise InputError(
+                f"{papers}: {np.count_nonzero(~found):,} papers of the triplets have neither title nor abstract there, "
+                f"the first of them {wanted[~found][0]}; triplets must be of papers with a text."
+            )
 
 
-def shard_starts(queries: Ids, size: int) -> list[int]:
-    """Where shards of about `size` triplets start, and then where the last one ends.
-
-    `queries` holds the query of each triplet. A query's triplets, which follow each other, are never in two shards.
-    """
-    starts = np.flatnonzero(np.diff(queries)) + 1
-    borders = np.searchsorted(starts, np.arange(size, len(queries), size))
-    return sorted({0, len(queries), *starts[borders[borders < len(starts)]].tolist()})
+def _write_bucket(wanted: Ids, found: NDArray[np.bool_], table: str, folder: Path, papers: Path) -> None:
+    write_table(folder / papers.name, table, _documents(wanted, found, papers))
 
 
-def _gather(wanted: Wanted, papers: Path, files: Sequence[Path], workers: ThreadPoolExecutor) -> None:
-    """Append the texts of the papers that each shard needs to its file."""
-    writers = [pa.ipc.new_stream(path, TEXT_SCHEMA) for path in files]
-    try:
-        append = partial(_append_texts, wanted, writers, [Lock() for _ in files])
-        list(workers.map(append, row_groups(papers, "papers")))
-    finally:
-        for writer in writers:
-            writer.close()
-    if not wanted.found.all():
-        missing = np.unique(wanted.ids[~wanted.found])
-        raise InputError(
-            f"{papers}: {len(missing):,} papers of the triplets have no title and abstract there, the first of them "
-            f"{missing[0]}; triplets must be of papers with a text."
-        )
-
-
-def _append_texts(
-    wanted: Wanted, writers: Sequence[pa.RecordBatchStreamWriter], locks: Sequence[Lock], group: RowGroup
-) -> None:
-    for batch in group.batches(TEXT_SCHEMA.names, PAPERS_IN_MEMORY):
-        rows, shard = _look_up(batch, wanted)
-        taken = batch.take(pa.array(rows))
-        texts = pa.RecordBatch.from_arrays([taken.column(name) for name in TEXT_SCHEMA.names], schema=TEXT_SCHEMA)
-        borders = np.flatnonzero(np.diff(shard)) + 1
-        for start, end in pairwise([0, *borders.tolist(), len(shard)] if len(shard) else []):
-            with locks[shard[start]]:
-                writers[shard[start]].write_batch(texts.slice(start, end - start))
-
-
-def _look_up(batch: pa.RecordBatch, wanted: Wanted) -> tuple[Ids, Ids]:
-    """Rows of the papers of a batch that are wanted and have a text, and the shards that want them, in rising order."""
-    ids = batch.column("corpusid").to_numpy()
-    low, high = np.searchsorted(wanted.ids, ids[0]), np.searchsorted(wanted.ids, ids[-1], "right")
-    rows = np.searchsorted(ids, wanted.ids[low:high])
-    texts = [batch.column(name).is_valid().to_numpy(zero_copy_only=False)[rows] for name in ("title", "abstract")]
-    found = (ids[rows] == wanted.ids[low:high]) & texts[0] & texts[1]
-    wanted.found[low:high] |= found
-    shard = wanted.shard[low:high][found]
-    order = np.argsort(shard, kind="stable")
-    return rows[found][order], shard[order]
-
-
-def _write_shard(table: str, path: Path, rows: Rows, file: Path) -> None:
-    with pa.memory_map(str(file)) as mapped:
-        # Rows are taken three times as quickly from one piece as from many.
-        texts = pa.ipc.open_stream(mapped).read_all().combine_chunks()
-    file.unlink()
-    write_table(path, table, _joined(rows, texts))
-
-
-def _joined(rows: Rows, texts: pa.Table) -> Iterator[pa.RecordBatch]:
-    """The triplets with title and abstract of each paper, some at a time."""
-    position = pc.index_in(pa.array(rows.ravel()), texts["corpusid"]).to_numpy().reshape(rows.shape)
-    for start in range(0, len(rows), TRIPLETS_IN_MEMORY):
-        some = slice(start, start + TRIPLETS_IN_MEMORY)
-        columns = {}
-        for number, role in enumerate(ROLES):
-            of_role = texts.take(pa.array(position[some, number])).combine_chunks()
-            columns[role] = pa.array(rows[some, number])
-            columns |= {f"{role}_{part}": of_role[part].combine_chunks() for part in ("title", "abstract")}
-        yield pa.RecordBatch.from_pydict(columns)
+def _documents(wanted: Ids, found: NDArray[np.bool_], papers: Path) -> Iterator[pa.RecordBatch]:
+    """The papers of a bucket that are wanted and have a text; their places in `found` become true."""
+    file = open_table(papers, "papers")
+    for batch in file.iter_batches(PAPERS_IN_MEMORY, columns=TEXT_COLUMNS, use_threads=False):
+        has_text = pc.or_(*(pc.is_valid(batch.column(name)) for name in ("title", "abstract")))
+        ids = batch.column("corpusid").to_numpy()
+        place = np.minimum(np.searchsorted(wanted, ids), len(wanted) - 1)
+        chosen = (wanted[place] == ids) & has_text.to_numpy(zero_copy_only=False)
+        found[place[chosen]] = True
+        yield batch.select(TEXT_COLUMNS).filter(pa.array(chosen))

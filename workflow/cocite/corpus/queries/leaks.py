@@ -17,7 +17,7 @@ from cocite.ground.database import connect
 from cocite.ground.errors import InputError
 from cocite.ground.progress import report
 from cocite.tables import TABLES, Table, empty_schema
-from cocite.tables.files import scan_table, write_table
+from cocite.tables.files import count_rows, scan_table, write_table
 from cocite.tables.splits import read_kept_out
 
 STAGES = ("graph", "embeddings", "neighbours", "triplets")
@@ -83,25 +83,27 @@ def _on_disk(results: Path) -> Iterator[Finished]:
                 yield Finished(table=table, path=path, files=list(scan_table(shards, table.name).files))
 
 
-def _search(db: DuckDBPyConnection, one: Finished, results: Path) -> list[Row]:
-    """The rows of `leaks` about one table, which is read once; leaks are counted by rows here, which is quicker."""
-    leaked = [f'count(*) FILTER ("{name}" IN (FROM kept_out))' for name in one.columns]
-    query = f"SELECT count(*), (SELECT count(*) FROM kept_out), {', '.join(leaked)} FROM read_parquet($files)"
-    (rows, kept_out, *counts) = db.sql(query, params={"files": one.files}).fetchall()[0]
-    described = {"path": one.path.relative_to(results).as_posix(), "table_name": one.table.name}
-    return [
-        {**described, "column_name": name, "rows": rows, "kept_out": kept_out, "leaked": count}
-        for name, count in zip(one.columns, counts, strict=True)
-    ]
+def _search(db: DuckDBPyConnection, one: Finished, results: Path) -> Iterator[Row]:
+    """The rows of `leaks` about one table."""
+    rows = count_rows(list(map(Path, one.files)))
+    described: Row = {"path": one.path.relative_to(results).as_posix(), "table_name": one.table.name, "rows": rows}
+    for name in one.columns:
+        query = f"SELECT count(*) AS leaked, (SELECT count(*) FROM kept_out) AS kept_out {_leaks(one, name)}"
+        ((leaked, kept_out),) = db.sql(query, params={"files": one.files}).fetchall()
+        yield {**described, "column_name": name, "kept_out": kept_out, "leaked": leaked}
+
+
+def _leaks(one: Finished, name: str) -> str:
+    """The papers of a column that are kept out, `id`, and the file of each, as the end of a query."""
+    ids = f'unnest("{name}")' if pa.types.is_list(one.table.columns[name].type) else f'"{name}"'
+    found = f"SELECT filename, {ids} AS id FROM read_parquet($files, filename = true)"
+    return f"FROM ({found}) WHERE id IN (FROM kept_out)"
 
 
 def _describe(db: DuckDBPyConnection, one: Finished, row: Row) -> str:
     """Where a leak is: its file, column, number and first ids."""
     name = row["column_name"]
-    query = f"""
-        SELECT min(filename), count(DISTINCT "{name}"), list(DISTINCT "{name}" ORDER BY "{name}")[:{IDS_NAMED}]
-        FROM read_parquet($files, filename = true) WHERE "{name}" IN (FROM kept_out)
-    """
+    query = f"SELECT min(filename), count(DISTINCT id), list(DISTINCT id ORDER BY id)[:{IDS_NAMED}] {_leaks(one, name)}"
     ((file, count, ids),) = db.sql(query, params={"files": one.files}).fetchall()
     papers = ", ".join(map(str, ids)) + (", …" if count > len(ids) else "")
     return f"{file} (table {one.table.name}), column {name}: {count} ({papers})"

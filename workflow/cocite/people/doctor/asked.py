@@ -15,9 +15,9 @@ RULE = re.compile(
     flags=re.MULTILINE | re.DOTALL,
 )
 NUMBERS = {
-    "memory_mb": re.compile(r'mem_mb=megabytes\((\d+)(?: if config\["gpu"\] else (\d+))?'),
+    "memory_mb": re.compile(r"mem_mb=megabytes\((\d+)(?: if WITH_GPU else (\d+))?"),
     "minutes": re.compile(r"runtime=(?:minutes\()?(\d+)"),
-    "threads": re.compile(r"threads: (\d+)"),
+    "threads": re.compile(r"threads: (\d+)(?: if WITH_GPU else (\d+))?"),
 }
 
 Request = dict[str, float]

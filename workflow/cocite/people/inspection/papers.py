@@ -12,7 +12,7 @@ from cocite.ground.errors import InputError
 from cocite.ground.written_ids import LARGEST_ID, is_id
 from cocite.people.inspection.answers import Answer, fetched
 from cocite.people.inspection.tables import condition, described, one_place
-from cocite.tables import Table
+from cocite.tables import ID, Table
 
 NO_RECORD = "of which the corpus has no record"
 
@@ -96,7 +96,8 @@ def _query(table: Table) -> str:
         return _TRIPLETS
     if table.name in RELATIONS:
         return f", found AS ({RELATIONS[table.name]} ORDER BY place LIMIT $limit) {_WITH_TITLES}"
-    return f"SELECT * FROM chosen WHERE {' OR '.join(f'{name} = $paper' for name in _ids(table))} LIMIT $limit"
+    holds = (f"{name} = $paper" if table.columns[name].type == ID else f"$paper IN {name}" for name in _ids(table))
+    return f"SELECT * FROM chosen WHERE {' OR '.join(holds)} LIMIT $limit"
 
 
 def _ids(table: Table) -> list[str]:

@@ -56,3 +56,8 @@ def optional(type: pa.DataType, meaning: str) -> Column:
 def corpus_id(meaning: str, encoding: str = "") -> Column:
     """A column of corpus ids."""
     return Column(type=ID, meaning=meaning, of_papers=True, encoding=encoding)
+
+
+def corpus_ids(meaning: str) -> Column:
+    """A column of lists of corpus ids."""
+    return Column(type=pa.list_(ID), meaning=meaning, of_papers=True)

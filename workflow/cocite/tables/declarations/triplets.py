@@ -2,15 +2,17 @@
 
 import pyarrow as pa
 
-from cocite.tables.declarations.columns import COUNT, TEXT, Table, corpus_id, optional, required
+from cocite.tables.declarations.columns import COUNT, TEXT, Table, corpus_id, corpus_ids, optional, required
 
-_TRIPLET_TEXT_COLUMNS = {
-    **{name: corpus_id(f"corpus id of the {name}") for name in ("query", "positive", "negative")},
-    **{
-        f"{name}_{part}": required(TEXT, f"{part} of the {name}")
-        for name in ("query", "positive", "negative")
-        for part in ("title", "abstract")
-    },
+_EXAMPLE_COLUMNS = {
+    "query": corpus_id("corpus id of the query"),
+    "positives": corpus_ids("corpus ids of the papers that shall be near"),
+    "negatives": corpus_ids("corpus ids of the papers that shall be far"),
+}
+_DOCUMENT_COLUMNS = {
+    "corpusid": corpus_id("corpus id"),
+    "title": optional(TEXT, "title"),
+    "abstract": optional(TEXT, "abstract"),
 }
 
 TABLES = [
@@ -105,25 +107,39 @@ TABLES = [
         },
     ),
     Table(
-        name="training_texts",
-        path="triplets/{triplets}/training_texts/{bucket}.parquet",
+        name="training_examples",
+        path="triplets/{triplets}/examples.parquet",
         description=(
-            "The training triplets with their texts, cut to the size of the smallest set of the group. Shuffled by "
-            "query, so that the shards can be streamed in their order; the triplets of a query follow each other."
+            "The training triplets as examples, cut to the size of the smallest set of the group. Shuffled by query, "
+            "so that those of a query follow each other."
         ),
-        key=("query", "positive", "negative"),
+        key=("query", "positives", "negatives"),
         ordered=False,
-        columns=_TRIPLET_TEXT_COLUMNS,
+        columns=_EXAMPLE_COLUMNS,
     ),
     Table(
-        name="validation_texts",
-        path="triplets/validation_{group}/{bucket}.parquet",
+        name="training_documents",
+        path="triplets/{triplets}/documents/{bucket}.parquet",
+        description="The texts of all papers of the training examples, each paper once.",
+        key=("corpusid",),
+        columns=_DOCUMENT_COLUMNS,
+    ),
+    Table(
+        name="validation_examples",
+        path="triplets/validation_{group}/examples.parquet",
         description=(
-            "The validation triplets of all sets of a group with their texts, each once: the validation set of all "
-            "their models. Shuffled and sharded like the training triplets."
+            "The validation triplets of all sets of a group as examples, each once: the validation set of all their "
+            "models. Shuffled like the training examples."
         ),
-        key=("query", "positive", "negative"),
+        key=("query", "positives", "negatives"),
         ordered=False,
-        columns=_TRIPLET_TEXT_COLUMNS,
+        columns=_EXAMPLE_COLUMNS,
+    ),
+    Table(
+        name="validation_documents",
+        path="triplets/validation_{group}/documents/{bucket}.parquet",
+        description="The texts of all papers of the validation examples, each paper once.",
+        key=("corpusid",),
+        columns=_DOCUMENT_COLUMNS,
     ),
 ]

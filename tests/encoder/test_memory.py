@@ -1,0 +1,69 @@
+"""The memory that a training asks for is what it takes, and somewhat more."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from tests.benchmarks.made_triplets import write_encoder, write_triplets
+from tests.benchmarks.measuring import run
+from tests.examples import files_in
+
+from cocite.config.models import TrainingSettings
+from cocite.encoder.memory import training_memory
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """An encoder of two layers, and texts as long as those of papers."""
+    folder = tmp_path_factory.mktemp("memory")
+    write_encoder(folder / "encoder", layers=2, hidden=128, heads=4)
+    for seed, (name, queries) in enumerate({"training": 13, "validation": 3}.items()):
+        write_triplets(folder / name, queries, seed, folder / "encoder")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def asked(folder):
+    """A function that gives the memory that a training with some settings asks for, MB."""
+    files = files_in(folder / "training")
+
+    def memory(*, processes=1, on_gpu=False, **settings):
+        given = TrainingSettings(**settings)
+        sizes = folder / "encoder", files.table, files.tokens
+        return training_memory(*sizes, given, processes=processes, on_gpu=on_gpu)
+
+    return memory
+
+
+def peak_of_training(folder: Path, output: Path, **settings) -> float:
+    """The most memory that a training of two steps takes, MB."""
+    written = {"output": "model", "curves": "curves.parquet", "written-settings": "settings.json"}
+    written |= {"events": "tensorboard", "state": "state"}
+    options = {name: output / file for name, file in written.items()} | {"encoder": folder / "encoder"}
+    for name in ("training", "validation"):
+        files = files_in(folder / name)
+        options |= {name: files.table, f"{name}-tokens": files.tokens}
+    options |= {"settings": json.dumps({**settings, "max_steps": 2}), "seed": 1, "training-seed": 1, "threads": 1}
+    program = [str(Path(sys.executable).with_name("cocite")), "encoder", "train"]
+    return run([*program, *(str(word) for name, value in options.items() for word in (f"--{name}", value))]).peak_mb
+
+
+@pytest.mark.parametrize("settings", [{"batch_size": 32}, {"batch_size": 64, "mini_batch_size": 8}])
+def test_a_training_takes_no_more_than_it_asks_for_and_at_least_half(folder, asked, tmp_path, settings):
+    peak = peak_of_training(folder, tmp_path, **settings)
+    assert peak < asked(**settings) < 2 * peak
+
+
+def test_it_grows_with_the_batch_but_not_with_one_that_is_cut_into_mini_batches(asked):
+    assert asked(batch_size=64) > asked(batch_size=32) + 500
+    assert asked(batch_size=4096, mini_batch_size=8) == asked(batch_size=64, mini_batch_size=8)
+
+
+def test_each_process_has_weights_of_its_own_and_all_share_the_batch(asked):
+    several, one = asked(processes=4), asked()
+    assert 3 * 700 < several - one < 4 * one
+
+
+def test_a_gpu_has_the_batch_in_its_own_memory(asked):
+    assert asked(on_gpu=True, batch_size=4096) == asked(on_gpu=True, batch_size=8)

@@ -1,0 +1,71 @@
+"""The memory that a training will take, from the sizes of its encoder and of its documents, before it starts.
+
+What counts is what a step holds for its gradients: some numbers for each token and layer, and some for each pair of
+tokens that a head compares. How many was measured on a CPU in float32 (docs/performance.md).
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.compute as pc
+
+from cocite.config.models import TrainingSettings
+from cocite.tables.files import read_json, read_table
+
+LIBRARIES_MB = {"cpu": 700, "cuda": 4000}
+"""Memory of a process before it has weights. That of a GPU's libraries, outside of the GPU, is a guess."""
+BYTES_OF_A_WEIGHT = 20
+"""Weight, gradient, the two moments of AdamW, and the copy that is saved."""
+BYTES_OF_A_TOKEN = 90
+"""For each layer and dimension of the hidden state."""
+BYTES_OF_A_PAIR = 8
+"""For each layer and head that compares two tokens of a document."""
+DEVIATIONS = 3
+"""By how many standard deviations the documents of the largest batch exceed those of a usual one."""
+USUAL_SIZES = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12}
+"""Those of BERT-base, for architectures that call theirs otherwise."""
+
+
+def training_memory(
+    encoder: Path, examples: Path, tokens: Path, settings: TrainingSettings, *, processes: int = 1, on_gpu: bool = False
+) -> int:
+    """Memory of all processes of a training, MB; with GPUs, the memory outside of them.
+
+    `examples` is the table training_examples, and `tokens` the folder of the tokens of its documents. Raises
+    `FileNotFoundError` where one of them is not there yet.
+    """
+    for path in (encoder, examples, tokens):
+        path.stat()  # Snakemake asks again later where one of its inputs is the one that is missing
+    each = LIBRARIES_MB["cuda" if on_gpu else "cpu"] + BYTES_OF_A_WEIGHT * _weights(encoder) / 1e6
+    return round(processes * each + (0 if on_gpu else _step_bytes(encoder, examples, tokens, settings) / 1e6))
+
+
+def _weights(encoder: Path) -> float:
+    """The number of an encoder's weights, which lie in its folder as float32."""
+    return (encoder / "model.safetensors").stat().st_size / 4
+
+
+def _step_bytes(encoder: Path, examples: Path, tokens: Path, settings: TrainingSettings) -> float:
+    """What a step holds for the gradients of the documents that are in memory together."""
+    sizes = USUAL_SIZES | read_json(encoder / "config.json")
+    lengths = np.load(tokens / "lengths.npy", allow_pickle=False).astype(float)
+    of_batch = settings.batch_size * _documents_of_an_example(examples, settings.together)
+    if settings.mini_batch_size is None or settings.mini_batch_size >= of_batch:
+        held, pairs = (_largest_sum(of, of_batch) for of in (lengths, lengths**2))
+    else:  # the longest documents of a batch go through the encoder together
+        held, pairs = (settings.mini_batch_size * of.max() for of in (lengths, lengths**2))
+    of_layer = BYTES_OF_A_TOKEN * sizes["hidden_size"] * held + BYTES_OF_A_PAIR * sizes["num_attention_heads"] * pairs
+    return float(sizes["num_hidden_layers"] * of_layer)
+
+
+def _largest_sum(values: np.ndarray, count: float) -> float:
+    """About the largest sum of so many of the values, drawn at random."""
+    return float(count * values.mean() + DEVIATIONS * np.sqrt(count) * values.std())
+
+
+def _documents_of_an_example(table: Path, together: int) -> float:
+    """How many documents an example adds to a batch, in which examples of a query share it."""
+    examples = read_table(table, "training_examples")
+    others = sum(pc.sum(pc.list_value_length(examples[name])).as_py() for name in ("positives", "negatives"))
+    of_query = len(examples) / pc.count_distinct(examples["query"]).as_py()
+    return float(others / len(examples) + 1 / min(together, of_query))
