@@ -128,6 +128,7 @@ rule train_encoder:
         run_seed=config["seed"],
         origin=origin_of_model,
         processes=lookup(within=config, dpath="models/{model}/processes"),
+        precision=config["precision"],
         state=state("encoder/{model}/seed-{seed}"),
     shell:
         """
@@ -142,6 +143,7 @@ rule train_encoder:
             --training-seed {wildcards.seed} \
             --threads {threads} \
             --processes {params.processes} \
+            --precision {params.precision} \
             ${{SLURM_JOB_ID:+--time-limit {resources.runtime}}} \
             --state {params.state:q} \
             --output {output.model:q} \
@@ -179,12 +181,14 @@ rule embed_documents:
         version=3,
         sources=folders_of("documents"),
         table="documents",
+        precision=config["precision"],
         state=state("embedding/{model}/seed-{seed}/{benchmark}"),
         vectors=subpath(output[0], parent=True),
     shell:
         """
         cocite encoder embed {params.sources:q} \
             --table {params.table} \
+            --precision {params.precision} \
             --model {input.model:q} \
             --threads {threads} \
             --state {params.state:q} \

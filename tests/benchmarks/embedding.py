@@ -6,6 +6,7 @@ holds, and over four times as many.
 
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 
 from tests.benchmarks.measuring import Command, compare, run, say
@@ -21,23 +22,27 @@ def main(folder: Path) -> None:
     folder = folder / "embedding"
     shutil.rmtree(folder, ignore_errors=True)
     run([sys.executable, "-m", "tests.benchmarks.made_documents", folder, *map(str, (DOCUMENTS, *MANY))])
-    cost, _ = compare(
-        f"embedding {DOCUMENTS} documents, beside sentence-transformers",
-        lambda: run(ours(folder, "encoder", DOCUMENTS)),
-        lambda: run(rival(folder, "encoder", DOCUMENTS)),
-        "wall",
-        rounds=ROUNDS,
-    )
-    say(f"{DOCUMENTS / cost.wall:.1f} documents a second, start included; peak {cost.peak_mb:.0f} MB")
+    for precision in ("float32", "auto"):
+        cost, _ = compare(
+            f"embedding {DOCUMENTS} documents in {precision}, beside sentence-transformers in float32",
+            partial(run, ours(folder, "encoder", DOCUMENTS, precision)),
+            partial(run, rival(folder, "encoder", DOCUMENTS)),
+            "wall",
+            rounds=ROUNDS,
+        )
+        say(f"{DOCUMENTS / cost.wall:.1f} documents a second, start included; peak {cost.peak_mb:.0f} MB")
     for documents in MANY:
-        peaks = [run(way(folder, "small", documents)).peak_mb for way in (ours, rival)]
+        peaks = [
+            run(command).peak_mb for command in (ours(folder, "small", documents), rival(folder, "small", documents))
+        ]
         say(f"{documents} documents: peak {peaks[0]:.0f} MB, sentence-transformers {peaks[1]:.0f} MB")
     shutil.rmtree(folder)
 
 
-def ours(folder: Path, encoder: str, documents: int) -> Command:
+def ours(folder: Path, encoder: str, documents: int, precision: str = "float32") -> Command:
     """The command that embeds a table with the stage encoder."""
     options = {"--model": folder / encoder, "--state": folder / "state", "--output": folder / "ours"}
+    options |= {"--precision": precision}
     asked = (str(part) for option in options.items() for part in option)
     return [COCITE, "encoder", "embed", folder / f"{documents}.parquet", *asked, "--threads", str(THREADS)]
 

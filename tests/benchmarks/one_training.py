@@ -1,9 +1,9 @@
 """One training, ours or sentence-transformers' own, as a process of its own: its seconds and its peak memory.
 
-    python -m tests.benchmarks.one_training ours|rival FOLDER SECONDS
+    python -m tests.benchmarks.one_training ours|rival float32|bfloat16 FOLDER SECONDS
 
-Both train the same encoder on the same triplets, with the same batches, learning rate, precision and validation at the
-end. SECONDS is a file that the seconds are written to, without the imports, but with opening the encoder, tokenising,
+Both train the same encoder on the same triplets, with the same batches, learning rate and validation at the end.
+SECONDS is a file that the seconds are written to, without the imports, but with opening the encoder, tokenising,
 validating and saving.
 """
 
@@ -17,7 +17,7 @@ BATCH, LR = 16, 2e-5
 THREADS = 2
 
 
-def train_ours(folder: Path, output: Path) -> float:
+def train_ours(folder: Path, output: Path, precision: str) -> float:
     """Seconds of a training with the stage encoder."""
     from cocite.encoder.commands import work_offline
 
@@ -42,11 +42,12 @@ def train_ours(folder: Path, output: Path) -> float:
     for name, files in sets.items():
         shutil.rmtree(files.tokens)
         tokenise_table(folder / name / "documents", open_tokenizer(folder / "encoder"), files.tokens)
-    train_encoder(inputs, outputs, settings, seed=1, training_seed=1, threads=THREADS, state=output / "state")
+    where = {"threads": THREADS, "state": output / "state", "precision": precision}
+    train_encoder(inputs, outputs, settings, seed=1, training_seed=1, **where)
     return time.perf_counter() - start
 
 
-def train_rival(folder: Path, output: Path) -> float:
+def train_rival(folder: Path, output: Path, precision: str) -> float:
     """Seconds of a training with sentence-transformers' trainer and its triplet loss, as its manual has it."""
     from cocite.encoder.commands import work_offline
 
@@ -80,6 +81,7 @@ def train_rival(folder: Path, output: Path) -> float:
         save_strategy="epoch",
         report_to="none",
         use_cpu=True,
+        bf16=precision == "bfloat16",
     )
     loss = losses.TripletLoss(model, distance_metric=losses.TripletDistanceMetric.EUCLIDEAN, triplet_margin=1.0)
     trainer = SentenceTransformerTrainer(
@@ -91,6 +93,6 @@ def train_rival(folder: Path, output: Path) -> float:
 
 
 if __name__ == "__main__":
-    way, folder, seconds = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
-    taken = {"ours": train_ours, "rival": train_rival}[way](folder, seconds.parent / way)
+    way, precision, folder, seconds = *sys.argv[1:3], *map(Path, sys.argv[3:])
+    taken = {"ours": train_ours, "rival": train_rival}[way](folder, seconds.parent / way, precision)
     seconds.write_text(json.dumps(taken))

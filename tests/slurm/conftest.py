@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[2]
 CONFIGURATION: dict[str, Any] = {
     "seed": 1,
     "release": "2026-01-06",
+    "precision": "float32",
     "gpu": True,
     "corpus": {"source": "demo", "buckets": 1, "demo": {"papers": 700, "topics": 8, "shards": 1}},
     "queries": {"count": 150, "min_references": 5, "holdout": 40},

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 SMALL = {
     "seed": 1,
     "release": "2026-01-06",
+    "precision": "float32",
     "corpus": {"source": "demo", "buckets": 2, "demo": {"papers": 700, "topics": 8, "shards": 2}},
     "queries": {"count": 150, "min_references": 5, "holdout": 40},
     "graphs": {"cocitation": {"signal": "cocitation"}, "citation": {"signal": "citation"}},

@@ -7,7 +7,7 @@ that names the key. Each section is declared in a module of its own; here they c
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationError
 
@@ -57,6 +57,9 @@ class Configuration(Entry):
     gpu: bool = False
     """Whether fine-tuning and embedding ask a cluster for GPUs: one for each process of a training, one for an
     embedding. Without a cluster they ask for those of the machine, if it has any, and wait for each other."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """What encoders compute in when they are trained and when they embed; weights are learned in float32 in any case.
+    auto stands for bfloat16 on a GPU that has it and on a CPU with matrix units (AMX), and for float32 elsewhere."""
     corpus: Corpus
     """Where the release comes from and how it is cut for work."""
     queries: Queries = DrawnQueries()

@@ -15,6 +15,10 @@ from cocite.ground.progress import report
 app = typer.Typer(no_args_is_help=True)
 
 EmbeddedTable = Literal["documents", "papers"]
+PrecisionOption = Annotated[
+    Literal["auto", "float32", "bfloat16"],
+    typer.Option("--precision", help="What it computes in; auto is bfloat16 where the device has units for it."),
+]
 
 
 def work_offline(threads: int | None = None) -> None:
@@ -99,6 +103,7 @@ def train(
     manifest: Annotated[
         Path | None, typer.Option(help="What `cocite corpus list` wrote: the release, and whose it is, for the card.")
     ] = None,
+    precision: PrecisionOption = "auto",
     processes: Annotated[
         int, typer.Option(help="Processes that share the training, each with a GPU of its own where there are any.")
     ] = 1,
@@ -144,6 +149,7 @@ def train(
             training_seed=training_seed,
             threads=threads,
             state=state,
+            precision=precision,
             stopping=Stopping(seconds_left(time_limit), started),
         )
     except Unfinished as stopped:
@@ -162,10 +168,11 @@ def embed(
     state: State,
     output: Annotated[Path, typer.Option(help="Folder of the vectors, a file for each source, under its name.")],
     table: Annotated[EmbeddedTable, typer.Option(help="Which of the two tables it is.")] = "documents",
+    precision: PrecisionOption = "auto",
 ) -> None:
     """Embed the documents of benchmarks, or papers; an embedding that was killed goes on where it stood."""
     work_offline(threads)
     take_gpus(1)
     from cocite.encoder.embedding import embed_tables
 
-    embed_tables(model, sources, output, table, threads=threads, state=state)
+    embed_tables(model, sources, output, table, threads=threads, state=state, precision=precision)

@@ -29,7 +29,7 @@ import torch
 from numpy.typing import NDArray
 
 from cocite.encoder.card import library_versions
-from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, embed_batch, open_encoder
+from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, Precision, embed_batch, open_encoder, rounded
 from cocite.encoder.tokens import Documents, Tokenizer, batches_of_like_length, texts_of, tokenise
 from cocite.ground.ahead import ahead
 from cocite.ground.checkpoints import fingerprint_of, open_state, remove_state
@@ -60,14 +60,21 @@ Place = tuple[int, int]
 
 
 def embed_tables(
-    model: Path, sources: Sequence[Path], output: Path, table: str = "documents", *, threads: int, state: Path
+    model: Path,
+    sources: Sequence[Path],
+    output: Path,
+    table: str = "documents",
+    *,
+    threads: int,
+    state: Path,
+    precision: Precision = "float32",
 ) -> None:
     """Embed the documents of several files, each into a file of its own in the folder `output`; then remove `state`.
 
     A source is a file of `table` (documents or papers), or the folder of a benchmark, and names its vectors. What is
     embedded of one of them does not depend on the others.
     """
-    encoder = open_encoder(model).eval()
+    encoder = rounded(open_encoder(model, precision))
     for source in sources:
         documents = source / "documents.parquet" if source.is_dir() else source
         vectors = output / f"{source.stem}.parquet"
@@ -87,6 +94,7 @@ def embed_documents(
     follows_from = {
         "inputs": fingerprint_of([model, *files]),
         "device": encoder.device.type,
+        "precision": str(encoder.computes_in),
         "batches": [WINDOW, TOKENS_IN_BATCH[encoder.device.type]],
         "versions": library_versions(),
     }

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from cocite.encoder.tokens import Documents, Tokenizer, batches_of_like_length, 
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_json, write_json, write_text
 
+Precision = Literal["auto", "float32", "bfloat16"]
 Features = Mapping[str, Any]
 """What the transformer takes of some documents: token ids with an attention mask, or `tokens.packed`."""
 
@@ -45,11 +46,15 @@ logging.disable_progress_bar()
 class Encoder(nn.Module):
     """A transformer and a pooling: tokens of documents in, one vector for each out."""
 
-    def __init__(self, transformer: Any, pooling: str, tokenizer: Tokenizer) -> None:
+    def __init__(
+        self, transformer: Any, pooling: str, tokenizer: Tokenizer, computes_in: torch.dtype = torch.float32
+    ) -> None:
         super().__init__()
         self.transformer = transformer
         self.pooling = pooling
         self.tokenizer = tokenizer
+        self.computes_in = computes_in
+        """The numbers that the products of matrices are computed in; see `computing`."""
 
     @property
     def dimension(self) -> int:
@@ -63,15 +68,15 @@ class Encoder(nn.Module):
         return device
 
     def forward(self, features: Features) -> Tensor:
-        """The vectors of some documents, documents × dimension."""
-        tokens: Tensor = self.transformer(**features).last_hidden_state
+        """The vectors of some documents, documents × dimension, pooled in float32."""
+        tokens: Tensor = self.transformer(**features).last_hidden_state.float()
         if "cu_seq_lens_q" in features:
             return poolings.pool_packed(self.pooling, tokens[0], features["cu_seq_lens_q"])
         return poolings.pool(self.pooling, tokens, features["attention_mask"])
 
 
-def open_encoder(folder: Path) -> Encoder:
-    """The encoder in a folder, in float32, on the GPU if there is one.
+def open_encoder(folder: Path, precision: Precision = "float32") -> Encoder:
+    """The encoder in a folder, with weights in float32, on the GPU if there is one.
 
     Raises `InputError` if the folder is not that of an encoder, or holds no weights or no vocabulary.
     """
@@ -83,8 +88,18 @@ def open_encoder(folder: Path) -> Encoder:
         raise InputError(f"{folder / POOLING_FOLDER}: names no pooling of ours; there are {known}.")
     with readable(folder):
         transformer = AutoModel.from_pretrained(folder, use_safetensors=True, dtype=torch.float32)
-    encoder = Encoder(transformer, pooling, open_tokenizer(folder))
-    return encoder.to("cuda" if torch.cuda.is_available() else "cpu")
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return Encoder(transformer, pooling, open_tokenizer(folder), computes_in(precision, device)).to(device)
+
+
+def computes_in(precision: Precision, device: torch.device) -> torch.dtype:
+    """The numbers that a precision stands for: auto is bfloat16 where the device has units for products in it."""
+    if precision != "auto":
+        return torch.bfloat16 if precision == "bfloat16" else torch.float32
+    has_units = (
+        torch.cuda.is_bf16_supported() if device.type == "cuda" else bool(torch.cpu.get_capabilities().get("amx_bf16"))
+    )
+    return torch.bfloat16 if has_units else torch.float32
 
 
 def save_encoder(transformer: Any, folder: Path, *, pooling: str, max_length: int, card: str) -> None:
@@ -124,15 +139,21 @@ def embed(encoder: Encoder, documents: Documents) -> NDArray[np.float32]:
 
 
 def embed_batch(encoder: Encoder, documents: Documents, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-    """The vectors of some documents, computed together, rows × dimension, in the precision of `mixed_precision`."""
-    with torch.inference_mode(), mixed_precision(encoder.device):
+    """The vectors of some documents, computed together, rows × dimension."""
+    with torch.inference_mode(), computing(encoder):
         features = features_of(documents, rows, encoder.tokenizer.padding)
         on_device = {name: tensor.to(encoder.device) for name, tensor in features.items()}
         vectors: NDArray[np.float32] = encoder(on_device).float().cpu().numpy()
     return vectors
 
 
-def mixed_precision(device: torch.device) -> torch.autocast:
-    """bfloat16 on a GPU that has it; float32 elsewhere."""
-    enabled = device.type == "cuda" and torch.cuda.is_bf16_supported()
-    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=enabled)
+def computing(encoder: Encoder) -> torch.autocast:
+    """Let an encoder whose weights are in float32 compute in its own numbers, for the block."""
+    weights = next(encoder.parameters()).dtype
+    enabled = encoder.computes_in != torch.float32 and weights == torch.float32
+    return torch.autocast(encoder.device.type, dtype=torch.bfloat16, enabled=enabled)
+
+
+def rounded(encoder: Encoder) -> Encoder:
+    """The encoder with its weights in the numbers that it computes in: it embeds faster, and can learn no more."""
+    return encoder.eval().to(encoder.computes_in)

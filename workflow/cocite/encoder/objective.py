@@ -11,7 +11,7 @@ from torch.utils.checkpoint import checkpoint as recomputed
 from cocite.encoder import processes
 from cocite.encoder.batches import Batch
 from cocite.encoder.measuring import Loss
-from cocite.encoder.model import Encoder, mixed_precision
+from cocite.encoder.model import Encoder, computing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +32,7 @@ class Objective:
 
     def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """The loss, and the vectors it was computed from, documents × dimension, float32."""
-        with mixed_precision(self.encoder.device):
+        with computing(self.encoder):
             embedded = [self._embed(some).float() for some in batch.mini_batches]
         mine = torch.cat(embedded) if embedded else torch.zeros(0, self.encoder.dimension, device=self.encoder.device)
         vectors = processes.gathered(mine, batch.shares)

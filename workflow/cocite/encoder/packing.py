@@ -16,7 +16,7 @@ from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
-from cocite.encoder.model import Encoder, mixed_precision
+from cocite.encoder.model import Encoder, computing
 
 NAME = "sdpa_of_packed_documents"
 ARCHITECTURES = ("bert",)
@@ -30,22 +30,22 @@ def let_pack(encoder: Encoder) -> bool:
     """Let the encoder take packed documents; false, and no change, where it or the kernels of its device cannot."""
     sizes = encoder.transformer.config
     able = sizes.model_type in ARCHITECTURES and _kernel_is_right(
-        sizes.num_attention_heads, sizes.hidden_size // sizes.num_attention_heads, encoder.device
+        encoder, sizes.num_attention_heads, sizes.hidden_size // sizes.num_attention_heads
     )
     if able:
         encoder.transformer.set_attn_implementation(NAME)
     return able
 
 
-def _kernel_is_right(heads: int, width: int, device: torch.device) -> bool:
+def _kernel_is_right(encoder: Encoder, heads: int, width: int) -> bool:
     """Whether attention over some packed documents and its gradients are those of the documents one by one."""
-    lengths = [64, 1, 300]
+    lengths, device = [64, 1, 300], encoder.device
     numbers = torch.arange(3 * sum(lengths) * heads * width, dtype=torch.float32, device=device).sin().requires_grad_()
     query, key, value = numbers.view(3, 1, -1, heads, width).transpose(2, 3)
     starts = torch.tensor([0, *np.cumsum(lengths)], device=device)
     parts = zip(*(tokens.split(lengths, dim=2) for tokens in (query, key, value)), strict=True)
     try:
-        with mixed_precision(device):
+        with computing(encoder):
             together, _ = _attention(None, query, key, value, None, cu_seq_lens_q=starts, max_length_q=max(lengths))
             apart = torch.cat([scaled_dot_product_attention(*part) for part in parts], dim=2).transpose(1, 2)
         gradients = [torch.autograd.grad(way.float().square().sum(), numbers)[0] for way in (together, apart)]

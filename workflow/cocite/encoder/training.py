@@ -23,7 +23,7 @@ from cocite.encoder.card import library_versions
 from cocite.encoder.checkpoints import EVENTS, History, load_best, load_checkpoint, save_best, save_checkpoint
 from cocite.encoder.examples import ExampleFiles, Examples, open_examples
 from cocite.encoder.measuring import UnreadLoss, explained_memory, measure, read_losses, unread
-from cocite.encoder.model import Encoder, open_encoder
+from cocite.encoder.model import Encoder, Precision, open_encoder
 from cocite.encoder.objective import Objective, refusing_what_is_not_deterministic
 from cocite.encoder.results import Outputs, shown, write_results
 from cocite.encoder.schedule import Schedule, Stopping, Unfinished
@@ -65,6 +65,7 @@ def train_encoder(
     training_seed: int,
     threads: int,
     state: Path,
+    precision: Precision = "float32",
     stopping: Stopping | None = None,
 ) -> None:
     """Train, or go on with a training that was killed or stopped; then write the results and remove `state`.
@@ -74,8 +75,9 @@ def train_encoder(
     """
     _set_up(threads)
     seeds = {"run": seed, "training": training_seed}
-    encoder = open_encoder(inputs.encoder)
-    given = {**as_json(settings), "block": settings.together}
+    encoder = open_encoder(inputs.encoder, precision)
+    computes_in = str(encoder.computes_in).removeprefix("torch.")
+    given = {**as_json(settings), "block": settings.together, "precision": computes_in}
     training, validation = open_examples(inputs.training), open_examples(inputs.validation)
     if processes.is_first():
         follows_from = {

@@ -1,0 +1,91 @@
+"""An encoder computes in bfloat16 where that is asked for, or pays, and learns in float32 in any case."""
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from tests.encoder.test_training import curve
+
+from cocite.config.models import TrainingSettings
+from cocite.encoder.embedding import embed_tables
+from cocite.encoder.model import computes_in, computing, open_encoder, rounded
+from cocite.encoder.training import train_encoder
+from cocite.tables.files import read_json, read_table, vectors_of
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize(("has_units", "dtype"), [(True, torch.bfloat16), (False, torch.float32)])
+def test_auto_is_bfloat16_where_a_cpu_has_matrix_units(monkeypatch, has_units, dtype):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": has_units})
+    assert computes_in("auto", CPU) == dtype
+
+
+def test_a_precision_that_is_named_is_kept_to(monkeypatch):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: pytest.fail("it is asked for"))
+    assert [computes_in(name, CPU) for name in ("float32", "bfloat16")] == [torch.float32, torch.bfloat16]
+
+
+@pytest.fixture
+def embed(encoder, write_documents, tmp_path):
+    """A function that embeds some documents in a precision."""
+    texts = {f"d{number}": (f"bees collect nectar {number}", "from flowers in the meadow") for number in range(9)}
+    documents = write_documents(tmp_path / "documents.parquet", texts)
+
+    def run(precision):
+        folder = tmp_path / precision
+        embed_tables(encoder, [documents], folder, threads=1, state=tmp_path / "state", precision=precision)
+        return vectors_of(read_table(folder / "documents.parquet", "document_embeddings"))
+
+    return run
+
+
+def test_vectors_of_bfloat16_point_where_those_of_float32_do(embed):
+    exact, fast = embed("float32"), embed("bfloat16")
+    cosines = (exact * fast).sum(axis=1) / np.linalg.norm(exact, axis=1) / np.linalg.norm(fast, axis=1)
+    assert fast.dtype == np.float32
+    assert 0.9999 < cosines.min() < 1 - 1e-9
+
+
+def test_weights_are_held_in_bfloat16_to_embed_and_in_float32_to_learn(encoder):
+    opened = open_encoder(encoder, "bfloat16")
+    assert {weight.dtype for weight in opened.parameters()} == {torch.float32}
+    with computing(opened):
+        assert torch.mm(torch.ones(2, 2), torch.ones(2, 2)).dtype == torch.bfloat16
+    assert {weight.dtype for weight in rounded(opened).parameters()} == {torch.bfloat16}
+
+
+@pytest.fixture(scope="module")
+def train(inputs, outputs_in, tmp_path_factory):
+    """A function that trains in a precision."""
+
+    def run(precision):
+        folder = tmp_path_factory.mktemp(precision)
+        settings = TrainingSettings(loss="mnrl", epochs=4, batch_size=4, lr=3e-3)
+        where = {"threads": 1, "state": folder / "state", "precision": precision}
+        train_encoder(inputs, outputs_in(folder), settings, seed=1, training_seed=1, **where)
+        return folder
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def fast(train):
+    return train("bfloat16")
+
+
+def test_a_training_in_bfloat16_learns_as_one_in_float32(fast, train):
+    rounded_off, exact = (list(curve(folder, "validation_loss").values()) for folder in (fast, train("float32")))
+    assert rounded_off != exact
+    assert rounded_off == pytest.approx(exact, rel=0.02)
+
+
+def test_its_weights_are_float32_and_its_settings_and_card_name_its_numbers(fast):
+    assert {weight.dtype for weight in load_file(fast / "model/model.safetensors").values()} == {torch.float32}
+    assert read_json(fast / "settings.json")["settings"]["precision"] == "bfloat16"
+    assert "| precision | bfloat16 |" in (fast / "model/README.md").read_text()
+
+
+def test_it_gives_the_same_weights_again(fast, train):
+    first, second = ((folder / "model/model.safetensors").read_bytes() for folder in (fast, train("bfloat16")))
+    assert first == second
