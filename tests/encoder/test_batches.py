@@ -13,13 +13,18 @@ from cocite.encoder.examples import Examples, Links, open_examples
 from cocite.encoder.losses.cosent import CoSent
 from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Objective
-from cocite.encoder.tokens import documents_of, joined_text, mini_batches_of_like_length
+from cocite.encoder.tokens import documents_of, joined_text, mini_batches_of_like_length, runs_of
 
 LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=7).map(np.array)
 
 
 def cost(mini_batches, lengths, start):
     return sum(len(some) * max(lengths[document] for document in some) + start for some in mini_batches)
+
+
+def fits(mini_batch, lengths, most):
+    """Whether it has no more tokens than that, padding counted, or one document only."""
+    return len(mini_batch) == 1 or len(mini_batch) * max(lengths[document] for document in mini_batch) <= most
 
 
 def cheapest(lengths, start, most):
@@ -30,17 +35,27 @@ def cheapest(lengths, start, most):
         for cuts in combinations(range(1, len(order)), count):
             ends = [0, *cuts, len(order)]
             mini_batches = [order[a:b] for a, b in pairwise(ends)]
-            if most is None or max(map(len, mini_batches)) <= most:
+            if most is None or all(fits(some, lengths, most) for some in mini_batches):
                 costs.append(cost(mini_batches, lengths, start))
     return min(costs)
 
 
-@given(lengths=LENGTHS, start=st.integers(0, 40), most=st.none() | st.integers(1, 4))
+@given(lengths=LENGTHS, start=st.integers(0, 40), most=st.none() | st.integers(1, 90))
 def test_no_cut_into_mini_batches_costs_less(lengths, start, most):
     mini_batches = mini_batches_of_like_length(lengths, start=start, most=most)
     assert sorted(np.concatenate(mini_batches)) == list(range(len(lengths)))
     assert cost(mini_batches, lengths, start) == cheapest(lengths, start, most)
-    assert most is None or max(map(len, mini_batches)) <= most
+    assert most is None or all(fits(some, lengths, most) for some in mini_batches)
+
+
+@given(lengths=LENGTHS, most=st.none() | st.integers(1, 90))
+def test_runs_hold_all_documents_in_order_and_as_many_as_fit(lengths, most):
+    runs = runs_of(lengths, most)
+    assert [document for run in runs for document in range(len(lengths))[run]] == list(range(len(lengths)))
+    for run, after in pairwise(runs):
+        assert run.stop - run.start == 1 or lengths[run].sum() <= most
+        assert lengths[run].sum() + lengths[after.start] > most
+    assert most is not None or len(runs) == 1
 
 
 def small_examples():
@@ -115,7 +130,7 @@ def prepared(encoder, inputs):
     return open_encoder(encoder), open_examples(inputs.training)
 
 
-def gradients(prepared, *, start, mini_batch_size=None, dropout=0.0):
+def gradients(prepared, *, start, mini_batch_tokens=None, dropout=0.0):
     """Loss and gradients of the first eight examples."""
     model, examples = prepared
     for module in model.modules():
@@ -124,11 +139,11 @@ def gradients(prepared, *, start, mini_batch_size=None, dropout=0.0):
     model.train()
     model.zero_grad()
     torch.manual_seed(3)
-    batch = Collator(examples=examples, padding=model.tokenizer.padding, start=start, mini_batch_size=mini_batch_size)(
-        np.arange(8)
-    )
+    batch = Collator(
+        examples=examples, padding=model.tokenizer.padding, start=start, mini_batch_tokens=mini_batch_tokens
+    )(np.arange(8))
     objective = Objective(
-        encoder=model, loss=CoSent(kind="cosent", temperature=5.0), recompute=mini_batch_size is not None
+        encoder=model, loss=CoSent(kind="cosent", temperature=5.0), recompute=mini_batch_tokens is not None
     )
     loss, _ = objective(batch)
     loss.backward()
@@ -172,11 +187,11 @@ def test_gradients_are_those_of_documents_that_are_encoded_one_by_one(prepared):
 def test_recomputed_batches_have_the_gradients_of_whole_ones(prepared, dropout):
     whole, recomputed = (
         # Mini-batches of one size in both, so that dropout draws the same numbers.
-        gradients(prepared, start=0, mini_batch_size=mini_batch_size, dropout=dropout)
-        for mini_batch_size in (None, 1000)
+        gradients(prepared, start=0, mini_batch_tokens=mini_batch_tokens, dropout=dropout)
+        for mini_batch_tokens in (None, 10**6)
     )
     assert_close(whole, recomputed)
 
 
 def test_small_mini_batches_give_the_gradients_of_the_whole_batch(prepared):
-    assert_close(gradients(prepared, start=10**6), gradients(prepared, start=10**6, mini_batch_size=3))
+    assert_close(gradients(prepared, start=10**6), gradients(prepared, start=10**6, mini_batch_tokens=40))

@@ -60,7 +60,7 @@ def test_a_loss_that_is_a_number_passes(batch):
     ],
 )
 def test_a_lack_of_memory_names_the_settings_to_lower(batch, error):
-    sentence = r"4 documents of up to 9 tokens, 3 of them at once.*mini_batch_size.*batch_size"
+    sentence = r"4 documents of up to 9 tokens, 3 of them at once.*mini_batch_tokens.*batch_size"
     with pytest.raises(InputError, match=sentence), explained_memory(batch[0]):
         raise error
 

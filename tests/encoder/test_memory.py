@@ -49,7 +49,7 @@ def peak_of_training(folder: Path, output: Path, **settings) -> float:
     return run([*program, *(str(word) for name, value in options.items() for word in (f"--{name}", value))]).peak_mb
 
 
-@pytest.mark.parametrize("settings", [{"batch_size": 32}, {"batch_size": 64, "mini_batch_size": 8}])
+@pytest.mark.parametrize("settings", [{"batch_size": 32}, {"batch_size": 64, "mini_batch_tokens": 2048}])
 def test_a_training_takes_no_more_than_it_asks_for_and_at_least_half(folder, asked, tmp_path, settings):
     peak = peak_of_training(folder, tmp_path, **settings)
     assert peak < asked(**settings) < 2 * peak
@@ -57,7 +57,7 @@ def test_a_training_takes_no_more_than_it_asks_for_and_at_least_half(folder, ask
 
 def test_it_grows_with_the_batch_but_not_with_one_that_is_cut_into_mini_batches(asked):
     assert asked(batch_size=64) > asked(batch_size=32) + 500
-    assert asked(batch_size=4096, mini_batch_size=8) == asked(batch_size=64, mini_batch_size=8)
+    assert asked(batch_size=4096, mini_batch_tokens=2048) == asked(batch_size=64, mini_batch_tokens=2048)
 
 
 def test_each_process_has_weights_of_its_own_and_all_share_the_batch(asked):

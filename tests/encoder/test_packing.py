@@ -64,14 +64,14 @@ def test_a_packed_document_knows_nothing_of_its_neighbours(model):
     torch.testing.assert_close(some, others, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("size", [None, 3])
+@pytest.mark.parametrize("size", [None, 40])
 def test_packing_leaves_the_gradients_as_they_are(model, inputs, size):
     examples = open_examples(inputs.training)
     objective = Objective(encoder=model, loss=CoSent(kind="cosent", temperature=5.0), recompute=bool(size))
     gradients = []
     for packs in (False, True):
         assert not packs or let_pack(model)
-        batch = Collator(examples=examples, padding=0, start=10**6, mini_batch_size=size, packs=packs)(np.arange(8))
+        batch = Collator(examples=examples, padding=0, start=10**6, mini_batch_tokens=size, packs=packs)(np.arange(8))
         model.zero_grad()
         loss, _ = objective(batch)
         loss.backward()

@@ -33,7 +33,7 @@ def start(command_line):
 
 def test_two_processes_learn_what_one_learns(start, encoder, tmp_path):
     assert start(tmp_path / "two", 2, **SETTINGS).wait() == 0
-    assert start(tmp_path / "recomputed", 2, **SETTINGS, mini_batch_size=4).wait() == 0
+    assert start(tmp_path / "recomputed", 2, **SETTINGS, mini_batch_tokens=40).wait() == 0
     assert start(tmp_path / "one", 1, **SETTINGS).wait() == 0
     before, whole = load_file(encoder / "model.safetensors"), load_file(tmp_path / "one/model/model.safetensors")
     for folder in ("two", "recomputed"):

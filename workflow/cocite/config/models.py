@@ -58,9 +58,9 @@ class TrainingSettings(Entry):
     """Steps after which the training ends, if it has not gone through its epochs by then."""
     batch_size: Count = 32
     """Triplets in a batch, which several processes share."""
-    mini_batch_size: Count | None = None
-    """Documents of a batch that are in memory at once. Left out, all; with a number, the gradients are the same
-    (GradCache), a batch of any size fits, and a step takes about a third longer."""
+    mini_batch_tokens: Count | None = None
+    """Tokens of a batch that are in memory at once, padding counted, but at least one document. Left out, all; with a
+    number, the gradients are the same (GradCache), a batch of any size fits, and a step takes about a third longer."""
     trainable: Annotated[AllWeights | BiasTerms | LowRank, Field(discriminator="kind"), ShortFor("kind")] = AllWeights(
         kind="all"
     )

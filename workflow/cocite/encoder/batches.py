@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from cocite.encoder.examples import Examples, Links, Numbers
-from cocite.encoder.tokens import features_of, mini_batches_of_like_length, packed
+from cocite.encoder.tokens import features_of, mini_batches_of_like_length, packed, runs_of
 
 TOKENS_OF_A_START = {"cpu": 128, "cuda": 8192}
 """Tokens that take about as long as it takes to start a pass through the encoder and back. On a CPU that is between 20,
@@ -84,8 +84,8 @@ class Collator:
     """Token id of the padding."""
     start: int = TOKENS_OF_A_START["cpu"]
     """Tokens that starting one more mini-batch costs as much as."""
-    mini_batch_size: int | None = None
-    """Documents of a mini-batch at most; None stands for no limit."""
+    mini_batch_tokens: int | None = None
+    """Tokens of a mini-batch at most, padding counted, but for one of a single document; None stands for no limit."""
     packs: bool = False
     """Whether the documents of a mini-batch lie one after the other, without padding."""
     process: int = 0
@@ -99,13 +99,14 @@ class Collator:
         return replace(batch, mini_batches=self._packed(mine) if self.packs else self._padded(mine))
 
     def _packed(self, rows: Numbers) -> list[dict[str, Any]]:
-        size = self.mini_batch_size or max(1, len(rows))
-        return [packed(self.examples.documents, some) for some in np.split(rows, range(size, len(rows), size))]
+        documents = self.examples.documents
+        cut = runs_of(documents.lengths[rows], self.mini_batch_tokens)
+        return [packed(documents, rows[some]) for some in cut]
 
     def _padded(self, rows: Numbers) -> list[dict[str, Any]]:
         documents = self.examples.documents
         lengths = documents.lengths[rows]
-        cut = mini_batches_of_like_length(lengths, start=self.start, most=self.mini_batch_size)
+        cut = mini_batches_of_like_length(lengths, start=self.start, most=self.mini_batch_tokens)
         return [features_of(documents, rows[some], self.padding) for some in cut]
 
 

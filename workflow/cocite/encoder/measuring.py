@@ -93,7 +93,7 @@ def explained_memory(batch: Batch) -> Iterator[None]:
         documents, length = sum(rows for rows, _ in sizes), max(tokens for _, tokens in sizes)
         raise InputError(
             f"Memory ran out over a batch of {documents} documents of up to {length} tokens, {max(sizes)[0]} of them "
-            "at once. Set models.<name>.mini_batch_size lower, which gives the same gradients and takes a third "
+            "at once. Set models.<name>.mini_batch_tokens lower, which gives the same gradients and takes a third "
             "longer, or batch_size, or encoders.<name>.max_length."
         ) from error
 

@@ -50,10 +50,10 @@ def _step_bytes(encoder: Path, examples: Path, tokens: Path, settings: TrainingS
     sizes = USUAL_SIZES | read_json(encoder / "config.json")
     lengths = np.load(tokens / "lengths.npy", allow_pickle=False).astype(float)
     of_batch = settings.batch_size * _documents_of_an_example(examples, settings.together)
-    if settings.mini_batch_size is None or settings.mini_batch_size >= of_batch:
-        held, pairs = (_largest_sum(of, of_batch) for of in (lengths, lengths**2))
-    else:  # the longest documents of a batch go through the encoder together
-        held, pairs = (settings.mini_batch_size * of.max() for of in (lengths, lengths**2))
+    held, pairs = (_largest_sum(of, of_batch) for of in (lengths, lengths**2))
+    if settings.mini_batch_tokens is not None:  # the longest documents of a batch go through the encoder together
+        most = max(settings.mini_batch_tokens, lengths.max())
+        held, pairs = min(held, most), min(pairs, most * lengths.max())
     of_layer = BYTES_OF_A_TOKEN * sizes["hidden_size"] * held + BYTES_OF_A_PAIR * sizes["num_attention_heads"] * pairs
     return float(sizes["num_hidden_layers"] * of_layer)
 

@@ -168,17 +168,19 @@ def batches_of_like_length(lengths: Rows, tokens: int) -> Iterator[Rows]:
 def mini_batches_of_like_length(lengths: Rows, *, start: int, most: int | None = None) -> list[Rows]:
     """Documents of these lengths cut into the mini-batches that cost least, the longest documents first.
 
-    A mini-batch of n documents whose longest has l tokens costs n · l + `start`; it has at most `most` documents. The
-    best cut of the first n documents is the best over all last mini-batches (dynamic programming, as for breaking
-    lines).
+    A mini-batch of n documents whose longest has l tokens costs n · l + `start`, and n · l is at most `most`, unless n
+    is 1. The best cut of the first n documents is the best over all last mini-batches (dynamic programming, as for
+    breaking lines).
     """
     order = np.argsort(-lengths, kind="stable")
     longest = lengths[order]
     cost = np.zeros(len(order) + 1)
     first = np.zeros(len(order) + 1, dtype=np.int64)
     for end in range(1, len(order) + 1):
-        starts = np.arange(0 if most is None else max(0, end - most), end)
-        costs = cost[starts] + (end - starts) * longest[starts] + start
+        starts = np.arange(end)
+        sizes = (end - starts) * longest[:end]  # they fall, since the longest come first
+        starts = starts[0 if most is None else min(end - 1, int(np.count_nonzero(sizes > most))) :]
+        costs = cost[starts] + sizes[starts] + start
         best = int(costs.argmin())
         cost[end], first[end] = costs[best], starts[best]
     mini_batches = []
@@ -187,6 +189,18 @@ def mini_batches_of_like_length(lengths: Rows, *, start: int, most: int | None =
         mini_batches.append(order[first[end] : end])
         end = int(first[end])
     return mini_batches[::-1]
+
+
+def runs_of(lengths: Rows, most: int | None) -> list[slice]:
+    """Documents of these lengths, in their order, cut into runs of at most so many tokens, or of one document."""
+    ends = np.cumsum(lengths)
+    runs, start = [], 0
+    while start < len(lengths):
+        before = int(ends[start - 1]) if start else 0
+        end = len(lengths) if most is None else int(np.searchsorted(ends, before + most, "right"))
+        runs.append(slice(start, max(start + 1, end)))
+        start = runs[-1].stop
+    return runs
 
 
 def features_of(documents: Documents, rows: Rows, padding: int) -> dict[str, Any]:

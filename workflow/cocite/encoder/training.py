@@ -154,13 +154,13 @@ class Learner:
             examples=training,
             padding=encoder.tokenizer.padding,
             start=TOKENS_OF_A_START[encoder.device.type],
-            mini_batch_size=settings.mini_batch_size,
+            mini_batch_tokens=settings.mini_batch_tokens,
             packs=packs,
             process=processes.number(),
             processes=processes.count(),
         )
         self.loss = settings.loss
-        self.objective = Objective(encoder=encoder, loss=self.loss, recompute=settings.mini_batch_size is not None)
+        self.objective = Objective(encoder=encoder, loss=self.loss, recompute=settings.mini_batch_tokens is not None)
         self.weights = list(learned_weights(encoder).values())
         self.optimiser = optimiser_of(self.weights, settings)
         self.history = History()
