@@ -40,9 +40,10 @@ OWN_BENCHMARKS = [name for name, entry in config["benchmarks"].items() if name i
 FOREIGN_BENCHMARKS = [name for name in config["benchmarks"] if name not in OWN_BENCHMARKS]
 APPROXIMATE = [name for name, entry in config["embeddings"].items() if entry["neighbours"]["index"]["kind"] != "flat"]
 UNTRAINED = untrained(config)
+ON_CLUSTER = workflow.resource_settings.nodes is not None
 # Without a cluster, jobs are given the GPUs of this machine, unless `--resources gpu=…` says how many.
-WITH_GPU = config["gpu"] or (workflow.local_exec and bool(gpus()))
-if workflow.local_exec and "gpu" not in workflow.global_resources:
+WITH_GPU = config["gpu"] if ON_CLUSTER else bool(gpus())
+if not ON_CLUSTER and "gpu" not in workflow.global_resources:
     workflow.register_resource("gpu", len(gpus()))
 
 

@@ -160,7 +160,7 @@ def test_every_run_ends_with_the_check_for_leaks(plan):
     inputs = re.search(r"rule check_leaks:\n    input: (.*)", plan)[1].split(", ")
     for file in ("graph/citation/edges/1.parquet", "neighbours/cocitation-dot/neighbours/0.parquet"):
         assert f"results/{file}" in inputs
-    assert "results/triplets/validation_all" in inputs
+    assert "results/triplets/validation_all/documents" in inputs
 
 
 def test_pathvars_move_results_logs_and_benchmarks(run):
@@ -179,3 +179,12 @@ def test_the_published_setting_has_at_most_1200_jobs(run, monkeypatch):
     planned = run.snakemake("--dry-run", "all", config=ROOT / "experiments/cocite.yaml")
     assert planned.returncode == 0, planned.stderr[-2000:]
     assert int(re.search(r"^total +(\d+)$", planned.stdout, re.MULTILINE)[1]) <= 1200
+
+
+@pytest.mark.parametrize(("visible", "asked"), [("0,1", 1), ("", 0)])
+def test_without_a_cluster_trainings_and_embeddings_ask_for_the_gpus_of_the_machine(run, monkeypatch, visible, asked):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    plan = run.snakemake("--dry-run", "all", config=run.configure(edited(gpu=True))).stdout
+    for rule in ("train_encoder", "embed_own_documents"):
+        assert re.search(rf"^rule {rule}:\n(?:    .*\n)*?    resources: .*\bgpu={asked}\b", plan, re.MULTILINE), rule
+    assert not re.search(r"^rule score_model:\n(?:    .*\n)*?    resources: .*\bgpu=", plan, re.MULTILINE)
