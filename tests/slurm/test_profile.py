@@ -12,7 +12,9 @@ def planned(folder, rule, **changes):
     """The resources that a dry run shows for a rule."""
     (folder / "config.yaml").write_text(yaml.safe_dump({**CONFIGURATION, **changes}))
     on_cluster = ["--executor", "slurm", "--jobs", "9"]
-    dry = subprocess.run([*command(folder), *on_cluster, "--dry-run"], cwd=ROOT, capture_output=True, text=True, check=True)
+    dry = subprocess.run(
+        [*command(folder), *on_cluster, "--dry-run"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     block = re.search(rf"rule {rule}:\n(.*?)resources: (.*?)\n", dry.stdout, re.DOTALL)
     return dict(entry.split("=") for entry in block[2].split(", "))
 
