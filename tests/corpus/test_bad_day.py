@@ -139,7 +139,8 @@ def test_everything_arrives_once_and_the_api_is_asked_in_turns(many_shards, key,
 def test_the_same_holds_for_processes_and_the_real_distance(many_shards, key, seed, capfd):
     def call(*command: str, **options: object) -> str:
         start = [sys.executable, "-c", "from cocite.cli import main; main()", "corpus", *command]
-        common = {"origin": day.origin, "turns": day.turns, **options}
+        settings = json.dumps({"source": "s2", "api": day.origin})
+        common = {"settings": settings, "results": day.results, **options}
         started = [*start, *(f"--{name}={value}" for name, value in common.items())]
         result = run(started, capture_output=True, text=True, check=False)
         assert result.returncode == 0, result.stderr
