@@ -55,7 +55,7 @@ rule materialise_training:
         "../envs/pipeline.yaml"
     threads: 2
     resources:
-        # A million triplets from 5 million papers took 0.94 GB and 10 s (docs/speed.md), 3,000 took 211 MB and 1.5 s.
+        # 200,200 triplets from a million papers took 490 MB and 6.5 s (docs/speed.md).
         mem_mb=megabytes(700, triplets=80),
         runtime=minutes(20, group=1, papers=0.002),
     params:
@@ -88,7 +88,7 @@ use rule materialise_training as materialise_validation with:
     benchmark:
         "<benchmarks>/triplets/validation_{group}.jsonl"
     resources:
-        # As materialise_training: 190 MB and 1.2 s for 3,000 papers, 238 MB and 1.3 s for hci's.
+        # As materialise_training.
         mem_mb=megabytes(700, group=80),
         runtime=minutes(20, group=1, papers=0.002),
     params:

@@ -43,7 +43,7 @@ CONFIG = {
             "graph": "coupling",
             "dimension": 16,
             "epochs": 2,
-            "neighbours": {"k": 60, "index": "ivf", "lists": 8, "probes": 4, "among": "texts"},
+            "neighbours": {"k": 60, "index": {"kind": "ivf", "nlist": 8, "nprobe": 4}, "among": "texts"},
         },
     },
     "triplets": {
@@ -140,8 +140,11 @@ def rows_of(table: Table, files: list[Path], small: np.ndarray) -> pl.DataFrame:
     """The rows of all buckets of a table in the order of its key, with small ids; times and memory are left out."""
     rows = pl.DataFrame(read_table(files, table.name))
     for name, column in table.columns.items():
-        if name in rows.columns and column.of_papers:
+        number_back = pl.element().map_elements(lambda number: back(number, small), pl.Int64)
+        if name in rows.columns and column.of_papers and rows.schema[name] == pl.Int64:
             rows = rows.with_columns(pl.col(name).map_elements(lambda number: back(number, small), pl.Int64))
+        elif name in rows.columns and column.of_papers:
+            rows = rows.with_columns(pl.col(name).list.eval(number_back))
         elif name in rows.columns and rows.schema[name] == pl.String:
             rows = rows.with_columns(pl.col(name).map_elements(lambda text: text_back(text, small), pl.String))
     return rows.drop(MEASURED, strict=False).sort(*table.key)
