@@ -122,6 +122,7 @@ def command_line(inputs: Inputs):
         options |= {"encoder": encoder, "training": inputs.training.table, "validation": inputs.validation.table}
         options |= {"training-tokens": inputs.training.tokens, "validation-tokens": inputs.validation.tokens}
         options |= {"seed": 1, "training-seed": 1, "threads": 1, "settings": json.dumps(settings)}
+        options |= {"precision": "float32"}
         return ["encoder", "train", *(str(word) for name, value in options.items() for word in (f"--{name}", value))]
 
     return words
