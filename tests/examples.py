@@ -1,4 +1,4 @@
-"""Examples with their documents and tokens in the layout of a run, for tests and benchmarks of the encoder."""
+"""Examples in the layout of a run, and what a training left, for tests and benchmarks of the encoder."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -42,3 +42,9 @@ def texts_of_examples(files: ExampleFiles, separator: str) -> list[list[str]]:
         [text[paper] for paper in (row["query"], *row["positives"], *row["negatives"])]
         for row in read_table(files.table, "training_examples").to_pylist()
     ]
+
+
+def curve_in(folder: Path, metric: str) -> dict[int, float]:
+    """A metric by step, as a training has written it."""
+    rows = read_table(folder / "curves.parquet", "training_curves").to_pylist()
+    return {row["step"]: row["value"] for row in rows if row["metric"] == metric}

@@ -43,7 +43,7 @@ def embedding_minutes(table):
 
 
 def memory_of_training(wildcards, input, attempt):
-    """Memory of a training, MB: as configured, or by sizes (docs/performance.md has measured ones).
+    """Memory of a training, MB: as configured, or by sizes (docs/encoders.md has measured ones).
 
     A further attempt more often continues a training that ran out of time than one that ran out of memory.
     """

@@ -23,13 +23,14 @@ from tests.examples import files_in
 from cocite.config.models import TrainingSettings
 from cocite.encoder.embedding import embed_tables
 from cocite.encoder.examples import open_examples
-from cocite.encoder.model import open_encoder
+from cocite.encoder.model import Precision, open_encoder
 from cocite.encoder.training import Learner
 
 LAYERS, HIDDEN, HEADS = 12, 768, 12
 THREADS = torch.get_num_threads()
 ON_GPU = torch.cuda.is_available()
-DEVICE, DTYPE = ("cuda", torch.bfloat16) if ON_GPU else ("cpu", torch.float32)
+DEVICE = "cuda" if ON_GPU else "cpu"
+PRECISION: Precision = "bfloat16" if ON_GPU else "float32"
 MATRIX = 8192 if ON_GPU else 2048
 BATCHES = (32, 128, 512) if ON_GPU else (PER_QUERY,)
 WARM, STEPS = (10, 50) if ON_GPU else (1, 2)
@@ -91,7 +92,7 @@ def main(folder: Path) -> None:
         write_triplets(folder / name, count, seed, folder / "encoder")
     best = best_of_device()
     name = torch.cuda.get_device_name() if ON_GPU else f"CPU, {THREADS} threads"
-    say(f"{name}, {DTYPE}; a product of {MATRIX} × {MATRIX} matrices makes {best / 1e12:.2f} TFLOP/s\n")
+    say(f"{name}, {PRECISION}; a product of {MATRIX} × {MATRIX} matrices makes {best / 1e12:.2f} TFLOP/s\n")
     say("| triplets a batch | triplets/s | tokens/s | padding | TFLOP/s | of the best | memory |")
     say("|---|---|---|---|---|---|---|")
     for batch in BATCHES:
@@ -101,7 +102,8 @@ def main(folder: Path) -> None:
         tell_phases(folder, batch)
     write_documents(folder / "documents.parquet", DOCUMENTS)
     start = now()
-    embed_tables(folder / "encoder", [folder / "documents.parquet"], folder / "v", threads=THREADS, state=folder / "s")
+    where = {"threads": THREADS, "state": folder / "state", "precision": PRECISION}
+    embed_tables(folder / "encoder", [folder / "documents.parquet"], folder / "vectors", **where)
     say(f"\nembedding {DOCUMENTS} documents: {DOCUMENTS / (now() - start):.1f} a second, start included")
     shutil.rmtree(folder)
 
@@ -131,7 +133,7 @@ def tell_phases(folder: Path, batch: int) -> None:
 
 def prepared(folder: Path, batch: int) -> Learner:
     """A training of so many steps."""
-    encoder = open_encoder(folder / "encoder")
+    encoder = open_encoder(folder / "encoder", PRECISION)
     training, validation = (open_examples(files_in(folder / name)) for name in ("training", "validation"))
     some = replace(training, queries=training.queries[: batch * (WARM + STEPS)])
     if ON_GPU:
@@ -168,7 +170,7 @@ def work_of(learner: Learner) -> Work:
 
 def best_of_device() -> float:
     """Operations a second of a product of large matrices, the best of five."""
-    some, others = torch.randn(2, MATRIX, MATRIX, device=DEVICE, dtype=DTYPE)
+    some, others = torch.randn(2, MATRIX, MATRIX, device=DEVICE, dtype=getattr(torch, PRECISION))
     seconds = []
     for _ in range(5):
         start = now()

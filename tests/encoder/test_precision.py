@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from tests.encoder.test_training import curve
+from tests.examples import curve_in
 
 from cocite.config.models import TrainingSettings
 from cocite.encoder.embedding import embed_tables
@@ -75,7 +75,7 @@ def fast(train):
 
 
 def test_a_training_in_bfloat16_learns_as_one_in_float32(fast, train):
-    rounded_off, exact = (list(curve(folder, "validation_loss").values()) for folder in (fast, train("float32")))
+    rounded_off, exact = (list(curve_in(folder, "validation_loss").values()) for folder in (fast, train("float32")))
     assert rounded_off != exact
     assert rounded_off == pytest.approx(exact, rel=0.02)
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from tests.examples import written_examples
+from tests.examples import curve_in, written_examples
 from transformers import AutoModel, AutoTokenizer
 
 from cocite.config.models import LOSSES, TrainingSettings
@@ -19,7 +19,7 @@ from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.results import curves_of
 from cocite.encoder.training import Inputs, train_encoder
 from cocite.ground.errors import InputError
-from cocite.tables.files import read_json, read_table, write_table
+from cocite.tables.files import read_json, write_table
 
 
 @pytest.fixture(scope="module")
@@ -37,20 +37,15 @@ def train(inputs, tmp_path_factory, outputs_in):
     return run
 
 
-def curve(folder, metric):
-    rows = read_table(folder / "curves.parquet", "training_curves").to_pylist()
-    return {row["step"]: row["value"] for row in rows if row["metric"] == metric}
-
-
 @pytest.fixture(scope="module", params=plugins(LOSSES, "kind"))
 def trained(request, train):
     return train(loss=request.param)
 
 
 def test_every_loss_learns_to_tell_two_topics_apart(trained):
-    losses = list(curve(trained, "training_loss").values())
+    losses = list(curve_in(trained, "training_loss").values())
     assert sum(losses[-6:]) < sum(losses[:6])
-    assert max(curve(trained, "validation_accuracy").values()) == 1.0
+    assert max(curve_in(trained, "validation_accuracy").values()) == 1.0
 
 
 @pytest.fixture(scope="module")
@@ -68,12 +63,12 @@ def test_the_encoder_of_the_smallest_validation_loss_is_kept(one, inputs):
     model = open_encoder(one / "model")
     validation = open_examples(inputs.validation)
     measured = measure(model, validation, TrainingSettings().loss, batch_size=4)["eval_loss"]
-    assert measured == pytest.approx(min(curve(one, "validation_loss").values()), abs=1e-6)
+    assert measured == pytest.approx(min(curve_in(one, "validation_loss").values()), abs=1e-6)
 
 
 def test_the_learning_rate_rises_over_its_share_and_falls_to_zero(train):
     # 22 triplets in batches of 4: 6 steps an epoch, 12 in two; a quarter of them, 3, are warm-up.
-    rates = curve(train(epochs=2, warmup=0.25, lr=9e-3), "learning_rate")
+    rates = curve_in(train(epochs=2, warmup=0.25, lr=9e-3), "learning_rate")
     expected = [0.0, 3e-3, 6e-3] + [9e-3 * left / 9 for left in range(9, 0, -1)]
     assert list(rates.values()) == pytest.approx(expected)
 

@@ -1,7 +1,7 @@
 """The memory that a training will take, from the sizes of its encoder and of its documents, before it starts.
 
 What counts is what a step holds for its gradients: some numbers for each token and layer, and some for each pair of
-tokens that a head compares. How many was measured on a CPU in float32 (docs/performance.md).
+tokens that a head compares. How many was measured on a CPU in float32 (docs/encoders.md).
 """
 
 from pathlib import Path
@@ -42,7 +42,7 @@ def training_memory(
 
 def _weights(encoder: Path) -> float:
     """The number of an encoder's weights, which lie in its folder as float32."""
-    return (encoder / "model.safetensors").stat().st_size / 4
+    return sum(file.stat().st_size for file in encoder.glob("*.safetensors")) / 4
 
 
 def _step_bytes(encoder: Path, examples: Path, tokens: Path, settings: TrainingSettings) -> float:

@@ -33,15 +33,15 @@ def take_gpus(wanted: int) -> None:
     there = gpus()
     if not there or "SLURM_JOB_ID" in os.environ:
         return
-    free = [name for name in there if len(_HELD) < wanted and _is_taken(name)]
+    free = [name for name in there if len(_HELD) < wanted and _take(name)]
     if len(free) == wanted:
         os.environ[VISIBLE] = ",".join(free)
     else:
         report(f"{len(free)} of {wanted} GPUs are free; they are shared with other jobs.")
 
 
-def _is_taken(name: str) -> bool:
-    """Take a GPU, and return whether that worked."""
+def _take(name: str) -> bool:
+    """Take a GPU for as long as this process lives; false where another job has it."""
     folder = Path(tempfile.gettempdir(), f"cocite-gpus-{os.getuid()}")
     folder.mkdir(exist_ok=True)
     descriptor = os.open(folder / name, os.O_RDWR | os.O_CREAT, 0o600)
