@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 import torch
-from torch.nn.functional import scaled_dot_product_attention
+from transformers import AutoConfig, AutoModel
 
 from cocite.config.models import TrainingSettings
 from cocite.encoder import packing, tokens, training
 from cocite.encoder.batches import Collator
 from cocite.encoder.examples import open_examples
 from cocite.encoder.losses.cosent import CoSent
-from cocite.encoder.model import open_encoder
+from cocite.encoder.model import Encoder, open_encoder
 from cocite.encoder.objective import Objective
-from cocite.encoder.packing import let_pack
+from cocite.encoder.packing import attention_of_each, let_pack
 from cocite.encoder.schedule import Stopping, Unfinished
 from cocite.encoder.tokens import Documents, features_of, packed
 from cocite.encoder.training import train_encoder
@@ -38,12 +38,18 @@ def vectors_of(model, features):
         return model(features)
 
 
-def test_documents_lie_one_after_the_other_and_each_counts_its_positions_from_zero():
-    row = packed(documents_of(FIVE, ONE, THREE), np.array([2, 0]))
-    assert row["input_ids"].tolist() == [THREE + FIVE]
-    assert row["position_ids"].tolist() == [[0, 1, 2, 0, 1, 2, 3, 4]]
-    assert row["cu_seq_lens_q"].tolist() == [0, 3, 8]
-    assert row["max_length_q"] == 5
+def test_documents_lie_one_after_the_other_and_each_counts_its_positions_from_the_first():
+    row = packed(documents_of(FIVE, ONE, THREE), np.array([2, 0]), first_position=2)
+    assert row["input_ids"].tolist() == [THREE + FIVE + 120 * [0]]
+    assert row["position_ids"].tolist() == [[2, 3, 4, 2, 3, 4, 5, 6] + 120 * [2]]
+    assert row["cu_seq_lens_q"].tolist() == [0, 3, 8, 128]
+    assert row["max_length_q"] == 120
+
+
+def test_a_row_that_is_full_gets_another_of_filling():
+    row = packed(documents_of(128 * [7]), np.array([0]))
+    assert row["input_ids"].shape == (1, 256)
+    assert row["cu_seq_lens_q"].tolist() == [0, 128, 256]
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean", "max"])
@@ -92,23 +98,61 @@ def test_dropout_reaches_the_attention_of_packed_documents(model):
     assert not torch.allclose(vectors_of(model, row), whole)
 
 
+OF_THEIR_OWN = {
+    "bert": {},
+    "roberta": {"pad_token_id": 1, "max_position_embeddings": 40},
+    "modernbert": {"local_attention": 8, "global_attn_every_n_layers": 2, "pad_token_id": 0},
+}
+"""What some architectures need beside the sizes; ModernBERT's first layer sees everything, its second a window."""
+
+
+@pytest.mark.parametrize("architecture", OF_THEIR_OWN)
+def test_each_architecture_that_packs_gives_the_vectors_of_padded_documents(model, architecture):
+    sizes = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
+    config = AutoConfig.for_model(architecture, intermediate_size=32, **sizes, **OF_THEIR_OWN[architecture])
+    torch.manual_seed(1)
+    other = Encoder(AutoModel.from_config(config), "mean", model.tokenizer).eval()
+    documents, rows = documents_of(list(range(5, 35)), ONE, THREE), np.arange(3)
+    padded = vectors_of(other, features_of(documents, rows, config.pad_token_id))
+    assert let_pack(other)
+    row = packed(documents, rows, first_position=other.first_position)
+    torch.testing.assert_close(vectors_of(other, row), padded, rtol=1e-5, atol=1e-6)
+    again = vectors_of(other, features_of(documents, rows, config.pad_token_id))
+    torch.testing.assert_close(again, padded, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("window", [packing.ALL, 2])
+def test_attention_of_each_is_that_of_the_definition(window):
+    query, key, value = torch.randn(3, 8, 2, 4, generator=torch.Generator().manual_seed(1))
+    starts = torch.tensor([0, 5, 8], dtype=torch.int32)
+    attended = attention_of_each(query, key, value, starts, 5, dropout=0.0, scale=0.5, window=window)
+    document = np.repeat([0, 1], [5, 3])
+    for head in range(2):
+        for one in range(8):
+            seen = [other for other in range(8) if document[other] == document[one]]
+            seen = [other for other in seen if window == packing.ALL or abs(other - one) <= window]
+            weights = torch.softmax(0.5 * key[seen, head] @ query[one, head], dim=0)
+            torch.testing.assert_close(attended[one, head], weights @ value[seen, head])
+
+
 def no_kernel(*_, **__):
-    raise RuntimeError("No viable backend for scaled_dot_product_attention was found.")
+    raise RuntimeError("FlashAttention only supports float16 and bfloat16.")
 
 
-def heedless_kernel(query, key, value, **keywords):
+def heedless_kernel(query, key, value, starts, longest, **keywords):
     """Attention that sees the neighbours of packed documents."""
-    if not query.is_nested:
-        return scaled_dot_product_attention(query, key, value, **keywords)
-    rows = (nested.transpose(1, 2).values().transpose(0, 1)[None] for nested in (query, key, value))
-    attended = scaled_dot_product_attention(*rows)[0].transpose(0, 1)
-    offsets = query.offsets()
-    return torch.nested.nested_tensor_from_jagged(attended, offsets).transpose(1, 2)
+    ends = torch.tensor([0, len(query)])
+    return attention_of_each(query, key, value, ends, len(query), **keywords)
 
 
-@pytest.mark.parametrize("kernel", [no_kernel, heedless_kernel])
+def kernel_without_window(*arguments, window, **keywords):
+    """Attention that sees all of a document, whatever is asked for."""
+    return attention_of_each(*arguments, window=packing.ALL, **keywords)
+
+
+@pytest.mark.parametrize("kernel", [no_kernel, heedless_kernel, kernel_without_window])
 def test_without_a_kernel_that_does_it_right_documents_stay_padded(model, monkeypatch, kernel):
-    monkeypatch.setattr(packing, "scaled_dot_product_attention", kernel)
+    monkeypatch.setitem(packing.KERNELS, "cpu", kernel)
     assert not let_pack(model)
     assert model.transformer.config._attn_implementation == "sdpa"
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from cocite.encoder.examples import Examples, Links, Numbers
 from cocite.encoder.tokens import features_of, mini_batches_of_like_length, packed, runs_of
 
-TOKENS_OF_A_START = {"cpu": 128, "cuda": 8192}
+TOKENS_OF_A_START = {"cpu": 128, "cuda": 32_768}
 """Tokens that take about as long as it takes to start a pass through the encoder and back. On a CPU that is between 20,
 measured with six layers of width 384, and 200, with two of width 64; on a GPU it is an estimate."""
 
@@ -88,6 +88,8 @@ class Collator:
     """Tokens of a mini-batch at most, padding counted, but for one of a single document; None stands for no limit."""
     packs: bool = False
     """Whether the documents of a mini-batch lie one after the other, without padding."""
+    first_position: int = 0
+    """Position of the first token of a packed document."""
     process: int = 0
     processes: int = 1
 
@@ -101,7 +103,7 @@ class Collator:
     def _packed(self, rows: Numbers) -> list[dict[str, Any]]:
         documents = self.examples.documents
         cut = runs_of(documents.lengths[rows], self.mini_batch_tokens)
-        return [packed(documents, rows[some]) for some in cut]
+        return [packed(documents, rows[some], first_position=self.first_position) for some in cut]
 
     def _padded(self, rows: Numbers) -> list[dict[str, Any]]:
         documents = self.examples.documents

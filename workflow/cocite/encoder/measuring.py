@@ -101,7 +101,7 @@ def explained_memory(batch: Batch) -> Iterator[None]:
 def _size(mini_batch: dict[str, Any]) -> tuple[int, int]:
     """The documents of a mini-batch, and the tokens of its longest."""
     if "cu_seq_lens_q" in mini_batch:
-        return len(mini_batch["cu_seq_lens_q"]) - 1, mini_batch["max_length_q"]
+        return len(mini_batch["cu_seq_lens_q"]) - 2, mini_batch["max_length_q"]
     rows, tokens = mini_batch["input_ids"].shape
     return rows, tokens
 

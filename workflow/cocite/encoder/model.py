@@ -67,11 +67,17 @@ class Encoder(nn.Module):
         device: torch.device = next(self.parameters()).device
         return device
 
+    @property
+    def first_position(self) -> int:
+        """Position of a document's first token: RoBERTa counts from behind the number of the padding."""
+        sizes = self.transformer.config
+        return sizes.pad_token_id + 1 if "roberta" in sizes.model_type else 0
+
     def forward(self, features: Features) -> Tensor:
         """The vectors of some documents, documents × dimension, pooled in float32."""
         tokens: Tensor = self.transformer(**features).last_hidden_state.float()
         if "cu_seq_lens_q" in features:
-            return poolings.pool_packed(self.pooling, tokens[0], features["cu_seq_lens_q"])
+            return poolings.pool_packed(self.pooling, tokens[0], features["cu_seq_lens_q"])[:-1]  # without the filling
         return poolings.pool(self.pooling, tokens, features["attention_mask"])
 
 

@@ -24,6 +24,9 @@ Rows = NDArray[np.int64]
 
 ROWS_READ = 1024
 """Rows of a table of documents that are read together."""
+ROW = 128
+"""A row of packed documents is a multiple of so many tokens long: products of matrices are fastest so, and memory is
+used again by rows of the same length."""
 TEXTS_IN_CALL = 1000
 """Texts in one call of the tokenizer, which holds some 100 kB for each, the text after the last token included."""
 
@@ -209,18 +212,22 @@ def features_of(documents: Documents, rows: Rows, padding: int) -> dict[str, Any
     return {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask)}
 
 
-def packed(documents: Documents, rows: Rows) -> dict[str, Any]:
+def packed(documents: Documents, rows: Rows, *, first_position: int = 0) -> dict[str, Any]:
     """What the transformer takes: the token ids of some documents in one row, and where each document starts.
 
-    The names are those by which transformers knows packed documents.
+    A document of filling comes last, which makes the row a multiple of `ROW` long. The names are those by which
+    transformers knows packed documents.
     """
-    lengths = documents.lengths[rows]
+    filling = ROW - documents.lengths[rows].sum() % ROW
+    lengths = np.append(documents.lengths[rows], filling)
     ends = np.cumsum(lengths)
-    ids = np.concatenate([documents[row] for row in rows])
+    ids = np.concatenate([*(documents[row] for row in rows), np.zeros(filling, dtype=np.int32)])
+    positions = np.arange(ends[-1]) - np.repeat(ends - lengths, lengths)
+    positions[-filling:] = 0
     return {
         "input_ids": torch.from_numpy(ids.astype(np.int64))[None],
-        "position_ids": torch.from_numpy(np.arange(ends[-1]) - np.repeat(ends - lengths, lengths))[None],
-        "cu_seq_lens_q": torch.from_numpy(np.concatenate([[0], ends])),
+        "position_ids": torch.from_numpy(first_position + positions)[None],
+        "cu_seq_lens_q": torch.from_numpy(np.append(0, ends).astype(np.int32)),
         "max_length_q": int(lengths.max()),
     }
 

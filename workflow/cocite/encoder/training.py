@@ -7,6 +7,7 @@ killed, or has stopped by itself, goes on from its last checkpoint and ends with
 """
 
 import math
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -115,6 +116,8 @@ def _set_up(threads: int) -> None:
     torch.set_deterministic_debug_mode("warn")
     # Every tensor is written before it is read; filling all of them first takes a third of the kernels of a step.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    # Rows of packed documents differ in length, and would cut a GPU's memory into pieces that fit no other.
+    os.environ.setdefault("PYTORCH_ALLOC_CONF", "expandable_segments:True")
     processes.connect()
 
 
@@ -149,6 +152,10 @@ class Learner:
             from cocite.encoder.packing import let_pack
 
             packs = let_pack(encoder)
+        else:
+            from cocite.encoder.dropout import let_drop_fast
+
+            let_drop_fast(encoder)
         self.schedule = Schedule(queries=training.queries, settings=settings, seed=seed)
         self.collate = Collator(
             examples=training,
@@ -156,6 +163,7 @@ class Learner:
             start=TOKENS_OF_A_START[encoder.device.type],
             mini_batch_tokens=settings.mini_batch_tokens,
             packs=packs,
+            first_position=encoder.first_position,
             process=processes.number(),
             processes=processes.count(),
         )
