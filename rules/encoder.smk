@@ -123,7 +123,7 @@ rule train_encoder:
         runtime=1440,
         gpu=lambda wildcards: config["models"][wildcards.model]["processes"] if WITH_GPU else 0,
     params:
-        version=4,
+        version=5,
         settings=settings("models", "model", TrainingSettings),
         run_seed=config["seed"],
         origin=origin_of_model,
@@ -182,6 +182,7 @@ rule embed_documents:
         sources=folders_of("documents"),
         table="documents",
         precision=config["precision"],
+        dimension=kept_dimensions,
         state=state("embedding/{model}/seed-{seed}/{benchmark}"),
         vectors=subpath(output[0], parent=True),
     shell:
@@ -189,6 +190,7 @@ rule embed_documents:
         cocite encoder embed {params.sources:q} \
             --table {params.table} \
             --precision {params.precision} \
+            --dimension {params.dimension} \
             --model {input.model:q} \
             --threads {threads} \
             --state {params.state:q} \

@@ -28,6 +28,11 @@ def building_memory(wildcards, input, attempt):
     return ceil(800 + 60 * min(60, largest)) * attempt
 
 
+def kept_dimensions(wildcards):
+    """How many leading dimensions of a model's vectors are kept; 0 stands for all."""
+    return config["models"].get(wildcards.model, {}).get("dimension", 0)
+
+
 def embedding_minutes(table):
     """Time to embed a table, no more than a day at first: by the size of its texts and that of the encoder.
 

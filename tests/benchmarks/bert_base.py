@@ -23,8 +23,9 @@ from tests.examples import files_in
 from cocite.config.models import TrainingSettings
 from cocite.encoder.embedding import embed_tables
 from cocite.encoder.examples import open_examples
+from cocite.encoder.learner import Learner
 from cocite.encoder.model import Precision, open_encoder
-from cocite.encoder.training import Learner
+from cocite.encoder.training import Training
 
 LAYERS, HIDDEN, HEADS = 12, 768, 12
 THREADS = torch.get_num_threads()
@@ -56,10 +57,10 @@ class Work:
 class Phases:
     """Adds up the seconds of each phase of the steps that are measured; the device is waited for after each."""
 
-    def __init__(self, learner: Learner) -> None:
+    def __init__(self, training: Training) -> None:
         self.spent = dict.fromkeys(PHASES, 0.0)
-        learner.objective = self.timed("forward", learner.objective)
-        learner.optimiser.step = self.timed("optimiser", learner.optimiser.step)
+        training.objective = self.timed("forward", training.objective)
+        training.optimiser.step = self.timed("optimiser", training.optimiser.step)
         self.backward, torch.Tensor.backward = torch.Tensor.backward, self.timed("backward", torch.Tensor.backward)
 
     def timed(self, phase: str, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -110,9 +111,9 @@ def main(folder: Path) -> None:
 
 def tell_speed(folder: Path, batch: int, best: float) -> None:
     """Print how fast a training is in batches of this size."""
-    learner = prepared(folder, batch)
-    work = work_of(learner)
-    seconds = seconds_of(learner)
+    training = prepared(folder, batch)
+    work = work_of(training)
+    seconds = seconds_of(training)
     say(
         f"| {batch} | {STEPS * batch / seconds:.2f} | {work.tokens / seconds:,.0f} | "
         f"{1 - work.tokens / work.padded:.0%} | {work.operations / seconds / 1e12:.2f} | "
@@ -122,45 +123,47 @@ def tell_speed(folder: Path, batch: int, best: float) -> None:
 
 def tell_phases(folder: Path, batch: int) -> None:
     """Print which share of a step each phase takes, and how long it takes to make a batch."""
-    learner = prepared(folder, batch)
-    work, phases = work_of(learner), Phases(learner)
-    seconds = seconds_of(learner, warm=phases.forget)
+    training = prepared(folder, batch)
+    work, phases = work_of(training), Phases(training)
+    seconds = seconds_of(training, warm=phases.forget)
     phases.stop()
     shares = [spent / seconds for spent in phases.spent.values()]
     told = " | ".join(f"{share:.0%}" for share in (*shares, 1 - sum(shares)))
     say(f"| {batch} | {told} | {1000 * work.making / STEPS:.1f} ms |")
 
 
-def prepared(folder: Path, batch: int) -> Learner:
+def prepared(folder: Path, batch: int) -> Training:
     """A training of so many steps."""
     encoder = open_encoder(folder / "encoder", PRECISION)
     training, validation = (open_examples(files_in(folder / name)) for name in ("training", "validation"))
     some = replace(training, queries=training.queries[: batch * (WARM + STEPS)])
     if ON_GPU:
         torch.cuda.reset_peak_memory_stats()
-    return Learner(encoder, some, validation, TrainingSettings(batch_size=batch), seed=1, state=folder / "state")
+    return Training(
+        Learner(encoder), some, validation, TrainingSettings(batch_size=batch), seed=1, state=folder / "state"
+    )
 
 
-def seconds_of(learner: Learner, warm: Callable[[], None] = lambda: None) -> float:
+def seconds_of(training: Training, warm: Callable[[], None] = lambda: None) -> float:
     """The seconds of the steps that are measured, after those that warm the device up."""
     start = now()
-    for step, batches in learner.steps():
-        learner.take(step, batches)
+    for step, batches in training.steps():
+        training.take(step, batches)
         if step == WARM:
             warm()
             start = now()
     return now() - start
 
 
-def work_of(learner: Learner) -> Work:
+def work_of(training: Training) -> Work:
     """What there is to do in the steps that are measured."""
     tokens = padded = squares = 0
     start = time.perf_counter()
-    numbers = (batch for step in range(WARM + 1, WARM + STEPS + 1) for batch in learner.schedule.batches_of(step))
-    batches = [learner.collate(of_batch) for of_batch in numbers]
+    numbers = (batch for step in range(WARM + 1, WARM + STEPS + 1) for batch in training.schedule.batches_of(step))
+    batches = [training.collate(of_batch) for of_batch in numbers]
     making = time.perf_counter() - start
     for batch in batches:
-        lengths = learner.training.documents.lengths[batch.documents]
+        lengths = training.training.documents.lengths[batch.documents]
         tokens, squares = tokens + lengths.sum(), squares + (lengths**2).sum()
         padded += sum(some["input_ids"].numel() for some in batch.mini_batches)
     # Weights of linear layers take 2 operations a token, attention 4 a pair of tokens and dimension; backwards twice.

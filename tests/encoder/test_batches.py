@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cocite.encoder.batches import Collator
+from cocite.encoder.dropout import Dropout, let_drop_fast
 from cocite.encoder.examples import Examples, Links, open_examples
+from cocite.encoder.learner import Learner
 from cocite.encoder.losses.cosent import CoSent
 from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Objective
@@ -127,14 +129,16 @@ def test_only_the_fields_that_are_there_are_joined():
 
 @pytest.fixture(scope="module")
 def prepared(encoder, inputs):
-    return open_encoder(encoder), open_examples(inputs.training)
+    opened = open_encoder(encoder)
+    let_drop_fast(opened)
+    return opened, open_examples(inputs.training)
 
 
 def gradients(prepared, *, start, mini_batch_tokens=None, dropout=0.0):
     """Loss and gradients of the first eight examples."""
     model, examples = prepared
     for module in model.modules():
-        if isinstance(module, torch.nn.Dropout):
+        if isinstance(module, Dropout):
             module.p = dropout
     model.train()
     model.zero_grad()
@@ -143,7 +147,7 @@ def gradients(prepared, *, start, mini_batch_tokens=None, dropout=0.0):
         examples=examples, padding=model.tokenizer.padding, start=start, mini_batch_tokens=mini_batch_tokens
     )(np.arange(8))
     objective = Objective(
-        encoder=model, loss=CoSent(kind="cosent", temperature=5.0), recompute=mini_batch_tokens is not None
+        learner=Learner(model), loss=CoSent(kind="cosent", temperature=5.0), recompute=mini_batch_tokens is not None
     )
     loss, _ = objective(batch)
     loss.backward()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cocite.config.models import LOSSES, TrainingSettings
 from cocite.config.plugins import plugins
 from cocite.config.settings import parse_settings
+from cocite.encoder import similarities
 from cocite.encoder.batches import Batch
 
 
@@ -174,6 +175,19 @@ def test_each_loss_follows_its_definition_whatever_the_examples_share(name, seed
 def test_gradients_are_those_of_finite_differences(name):
     batch = batch_of((0, [3, 4], [5]), (0, [6], [7]), (1, [4], [8, 3]), (2, [1], [0]))
     assert torch.autograd.gradcheck(lambda vectors: LOOPS[name][0](vectors, batch), random_vectors(3))
+
+
+@pytest.mark.parametrize("name", ["mnrl", "mnrl, without negatives", "infonce", "supcon"])
+def test_a_large_batch_is_compared_in_blocks_with_the_same_loss_and_gradients(name, monkeypatch):
+    loss, loop = LOOPS[name]
+    examples = [(0, [3, 4], [5]), (0, [6], [7]), (1, [4], [8, 3]), (2, [1], [0]), (5, [1, 2], [0])]
+    whole, blocks = random_vectors(3), random_vectors(3)
+    loss(whole, batch_of(*examples)).backward()
+    monkeypatch.setattr(similarities, "COMPARISONS_AT_ONCE", 20)
+    in_blocks = loss(blocks, batch_of(*examples))
+    in_blocks.backward()
+    assert in_blocks.item() == pytest.approx(loop(blocks.tolist(), examples), rel=1e-9)
+    torch.testing.assert_close(blocks.grad, whole.grad)
 
 
 def test_infonce_ignores_the_documents_of_other_queries():

@@ -66,7 +66,8 @@ def test_a_lack_of_memory_names_the_settings_to_lower(batch, error):
 
 
 def test_a_lack_of_memory_over_packed_documents_counts_them(batch):
-    row = {"input_ids": torch.zeros(1, 23), "cu_seq_lens_q": torch.tensor([0, 9, 14, 20, 23]), "max_length_q": 9}
+    starts = torch.tensor([0, 9, 14, 20, 23, 128])  # the last document is filling
+    row = {"input_ids": torch.zeros(1, 128), "cu_seq_lens_q": starts, "max_length_q": 9}
     with (
         pytest.raises(InputError, match=r"4 documents of up to 9 tokens, 4 of them"),
         explained_memory(replace(batch[0], mini_batches=[row])),

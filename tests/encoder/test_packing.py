@@ -9,6 +9,7 @@ from cocite.config.models import TrainingSettings
 from cocite.encoder import packing, tokens, training
 from cocite.encoder.batches import Collator
 from cocite.encoder.examples import open_examples
+from cocite.encoder.learner import Learner
 from cocite.encoder.losses.cosent import CoSent
 from cocite.encoder.model import Encoder, open_encoder
 from cocite.encoder.objective import Objective
@@ -73,7 +74,7 @@ def test_a_packed_document_knows_nothing_of_its_neighbours(model):
 @pytest.mark.parametrize("size", [None, 40])
 def test_packing_leaves_the_gradients_as_they_are(model, inputs, size):
     examples = open_examples(inputs.training)
-    objective = Objective(encoder=model, loss=CoSent(kind="cosent", temperature=5.0), recompute=bool(size))
+    objective = Objective(learner=Learner(model), loss=CoSent(kind="cosent", temperature=5.0), recompute=bool(size))
     gradients = []
     for packs in (False, True):
         assert not packs or let_pack(model)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
+from tests.examples import curve_in
 
 from cocite.encoder.checkpoints import CHECKPOINT, EVENTS
 from cocite.encoder.results import EVENTS_FILE
@@ -50,6 +51,14 @@ def test_two_processes_learn_what_one_learns(start, encoder, tmp_path):
     ]
     assert curves[1] == pytest.approx(curves[0], rel=1e-3)
     assert curves[2] == pytest.approx(curves[0], rel=1e-3)
+
+
+def test_two_processes_learn_what_one_learns_through_a_projection(start, encoder, tmp_path):
+    settings = {**SETTINGS, "projection": 8}
+    for number, folder in enumerate(("one", "two"), 1):
+        assert start(tmp_path / folder, number, **settings).wait() == 0
+    losses = [list(curve_in(tmp_path / folder, "validation_loss").values()) for folder in ("one", "two")]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-3)
 
 
 def wait_for_steps(training, state, since):

@@ -48,6 +48,12 @@ class TrainingSettings(Entry):
 
     loss: Annotated[AnyLoss, ShortFor("kind")] = Field(default="triplet", validate_default=True)
     """How triplets are compared (docs/losses.md has the formulas): a name, or a name and its settings."""
+    matryoshka: Annotated[tuple[Count, ...], Field(min_length=1)] | None = None
+    """Numbers of leading dimensions by which the loss is computed as well, beside all of them; the losses are added
+    up, so that vectors can be cut to these lengths (Kusupati et al., 2022)."""
+    projection: Count | None = None
+    """Dimensions of a projection of two layers that the loss sees in place of the vectors; it learns with the encoder
+    and is dropped in the end (SimCLR)."""
     block: Count | None = None
     """Triplets of a query that stay together in a batch, which encodes the query once for all of them; infonce and
     supcon compare within them. 1 shuffles all triplets, as published for the triplet loss. Left out, the published 4
@@ -88,12 +94,14 @@ class TrainingSettings(Entry):
     """Measurements in a row without a smaller loss that end the training. Left out, it runs to the end."""
 
     @model_validator(mode="after")
-    def _validates_one_way(self) -> "TrainingSettings":
+    def _has_no_key_without_effect(self) -> "TrainingSettings":
         if self.validate_every is not None and self.evaluations != type(self).model_fields["evaluations"].default:
             raise inconsistent(
                 f".evaluations ({self.evaluations}) has no effect beside validate_every ({self.validate_every}); leave "
                 "one of them out."
             )
+        if self.matryoshka is not None and self.projection is not None:
+            raise inconsistent(".matryoshka has no effect on vectors behind a projection; leave one of them out.")
         return self
 
     @property
@@ -111,6 +119,9 @@ class Model(TrainingSettings):
     """Name of the encoder."""
     seeds: Seeds = (1,)
     """One training for each seed."""
+    dimension: Count | None = None
+    """Dimensions of its vectors that benchmarks and searches see, the first so many; left out, all. A model that is
+    trained with matryoshka loses little by it, and is not trained again."""
     processes: Count = 1
     """Processes that share each batch of a training. It starts them; each has a GPU of its own where there are any."""
     threads: Count = 1

@@ -1,6 +1,5 @@
 """What a killed training goes on from, in a folder that Snakemake does not know (see `ground/checkpoints.py`).
 
-examples/               tokens of the training and the validation set
 checkpoint.safetensors  the weights that learn, the optimiser's state and the history after a step
 best.safetensors        the weights that learn, at the smallest validation loss
 tensorboard/            the curves, for those who watch
@@ -16,7 +15,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from cocite.encoder.model import Encoder
+from cocite.encoder.learner import Learner
 from cocite.encoder.trainable import learned_weights
 from cocite.ground.atomic import atomic_path, sync
 
@@ -52,38 +51,38 @@ class History:
         return len(losses) - 1 - losses.index(min(losses)) >= patience
 
 
-def save_checkpoint(state: Path, encoder: Encoder, optimiser: torch.optim.Optimizer, history: History) -> None:
+def save_checkpoint(state: Path, learner: Learner, optimiser: torch.optim.Optimizer, history: History) -> None:
     """Write a checkpoint in place of the one before."""
-    tensors = _learned(encoder)
-    for name, weight in learned_weights(encoder).items():
+    tensors = _learned(learner)
+    for name, weight in learned_weights(learner).items():
         tensors |= {f"{name}|{key}": tensor for key, tensor in optimiser.state[weight].items()}
     _save(tensors, state / CHECKPOINT, history=json.dumps(asdict(history)))
 
 
-def load_checkpoint(state: Path, encoder: Encoder, optimiser: torch.optim.Optimizer) -> History:
+def load_checkpoint(state: Path, learner: Learner, optimiser: torch.optim.Optimizer) -> History:
     """Put weights and optimiser back where `save_checkpoint` found them; return the history, an empty one at first."""
     if not (state / CHECKPOINT).exists():
         return History()
-    saved = _load(state / CHECKPOINT, encoder)
-    for name, weight in learned_weights(encoder).items():
+    saved = _load(state / CHECKPOINT, learner)
+    for name, weight in learned_weights(learner).items():
         of_weight = {key.rpartition("|")[2]: tensor for key, tensor in saved.items() if key.rpartition("|")[0] == name}
         optimiser.state[weight] = {key: tensor.to(weight.device) for key, tensor in of_weight.items()}
     with safe_open(state / CHECKPOINT, framework="pt") as file:
         return History(**json.loads(file.metadata()["history"]))
 
 
-def save_best(state: Path, encoder: Encoder) -> None:
+def save_best(state: Path, learner: Learner) -> None:
     """Write the weights that learn in place of those that were the best so far."""
-    _save(_learned(encoder), state / BEST)
+    _save(_learned(learner), state / BEST)
 
 
-def load_best(state: Path, encoder: Encoder) -> None:
+def load_best(state: Path, learner: Learner) -> None:
     """Put the weights back that were the best."""
-    _load(state / BEST, encoder)
+    _load(state / BEST, learner)
 
 
-def _learned(encoder: Encoder) -> dict[str, Tensor]:
-    return {name: weight.detach().contiguous() for name, weight in learned_weights(encoder).items()}
+def _learned(learner: Learner) -> dict[str, Tensor]:
+    return {name: weight.detach().contiguous() for name, weight in learned_weights(learner).items()}
 
 
 def _save(tensors: dict[str, Tensor], path: Path, **metadata: str) -> None:
@@ -92,10 +91,10 @@ def _save(tensors: dict[str, Tensor], path: Path, **metadata: str) -> None:
         sync(temporary)
 
 
-def _load(path: Path, encoder: Encoder) -> dict[str, Tensor]:
+def _load(path: Path, learner: Learner) -> dict[str, Tensor]:
     """Put the weights back that learn; return all tensors of the file."""
     saved = load_file(path)
     with torch.no_grad():
-        for name, weight in learned_weights(encoder).items():
+        for name, weight in learned_weights(learner).items():
             weight.copy_(saved[name])
     return saved

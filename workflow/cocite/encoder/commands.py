@@ -25,11 +25,13 @@ def work_offline(threads: int | None = None) -> None:
     """Allow no network and only so many threads, and keep the libraries' advice out of the logs.
 
     It has to come before torch, transformers and tokenizers are imported: the settings of the tokenizers and of cuBLAS,
-    which is only deterministic with a workspace of fixed size, are read from the environment alone.
+    which is only deterministic with a workspace of fixed size, are read from the environment alone. So are those of a
+    GPU's memory, which rows of packed documents of all lengths would cut into pieces that fit no other.
     """
     os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")
     os.environ.update(TRANSFORMERS_VERBOSITY="error", HF_HUB_DISABLE_PROGRESS_BARS="1")
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    os.environ.setdefault("PYTORCH_ALLOC_CONF", "expandable_segments:True")
     if threads is not None:
         os.environ.update(OMP_NUM_THREADS=str(threads), RAYON_NUM_THREADS=str(threads))
         os.environ["TOKENIZERS_PARALLELISM"] = "true" if threads > 1 else "false"
@@ -169,10 +171,12 @@ def embed(
     output: Annotated[Path, typer.Option(help="Folder of the vectors, a file for each source, under its name.")],
     table: Annotated[EmbeddedTable, typer.Option(help="Which of the two tables it is.")] = "documents",
     precision: PrecisionOption = "auto",
+    dimension: Annotated[int, typer.Option(help="Numbers of a vector that are kept, the first ones; 0 for all.")] = 0,
 ) -> None:
     """Embed the documents of benchmarks, or papers; an embedding that was killed goes on where it stood."""
     work_offline(threads)
     take_gpus(1)
     from cocite.encoder.embedding import embed_tables
 
-    embed_tables(model, sources, output, table, threads=threads, state=state, precision=precision)
+    kept = dimension or None
+    embed_tables(model, sources, output, table, threads=threads, state=state, precision=precision, dimension=kept)

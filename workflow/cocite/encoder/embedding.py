@@ -68,13 +68,14 @@ def embed_tables(
     threads: int,
     state: Path,
     precision: Precision = "float32",
+    dimension: int | None = None,
 ) -> None:
     """Embed the documents of several files, each into a file of its own in the folder `output`; then remove `state`.
 
     A source is a file of `table` (documents or papers), or the folder of a benchmark, and names its vectors. What is
-    embedded of one of them does not depend on the others.
+    embedded of one of them does not depend on the others. Vectors are cut to their first `dimension` numbers.
     """
-    encoder = rounded(open_encoder(model, precision))
+    encoder = rounded(open_encoder(model, precision, dimension))
     for source in sources:
         documents = source / "documents.parquet" if source.is_dir() else source
         vectors = output / f"{source.stem}.parquet"
@@ -95,6 +96,7 @@ def embed_documents(
         "inputs": fingerprint_of([model, *files]),
         "device": encoder.device.type,
         "precision": str(encoder.computes_in),
+        "dimension": encoder.dimension,
         "batches": [WINDOW, TOKENS_IN_BATCH[encoder.device.type]],
         "versions": library_versions(),
     }

@@ -124,7 +124,8 @@ def measure(
         numbers = order[start : start + batch_size]
         batch = arranged(examples, numbers)
         of_batch = vectors[batch.documents]
-        total += len(numbers) * loss(of_batch, batch).item()
+        with torch.no_grad():
+            total += len(numbers) * loss(of_batch, batch).item()
         query, positive, negative = of_batch[batch.triplets].unbind(dim=1)
         right += int(((query - positive).norm(dim=1) < (query - negative).norm(dim=1)).sum())
         triplets += len(query)

@@ -47,7 +47,12 @@ class Encoder(nn.Module):
     """A transformer and a pooling: tokens of documents in, one vector for each out."""
 
     def __init__(
-        self, transformer: Any, pooling: str, tokenizer: Tokenizer, computes_in: torch.dtype = torch.float32
+        self,
+        transformer: Any,
+        pooling: str,
+        tokenizer: Tokenizer,
+        computes_in: torch.dtype = torch.float32,
+        dimension: int | None = None,
     ) -> None:
         super().__init__()
         self.transformer = transformer
@@ -55,11 +60,8 @@ class Encoder(nn.Module):
         self.tokenizer = tokenizer
         self.computes_in = computes_in
         """The numbers that the products of matrices are computed in; see `computing`."""
-
-    @property
-    def dimension(self) -> int:
-        """Length of its vectors."""
-        return int(self.transformer.config.hidden_size)
+        self.dimension: int = dimension or transformer.config.hidden_size
+        """Length of its vectors, which are cut where it is less than the size of the transformer."""
 
     @property
     def device(self) -> torch.device:
@@ -77,14 +79,16 @@ class Encoder(nn.Module):
         """The vectors of some documents, documents × dimension, pooled in float32."""
         tokens: Tensor = self.transformer(**features).last_hidden_state.float()
         if "cu_seq_lens_q" in features:
-            return poolings.pool_packed(self.pooling, tokens[0], features["cu_seq_lens_q"])[:-1]  # without the filling
-        return poolings.pool(self.pooling, tokens, features["attention_mask"])
+            packed = poolings.pool_packed(self.pooling, tokens[0], features["cu_seq_lens_q"])
+            return packed[:-1, : self.dimension]  # the last is the filling
+        return poolings.pool(self.pooling, tokens, features["attention_mask"])[:, : self.dimension]
 
 
-def open_encoder(folder: Path, precision: Precision = "float32") -> Encoder:
+def open_encoder(folder: Path, precision: Precision = "float32", dimension: int | None = None) -> Encoder:
     """The encoder in a folder, with weights in float32, on the GPU if there is one.
 
-    Raises `InputError` if the folder is not that of an encoder, or holds no weights or no vocabulary.
+    Raises `InputError` if the folder is not that of an encoder, holds no weights or no vocabulary, or its vectors are
+    shorter than `dimension`.
     """
     if not (folder / "modules.json").is_file():
         raise InputError(f"{folder}: is not the folder of an encoder; it has no modules.json.")
@@ -94,8 +98,12 @@ def open_encoder(folder: Path, precision: Precision = "float32") -> Encoder:
         raise InputError(f"{folder / POOLING_FOLDER}: names no pooling of ours; there are {known}.")
     with readable(folder):
         transformer = AutoModel.from_pretrained(folder, use_safetensors=True, dtype=torch.float32)
+    if dimension is not None and dimension > transformer.config.hidden_size:
+        size = transformer.config.hidden_size
+        raise InputError(f"{folder}: gives vectors of {size} dimensions, and {dimension} are to be kept.")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return Encoder(transformer, pooling, open_tokenizer(folder), computes_in(precision, device)).to(device)
+    encoder = Encoder(transformer, pooling, open_tokenizer(folder), computes_in(precision, device), dimension)
+    return encoder.to(device)
 
 
 def computes_in(precision: Precision, device: torch.device) -> torch.dtype:

@@ -1,6 +1,6 @@
 """What a training learns: the loss of a batch, and how its gradients are computed."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -10,13 +10,17 @@ from torch.utils.checkpoint import checkpoint as recomputed
 
 from cocite.encoder import processes
 from cocite.encoder.batches import Batch
+from cocite.encoder.learner import PROJECTION, Learner
 from cocite.encoder.measuring import Loss
-from cocite.encoder.model import Encoder, computing
+from cocite.encoder.model import computing
 
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
     """What is learned: the loss of the vectors that an encoder gives to the documents of a batch.
+
+    Beside all dimensions the loss may count the first few alone, several times (Matryoshka representation learning,
+    Kusupati et al., 2022), so that vectors can be cut; or it sees the vectors through a head.
 
     The mini-batches of a batch go through the encoder one after the other, and the loss finds the vectors by their
     places. With several processes each embeds its share, and all of them compute the loss of the whole batch. Batches
@@ -25,24 +29,34 @@ class Objective:
     of one mini-batch and one more pass, as GradCache does (Gao et al., 2021), whatever the loss.
     """
 
-    encoder: Encoder
+    learner: Learner
     loss: Loss
     recompute: bool
     """Whether each mini-batch is computed twice, so that memory holds one at a time."""
+    leading: Sequence[int] = ()
+    """Numbers of leading dimensions whose losses are added."""
 
     def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """The loss, and the vectors it was computed from, documents × dimension, float32."""
-        with computing(self.encoder):
+        encoder = self.learner.encoder
+        with computing(encoder):
             embedded = [self._embed(some).float() for some in batch.mini_batches]
-        mine = torch.cat(embedded) if embedded else torch.zeros(0, self.encoder.dimension, device=self.encoder.device)
+        mine = torch.cat(embedded) if embedded else torch.zeros(0, encoder.dimension, device=encoder.device)
         vectors = processes.gathered(mine, batch.shares)
-        return self.loss(vectors, batch), vectors.detach()
+        return self.loss_of(vectors, batch), vectors.detach()
+
+    def loss_of(self, vectors: Tensor, batch: Batch) -> Tensor:
+        """The loss of a batch whose vectors are given, documents × dimension, a scalar."""
+        total = self.loss(self.learner.seen_through(PROJECTION, vectors), batch)
+        for dimension in self.leading:
+            total = total + self.loss(vectors[:, :dimension], batch)
+        return total
 
     def _embed(self, mini_batch: dict[str, Tensor]) -> Tensor:
         if not self.recompute:
-            vectors: Tensor = self.encoder(mini_batch)
+            vectors: Tensor = self.learner.encoder(mini_batch)
             return vectors
-        again: Tensor = recomputed(self.encoder, mini_batch, use_reentrant=False)
+        again: Tensor = recomputed(self.learner.encoder, mini_batch, use_reentrant=False)
         return again
 
 

@@ -37,9 +37,9 @@ def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> N
         raise InputError(f"Setting trainable is {settings.trainable.kind}, but the encoder has no such weights.")
 
 
-def learned_weights(encoder: Encoder) -> dict[str, torch.nn.Parameter]:
-    """The weights that learn, by name."""
-    return {name: weight for name, weight in encoder.named_parameters() if weight.requires_grad}
+def learned_weights(module: torch.nn.Module) -> dict[str, torch.nn.Parameter]:
+    """The weights of a module that learn, by name."""
+    return {name: weight for name, weight in module.named_parameters() if weight.requires_grad}
 
 
 def merge_lora(encoder: Encoder, settings: TrainingSettings) -> None:

@@ -7,7 +7,6 @@ killed, or has stopped by itself, goes on from its last checkpoint and ends with
 """
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,12 +22,13 @@ from cocite.encoder.batches import TOKENS_OF_A_START, Batch, Collator
 from cocite.encoder.card import library_versions
 from cocite.encoder.checkpoints import EVENTS, History, load_best, load_checkpoint, save_best, save_checkpoint
 from cocite.encoder.examples import ExampleFiles, Examples, open_examples
+from cocite.encoder.learner import Learner, new_learner
 from cocite.encoder.measuring import UnreadLoss, explained_memory, measure, read_losses, unread
-from cocite.encoder.model import Encoder, Precision, open_encoder
+from cocite.encoder.model import Precision, open_encoder
 from cocite.encoder.objective import Objective, refusing_what_is_not_deterministic
 from cocite.encoder.results import Outputs, shown, write_results
 from cocite.encoder.schedule import Schedule, Stopping, Unfinished
-from cocite.encoder.trainable import choose_weights, learned_weights, merge_lora
+from cocite.encoder.trainable import learned_weights, merge_lora
 from cocite.ground.ahead import ahead
 from cocite.ground.checkpoints import fingerprint_of, open_state, remove_state
 from cocite.ground.errors import InputError
@@ -91,16 +91,16 @@ def train_encoder(
         open_state(state, follows_from, work="training")
     processes.wait()
     seed = derive_seed(seed, "train", training_seed)
-    choose_weights(encoder, settings, seed)
-    learner = Learner(encoder, training, validation, settings, seed=seed, state=state)
-    learner.learn(stopping or Stopping())
+    learner = new_learner(encoder, settings, seed)
+    done = Training(learner, training, validation, settings, seed=seed, state=state)
+    done.learn(stopping or Stopping())
     if processes.is_first():
-        load_best(state, encoder)
+        load_best(state, learner)
         merge_lora(encoder, settings)
         write_results(
             outputs,
             encoder,
-            learner.history.log,
+            done.history.log,
             source=inputs.encoder,
             events=state / EVENTS,
             settings=given,
@@ -116,8 +116,6 @@ def _set_up(threads: int) -> None:
     torch.set_deterministic_debug_mode("warn")
     # Every tensor is written before it is read; filling all of them first takes a third of the kernels of a step.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-    # Rows of packed documents differ in length, and would cut a GPU's memory into pieces that fit no other.
-    os.environ.setdefault("PYTORCH_ALLOC_CONF", "expandable_segments:True")
     processes.connect()
 
 
@@ -131,12 +129,12 @@ def optimiser_of(weights: list[torch.nn.Parameter], settings: TrainingSettings) 
     return torch.optim.AdamW(held, lr=settings.lr, eps=settings.epsilon, fused=True)
 
 
-class Learner:
+class Training:
     """A training: the loop, and what it keeps from step to step."""
 
     def __init__(
         self,
-        encoder: Encoder,
+        learner: Learner,
         training: Examples,
         validation: Examples,
         settings: TrainingSettings,
@@ -144,8 +142,9 @@ class Learner:
         seed: int,
         state: Path,
     ) -> None:
-        self.encoder, self.training, self.validation = encoder, training, validation
+        self.learner, self.training, self.validation = learner, training, validation
         self.settings, self.seed, self.state = settings, seed, state
+        encoder = learner.encoder
         self.on_gpu = encoder.device.type == ON_GPU
         packs = False
         if self.on_gpu:
@@ -167,9 +166,13 @@ class Learner:
             process=processes.number(),
             processes=processes.count(),
         )
-        self.loss = settings.loss
-        self.objective = Objective(encoder=encoder, loss=self.loss, recompute=settings.mini_batch_tokens is not None)
-        self.weights = list(learned_weights(encoder).values())
+        self.objective = Objective(
+            learner=learner,
+            loss=settings.loss,
+            recompute=settings.mini_batch_tokens is not None,
+            leading=settings.matryoshka or (),
+        )
+        self.weights = list(learned_weights(learner).values())
         self.optimiser = optimiser_of(self.weights, settings)
         self.history = History()
         self.unread: list[UnreadLoss] = []
@@ -178,7 +181,7 @@ class Learner:
 
     def learn(self, stopping: Stopping) -> None:
         """Go through the steps, from the first one or from a checkpoint on. Raises `Unfinished` where it is stopped."""
-        self.history = load_checkpoint(self.state, self.encoder, self.optimiser)
+        self.history = load_checkpoint(self.state, self.learner, self.optimiser)
         last = self.schedule.steps
         try:
             with stopping.listening():
@@ -234,6 +237,8 @@ class Learner:
             self.optimiser.zero_grad()
             self.unread += self._add_gradients(step, batches)
         processes.add_up([weight.grad for weight in self.weights if weight.grad is not None])
+        for weight in self.learner.heads.parameters():  # all processes have computed the whole gradient of a head
+            weight.grad = None if weight.grad is None else weight.grad / processes.count()
         clip_grad_norm_(self.weights, self.settings.max_grad_norm)
         for group in self.optimiser.param_groups:
             group["lr"] = self.schedule.learning_rate(step)
@@ -244,13 +249,13 @@ class Learner:
     def _add_gradients(self, step: int, batches: list[Batch]) -> list[UnreadLoss]:
         """Compute the gradients of the batches of a step, added up; return the losses."""
         torch.manual_seed(derive_seed(self.seed, "dropout", step, processes.number()))
-        if not self.encoder.training:  # it is after a validation; going through all modules takes 1.5 ms
-            self.encoder.train()
+        if not self.learner.encoder.training:  # at first, and after a validation: it takes a millisecond
+            self.learner.encoder.train()
         losses = []
         with refusing_what_is_not_deterministic(self.strict):
             for batch in batches:
                 with explained_memory(batch):
-                    loss, vectors = self.objective(batch.to(self.encoder.device))
+                    loss, vectors = self.objective(batch.to(self.learner.encoder.device))
                     (loss / len(batches)).backward()
                 losses.append(unread(loss, batch, vectors, step))
         return losses
@@ -276,7 +281,13 @@ class Learner:
                 self._save()
                 raise Unfinished(reason)
 
-        metrics = measure(self.encoder, self.validation, self.loss, batch_size=self.settings.batch_size, check=check)
+        metrics = measure(
+            self.learner.encoder,
+            self.validation,
+            self.objective.loss_of,
+            batch_size=self.settings.batch_size,
+            check=check,
+        )
         step, loss = self.history.step, metrics["eval_loss"]
         if not math.isfinite(loss):
             raise InputError(f"The validation loss is {loss} at step {step}; a smaller lr or max_grad_norm may help.")
@@ -286,7 +297,7 @@ class Learner:
                 f"{metrics['eval_accuracy']:.4f}, rank correlation {metrics['eval_spearman']:.4f}."
             )
             if loss < min(self.history.validation_losses, default=math.inf):
-                save_best(self.state, self.encoder)
+                save_best(self.state, self.learner)
         self._log(metrics)
 
     def _log(self, metrics: dict[str, float]) -> None:
@@ -295,5 +306,5 @@ class Learner:
     def _save(self) -> None:
         self._read_losses()
         if processes.is_first():
-            save_checkpoint(self.state, self.encoder, self.optimiser, self.history)
+            save_checkpoint(self.state, self.learner, self.optimiser, self.history)
         processes.wait()  # a process that ends before all is saved would have the others ended

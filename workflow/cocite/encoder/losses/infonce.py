@@ -27,11 +27,15 @@ class InfoNce(Loss):
         import torch
         from torch.nn.functional import cross_entropy
 
-        from cocite.encoder.similarities import cosines, cosines_of
+        from cocite.encoder.similarities import cosines, cosines_of, mean_over
 
-        query, negative_of = batch.positives[:, 0], batch.negatives[:, 0]
-        own = cosines_of(vectors, batch.positives)
-        against = cosines(vectors[query], vectors[batch.negatives[:, 1]])
-        others = query[:, None] != negative_of[None, :]
-        logits = torch.cat([own[:, None], against.masked_fill(others, -torch.inf)], dim=1) / self.temperature
-        return cross_entropy(logits, torch.zeros_like(query))
+        negative_of, negatives = batch.negatives.unbind(dim=1)
+
+        def of(pairs: "Tensor") -> "Tensor":
+            query = pairs[:, 0]
+            others = query[:, None] != negative_of
+            against = cosines(vectors[query], vectors[negatives]).masked_fill(others, -torch.inf)
+            logits = torch.cat([cosines_of(vectors, pairs)[:, None], against], dim=1) / self.temperature
+            return cross_entropy(logits, torch.zeros_like(query), reduction="none")
+
+        return mean_over(batch.positives, len(negatives), of)

@@ -31,20 +31,28 @@ class MultipleNegativesRanking(Loss):
         import torch
         from torch.nn.functional import cross_entropy
 
-        from cocite.encoder.similarities import cosines, cosines_of
+        from cocite.encoder.similarities import cosines, cosines_of, mean_over
 
-        query, positive = batch.positives.unbind(dim=1)
-        candidates = torch.cat([positive, batch.negatives[:, 1]]) if self.sampled_negatives else positive
-        logits = cosines(vectors[query], vectors[candidates])
-        against = logits.masked_fill(_related(batch, len(vectors))[query][:, candidates], -torch.inf)
-        own = cosines_of(vectors, batch.positives)
-        return cross_entropy(self.temperature * torch.cat([own[:, None], against], dim=1), torch.zeros_like(query))
+        positives, negatives = batch.positives[:, 1], batch.negatives[:, 1]
+        candidates = torch.cat([positives, negatives]) if self.sampled_negatives else positives
+
+        def of(pairs: "Tensor") -> "Tensor":
+            query = pairs[:, 0]
+            known = _related(query, batch.positives, len(vectors))[:, candidates]
+            against = cosines(vectors[query], vectors[candidates]).masked_fill(known, -torch.inf)
+            logits = torch.cat([cosines_of(vectors, pairs)[:, None], against], dim=1)
+            return cross_entropy(self.temperature * logits, torch.zeros_like(query), reduction="none")
+
+        return mean_over(batch.positives, len(candidates), of)
 
 
-def _related(batch: "Batch", documents: int) -> "Tensor":
-    """Whether the second document is the first or one of its positives, documents × documents."""
+def _related(queries: "Tensor", positives: "Tensor", documents: int) -> "Tensor":
+    """Whether a document is the query or one of its positives, queries × documents; a query may occur several times."""
     import torch
 
-    related = torch.eye(documents, dtype=torch.bool, device=batch.positives.device)
-    related[batch.positives[:, 0], batch.positives[:, 1]] = True
-    return related
+    row = torch.full((documents,), len(queries), device=queries.device)  # behind the last for all other documents
+    row[queries] = torch.arange(len(queries), device=queries.device)
+    related = torch.zeros(len(queries) + 1, documents, dtype=torch.bool, device=queries.device)
+    related[row[positives[:, 0]], positives[:, 1]] = True
+    related[row[queries], queries] = True
+    return related[row[queries]]

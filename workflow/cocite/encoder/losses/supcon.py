@@ -28,10 +28,14 @@ class SupCon(Loss):
         """
         import torch
 
-        from cocite.encoder.similarities import cosines, cosines_of
+        from cocite.encoder.similarities import cosines, cosines_of, mean_over
 
-        query, pairs = batch.positives[:, 0], torch.cat([batch.positives, batch.negatives])
-        documents = cosines(vectors[query], vectors[pairs[:, 1]]) / self.temperature
-        others = query[:, None] != pairs[None, :, 0]
-        total = documents.masked_fill(others, -torch.inf).logsumexp(dim=1)
-        return (total - cosines_of(vectors, batch.positives) / self.temperature).mean()
+        compared_with, documents = torch.cat([batch.positives, batch.negatives]).unbind(dim=1)
+
+        def of(pairs: "Tensor") -> "Tensor":
+            query = pairs[:, 0]
+            similarities = cosines(vectors[query], vectors[documents]) / self.temperature
+            total = similarities.masked_fill(query[:, None] != compared_with, -torch.inf).logsumexp(dim=1)
+            return total - cosines_of(vectors, pairs) / self.temperature
+
+        return mean_over(batch.positives, len(documents), of)

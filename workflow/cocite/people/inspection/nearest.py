@@ -11,6 +11,7 @@ from glob import escape
 from pathlib import Path
 
 import duckdb
+from pyarrow.parquet import read_schema
 
 from cocite.config.remaking import remaking_command
 from cocite.config.stale import configuration_of, is_configured
@@ -115,7 +116,7 @@ def nearest_papers(db: duckdb.DuckDBPyConnection, model: Model, query: str, limi
     """
     paper = corpus_id(query) if query.strip().isdecimal() else None
     files = [escape(str(path)) for path in checked_files(model.vectors, "paper_embeddings")]
-    vector = _embed(model, query) if paper is None else _vector_of(db, model, paper, files)
+    vector = _embed(model, query, _dimension(model)) if paper is None else _vector_of(db, model, paper, files)
     asked = f"“{query}”" if paper is None else f"paper {paper}, {known_as(db, paper) or NO_RECORD},"
     found = db.execute(_NEAREST, {"vector": vector, "files": files, "itself": paper, "limit": limit})
     return Answer(f"Nearest to {asked} by model {model.name}, seed {model.seed}", *fetched(found))
@@ -132,11 +133,17 @@ def _vector_of(db: duckdb.DuckDBPyConnection, model: Model, paper: int, files: l
     return vector
 
 
-def _embed(model: Model, text: str) -> list[float]:
+def _dimension(model: Model) -> int:
+    """Length of the vectors of the papers, which may have been cut."""
+    length: int = read_schema(model.vectors[0]).field("vector").type.list_size
+    return length
+
+
+def _embed(model: Model, text: str, dimension: int) -> list[float]:
     """The vector that a model gives to a text."""
     from cocite.encoder.model import embed, open_encoder
     from cocite.encoder.tokens import tokenise
 
-    encoder = open_encoder(model.folder)
+    encoder = open_encoder(model.folder, dimension=dimension)
     vector: list[float] = embed(encoder, tokenise([text], encoder.tokenizer))[0].tolist()
     return vector
