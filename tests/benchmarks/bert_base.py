@@ -2,7 +2,8 @@
 
 Random weights in the shape of BERT-base, texts as long as those of hci and up to 512 tokens, five triplets a query,
 triplet loss; bfloat16 on a GPU, float32 on a CPU. The device's best is a product of large matrices, measured here; the
-share of it counts the work that the tokens need, without padding and recomputation.
+share of it counts the work that the tokens need, without padding and recomputation. What a CPU takes to give a GPU the
+work of a step is measured with as many layers, packed documents and hardly anything to compute in them.
 """
 
 import resource
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from tests.benchmarks.made_documents import write_documents
@@ -21,6 +23,7 @@ from tests.benchmarks.measuring import say
 from tests.examples import files_in
 
 from cocite.config.models import TrainingSettings
+from cocite.encoder import packing
 from cocite.encoder.embedding import embed_tables
 from cocite.encoder.examples import open_examples
 from cocite.encoder.learner import Learner
@@ -28,6 +31,9 @@ from cocite.encoder.model import Precision, open_encoder
 from cocite.encoder.training import Training
 
 LAYERS, HIDDEN, HEADS = 12, 768, 12
+NARROW, SHORT = 24, 8
+"""Width of an encoder and length of its documents that take next to no time."""
+WARM_NARROW, STEPS_NARROW = 10, 50
 THREADS = torch.get_num_threads()
 ON_GPU = torch.cuda.is_available()
 DEVICE = "cuda" if ON_GPU else "cpu"
@@ -101,6 +107,7 @@ def main(folder: Path) -> None:
     say(f"\n| triplets a batch | {' | '.join(PHASES)} | the rest | making a batch |\n|---|---|---|---|---|---|")
     for batch in BATCHES:
         tell_phases(folder, batch)
+    tell_overhead(folder / "narrow")
     write_documents(folder / "documents.parquet", DOCUMENTS)
     start = now()
     where = {"threads": THREADS, "state": folder / "state", "precision": PRECISION}
@@ -125,18 +132,41 @@ def tell_phases(folder: Path, batch: int) -> None:
     """Print which share of a step each phase takes, and how long it takes to make a batch."""
     training = prepared(folder, batch)
     work, phases = work_of(training), Phases(training)
-    seconds = seconds_of(training, warm=phases.forget)
+    seconds = seconds_of(training, then=phases.forget)
     phases.stop()
     shares = [spent / seconds for spent in phases.spent.values()]
     told = " | ".join(f"{share:.0%}" for share in (*shares, 1 - sum(shares)))
     say(f"| {batch} | {told} | {1000 * work.making / STEPS:.1f} ms |")
 
 
-def prepared(folder: Path, batch: int) -> Training:
+def tell_overhead(folder: Path) -> None:
+    """Print what the CPU takes for a step in which there is next to nothing to compute, in both precisions.
+
+    Without a GPU the documents are packed as for one, and attention hands on its values.
+    """
+    write_encoder(folder / "encoder", layers=LAYERS, hidden=NARROW, heads=HEADS, length=SHORT)
+    for seed, name in enumerate(("training", "validation")):
+        write_triplets(folder / name, WARM_NARROW + STEPS_NARROW, seed, folder / "encoder")
+    torch.set_num_threads(1)
+    say(f"\n| {LAYERS} narrow layers | {' | '.join(PHASES)} | a whole step |\n|---|---|---|---|---|")
+    stubbed: dict[str, Any] = {} if ON_GPU else {"cpu": lambda query, key, value, *_, **__: value}
+    for precision in ("float32", "bfloat16"):
+        with patch("cocite.encoder.training.ON_GPU", DEVICE), torch.backends.mkldnn.flags(enabled=False):
+            narrow = prepared(folder, PER_QUERY, WARM_NARROW + STEPS_NARROW, precision)
+            phases = Phases(narrow)
+            with patch.dict(packing.KERNELS, stubbed):
+                seconds = seconds_of(narrow, warm=WARM_NARROW, then=phases.forget)
+            phases.stop()
+        told = " | ".join(f"{1000 * spent / STEPS_NARROW:.1f} ms" for spent in (*phases.spent.values(), seconds))
+        say(f"| {precision} | {told} |")
+    torch.set_num_threads(THREADS)
+
+
+def prepared(folder: Path, batch: int, steps: int = WARM + STEPS, precision: Precision = PRECISION) -> Training:
     """A training of so many steps."""
-    encoder = open_encoder(folder / "encoder", PRECISION)
+    encoder = open_encoder(folder / "encoder", precision)
     training, validation = (open_examples(files_in(folder / name)) for name in ("training", "validation"))
-    some = replace(training, queries=training.queries[: batch * (WARM + STEPS)])
+    some = replace(training, queries=training.queries[: batch * steps])
     if ON_GPU:
         torch.cuda.reset_peak_memory_stats()
     return Training(
@@ -144,13 +174,13 @@ def prepared(folder: Path, batch: int) -> Training:
     )
 
 
-def seconds_of(training: Training, warm: Callable[[], None] = lambda: None) -> float:
-    """The seconds of the steps that are measured, after those that warm the device up."""
+def seconds_of(training: Training, warm: int = WARM, then: Callable[[], None] = lambda: None) -> float:
+    """The seconds of the steps that are measured, after those that warm the device up; in between, `then` is called."""
     start = now()
     for step, batches in training.steps():
         training.take(step, batches)
-        if step == WARM:
-            warm()
+        if step == warm:
+            then()
             start = now()
     return now() - start
 

@@ -19,7 +19,7 @@ PER_QUERY = 5
 LENGTH = 512
 
 
-def write_encoder(folder: Path, *, layers: int = 6, hidden: int = 384, heads: int = 12) -> None:
+def write_encoder(folder: Path, *, layers: int = 6, hidden: int = 384, heads: int = 12, length: int = LENGTH) -> None:
     """Six layers of width 384, with twelve heads, dropout and a vocabulary as MiniLM has them; or other sizes."""
     import torch
     from transformers import BertConfig, BertModel, BertTokenizer
@@ -28,9 +28,9 @@ def write_encoder(folder: Path, *, layers: int = 6, hidden: int = 384, heads: in
     torch.manual_seed(1)
     sizes = {"hidden_size": hidden, "intermediate_size": 4 * hidden}
     sizes |= {"num_hidden_layers": layers, "num_attention_heads": heads}
-    BertTokenizer(vocab=vocabulary, model_max_length=LENGTH).save_pretrained(folder)
+    BertTokenizer(vocab=vocabulary, model_max_length=length).save_pretrained(folder)
     bert = BertModel(BertConfig(vocab_size=len(vocabulary), **sizes))
-    save_encoder(bert, folder, pooling="mean", max_length=LENGTH, card="")
+    save_encoder(bert, folder, pooling="mean", max_length=length, card="")
 
 
 def write_triplets(folder: Path, queries: int, seed: int, encoder: Path) -> None:

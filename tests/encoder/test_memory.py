@@ -69,6 +69,23 @@ def test_it_grows_with_the_batch_but_not_with_one_that_is_cut_into_mini_batches(
     assert asked(batch_size=4096, mini_batch_tokens=2048) == asked(batch_size=64, mini_batch_tokens=2048)
 
 
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """4,100 triplets of short texts, and an encoder that takes no more of them."""
+    folder = tmp_path_factory.mktemp("many")
+    write_encoder(folder / "encoder", layers=2, hidden=128, heads=4, length=32)
+    for seed, (name, queries) in enumerate({"training": 820, "validation": 3}.items()):
+        write_triplets(folder / name, queries, seed, folder / "encoder")
+    return folder
+
+
+@pytest.mark.parametrize("loss", ["mnrl", "infonce"])
+def test_a_batch_of_4096_triplets_takes_the_memory_of_64(many, tmp_path, loss):
+    settings = {"loss": loss, "mini_batch_tokens": 2048}
+    few, most = (peak_of_training(many, tmp_path / str(size), batch_size=size, **settings) for size in (64, 4096))
+    assert most < 1.15 * few
+
+
 def test_each_process_has_weights_of_its_own_and_all_share_the_batch(asked):
     several, one = asked(processes=4), asked()
     assert 3 * 700 < several - one < 4 * one

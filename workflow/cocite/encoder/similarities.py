@@ -4,24 +4,19 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cosine_similarity, normalize, softplus
+from torch.nn.functional import cosine_similarity, softplus
 from torch.utils.checkpoint import checkpoint as recomputed
 
 from cocite.ground.errors import InputError
 
-COMPARISONS_AT_ONCE = 2**22
-"""Similarities in memory together, 16 MB: those of all pairs in a batch of 1,448 triplets."""
+COMPARISONS_AT_ONCE = 2**20
+"""Similarities in memory together, 4 MB in each of several tensors: all those of mnrl in a batch of 724 triplets."""
 
 
 def cosines_of(vectors: Tensor, pairs: Tensor) -> Tensor:
     """The cosine of each pair of places, pairs × 2."""
     first, second = vectors[pairs].unbind(dim=1)
     return cosine_similarity(first, second)
-
-
-def cosines(x: Tensor, y: Tensor) -> Tensor:
-    """The cosine of each row of x with each row of y, rows × rows."""
-    return normalize(x, dim=1) @ normalize(y, dim=1).T
 
 
 def angular_of(vectors: Tensor, pairs: Tensor) -> Tensor:

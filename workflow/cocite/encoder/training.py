@@ -6,6 +6,7 @@ its learning rate, the random numbers of its dropout, whether it is followed by 
 killed, or has stopped by itself, goes on from its last checkpoint and ends with the same weights and curves.
 """
 
+import ctypes
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -36,6 +37,8 @@ from cocite.ground.progress import report
 from cocite.ground.randomness import derive_seed
 
 SECONDS_BETWEEN_CHECKPOINTS = 300.0
+MMAP_THRESHOLD, LARGE_TENSOR = -3, 2**20
+"""The setting of glibc that says from how many bytes on memory goes back to the system as soon as it is freed."""
 ON_GPU = "cuda"
 """The kind of device on which documents are packed and batches made ahead; a CPU has no time to spare for that."""
 
@@ -116,6 +119,11 @@ def _set_up(threads: int) -> None:
     torch.set_deterministic_debug_mode("warn")
     # Every tensor is written before it is read; filling all of them first takes a third of the kernels of a step.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    libc = ctypes.CDLL(None)
+    if hasattr(
+        libc, "mallopt"
+    ):  # glibc keeps what is freed for later, in pieces that many mini-batches make ever more of
+        libc.mallopt(MMAP_THRESHOLD, LARGE_TENSOR)
     processes.connect()
 
 

@@ -25,16 +25,18 @@ class InfoNce(Loss):
         The documents of other queries are no negatives.
         """
         import torch
-        from torch.nn.functional import cross_entropy
+        from torch.nn.functional import cross_entropy, normalize
 
-        from cocite.encoder.similarities import cosines, cosines_of, mean_over
+        from cocite.encoder.similarities import cosines_of, mean_over
 
         negative_of, negatives = batch.negatives.unbind(dim=1)
+        directions = normalize(vectors, dim=1)
+        of_negatives = directions[negatives]
 
         def of(pairs: "Tensor") -> "Tensor":
             query = pairs[:, 0]
             others = query[:, None] != negative_of
-            against = cosines(vectors[query], vectors[negatives]).masked_fill(others, -torch.inf)
+            against = (directions[query] @ of_negatives.T).masked_fill(others, -torch.inf)
             logits = torch.cat([cosines_of(vectors, pairs)[:, None], against], dim=1) / self.temperature
             return cross_entropy(logits, torch.zeros_like(query), reduction="none")
 

@@ -29,17 +29,19 @@ class MultipleNegativesRanking(Loss):
         published.
         """
         import torch
-        from torch.nn.functional import cross_entropy
+        from torch.nn.functional import cross_entropy, normalize
 
-        from cocite.encoder.similarities import cosines, cosines_of, mean_over
+        from cocite.encoder.similarities import cosines_of, mean_over
 
         positives, negatives = batch.positives[:, 1], batch.negatives[:, 1]
         candidates = torch.cat([positives, negatives]) if self.sampled_negatives else positives
+        directions = normalize(vectors, dim=1)
+        of_candidates = directions[candidates]
 
         def of(pairs: "Tensor") -> "Tensor":
             query = pairs[:, 0]
             known = _related(query, batch.positives, len(vectors))[:, candidates]
-            against = cosines(vectors[query], vectors[candidates]).masked_fill(known, -torch.inf)
+            against = (directions[query] @ of_candidates.T).masked_fill(known, -torch.inf)
             logits = torch.cat([cosines_of(vectors, pairs)[:, None], against], dim=1)
             return cross_entropy(self.temperature * logits, torch.zeros_like(query), reduction="none")
 

@@ -27,14 +27,17 @@ class SupCon(Loss):
         The sums run over the positives and the negatives of the same query, those of all its examples in the batch.
         """
         import torch
+        from torch.nn.functional import normalize
 
-        from cocite.encoder.similarities import cosines, cosines_of, mean_over
+        from cocite.encoder.similarities import cosines_of, mean_over
 
         compared_with, documents = torch.cat([batch.positives, batch.negatives]).unbind(dim=1)
+        directions = normalize(vectors, dim=1)
+        of_documents = directions[documents]
 
         def of(pairs: "Tensor") -> "Tensor":
             query = pairs[:, 0]
-            similarities = cosines(vectors[query], vectors[documents]) / self.temperature
+            similarities = (directions[query] @ of_documents.T) / self.temperature
             total = similarities.masked_fill(query[:, None] != compared_with, -torch.inf).logsumexp(dim=1)
             return total - cosines_of(vectors, pairs) / self.temperature
 
