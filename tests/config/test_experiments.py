@@ -1,0 +1,36 @@
+"""The experiments are valid, and are what their names say."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cocite.config.configuration import resolve
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", ["synergy", "hci", "hci-graphs", "hci-triplets", "hci-losses"])
+def test_the_experiments_on_real_corpora_are_valid(name, shared, monkeypatch):
+    monkeypatch.setenv("COCITE_SHARED", str(shared))
+    resolve(yaml.safe_load((ROOT / f"experiments/{name}.yaml").read_text()))
+
+
+def test_the_experiment_at_paper_scale_is_valid(tmp_path, monkeypatch):
+    monkeypatch.setenv("COCITE_SCIBERT", str(tmp_path))
+    config = resolve(yaml.safe_load((ROOT / "experiments/cocite.yaml").read_text()))
+    assert config["models"]["cocite-500-3000"]["seeds"] == [1, 2, 3]
+
+
+def test_the_comparison_of_losses_is_four_losses_by_three_encoders_by_three_seeds(tmp_path, monkeypatch):
+    for variable in ("COCITE_SCIBERT", "COCITE_GTE"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    models = resolve(yaml.safe_load((ROOT / "experiments/losses.yaml").read_text()))["models"].values()
+    assert len({(model["loss"]["kind"], model["encoder"]) for model in models}) == len(models) == 12
+    assert {tuple(model["seeds"]) for model in models} == {(1, 2, 3)}
+
+
+def test_the_published_graph_embeddings_are_valid():
+    config = resolve(yaml.safe_load((ROOT / "experiments/graph-embeddings.yaml").read_text()))
+    settings = {(entry["comparator"], entry["dimension"]) for entry in config["embeddings"].values()}
+    assert settings == {("dot", 128), ("dot", 512), ("dot", 768), ("cos", 768)}

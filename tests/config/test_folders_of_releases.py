@@ -1,0 +1,156 @@
+"""A folder with a release, or a run to start from, that cannot be used is refused before anything runs."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.configurations import refused
+
+from cocite.config.configuration import resolve
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def release(tmp_path):
+    for dataset in ("papers", "abstracts", "citations"):
+        (tmp_path / dataset).mkdir()
+        (tmp_path / dataset / f"x_00000_{dataset}.gz").touch()
+    stated = {"release_id": "2026-01-06", "papers": 300, "abstracts": 290, "citations": 100}
+    (tmp_path / "release.json").write_text(json.dumps(stated))
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["mine-v1", "2024", "v1.0_final", "2026-02-30"])
+def test_a_release_in_a_folder_has_any_name(written, release, name):
+    (release / "release.json").unlink()
+    del written["benchmarks"]["scirepeval"]
+    corpus = {"source": "directory", "path": str(release)}
+    assert resolve(written | {"release": name, "corpus": corpus})["release"] == name
+
+
+@pytest.mark.parametrize("name", ["my release", "../x", "", "-v1", "a" * 101, "mine\n"])
+def test_a_name_that_no_release_can_have_is_refused_with_the_rule(written, release, name):
+    (release / "release.json").unlink()
+    written["corpus"] = {"source": "directory", "path": str(release)}
+    message = refused(written, "release", name)
+    assert "; the name of a release has letters from a to z" in message
+    assert "\n" not in message
+    assert not set("[]{}*+") & set(message)
+
+
+@pytest.mark.parametrize("name", ["results", "logs", "benchmarks"])
+def test_what_a_run_writes_must_not_be_mixed_with_the_release(written, release, name):
+    written["corpus"] = {"source": "directory", "path": str(release)}
+    for folder in (release, release / "papers" / "more"):
+        message = refused(written, "pathvars", {name: str(folder)})
+        assert f"key pathvars.{name}: the folder {folder} lies in the release in {release}" in message
+
+
+def test_a_release_in_the_results_folder_is_refused_because_a_run_removes_files_there(written, release):
+    written["corpus"] = {"source": "directory", "path": str(release)}
+    message = refused(written, "pathvars", {"results": str(release.parent)})
+    assert "holds the release in" in message
+    assert "a run removes files from its results" in message
+
+
+def test_links_do_not_hide_that_results_and_release_are_one_folder(written, release, tmp_path_factory):
+    link = tmp_path_factory.mktemp("elsewhere") / "link"
+    link.symlink_to(release)
+    written["corpus"] = {"source": "directory", "path": str(link)}
+    assert "lies in the release" in refused(written, "pathvars", {"results": str(release)})
+
+
+def test_a_release_that_this_user_may_not_look_into_is_told_in_a_sentence(written, release, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    # Rights do not bind the user root, as whom tests may run.
+    monkeypatch.setattr("cocite.corpus.sources.directory.find_shards", refuse)
+    message = refused(written, "corpus", {"source": "directory", "path": str(release)})
+    assert message == f"{release}/papers: Permission denied; grant this user the right to it."
+
+
+def test_a_file_that_nobody_would_read_is_refused(written, release):
+    (release / "papers" / "1.csv").touch()
+    message = refused(written, "corpus", {"source": "directory", "path": str(release)})
+    assert message.startswith(f"Configuration key corpus.path: {release}/papers/1.csv would not be read")
+
+
+def test_a_release_that_lacks_a_dataset_is_refused(written, release):
+    (release / "abstracts" / "x_00000_abstracts.gz").unlink()
+    message = refused(written, "corpus", {"source": "directory", "path": str(release)})
+    assert "lacks the dataset abstracts" in message
+
+
+def test_another_release_than_the_folder_holds_is_refused(written, release):
+    written["corpus"] = {"source": "directory", "path": str(release)}
+    assert "holds the release 2026-01-06" in refused(written, "release", "2026-02-02")
+
+
+@pytest.mark.parametrize("content", [b"[]", b"{", b'{"release_id": "\xff"}'])
+def test_a_release_json_that_is_no_object_is_named(written, release, content):
+    (release / "release.json").write_bytes(content)
+    assert "release.json" in refused(written, "corpus", {"source": "directory", "path": str(release)})
+
+
+@pytest.mark.parametrize("counts", [{"papers": -5, "citations": 9}, {"papers": True, "citations": 9}])
+def test_counts_that_are_none_say_nothing_about_k(written, release, counts):
+    (release / "release.json").write_text(json.dumps(counts))
+    written["corpus"] = {"source": "directory", "path": str(release)}
+    del written["benchmarks"]["scirepeval"]
+    assert resolve(written)["embeddings"]["citation-dot"]["neighbours"]["k"] == 400
+
+
+def test_a_release_json_without_counts_says_nothing_about_k(written, release):
+    (release / "release.json").write_text(json.dumps({"papers": None, "citations": "many"}))
+    written["corpus"] = {"source": "directory", "path": str(release)}
+    del written["benchmarks"]["scirepeval"]
+    assert resolve(written)["embeddings"]["citation-dot"]["neighbours"]["k"] == 400
+
+
+def test_k_beyond_all_papers_of_a_folder_is_refused(written, release):
+    corpus = {"source": "directory", "path": str(release)}
+    assert "neighbours.k (400) must be smaller than " in refused(written, "corpus", corpus)
+
+
+@pytest.fixture
+def base(tmp_path, monkeypatch):
+    """What a run with two buckets leaves that kept its ingested rows."""
+    for table in ("papers", "citations", *(f"ingested/{name}" for name in ("papers", "abstracts", "citations"))):
+        for bucket in range(2):
+            (tmp_path / "base" / "corpus" / table).mkdir(parents=True, exist_ok=True)
+            (tmp_path / "base" / "corpus" / table / f"{bucket}.parquet").touch()
+    (tmp_path / "base" / "corpus" / "manifest.json").touch()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "base"
+
+
+def test_a_base_is_an_earlier_run_that_kept_its_rows_in_as_many_buckets(written, base):
+    del written["benchmarks"]["scirepeval"]
+    s2 = {"source": "s2", "base": "base", "buckets": 2}
+    assert resolve(written | {"corpus": s2})["corpus"]["base"] == "base"
+    assert "base has 2 buckets, but corpus.buckets is 3" in refused(written, "corpus", s2 | {"buckets": 3})
+    for file in (base / "corpus" / "ingested" / "abstracts").iterdir():
+        file.unlink()
+    assert "the run in base did not keep its ingested rows (no corpus/ingested/abstracts/" in refused(
+        written, "corpus", s2
+    )
+    (base / "corpus" / "manifest.json").unlink()
+    assert "base is not the results folder of an earlier run" in refused(written, "corpus", s2)
+
+
+def test_a_base_is_another_folder_and_goes_with_the_source_that_has_diffs(written, base):
+    assert "key corpus.base does not go with source: demo" in refused(written, "corpus.base", "base")
+    written["corpus"] = {"source": "s2", "buckets": 2, "base": "base"}
+    assert "corpus.base: base is this run's own results folder" in refused(written, "pathvars", {"results": str(base)})
+
+
+def test_a_base_that_has_served_may_be_gone(written, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    del written["benchmarks"]["scirepeval"]
+    written["corpus"] = {"source": "s2", "buckets": 2, "base": "base"}
+    assert "base is not the results folder" in refused(written, "release", "2026-01-13")
+    (tmp_path / "results" / "corpus").mkdir(parents=True)
+    (tmp_path / "results" / "corpus" / "manifest.json").touch()
+    assert resolve(written)["corpus"]["base"] == "base"
