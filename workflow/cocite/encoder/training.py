@@ -257,8 +257,7 @@ class Training:
     def _add_gradients(self, step: int, batches: list[Batch]) -> list[UnreadLoss]:
         """Compute the gradients of the batches of a step, added up; return the losses."""
         torch.manual_seed(derive_seed(self.seed, "dropout", step, processes.number()))
-        if not self.learner.encoder.training:  # at first, and after a validation: it takes a millisecond
-            self.learner.encoder.train()
+        self.learner.train()
         losses = []
         with refusing_what_is_not_deterministic(self.strict):
             for batch in batches:
