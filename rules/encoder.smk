@@ -123,7 +123,7 @@ rule train_encoder:
         runtime=1440,
         gpu=lambda wildcards: config["models"][wildcards.model]["processes"] if WITH_GPU else 0,
     params:
-        version=5,
+        version=6,
         settings=settings("models", "model", TrainingSettings),
         run_seed=config["seed"],
         origin=origin_of_model,

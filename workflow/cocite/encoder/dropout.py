@@ -1,13 +1,17 @@
 """Dropout on a CPU, in a fraction of the time that torch takes: sixteen random bits decide on each number.
 
 torch draws a random number for each number that may be dropped, on one thread. Beside products in bfloat16 nothing in a
-step takes as long, above all in attention, where each pair of tokens has one. With sixteen bits the probability is
-rounded to a multiple of 1/65,536; what is kept is scaled by the rounded one. A GPU draws within its kernels, and keeps
-torch's dropout. This module is imported only where it is used: what it needs of transformers takes seconds to import.
+step takes as long, above all in attention, where each pair of tokens has one. NumPy draws bits several times as fast,
+by PCG64 from a seed that torch draws, so that they follow from torch's generator as well. With sixteen bits the
+probability is rounded to a multiple of 1/65,536; what is kept is scaled by the rounded one. A GPU draws within its
+kernels, and keeps torch's dropout.
 """
 
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
@@ -32,7 +36,7 @@ class Dropout(nn.Module):
         """The numbers, of which some are 0."""
         if not (self.training and self.p):
             return numbers
-        return numbers * _scale(self.p) * _kept(numbers, self.p)
+        return numbers * _scale(self.p) * _kept(numbers.shape, self.p)
 
 
 def let_drop_fast(encoder: Encoder) -> None:
@@ -46,11 +50,12 @@ def let_drop_fast(encoder: Encoder) -> None:
         transformer.set_attn_implementation(NAME)
 
 
-def _kept(numbers: Tensor, p: float) -> Tensor:
-    """1 for each number that is kept, 0 for the others, int8, drawn from torch's generator."""
-    count = numbers.numel()
-    drawn = torch.empty(-(-count * BITS // 64), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
-    return (drawn >= _dropped(p) - 2 ** (BITS - 1))[:count].view(torch.int8).view(numbers.shape)
+def _kept(shape: Sequence[int], p: float) -> Tensor:
+    """1 for each number that is kept, 0 for the others, int8; the draw follows from torch's generator."""
+    seed = int(torch.randint(2**63 - 1, ()))
+    drawn = np.random.PCG64DXSM(seed).random_raw(-(-prod(shape) * BITS // 64)).view(np.int16)
+    kept = drawn[: prod(shape)] >= _dropped(p) - 2 ** (BITS - 1)
+    return torch.from_numpy(kept.view(np.int8)).view(*shape)
 
 
 def _dropped(p: float) -> int:
@@ -82,7 +87,7 @@ def _attention(
     if attention_mask is not None:
         scores += torch.zeros(attention_mask.shape, dtype=scores.dtype).masked_fill(~attention_mask, -torch.inf)
     weights = scores.softmax(dim=-1)
-    attended = (weights * _kept(weights, dropout)) @ (value * _scale(dropout))
+    attended = (weights * _kept(weights.shape, dropout)) @ (value * _scale(dropout))
     return attended.transpose(1, 2), None
 
 

@@ -4,7 +4,7 @@ A row of all tokens of a batch costs what its tokens cost, and one start. It nee
 length: on a GPU that is FlashAttention (Dao, 2024), which torch brings along, and which is called directly, because the
 way to it through nested tensors costs a batch more time than its products do. A CPU has no such kernel, and documents
 are padded there in mini-batches of like length (see `tokens`); in tests, attention document by document stands in for
-the kernel. This module is imported only where it is used: what it needs of transformers takes seconds to import.
+the kernel.
 """
 
 from collections.abc import Callable

@@ -22,11 +22,13 @@ from cocite.encoder import processes
 from cocite.encoder.batches import TOKENS_OF_A_START, Batch, Collator
 from cocite.encoder.card import library_versions
 from cocite.encoder.checkpoints import EVENTS, History, load_best, load_checkpoint, save_best, save_checkpoint
+from cocite.encoder.dropout import let_drop_fast
 from cocite.encoder.examples import ExampleFiles, Examples, open_examples
 from cocite.encoder.learner import Learner, new_learner
 from cocite.encoder.measuring import UnreadLoss, explained_memory, measure, read_losses, unread
 from cocite.encoder.model import Precision, open_encoder
 from cocite.encoder.objective import Objective, refusing_what_is_not_deterministic
+from cocite.encoder.packing import let_pack
 from cocite.encoder.results import Outputs, shown, write_results
 from cocite.encoder.schedule import Schedule, Stopping, Unfinished
 from cocite.encoder.trainable import learned_weights, merge_lora
@@ -38,7 +40,7 @@ from cocite.ground.randomness import derive_seed
 
 SECONDS_BETWEEN_CHECKPOINTS = 300.0
 MMAP_THRESHOLD, LARGE_TENSOR = -3, 2**20
-"""The setting of glibc that says from how many bytes on memory goes back to the system as soon as it is freed."""
+"""The setting of glibc that says from how many bytes on memory is mapped, and its value for `_return_freed_memory`."""
 ON_GPU = "cuda"
 """The kind of device on which documents are packed and batches made ahead; a CPU has no time to spare for that."""
 
@@ -78,6 +80,8 @@ def train_encoder(
     the loss is no longer a number, or memory runs out.
     """
     _set_up(threads)
+    if settings.mini_batch_tokens is not None:
+        _return_freed_memory()
     seeds = {"run": seed, "training": training_seed}
     encoder = open_encoder(inputs.encoder, precision)
     computes_in = str(encoder.computes_in).removeprefix("torch.")
@@ -119,12 +123,18 @@ def _set_up(threads: int) -> None:
     torch.set_deterministic_debug_mode("warn")
     # Every tensor is written before it is read; filling all of them first takes a third of the kernels of a step.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-    libc = ctypes.CDLL(None)
-    if hasattr(
-        libc, "mallopt"
-    ):  # glibc keeps what is freed for later, in pieces that many mini-batches make ever more of
-        libc.mallopt(MMAP_THRESHOLD, LARGE_TENSOR)
     processes.connect()
+
+
+def _return_freed_memory() -> None:
+    """Let glibc give memory back to the system as soon as it is freed.
+
+    Else it keeps the pieces of mini-batches for later ones, which they do not fit, and many mini-batches take much more
+    than one. Mapping memory anew takes a third of a step's time: it is for trainings that are bounded in memory.
+    """
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "mallopt"):
+        libc.mallopt(MMAP_THRESHOLD, LARGE_TENSOR)
 
 
 def optimiser_of(weights: list[torch.nn.Parameter], settings: TrainingSettings) -> torch.optim.AdamW:
@@ -154,14 +164,8 @@ class Training:
         self.settings, self.seed, self.state = settings, seed, state
         encoder = learner.encoder
         self.on_gpu = encoder.device.type == ON_GPU
-        packs = False
-        if self.on_gpu:
-            from cocite.encoder.packing import let_pack
-
-            packs = let_pack(encoder)
-        else:
-            from cocite.encoder.dropout import let_drop_fast
-
+        packs = self.on_gpu and let_pack(encoder)
+        if not self.on_gpu:
             let_drop_fast(encoder)
         self.schedule = Schedule(queries=training.queries, settings=settings, seed=seed)
         self.collate = Collator(

@@ -1,8 +1,7 @@
 """The papers nearest to a text or a paper, as a trained model places them, and which models there are.
 
 The distance is Euclidean, as in the benchmarks that rank models. The search reads all vectors in blocks: its memory
-does not grow with the corpus, its time does. A text is embedded in float32, whatever the papers
-were embedded in.
+does not grow with the corpus, its time does. A text is embedded in float32, whatever the papers were embedded in.
 """
 
 import re
