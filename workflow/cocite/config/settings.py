@@ -5,36 +5,29 @@ A step is given the keys that it uses and no others, so that an edit of another 
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
 from pydantic import TypeAdapter, ValidationError
 
-from cocite.config.entries import Entry, discriminator, fields_of, tag_of, variants
+from cocite.config.entries import Entry, as_json
 from cocite.config.explained import explain
 from cocite.ground.errors import InputError
 
 Settings = TypeVar("Settings", bound=Entry)
+_adapter = cache(TypeAdapter)  # The Snakefile asks for the settings of each job.
 
 
 def settings_of(entry: Mapping[str, Any], kind: Any) -> dict[str, Any]:
     """What a resolved entry of the configuration holds of the keys of a step's settings, within it as well."""
-    kinds = list(variants(kind))
-    told_apart = discriminator(kinds)
-    if told_apart:
-        kinds = [each for each in kinds if tag_of(each, told_apart) == entry[told_apart]]
-    chosen: dict[str, Any] = {}
-    for key, field in fields_of(kinds[0]).items():
-        if key in entry:
-            value = entry[key]
-            has_keys = isinstance(value, Mapping) and any(variants(field.annotation))
-            chosen[key] = settings_of(value, field.annotation) if has_keys else value
+    chosen: dict[str, Any] = as_json(entry_of(entry, kind))
     return chosen
 
 
 def entry_of(resolved: Mapping[str, Any], kind: Any) -> Any:
     """The settings of a step as an entry, from a resolved entry of the configuration that has more keys."""
-    return TypeAdapter(kind).validate_json(json.dumps(settings_of(resolved, kind)), by_alias=True, by_name=False)
+    return _adapter(kind).validate_json(json.dumps(resolved), extra="ignore", by_alias=True, by_name=False)
 
 
 @overload
@@ -53,7 +46,7 @@ def parse_settings(kind: Any, text: str) -> Any:
     """
     given = _read(text)
     try:
-        return TypeAdapter(kind).validate_json(json.dumps(given), by_alias=True, by_name=False)
+        return _adapter(kind).validate_json(json.dumps(given), by_alias=True, by_name=False)
     except ValidationError as error:
         raise InputError(explain(error, kind, given, "--settings: key")[0]) from None
 
