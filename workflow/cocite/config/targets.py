@@ -8,7 +8,7 @@ a misspelt target or path is answered with the nearest that there is.
 import difflib
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,11 @@ FLAGS = (
 
 Wildcards = Mapping[str, str]
 """Wildcard → value in a path."""
-Values = tuple[Iterable[Any], str]
-"""The values that a wildcard can have, and the key of the configuration that says so."""
+CHECKED = (
+    *("graph", "embedding", "triplets", "encoder", "benchmark", "dataset", "pairs", "group", "model", "task"),
+    *("seed", "part", "bucket"),
+)
+"""Wildcards whose values are compared; names come before the numbers that depend on them."""
 
 
 def check_targets(
@@ -95,9 +98,9 @@ def _as_expression(pattern: str) -> re.Pattern[str]:
 
 def _fault(wildcards: Wildcards, config: Mapping[str, Any], parts: Mapping[str, int]) -> str:
     """What is wrong with the first value that the configuration does not have; empty where it has all."""
-    for name, values_of in VALUES.items():
+    for name in CHECKED:
         if name in wildcards:
-            found, key = values_of(wildcards, config, parts)
+            found, key = _values(name, wildcards, config, parts)
             values = list(map(str, found))
             if wildcards[name] not in values:
                 return f"{name} is {wildcards[name]}, but {key} {_allows(values)}"
@@ -112,59 +115,35 @@ def _allows(values: Sequence[str]) -> str:
     return f"allows {', '.join(values)}"
 
 
-def _section(section: str) -> Callable[..., Values]:
-    return lambda wildcards, config, parts: (config[section], section)
-
-
-def _pairs(wildcards: Wildcards, config: Mapping[str, Any], parts: Mapping[str, int]) -> Values:
-    signal = config["graphs"][wildcards["graph"]]["signal"]
-    return [f"{signal}s"] if signal in ("cocitation", "coupling") else [], f"graphs.{wildcards['graph']}.signal"
-
-
-def _models(wildcards: Wildcards, config: Mapping[str, Any], parts: Mapping[str, int]) -> Values:
-    return [*config["models"], *untrained(config)], "models"
-
-
-def _groups(wildcards: Wildcards, config: Mapping[str, Any], parts: Mapping[str, int]) -> Values:
-    return dict.fromkeys(entry["group"] for entry in config["triplets"].values()), "triplets"
-
-
-def _tasks(wildcards: Wildcards, config: Mapping[str, Any], parts: Mapping[str, int]) -> Values:
-    entry = config["benchmarks"][wildcards["benchmark"]]
-    return [task.name for task in tasks_of(entry)], f"benchmarks.{wildcards['benchmark']}"
-
-
-def _seeds(wildcards: Wildcards, config: Mapping[str, Any], parts: Mapping[str, int]) -> Values:
-    entry = config["models"].get(wildcards["model"])
-    return (entry["seeds"], f"models.{wildcards['model']}.seeds") if entry else ([0], "an untrained model")
-
-
-def _parts(wildcards: Wildcards, config: Mapping[str, Any], parts: Mapping[str, int]) -> Values:
-    if "dataset" not in wildcards:
-        return range(config["corpus"]["buckets"]), "corpus.buckets"
-    return range(parts[wildcards["dataset"]]), f"the number of shards of {wildcards['dataset']}"
-
-
-def _buckets(wildcards: Wildcards, config: Mapping[str, Any], parts: Mapping[str, int]) -> Values:
-    if "embedding" not in wildcards:
-        return range(config["corpus"]["buckets"]), "corpus.buckets"
-    searched = config["embeddings"][wildcards["embedding"]]["neighbours"]
-    return range(searched["shards"]), f"embeddings.{wildcards['embedding']}.neighbours.shards"
-
-
-VALUES: Mapping[str, Callable[[Wildcards, Mapping[str, Any], Mapping[str, int]], Values]] = {
-    "graph": _section("graphs"),
-    "embedding": _section("embeddings"),
-    "triplets": _section("triplets"),
-    "encoder": _section("encoders"),
-    "benchmark": _section("benchmarks"),
-    "dataset": lambda wildcards, config, parts: (DATASETS, "a release"),
-    "pairs": _pairs,
-    "group": _groups,
-    "model": _models,
-    "task": _tasks,
-    "seed": _seeds,
-    "part": _parts,
-    "bucket": _buckets,
-}
-"""Wildcard → its values; names come before the numbers that depend on them."""
+def _values(
+    name: str, wildcards: Wildcards, config: Mapping[str, Any], parts: Mapping[str, int]
+) -> tuple[Iterable[Any], str]:
+    """The values that a wildcard can have beside the others, and the key of the configuration that says so."""
+    match name:
+        case "graph" | "embedding" | "encoder" | "benchmark":
+            return config[f"{name}s"], f"{name}s"
+        case "triplets":
+            return config["triplets"], "triplets"
+        case "dataset":
+            return DATASETS, "a release"
+        case "pairs":
+            signal = config["graphs"][wildcards["graph"]]["signal"]
+            return [f"{signal}s"] if signal in ("cocitation", "coupling") else [], f"graphs.{wildcards['graph']}.signal"
+        case "group":
+            return dict.fromkeys(entry["group"] for entry in config["triplets"].values()), "triplets"
+        case "model":
+            return [*config["models"], *untrained(config)], "models"
+        case "task":
+            entry = config["benchmarks"][wildcards["benchmark"]]
+            return [task.name for task in tasks_of(entry)], f"benchmarks.{wildcards['benchmark']}"
+        case "seed" if wildcards["model"] in config["models"]:
+            return config["models"][wildcards["model"]]["seeds"], f"models.{wildcards['model']}.seeds"
+        case "seed":
+            return [0], "an untrained model"
+        case "part" if "dataset" in wildcards:
+            return range(parts[wildcards["dataset"]]), f"the number of shards of {wildcards['dataset']}"
+        case "bucket" if "embedding" in wildcards:
+            searched = config["embeddings"][wildcards["embedding"]]["neighbours"]
+            return range(searched["shards"]), f"embeddings.{wildcards['embedding']}.neighbours.shards"
+        case _:
+            return range(config["corpus"]["buckets"]), "corpus.buckets"
