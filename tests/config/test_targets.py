@@ -27,7 +27,7 @@ PATTERNS = [
     r"out/triplets/validation_{group}/examples.parquet",
     r"out/encoder/{model,good}/seed-{seed,\d+}/model",
     r"out/encoder/untrained_{encoder,small}/seed-0/model",
-    r"out/evaluation/{benchmark,own}/scores/{task,cite|fos}/{model,good|untrained_small}-{seed,\d{1,9}}.parquet",
+    r"out/evaluation/{benchmark,own}/scores/{suite,small|fos}/{model,good|untrained_small}-{seed,\d{1,9}}.parquet",
 ]
 
 
@@ -47,7 +47,7 @@ def check(*targets):
         ),
         *("out/graph/cited/cocitations/0.parquet", "out/neighbours/dot/neighbours/2.parquet"),
         *("out/encoder/good/seed-5/model", "out/encoder/untrained_small/seed-0/model"),
-        "out/evaluation/own/scores/cite/untrained_small-0.parquet",
+        "out/evaluation/own/scores/small/untrained_small-0.parquet",
     ],
 )
 def test_what_the_configuration_has_may_be_asked_for(target):
@@ -76,7 +76,7 @@ def test_what_the_configuration_has_may_be_asked_for(target):
         ("out/encoder/good/seed-7/model", "seed is 7, but models.good.seeds allows 1, 5."),
         ("out/encoder/bad/seed-1/model", "model is bad, but models allows good, untrained_small."),
         ("out/encoder/untrained_small/seed-1/model", "seed is 1, but an untrained model allows 0."),
-        ("out/evaluation/own/scores/fos/good-1.parquet", "task is fos, but benchmarks.own allows cite, cocite."),
+        ("out/evaluation/own/scores/fos/good-1.parquet", "suite is fos, but benchmarks.own allows small."),
     ],
 )
 def test_what_it_does_not_have_is_named_with_what_it_has(target, fault):

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from cocite.config.benchmarks import tasks_of
+from cocite.config.benchmarks import suites_of
 from cocite.config.release_folder import DATASETS
 from cocite.config.runs import untrained
 from cocite.ground.errors import InputError
@@ -33,7 +33,7 @@ FLAGS = (
 Wildcards = Mapping[str, str]
 """Wildcard → value in a path."""
 CHECKED = (
-    *("graph", "embedding", "triplets", "encoder", "benchmark", "dataset", "pairs", "group", "model", "task"),
+    *("graph", "embedding", "triplets", "encoder", "benchmark", "dataset", "pairs", "group", "model", "suite"),
     *("seed", "part", "bucket"),
 )
 """Wildcards whose values are compared; names come before the numbers that depend on them."""
@@ -133,9 +133,8 @@ def _values(
             return dict.fromkeys(entry["group"] for entry in config["triplets"].values()), "triplets"
         case "model":
             return [*config["models"], *untrained(config)], "models"
-        case "task":
-            entry = config["benchmarks"][wildcards["benchmark"]]
-            return [task.name for task in tasks_of(entry)], f"benchmarks.{wildcards['benchmark']}"
+        case "suite":
+            return suites_of(config["benchmarks"][wildcards["benchmark"]]), f"benchmarks.{wildcards['benchmark']}"
         case "seed" if wildcards["model"] in config["models"]:
             return config["models"][wildcards["model"]]["seeds"], f"models.{wildcards['model']}.seeds"
         case "seed":
