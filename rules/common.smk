@@ -146,21 +146,12 @@ def files_in(folder):
     return sorted(str(path) for path in found if not any(name[0] == "." for name in path.relative_to(folder).parts))
 
 
-def folder_of(inputs):
-    """The folder of a sharded table, from its files."""
-
-    def folder(wildcards, input):
-        return Path(input[inputs][0]).parent
-
-    return folder
-
-
 def folders_of(inputs):
-    """The folder of each file."""
+    """The folders of some files, each once: one folder for all files of a sharded table."""
 
     def folders(wildcards, input):
-        files = input[inputs]
-        return [Path(file).parent for file in ([files] if isinstance(files, str) else files)]
+        files = [input[inputs]] if isinstance(input[inputs], str) else input[inputs]
+        return list(dict.fromkeys(Path(file).parent for file in files))
 
     return folders
 

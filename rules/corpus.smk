@@ -130,7 +130,7 @@ rule account:
         runtime=minutes(5, reports=1),
     params:
         version=1,
-        reports=folder_of("reports"),
+        reports=folders_of("reports"),
         malformed=config["corpus"]["malformed"],
     shell:
         """
@@ -165,7 +165,7 @@ rule update:
     params:
         version=1,
         base=f"{BASE}/corpus",
-        changes=folder_of("changes"),
+        changes=folders_of("changes"),
         buckets=len(BUCKETS),
     shell:
         """
@@ -320,8 +320,8 @@ rule select_queries:
         runtime=minutes(10, papers=0.005, citations=0.005),
     params:
         version=2,
-        papers=folder_of("papers"),
-        citations=folder_of("citations"),
+        papers=folders_of("papers"),
+        citations=folders_of("citations"),
         settings=query_settings(),
         seed=config["seed"],
     shell:

@@ -22,8 +22,8 @@ rule prepare_holdout:
     params:
         version=4,
         tables=subpath(output.sizes, parent=True),
-        papers=folder_of("papers"),
-        citations=folder_of("citations"),
+        papers=folders_of("papers"),
+        citations=folders_of("citations"),
         settings=settings("benchmarks", "benchmark", HoldoutSettings),
         seed=config["seed"],
     shell:

@@ -21,7 +21,7 @@ rule sample_triplets:
         runtime=minutes(20, sources=0.005, papers=0.002),
     params:
         version=3,
-        papers=folder_of("papers"),
+        papers=folders_of("papers"),
         settings=sampler_settings,
         seed=config["seed"],
     shell:
@@ -61,7 +61,7 @@ rule materialise_training:
     params:
         version=3,
         triplets=lambda wildcards, input: input.triplets,
-        papers=folder_of("papers"),
+        papers=folders_of("papers"),
         seed=config["seed"],
     shell:
         """
@@ -185,7 +185,7 @@ rule check_triplets:
         runtime=minutes(20, triplets=1, neighbours=0.005, papers=0.002),
     params:
         version=3,
-        papers=folder_of("papers"),
+        papers=folders_of("papers"),
         neighbours=folder_of_neighbours,
     shell:
         """
