@@ -4,21 +4,8 @@ The tasks themselves are declared in `benchmarks`, a module a benchmark.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
-Kind = Literal[
-    "binary",
-    "multiclass",
-    "multilabel",
-    "regression",
-    "ranking",
-    "reviewers",
-    "search",
-    "retrieval",
-    "disambiguation",
-]
-
-FORMATS: dict[Kind, str] = {
+FORMATS = {
     "binary": "classification",
     "multiclass": "classification",
     "multilabel": "classification",
@@ -29,7 +16,7 @@ FORMATS: dict[Kind, str] = {
     "retrieval": "search",
     "disambiguation": "disambiguation",
 }
-"""The format, which scores are averaged by, of each kind."""
+"""The kinds of tasks, and the format that the scores of each are averaged by."""
 
 BOTH = "both"
 """The mode of scores that do not depend on it."""
@@ -56,8 +43,8 @@ class Task:
 
     name: str
     """Name in the tables; also its folder of labels, unless `test` says another."""
-    kind: Kind
-    """How it is read and scored."""
+    kind: str
+    """How it is read and scored, one of `FORMATS`."""
     group: str
     """What its scores are averaged with: in-train or out-of-train for encoders of SciRepEval, or its benchmark."""
     metrics: tuple[str, ...]
