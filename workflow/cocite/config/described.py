@@ -41,7 +41,7 @@ def configuration_page() -> str:
     fields, described = Configuration.model_fields, _described(Configuration)
     sections = {name: field for name, field in fields.items() if any(variants(_item(field.annotation)[0]))}
     lines = ["# Configuration", "", "<!-- Generated from workflow/cocite/config by `make docs`. -->", ""]
-    plain = [_row("", name, field, described) for name, field in fields.items() if name not in sections]
+    plain = [_row("", "", name, field, described) for name, field in fields.items() if name not in sections]
     lines += [summary_of(Configuration), "", *_table(plain)]
     for name, field in sections.items():
         annotation, is_named = _item(field.annotation)
@@ -90,42 +90,40 @@ def _item(annotation: Any) -> tuple[Any, bool]:
     return annotation, False
 
 
-def _rows(annotation: Any, prefix: str) -> Iterator[Row]:
-    """A row for each key of an entry, by variants; `<name>` stands for names of one's own."""
+def _rows(annotation: Any, prefix: str, tag: str = "") -> Iterator[Row]:
+    """A row for each key of an entry, by variants; `<name>` stands for names of one's own.
+
+    The entry lies within the variant `tag` of another one, if that is given.
+    """
     kinds = list(variants(annotation))
     [*marked] = (mark for mark in get_args(annotation)[1:] if isinstance(mark, DefaultOf))
     told_apart = marked[0].key if marked else discriminator(kinds)
     if told_apart:
-        yield _row_of_choice(prefix, told_apart, kinds, marked[0].value if marked else "")
+        yield _row_of_choice(tag, prefix, told_apart, kinds, marked[0].value if marked else "")
     for kind in kinds:
         described = _described(kind)
+        variant = tag_of(kind, told_apart) if len(kinds) > 1 else tag
         for key, field in sorted(fields_of(kind).items(), key=lambda named: not named[1].is_required()):
             if key == told_apart:
                 continue
-            tag = tag_of(kind, told_apart) if len(kinds) > 1 else ""
-            yield _of_variant(tag, _row(prefix, key, field, described))
+            yield _row(variant, prefix, key, field, described)
             below, is_named = _item(field.annotation)
             if any(variants(below)):
-                deeper = f"{prefix}{key}." + "<name>." * is_named
-                yield from (_of_variant(row[0] or tag, row) for row in _rows(below, deeper))
+                yield from _rows(below, f"{prefix}{key}." + "<name>." * is_named, variant)
 
 
-def _of_variant(tag: str, row: Row) -> Row:
-    return tag, row[1], row[2], row[3], row[4]
-
-
-def _row_of_choice(prefix: str, key: str, kinds: list[type[Entry]], default: str) -> Row:
+def _row_of_choice(tag: str, prefix: str, key: str, kinds: list[type[Entry]], default: str) -> Row:
     tags = [tag_of(kind, key) for kind in kinds]
-    default = default or next(
-        (tag for kind, tag in zip(kinds, tags, strict=True) if not fields_of(kind)[key].is_required()), ""
-    )
+    by_default = (tag for kind, tag in zip(kinds, tags, strict=True) if not fields_of(kind)[key].is_required())
+    default = default or next(by_default, "")
     meanings = " ".join(f"`{tag}`: {summary_of(kind)}" for tag, kind in zip(tags, kinds, strict=True))
     meaning = cell(f"{_described(kinds[0])[key]} {meanings}")
-    return "", f"`{prefix}{key}`", " or ".join(f"`{tag}`" for tag in tags), f"`{default}`" if default else "", meaning
+    choices = " or ".join(f"`{choice}`" for choice in tags)
+    return tag, f"`{prefix}{key}`", choices, f"`{default}`" if default else "", meaning
 
 
-def _row(prefix: str, key: str, field: FieldInfo, described: Mapping[str, str]) -> Row:
-    return "", f"`{prefix}{key}`", _type(field.annotation, field.metadata), _default(field), cell(described[key])
+def _row(tag: str, prefix: str, key: str, field: FieldInfo, described: Mapping[str, str]) -> Row:
+    return tag, f"`{prefix}{key}`", _type(field.annotation, field.metadata), _default(field), cell(described[key])
 
 
 def _type(annotation: Any, metadata: list[Any] | None = None) -> str:
@@ -144,13 +142,10 @@ def _type(annotation: Any, metadata: list[Any] | None = None) -> str:
 
 
 def _default(field: FieldInfo) -> str:
-    if field.is_required() or field.default is None:
-        return ""
     default = field.default
     if isinstance(default, Entry):
-        tags = [getattr(default, name) for name in ("kind",) if name in type(default).model_fields]
-        return f"`{tags[0]}`" if tags else ""
-    if default == {}:
+        default = getattr(default, "kind", None)
+    if field.is_required() or default in (None, {}):
         return ""
     return f"`{default if isinstance(default, str) else json.dumps(default, ensure_ascii=False)}`"
 
