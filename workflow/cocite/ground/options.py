@@ -17,3 +17,5 @@ Buckets = Annotated[int, typer.Option(help="Number of buckets that big tables ar
 Papers = Annotated[Path, typer.Option(help="Folder of the table papers.")]
 Citations = Annotated[Path, typer.Option(help="Folder of the table citations.")]
 Queries = Annotated[Path, typer.Option(help="Table queries.")]
+Results = Annotated[Path, typer.Option(help="Folder of the results.")]
+ConfigFile = Annotated[Path | None, typer.Option(help="The run's configuration, instead of --results.")]

@@ -14,14 +14,15 @@ from typing import Annotated, Any
 import typer
 
 from cocite.ground.errors import InputError
+from cocite.ground.options import ConfigFile, Results
 
 app = typer.Typer()
 
 
 @app.command()
 def check(
-    results: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
-    configfile: Annotated[Path | None, typer.Option(help="The run's configuration, instead of --results.")] = None,
+    results: Results = Path("results"),
+    configfile: ConfigFile = None,
     remove: Annotated[bool, typer.Option(help="Delete what is broken, and print what makes it again.")] = False,
 ) -> None:
     """Read all tables to their ends and name the files that are broken or gone; the status is then 1."""

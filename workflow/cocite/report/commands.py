@@ -7,11 +7,10 @@ from typing import Annotated
 import typer
 
 from cocite.ground.atomic import read_json
-from cocite.ground.options import MemoryMb, Output, Seed, Threads
+from cocite.ground.options import MemoryMb, Output, Results, Seed, Threads
 
 app = typer.Typer(no_args_is_help=True)
 
-Results = Annotated[Path, typer.Option(help="Folder of the results.")]
 Provenance = Annotated[Path, typer.Option(help="What `cocite report provenance` wrote.")]
 Pairs = Annotated[str, typer.Option(help="The table of pairs of each graph that is made of them, as JSON.")]
 

@@ -16,11 +16,6 @@ ROOT = Path(__file__).parents[4]
 COOKBOOK = ROOT / "docs" / "cookbook.md"
 
 
-@app.callback()
-def documentation() -> None:
-    """Documentation that is generated from declarations."""
-
-
 @app.command()
 def write(context: typer.Context) -> None:
     """Write docs/config.md, docs/tables.md, docs/reference/commands.md and envs/pipeline.yaml."""

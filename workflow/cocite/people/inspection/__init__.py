@@ -9,14 +9,13 @@ from typing import Annotated, Literal
 import typer
 
 from cocite.ground.errors import InputError
+from cocite.ground.options import ConfigFile, Results
 
 app = typer.Typer(add_completion=False)
 
 Form = Literal["text", "csv", "json"]
 """The ways to print an answer."""
 
-Results = Annotated[Path, typer.Option(help="Folder of the results.")]
-ConfigFile = Annotated[Path | None, typer.Option(help="The run's configuration, instead of --results.")]
 Limit = Annotated[int, typer.Option(min=1, max=10**9, help="Rows at most.")]
 Format = Annotated[Form, typer.Option("--format", help="How it is printed.")]
 

@@ -1,18 +1,16 @@
 """`cocite status`: what a run has done stage by stage, what is running, what failed, and the time that is left."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
+
+from cocite.ground.options import ConfigFile, Results
 
 app = typer.Typer(add_completion=False)
 
 
 @app.command()
-def status(
-    results: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
-    configfile: Annotated[Path | None, typer.Option(help="The run's configuration, instead of --results.")] = None,
-) -> None:
+def status(results: Results = Path("results"), configfile: ConfigFile = None) -> None:
     """Show how far a run is: what is done, running and failed, and how long it will still take."""
     from cocite.config.configuration import results_folder
     from cocite.config.started import read_start
