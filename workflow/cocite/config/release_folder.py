@@ -4,7 +4,6 @@ The check of the configuration, the DAG, the plan and the jobs all ask here, so 
 is neither a shard nor known to hold no records is refused: records that nobody reads would be lost in silence.
 """
 
-import json
 import os
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -12,6 +11,7 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
+from cocite.ground.atomic import read_json
 from cocite.ground.errors import InputError
 
 DATASETS = ("papers", "abstracts", "citations")
@@ -69,12 +69,7 @@ def stated_by(folder: Path) -> Mapping[str, Any]:
         return {}
     if not file.is_file():
         raise InputError(f"{file} is no file that can be read; mend or remove it.")
-    try:
-        stated = json.loads(file.read_text(encoding="utf-8-sig"))
-    except json.JSONDecodeError as error:
-        raise InputError(f"{file}, line {error.lineno}: not JSON ({error.msg}).") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file}: not UTF-8 at byte {error.start}.") from None
+    stated = read_json(file)
     if not isinstance(stated, dict):
         raise InputError(f'{file}: must be a JSON object, such as {{"release_id": "2026-01-06"}}.')
     return stated

@@ -49,15 +49,18 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Read JSON. Raises `InputError` where the file is missing, cannot be read or is not JSON."""
+    """Read JSON, in UTF-8 with or without a byte order mark.
+
+    Raises `InputError` where the file is missing, cannot be read or is not JSON.
+    """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise InputError(f"{path} does not exist.") from None
     except json.JSONDecodeError as error:
         raise InputError(f"{path}, line {error.lineno}: not JSON ({error.msg}).") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path}: not UTF-8, and so not JSON.") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 at byte {error.start}, and so not JSON.") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}).") from None
 
