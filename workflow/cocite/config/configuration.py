@@ -84,15 +84,15 @@ class Configuration(Entry):
     """Where results, logs and benchmarks of jobs lie; Snakemake's own key."""
 
     @property
-    def pathvars_as_given(self) -> dict[str, Any]:
-        """The folders of the run, as `folders_of` takes them."""
-        return {"pathvars": {} if self.pathvars is None else as_json(self.pathvars)}
+    def folders(self) -> dict[str, Path]:
+        """The folders that the run writes to, by their keys."""
+        return folders_of(as_json(self))
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:
         """Files and folders that cannot be what they are named for."""
         for number, entry in enumerate(self.exclude):
             yield from self._faults_of_excluded(f"exclude[{number}]", entry)
-        for name, path in folders_of(self.pathvars_as_given).items():
+        for name, path in self.folders.items():
             given = getattr(self.pathvars, name, None) or name
             if not is_as_it_stands(given):
                 yield (

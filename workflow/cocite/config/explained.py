@@ -17,12 +17,7 @@ from pydantic_core import ErrorDetails
 
 from cocite.config.entries import MEANINGS, Entry, discriminator, fields_of, tag_of, variants
 
-BOUNDS = {
-    "greater_than_equal": ("at least", "ge"),
-    "less_than_equal": ("at most", "le"),
-    "greater_than": ("more than", "gt"),
-    "less_than": ("less than", "lt"),
-}
+BOUNDS = {"ge": "at least", "le": "at most", "gt": "more than", "lt": "less than"}
 KINDS = {
     "int": "integer",
     "float": "number",
@@ -172,20 +167,15 @@ def _of_tag(context: Mapping[str, Any]) -> str:
 def _fault(details: ErrorDetails) -> str:
     """What a value is, and what would be right."""
     value, context = quoted(details["input"]), details.get("ctx", {})
-    if details["type"] in BOUNDS:
-        words, bound = BOUNDS[details["type"]]
-        return f"{value}; it must be {words} {context[bound]}"
+    for bound in BOUNDS.keys() & context.keys():
+        return f"{value}; it must be {BOUNDS[bound]} {context[bound]}"
     match details["type"]:
         case "string_pattern_mismatch":
             return f"{value}; it must be {MEANINGS[context['pattern']]}"
         case "unsuitable":
             return f"{value}{details['msg']}"
         case "too_short" | "string_too_short":
-            return (
-                f"{value}, which should be non-empty"
-                if context.get("min_length") == 1
-                else f"{value}, which is too short"
-            )
+            return f"{value}, which {'should be non-empty' if context.get('min_length') == 1 else 'is too short'}"
         case _:
             return f"{value}; {details['msg'][0].lower()}{details['msg'][1:]}"
 

@@ -111,7 +111,9 @@ def encoder_in_words(name: str, provenance: Provenance) -> str:
 def sampling_of(triplets: str, provenance: Provenance) -> dict[str, Any]:
     """How a set of triplets was sampled: the sampler, and its settings that had an effect."""
     entry = provenance["configuration"]["triplets"][triplets]
-    stated = {name: value for name, value in entry.items() if name not in _without_effect(entry)}
+    stated = dict(entry)
+    if not (entry.get("easy") or entry.get("fill")):
+        stated.pop("easy_negatives", None)  # It has no effect where no easy ones are drawn.
     if "path" in stated:
         stated["path"] = Path(stated["path"]).name
     if isinstance(stated.get("easy_negatives"), Mapping):
@@ -134,8 +136,3 @@ def graph_of(triplets: str, provenance: Provenance) -> dict[str, Any]:
     if "graph" in entry:
         stated |= {"graph": entry["graph"], **configuration["graphs"][entry["graph"]]}
     return stated
-
-
-def _without_effect(entry: Mapping[str, Any]) -> set[str]:
-    """The settings of a set of triplets that its other settings leave without an effect."""
-    return set() if entry.get("easy") or entry.get("fill") else {"easy_negatives"}

@@ -16,9 +16,7 @@ Edges = Annotated[list[Path], typer.Argument(help="Files of the table edges.")]
 @app.command("import")
 def import_(
     edges: Edges,
-    directed: Annotated[
-        bool, typer.Option("--directed/--undirected", help="An undirected edge is trained on both ways.")
-    ],
+    directed: Directed,
     settings: Settings,
     seed: Seed,
     memory_mb: MemoryMb,

@@ -10,7 +10,6 @@ pair holds a query, so its count is complete. With `pairs: all` they are the gro
 are counted over these only; s then says how often a paper occurs beside or as a query.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,12 +56,7 @@ def pmi(count: Numbers, one: Numbers, other: Numbers, groups: int) -> Numbers:
     return np.log2(groups * count / (one * other))
 
 
-MEASURES: dict[str, Callable[[Numbers, Numbers, Numbers, int], Numbers]] = {
-    "cosine": cosine,
-    "jaccard": jaccard,
-    "association": association,
-    "pmi": pmi,
-}
+MEASURES = {measure.__name__: measure for measure in (cosine, jaccard, association, pmi)}
 """The measures that take occurrences. `fractional` sums 1/(members − 1) over the groups of a pair instead, so that each
 member of a group gives 1 in all, however large the group (Perianes-Rodriguez, Waltman and van Eck, 2016)."""
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from cocite.config.entries import GivenPath, Whole
 from cocite.config.explained import shown
-from cocite.config.folders import folders_of
 from cocite.config.release_folder import DATASETS, ENDINGS, find_shards, readme_of, stated_by
 from cocite.config.source import LATEST, Source
 from cocite.ground.errors import InputError
@@ -58,7 +57,7 @@ class Directory(Source):
             )
         else:
             yield from self._faults_of_folder(f"{key}.path", Path(self.path), config.release)
-            yield from _mixed_up(Path(self.path), folders_of(config.pathvars_as_given))
+            yield from _mixed_up(Path(self.path), config.folders)
 
     def _faults_of_folder(self, key: str, folder: Path, release: str) -> Iterator[str]:
         if not folder.is_dir():

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 from cocite.config.entries import Entry, GivenPath, Url, Whole
-from cocite.config.folders import folders_of
 from cocite.config.release_folder import DATASETS
 from cocite.config.source import LATEST, FetchedSource, Source
 
@@ -95,9 +94,7 @@ class SemanticScholar(FetchedSource):
         if config.release != LATEST:
             yield from super().faults(key, config)
         if self.base is not None:
-            yield from self._faults_of_base(
-                f"{key}.base", Path(self.base), folders_of(config.pathvars_as_given)["results"]
-            )
+            yield from self._faults_of_base(f"{key}.base", Path(self.base), config.folders["results"])
 
     def _faults_of_base(self, key: str, base: Path, results: Path) -> Iterator[str]:
         if base.resolve() == results.resolve():
