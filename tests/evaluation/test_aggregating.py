@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cocite.config.benchmarks import TASKS
-from cocite.config.benchmarks.holdout import TASKS as HOLDOUT
+from cocite.config.benchmarks.holdout import Holdout
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.evaluation.averages import averages, expected_values, write_averages
 from cocite.evaluation.commands import app
@@ -76,7 +76,7 @@ def test_modes_are_averaged_apart_and_share_the_rankings():
 def test_the_average_of_one_run_has_no_deviation(tmp_path):
     scores, output = tmp_path / "scores.parquet", tmp_path / "averages.parquet"
     write_table(scores, "scores", pa.Table.from_pylist([row("cite", 70.0) | COUNTS]))
-    write_averages([scores], HOLDOUT, output)
+    write_averages([scores], Holdout.declared, output)
     rows = read_table(output, "averages").to_pylist()
     assert {(row["over"], row["average"]) for row in rows} == {
         ("all", "all"),

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cocite.config.benchmarks import BENCHMARKS, TASKS, declared, names, suites_of, tasks_of
-from cocite.config.benchmarks.scidocs import TASKS as SCIDOCS
+from cocite.config.benchmarks.scidocs import SciDocs
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.config.runs import scored_runs
 from cocite.ground.errors import InputError
@@ -25,11 +25,11 @@ def test_the_documentation_lists_every_task():
 
 def test_an_entry_has_the_tasks_that_it_lists_in_their_declared_order_or_all_of_its_kind():
     assert [task.name for task in tasks_of({"kind": "scirepeval", "tasks": ["fos", "drsm"]})] == ["drsm", "fos"]
-    assert tuple(tasks_of({"kind": "scidocs"})) == SCIDOCS
+    assert tuple(tasks_of({"kind": "scidocs"})) == SciDocs.declared
 
 
 def test_rankings_that_two_benchmarks_have_are_one_declaration():
-    assert {task.name for task in SCIDOCS} & {task.name for task in SCIREPEVAL} == {
+    assert {task.name for task in SciDocs.declared} & {task.name for task in SCIREPEVAL} == {
         f"scidocs_{name}" for name in ("cite", "cocite", "view", "read")
     }
 

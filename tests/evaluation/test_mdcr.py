@@ -5,7 +5,7 @@ import json
 import pytest
 from tests.evaluation.folders import BenchmarkFolder
 
-from cocite.config.benchmarks.mdcr import TASKS as MDCR
+from cocite.config.benchmarks.mdcr import Mdcr
 from cocite.evaluation.averages import averages
 from cocite.ground.errors import InputError
 
@@ -55,7 +55,7 @@ def test_the_average_of_a_metric_is_the_plain_mean_over_the_19_fields_as_publish
     rows = [
         {"task": task.name, "metric": "map", "value": value, "seed": 1, "evaluation_seed": 1, "mode": "both"}
         | {"format": "proximity"}
-        for task, value in zip(MDCR, by_field, strict=True)
+        for task, value in zip(Mdcr.declared, by_field, strict=True)
     ]
     found = {average: mean for _, average, (mean, *_) in averages(rows)}
     assert found["metric", "map"] == pytest.approx(32.5704, abs=1e-4)

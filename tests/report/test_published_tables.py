@@ -3,7 +3,7 @@
 import polars as pl
 
 from cocite.config.benchmarks import TASKS
-from cocite.config.benchmarks.mdcr import TASKS as MDCR
+from cocite.config.benchmarks.mdcr import Mdcr
 from cocite.report.published import COLUMNS, VALUES, beside_published
 
 CONFIGURATION = {
@@ -68,7 +68,7 @@ def test_a_task_of_scirepeval_has_mean_and_deviation_over_the_seeds_few_shot_sta
 def test_every_column_is_a_metric_of_a_declared_task():
     named = [*COLUMNS["scidocs"].values(), *COLUMNS["scirepeval"].values()]
     assert all(metric in TASKS[task].metrics for task, metric in named)
-    assert all(metric in MDCR[0].metrics for _, metric in COLUMNS["mdcr"].values())
+    assert all(metric in Mdcr.declared[0].metrics for _, metric in COLUMNS["mdcr"].values())
     assert all(len(values) == len(COLUMNS[kind]) for kind, rows in VALUES.items() for values in rows.values())
 
 

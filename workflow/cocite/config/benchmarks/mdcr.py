@@ -1,6 +1,6 @@
 """The benchmark `mdcr`."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from cocite.config.benchmark import FolderBenchmark
 from cocite.config.tasks import Task
@@ -26,16 +26,6 @@ FIELDS = (
     "Psychology",
     "Sociology",
 )
-TASKS = tuple(
-    Task(
-        name=f"mdcr_{field.lower().replace(' ', '_')}",
-        kind="ranking",
-        group="mdcr",
-        metrics=("map", "ndcg", "recall_5"),
-        test=field,
-    )
-    for field in FIELDS
-)
 
 
 class Mdcr(FolderBenchmark):
@@ -45,4 +35,13 @@ class Mdcr(FolderBenchmark):
     """
 
     kind: Literal["mdcr"]
-    declared: ClassVar[tuple[Task, ...]] = TASKS
+    declared = tuple(
+        Task(
+            name=f"mdcr_{field.lower().replace(' ', '_')}",
+            kind="ranking",
+            group="mdcr",
+            metrics=("map", "ndcg", "recall_5"),
+            test=field,
+        )
+        for field in FIELDS
+    )

@@ -1,20 +1,9 @@
 """The benchmark `s2and`."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from cocite.config.benchmark import FolderBenchmark
 from cocite.config.tasks import Task
-
-TASKS = tuple(
-    Task(
-        name=f"s2and_{dataset}",
-        kind="disambiguation",
-        group="s2and",
-        metrics=("b3_f1", "b3_precision", "b3_recall"),
-        test=dataset,
-    )
-    for dataset in ("arnetminer", "inspire", "kisti", "pubmed", "qian", "zbmath")
-)
 
 
 class S2and(FolderBenchmark):
@@ -24,4 +13,13 @@ class S2and(FolderBenchmark):
     """
 
     kind: Literal["s2and"]
-    declared: ClassVar[tuple[Task, ...]] = TASKS
+    declared = tuple(
+        Task(
+            name=f"s2and_{dataset}",
+            kind="disambiguation",
+            group="s2and",
+            metrics=("b3_f1", "b3_precision", "b3_recall"),
+            test=dataset,
+        )
+        for dataset in ("arnetminer", "inspire", "kisti", "pubmed", "qian", "zbmath")
+    )
