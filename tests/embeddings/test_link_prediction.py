@@ -81,10 +81,10 @@ def test_ranks_losses_and_auc_equal_those_counted_one_by_one(
             for left in (True, False):
                 positives, negatives = [], []
                 for number in range(len(batch)):
-                    lhs, rhs = batch.lhs[number], batch.rhs[number]
+                    lhs, rhs = batch.ends[0][number], batch.ends[1][number]
                     positive = scaled[lhs] @ scaled[rhs]
                     of_edge = []
-                    for candidate in batch.lhs_candidates if left else batch.rhs_candidates:
+                    for candidate in batch.candidates[0] if left else batch.candidates[1]:
                         replaced = (candidate, rhs) if left else (lhs, candidate)
                         known = (papers[replaced[0]], papers[replaced[1]]) in edges
                         if replaced != (lhs, rhs) and not (kind == "filtered" and known):
@@ -119,7 +119,7 @@ def test_every_model_of_a_graph_is_measured_on_the_same_edges_and_negatives(
         imported = graphs.imported(folder, pairs, **changed)
         papers = ImportedFolder(imported).papers()
         (batch,) = load_held_out(ImportedFolder(imported), seed=1)
-        rows = (batch.lhs, batch.rhs, batch.lhs_candidates, batch.rhs_candidates)
+        rows = (*batch.ends, *batch.candidates)
         asked.append([papers[part].tolist() for part in rows])
     assert asked[0] == asked[1] == asked[2]
 
@@ -135,7 +135,7 @@ def test_of_many_held_out_edges_a_sample_is_measured(
     chosen = [
         (int(papers[source]), int(papers[target]))
         for batch in load_held_out(ImportedFolder(imported), seed=1)
-        for source, target in zip(batch.lhs, batch.rhs, strict=True)
+        for source, target in zip(*batch.ends, strict=True)
     ]
     assert len(set(chosen)) == len(chosen) == 100
     assert set(chosen) < set(held)

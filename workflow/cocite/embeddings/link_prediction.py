@@ -44,37 +44,30 @@ Cells = tuple[NDArray[np.int32], NDArray[np.int32]]
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """Held-out edges that are ranked among the same candidates; all by row."""
+    """Held-out edges that are ranked among the same candidates, by row; of each end, the sources come first."""
 
-    lhs: Rows
-    """Sources."""
-    rhs: Rows
-    """Targets."""
-    lhs_candidates: Rows
-    """What the sources are replaced by: the sources themselves, then papers drawn from all."""
-    rhs_candidates: Rows
-    """What the targets are replaced by."""
-    lhs_true: Cells
-    """Edges and candidates, as indices, where the candidate for the source is a true neighbour of the target."""
-    rhs_true: Cells
-    """The same where the candidate for the target is a true neighbour of the source."""
+    ends: Rows
+    """Sources and targets, 2 × edges."""
+    candidates: Rows
+    """What either end is replaced by, 2 × candidates: the same end of all edges, then papers drawn from all."""
+    true: tuple[Cells, Cells]
+    """Edges and candidates, as indices, where the candidate for an end is a true neighbour of the other end."""
 
     def __len__(self) -> int:
         """Number of edges."""
-        return len(self.lhs)
+        return self.ends.shape[1]
 
 
 def load_held_out(graph: ImportedFolder, *, seed: int) -> list[Batch]:
     """A seeded sample of `MOST_EDGES` held-out edges at most, in whole batches."""
     papers = graph.papers()
-    (lhs, rhs), held_out = _sample(graph, papers, seed)
-    size = min(NEGATIVES, len(lhs))
-    batches = len(lhs) // size
-    lhs, rhs = lhs[: batches * size].reshape(batches, size), rhs[: batches * size].reshape(batches, size)
+    chosen, held_out = _sample(graph, papers, seed)
+    size = min(NEGATIVES, chosen.shape[1])
+    batches = chosen.shape[1] // size
+    ends = chosen[:, : batches * size].reshape(2, batches, size)
     drawn = generator(seed, "biggraph", "held-out negatives").integers(len(papers), size=(2, batches, NEGATIVES))
-    of_lhs, of_rhs = np.argsort(papers)[drawn]
-    report(f"link prediction is measured on {lhs.size:,} of {held_out:,} held-out edges")
-    return _with_true_neighbours(graph, len(papers), lhs, rhs, np.hstack([lhs, of_lhs]), np.hstack([rhs, of_rhs]))
+    report(f"link prediction is measured on {batches * size:,} of {held_out:,} held-out edges")
+    return _with_true_neighbours(graph, len(papers), ends, np.concatenate([ends, np.argsort(papers)[drawn]], axis=2))
 
 
 def measure(
@@ -89,12 +82,8 @@ def measure(
     with torch.no_grad():
         for batch in batches:
             edges, *sides = score(batch)
-            itself = (
-                np.equal.outer(batch.lhs, batch.lhs_candidates),
-                np.equal.outer(batch.rhs, batch.rhs_candidates),
-            )
-            for negatives, same, true in zip(sides, itself, (batch.lhs_true, batch.rhs_true), strict=True):
-                negatives[torch.from_numpy(same)] = LEFT_OUT
+            for negatives, end, candidates, true in zip(sides, batch.ends, batch.candidates, batch.true, strict=True):
+                negatives[torch.from_numpy(np.equal.outer(end, candidates))] = LEFT_OUT
                 sums["raw"] += _measure_side(edges, negatives, loss)
                 negatives[true] = LEFT_OUT
                 sums["filtered"] += _measure_side(edges, negatives, loss)
@@ -140,37 +129,35 @@ def _sample(graph: ImportedFolder, papers: Papers, seed: int) -> tuple[NDArray[n
     return chosen, total
 
 
-def _with_true_neighbours(
-    graph: ImportedFolder, papers: int, lhs: Rows, rhs: Rows, lhs_candidates: Rows, rhs_candidates: Rows
-) -> list[Batch]:
-    """The batches, from arrays of batches × edges and batches × candidates."""
-    among, sources, targets = _edges_among(graph, papers, lhs, rhs, lhs_candidates, rhs_candidates)
+def _with_true_neighbours(graph: ImportedFolder, papers: int, ends: Rows, candidates: Rows) -> list[Batch]:
+    """The batches, from arrays of 2 × batches × edges and 2 × batches × candidates."""
+    among, sources, targets = _edges_among(graph, papers, ends, candidates)
     backwards = among.T.tocsr()
     return [
         Batch(
-            lhs=lhs[at],
-            rhs=rhs[at],
-            lhs_candidates=lhs_candidates[at],
-            rhs_candidates=rhs_candidates[at],
-            lhs_true=backwards[targets[rhs[at]]][:, sources[lhs_candidates[at]]].nonzero(),
-            rhs_true=among[sources[lhs[at]]][:, targets[rhs_candidates[at]]].nonzero(),
+            ends=ends[:, at],
+            candidates=candidates[:, at],
+            true=(
+                backwards[targets[ends[1, at]]][:, sources[candidates[0, at]]].nonzero(),
+                among[sources[ends[0, at]]][:, targets[candidates[1, at]]].nonzero(),
+            ),
         )
-        for at in range(len(lhs))
+        for at in range(ends.shape[1])
     ]
 
 
 def _edges_among(
-    graph: ImportedFolder, papers: int, lhs: Rows, rhs: Rows, lhs_candidates: Rows, rhs_candidates: Rows
+    graph: ImportedFolder, papers: int, ends: Rows, candidates: Rows
 ) -> tuple[sparse.csr_array, NDArray[np.int32], NDArray[np.int32]]:
     """The edges that a measured edge can become when an end is replaced, as a matrix; and its rows and columns."""
-    is_lhs, is_rhs = _marks(papers, lhs), _marks(papers, rhs)
-    sources, targets = _numbers(papers, lhs_candidates), _numbers(papers, rhs_candidates)
+    is_source, is_target = (_marks(papers, rows) for rows in ends)
+    sources, targets = (_numbers(papers, rows) for rows in candidates)
     found: list[NDArray[np.int32]] = []
     for side in (TRAINING, HOLDOUT):
         for source, target in graph.edges(side):
-            replaced_lhs = (sources[source] >= 0) & is_rhs[target]
-            replaced_rhs = is_lhs[source] & (targets[target] >= 0)
-            chosen = replaced_lhs | replaced_rhs
+            replaced_source = (sources[source] >= 0) & is_target[target]
+            replaced_target = is_source[source] & (targets[target] >= 0)
+            chosen = replaced_source | replaced_target
             found.append(np.stack([sources[source[chosen]], targets[target[chosen]]]))
     rows, columns = np.hstack(found)
     shape = (int(sources.max()) + 1, int(targets.max()) + 1)

@@ -127,8 +127,8 @@ def score_batch(vectors: Vectors, settings: BigGraph, batch: Batch) -> list[Tens
             functional.embedding(torch.arange(len(rows)), chosen, max_norm=settings.max_norm)
         return compare.prepare(chosen).unsqueeze(0)
 
-    ends = (prepared(rows) for rows in (batch.lhs, batch.rhs, batch.lhs_candidates, batch.rhs_candidates))
-    return [scores.squeeze(0) for scores in compare(*ends)]
+    prepared_rows = (prepared(rows) for rows in (*batch.ends, *batch.candidates))
+    return [scores.squeeze(0) for scores in compare(*prepared_rows)]
 
 
 class _Pass:
