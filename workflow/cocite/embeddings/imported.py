@@ -8,7 +8,7 @@
 Here papers have one row over all partitions, which lie one behind the other. Only arrays are held in memory.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from itertools import product
 from pathlib import Path
@@ -93,29 +93,25 @@ def edge_file(imported: Path, side: str, lhs_part: int, rhs_part: int) -> Path:
     return imported / side / f"edges_{lhs_part}_{rhs_part}.h5"
 
 
-class EdgeWriter:
-    """Writes the edges of one side, block by block, to a file for each pair of partitions."""
-
-    def __init__(self, imported: Path, side: str, starts: Rows, opened: ExitStack) -> None:
-        """Begin the files, which `opened` closes."""
-        self.starts = starts
-        (imported / side).mkdir(parents=True)
-        parts = range(len(starts) - 1)
-        self.files = [
-            [opened.enter_context(_new_edge_file(edge_file(imported, side, lhs, rhs))) for rhs in parts]
-            for lhs in parts
-        ]
-
-    def write(self, lhs: NDArray[np.int32], rhs: NDArray[np.int32]) -> None:
-        """Append edges, given as rows of source and target."""
-        parts = [np.searchsorted(self.starts, rows, side="right") - 1 for rows in (lhs, rhs)]
-        for lhs_part, rhs_part in product(range(len(self.files)), repeat=2):
-            chosen = (parts[0] == lhs_part) & (parts[1] == rhs_part) if len(self.files) > 1 else slice(None)
-            file = self.files[lhs_part][rhs_part]
-            _append(file["lhs"], lhs[chosen] - self.starts[lhs_part])
-            _append(file["rhs"], rhs[chosen] - self.starts[rhs_part])
-            # Of the one relation there is, the number is 0: what is never written of a dataset reads as 0.
-            file["rel"].resize(file["lhs"].shape)
+def write_edges(
+    imported: Path, side: str, starts: Rows, blocks: Iterable[tuple[NDArray[np.int32], NDArray[np.int32]]]
+) -> None:
+    """Write the edges of one side, rows of source and target in blocks, to a file for each pair of partitions."""
+    (imported / side).mkdir(parents=True)
+    parts = range(len(starts) - 1)
+    with ExitStack() as opened:
+        files = {
+            (lhs, rhs): opened.enter_context(_new_edge_file(edge_file(imported, side, lhs, rhs)))
+            for lhs, rhs in product(parts, repeat=2)
+        }
+        for lhs, rhs in blocks:
+            lhs_parts, rhs_parts = (np.searchsorted(starts, rows, side="right") - 1 for rows in (lhs, rhs))
+            for (lhs_part, rhs_part), file in files.items():
+                chosen = (lhs_parts == lhs_part) & (rhs_parts == rhs_part) if len(files) > 1 else slice(None)
+                _append(file["lhs"], lhs[chosen] - starts[lhs_part])
+                _append(file["rhs"], rhs[chosen] - starts[rhs_part])
+                # Of the one relation there is, the number is 0: what is never written of a dataset reads as 0.
+                file["rel"].resize(file["lhs"].shape)
 
 
 def _new_edge_file(path: Path) -> h5py.File:

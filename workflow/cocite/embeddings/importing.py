@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from cocite.config.embeddings import EdgeSettings
 from cocite.embeddings.edges import BLOCK_ROWS, HOLDOUT, TRAINING, Papers, Rows, blocks_of_edges, check_sides
-from cocite.embeddings.imported import EdgeWriter, partition_starts, write_papers
-from cocite.embeddings.weights import Edges, divide, unit_of
+from cocite.embeddings.imported import partition_starts, write_edges, write_papers
+from cocite.embeddings.weights import divide, unit_of
 from cocite.ground.errors import InputError
 from cocite.ground.progress import progress_bar, report
 from cocite.ground.randomness import generator, priorities
@@ -56,15 +56,16 @@ def import_edges(edges: Sequence[Path], settings: EdgeSettings, *, directed: boo
                 divided = divide(*block, settings, directed=directed, unit=unit, seed=seed)
                 for side, chosen in zip(piles, divided, strict=True):
                     counts[side] += len(chosen)
-                    piles[side].add(_keys(chosen, seed), *(rows[rank(papers, end)] for end in _ends(chosen)))
+                    keys = priorities(seed, "order of edges", chosen.source, chosen.target, chosen.copy)
+                    piles[side].add(keys, *(rows[rank(papers, end)] for end in (chosen.source, chosen.target)))
                 bar.update(len(block[0]))
         check_sides(edges[0].parent, settings.holdout, counts[TRAINING], counts[HOLDOUT])
         for side, shuffled in piles.items():
-            writer = EdgeWriter(folder, side, starts, opened)
-            for lhs, rhs in shuffled.in_order():
-                writer.write(lhs, rhs)
+            write_edges(folder, side, starts, shuffled.in_order())
         shutil.rmtree(folder / "piles")
-        write_papers(folder, _by_row(papers, rows), starts)
+        by_row = np.empty_like(papers)
+        by_row[rows] = papers
+        write_papers(folder, by_row, starts)
     report(f"{len(papers):,} papers, {counts[TRAINING]:,} edges to train on, {counts[HOLDOUT]:,} held out")
 
 
@@ -141,18 +142,3 @@ def _piles(edges: Sequence[Path], settings: EdgeSettings, folder: Path, opened: 
         side: Piles(folder / "piles" / side, opened, expected=int(most * share))
         for side, share in SHARE_IN_PILES.items()
     }
-
-
-def _keys(edges: Edges, seed: int) -> NDArray[np.uint64]:
-    return priorities(seed, "order of edges", edges.source, edges.target, edges.copy)
-
-
-def _ends(edges: Edges) -> tuple[Papers, Papers]:
-    return edges.source, edges.target
-
-
-def _by_row(papers: Papers, rows: NDArray[np.int32]) -> Papers:
-    """The corpus id of each row."""
-    ordered = np.empty_like(papers)
-    ordered[rows] = papers
-    return ordered
