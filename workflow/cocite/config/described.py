@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from cocite.config.configuration import Configuration
-from cocite.config.entries import DefaultOf, Entry, ShortFor, discriminator, fields_of, summary_of, tag_of, variants
+from cocite.config.entries import Entry, ShortFor, discriminator, fields_of, summary_of, tag_of, variants
 
 TYPES = {int: "integer", float: "number", bool: "boolean", str: "string", tuple: "array", dict: "object"}
 Row = tuple[str, str, str, str, str]
@@ -96,10 +96,9 @@ def _rows(annotation: Any, prefix: str, tag: str = "") -> Iterator[Row]:
     The entry lies within the variant `tag` of another one, if that is given.
     """
     kinds = list(variants(annotation))
-    [*marked] = (mark for mark in get_args(annotation)[1:] if isinstance(mark, DefaultOf))
-    told_apart = marked[0].key if marked else discriminator(kinds)
+    told_apart = discriminator(kinds)
     if told_apart:
-        yield _row_of_choice(tag, prefix, told_apart, kinds, marked[0].value if marked else "")
+        yield _row_of_choice(tag, prefix, told_apart, kinds)
     for kind in kinds:
         described = _described(kind)
         variant = tag_of(kind, told_apart) if len(kinds) > 1 else tag
@@ -112,10 +111,9 @@ def _rows(annotation: Any, prefix: str, tag: str = "") -> Iterator[Row]:
                 yield from _rows(below, f"{prefix}{key}." + "<name>." * is_named, variant)
 
 
-def _row_of_choice(tag: str, prefix: str, key: str, kinds: list[type[Entry]], default: str) -> Row:
+def _row_of_choice(tag: str, prefix: str, key: str, kinds: list[type[Entry]]) -> Row:
     tags = [tag_of(kind, key) for kind in kinds]
-    by_default = (tag for kind, tag in zip(kinds, tags, strict=True) if not fields_of(kind)[key].is_required())
-    default = default or next(by_default, "")
+    default = next((tag_of(kind, key) for kind in kinds if not fields_of(kind)[key].is_required()), "")
     meanings = " ".join(f"`{tag}`: {summary_of(kind)}" for tag, kind in zip(tags, kinds, strict=True))
     meaning = cell(f"{_described(kinds[0])[key]} {meanings}")
     choices = " or ".join(f"`{choice}`" for choice in tags)

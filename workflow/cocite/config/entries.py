@@ -14,7 +14,16 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, Strict
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    Strict,
+)
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
@@ -97,27 +106,12 @@ def check_characters(path: str) -> str:
     return path
 
 
-@dataclass(frozen=True)
-class DefaultOf:
-    """Gives the key that tells the variants of an entry apart a value where it is left out."""
+def default_of(key: str, value: str) -> BeforeValidator:
+    """Gives the key that tells the variants of an entry apart a value where it is left out.
 
-    key: str
-    value: str
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """The schema of the entry, behind a function that adds the key."""
-        return no_info_before_validator_function(self._completed, handler(source))
-
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """The JSON schema: that of the variants, of which the default one does not ask for the key."""
-        described = handler(schema)
-        for variant in map(handler.resolve_ref_schema, described.get("oneOf", [described])):
-            if variant["properties"][self.key].get("const") == self.value and self.key in variant.get("required", []):
-                variant["required"].remove(self.key)
-        return described
-
-    def _completed(self, value: Any) -> Any:
-        return {self.key: self.value, **value} if isinstance(value, Mapping) else value
+    The field of the variant that is meant has this default, too: it says so in the JSON schema and in `docs/config.md`.
+    """
+    return BeforeValidator(lambda given: {key: value, **given} if isinstance(given, Mapping) else given)
 
 
 @dataclass(frozen=True)
@@ -180,7 +174,7 @@ def discriminator(kinds: list[type[Entry]]) -> str | None:
     """The key that tells variants of an entry apart: the first literal of one value that each of them has."""
     for key in fields_of(kinds[0]):
         tags = [get_args(fields_of(kind)[key].annotation) if key in fields_of(kind) else () for kind in kinds]
-        if len(kinds) > 1 and len(set(tags)) == len(tags) and all(len(tag) == 1 for tag in tags):
+        if len(set(tags)) == len(tags) and all(len(tag) == 1 for tag in tags):
             return key
     return None
 

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from cocite.config.entries import DefaultOf, Entry
+from cocite.config.entries import Entry, default_of
 from cocite.ground.errors import InputError
 
 
@@ -60,7 +60,7 @@ def one_of(package: str, key: str, *, default: str | None = None, beside: type[E
     if beside is not None:
         kinds = [type(kind.__name__, (kind, beside), {"__doc__": kind.__doc__}) for kind in kinds]
     union = Annotated[reduce(or_, kinds), Field(discriminator=key)] if len(kinds) > 1 else kinds[0]
-    return Annotated[union, DefaultOf(key, default)] if default else union
+    return Annotated[union, default_of(key, default)] if default else union
 
 
 def check_choice(name: str, known: Iterable[str], what: str) -> None:

@@ -9,12 +9,12 @@ from pydantic import Field, model_validator
 from cocite.config.entries import (
     Commit,
     Count,
-    DefaultOf,
     Entry,
     GivenPath,
     Names,
     Natural,
     Whole,
+    default_of,
     inconsistent,
     unpinned,
 )
@@ -106,5 +106,5 @@ class QuerySettings(QueryRule):
 
 
 Queries = Annotated[
-    DrawnQueries | ListedQueries | PublishedQueries, Field(discriminator="from_"), DefaultOf("from", "rule")
+    DrawnQueries | ListedQueries | PublishedQueries, Field(discriminator="from_"), default_of("from", "rule")
 ]

@@ -41,7 +41,7 @@ EdgeLoss = Annotated[RankingLoss | LogisticLoss | SoftmaxLoss, Field(discriminat
 class BigGraph(Engine):
     """PyTorch-BigGraph (Lerer et al., 2019), with vectors in partitions and negatives from each batch."""
 
-    engine: Literal["biggraph"]
+    engine: Literal["biggraph"] = "biggraph"
     """What trains the graph embedding."""
     comparator: Literal["dot", "cos"] = "dot"
     """Similarity that edges are scored with."""
