@@ -93,7 +93,7 @@ class Piles:
     def __init__(self, folder: Path, opened: ExitStack, *, expected: int) -> None:
         """Make piles in a folder for about so many edges; `opened` closes their files."""
         folder.mkdir(parents=True)
-        self.bits = min(MOST_PILES.bit_length() - 1, (max(1, expected - 1) // EDGES_IN_PILE).bit_length())
+        self.bits = max(1, min(MOST_PILES.bit_length() - 1, (expected // EDGES_IN_PILE).bit_length()))
         self.paths = [folder / str(pile) for pile in range(2**self.bits)]
         self.files = [opened.enter_context(path.open("wb")) for path in self.paths]
 
@@ -101,9 +101,6 @@ class Piles:
         """Add edges with their keys."""
         edges = np.empty(len(keys), dtype=EDGE)
         edges["key"], edges["lhs"], edges["rhs"] = keys, lhs, rhs
-        if self.bits == 0:
-            edges.tofile(self.files[0])
-            return
         pile = (keys >> np.uint64(64 - self.bits)).astype(np.uint16)
         ends = np.cumsum(np.bincount(pile, minlength=len(self.files)))
         dealt = np.split(edges[np.argsort(pile, kind="stable")], ends[:-1])

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -79,7 +80,7 @@ def _train(imported: Path, settings: BigGraph, *, seed: int, kept: TrainingState
     trainer = SeededTrainer(config, seed)
     held_out = load_held_out(ImportedFolder(imported), seed=seed)
     edges = ImportedFolder(imported).count_edges(TRAINING)
-    pass_ = _Pass()
+    started, trained = time.monotonic(), np.zeros(2)  # since the last report: edges, and the sum of their losses
     trainer.begin(done)
     first = int(edges.sum()) * done // settings.chunks
     with progress_bar(of="train", unit="edges", total=int(edges.sum()) * settings.epochs, initial=first) as bar:
@@ -87,18 +88,19 @@ def _train(imported: Path, settings: BigGraph, *, seed: int, kept: TrainingState
         # committed: what is measured here is measured again if the commit does not come to pass.
         for step, _, stats, _ in train_and_report_stats(config, model, trainer, subprocess_init=stop_with_parent):
             bar.update(stats.count)
-            pass_.add(stats.count, stats.metrics["loss"])
+            trained += stats.count, stats.count * stats.metrics["loss"]
             iteration, pairs_left = divmod(step, edges.size)
             if pairs_left:
                 continue
             epoch, chunk = divmod(iteration, settings.chunks)
             line = f"epoch {epoch} of {settings.epochs}" if chunk == 0 else f"epoch {epoch + 1}, chunk {chunk}"
-            report(f"{line}: {pass_.summary()}")
+            rate = trained[0] / (time.monotonic() - started)
+            report(f"{line}: training loss {trained[1] / trained[0]:.3f}, {rate:,.0f} edges/s")
             if chunk == 0:
                 parts = _trained_parts(trainer, kept, len(edges), iteration)
                 score = partial(score_batch, parts, settings)
                 kept.keep_scores(epoch, measure(held_out, score, loss_function(settings)))
-            pass_ = _Pass()
+            started, trained = time.monotonic(), np.zeros(2)
             trainer.begin(iteration)
 
 
@@ -129,22 +131,3 @@ def score_batch(vectors: Vectors, settings: BigGraph, batch: Batch) -> list[Tens
 
     prepared_rows = (prepared(rows) for rows in (*batch.ends, *batch.candidates))
     return [scores.squeeze(0) for scores in compare(*prepared_rows)]
-
-
-class _Pass:
-    """What was trained since the last report."""
-
-    def __init__(self) -> None:
-        self.started = time.monotonic()
-        self.edges = 0
-        self.loss = 0.0
-
-    def add(self, edges: int, loss: float) -> None:
-        """Add edges and their mean loss."""
-        self.edges += edges
-        self.loss += edges * loss
-
-    def summary(self) -> str:
-        """Mean loss and speed."""
-        rate = self.edges / (time.monotonic() - self.started)
-        return f"training loss {self.loss / self.edges:.3f}, {rate:,.0f} edges/s"
