@@ -21,11 +21,10 @@ from tests.releases.faults import AT_RANDOM, Faults
 from tests.releases.server import Arrival, serve
 
 from cocite.corpus.release import rate_limit, retry
-from cocite.corpus.release.client import DatasetsApi, Storage
+from cocite.corpus.release.client import DatasetsApi
 from cocite.corpus.release.download import download_shards
-from cocite.corpus.release.listing import list_whole
 from cocite.corpus.release.manifest import shards_of_part, write_manifest
-from cocite.corpus.release.remote import RemoteDataset
+from cocite.corpus.release.remote import RemoteDataset, list_release
 
 RELEASE = "2026-01-06"
 JOBS = {"papers": 20, "abstracts": 1, "citations": 4}
@@ -122,11 +121,11 @@ def test_everything_arrives_once_and_the_api_is_asked_in_turns(many_shards, key,
     monkeypatch.setattr(retry, "TIMEOUT", (10.0, 1.0))
     monkeypatch.setattr(retry, "RETRIES", 10)
     with bad_day(many_shards, key, seed=seed, retry_after="0") as day:
-        manifest = list_whole(DatasetsApi(day.origin, day.turns), RELEASE)
+        manifest = list_release(DatasetsApi(day.origin, day.turns), RELEASE)
         write_manifest(day.manifest, manifest)
 
         def download(dataset: str, part: int, parts: int, **folders: Path) -> None:
-            remote = RemoteDataset(DatasetsApi(day.origin, day.turns), Storage(), RELEASE, dataset)
+            remote = RemoteDataset(DatasetsApi(day.origin, day.turns), RELEASE, dataset)
             download_shards(remote, shards_of_part(manifest, dataset, part=part, parts=parts), **folders)
 
         every_job(day, download)

@@ -12,8 +12,8 @@ from tests.releases.successor import generate_successor
 from cocite.config.release_folder import DATASETS
 from cocite.corpus import commands
 from cocite.corpus.release.client import DatasetsApi
-from cocite.corpus.release.listing import list_diffs
 from cocite.corpus.release.manifest import Dataset, Manifest, read_manifest, write_manifest
+from cocite.corpus.release.remote import list_release
 from cocite.demo.release import generate_release
 from cocite.ground.errors import InputError
 
@@ -45,7 +45,7 @@ def file_of(shard, dataset: str, folder: Path) -> Path:
 @pytest.mark.parametrize("release", [RELEASES[2], "latest"])
 def test_every_file_of_every_step_is_listed_with_its_size(newest, key, tmp_path, release):
     with serve(newest, key=key) as origin:
-        manifest = list_diffs(DatasetsApi(origin, tmp_path / "turns"), release, whole(RELEASES[0]))
+        manifest = list_release(DatasetsApi(origin, tmp_path / "turns"), release, RELEASES[0])
     assert (manifest.since, manifest.release) == (RELEASES[0], RELEASES[2])
     for name, dataset in manifest.datasets.items():
         files = [file_of(shard, name, newest) for shard in dataset.shards]
@@ -60,7 +60,7 @@ def test_every_file_of_every_step_is_listed_with_its_size(newest, key, tmp_path,
 
 def test_only_the_diffs_since_the_base_are_listed(newest, key, tmp_path):
     with serve(newest, key=key) as origin:
-        manifest = list_diffs(DatasetsApi(origin, tmp_path / "turns"), "latest", whole(RELEASES[1]))
+        manifest = list_release(DatasetsApi(origin, tmp_path / "turns"), "latest", RELEASES[1])
     assert {shard.name.partition("_")[0] for dataset in manifest.datasets.values() for shard in dataset.shards} == {
         f"{RELEASES[1]}-to-{RELEASES[2]}"
     }
@@ -92,13 +92,13 @@ def test_a_release_that_is_not_later_is_refused(newest, key, tmp_path, since):
         serve(newest, key=key) as origin,
         pytest.raises(InputError, match=f"Release {RELEASES[2]} is not later than {since}"),
     ):
-        list_diffs(DatasetsApi(origin, tmp_path / "turns"), "latest", whole(since))
+        list_release(DatasetsApi(origin, tmp_path / "turns"), "latest", since)
 
 
 def test_a_release_that_no_diff_leads_on_from_is_named(newest, key, tmp_path):
     message = f"no diffs of papers from release 2025-01-01 to {RELEASES[2]}; ingest {RELEASES[2]} whole"
     with serve(newest, key=key) as origin, pytest.raises(InputError, match=message):
-        list_diffs(DatasetsApi(origin, tmp_path / "turns"), "latest", whole("2025-01-01"))
+        list_release(DatasetsApi(origin, tmp_path / "turns"), "latest", "2025-01-01")
 
 
 def test_diffs_with_a_gap_are_refused(newest, key, tmp_path, monkeypatch):
@@ -113,4 +113,4 @@ def test_diffs_with_a_gap_are_refused(newest, key, tmp_path, monkeypatch):
     monkeypatch.setattr(DatasetsApi, "diffs", without_the_second_step)
     message = f"from release {RELEASES[0]} lead to {RELEASES[1]} and not on to {RELEASES[2]}"
     with serve(newest, key=key) as origin, pytest.raises(InputError, match=message):
-        list_diffs(DatasetsApi(origin, tmp_path / "turns"), "latest", whole(RELEASES[0]))
+        list_release(DatasetsApi(origin, tmp_path / "turns"), "latest", RELEASES[0])

@@ -30,7 +30,7 @@ def shards(release: Path, tmp_path: Path) -> list[Shard]:
 
 
 def download(origin: str, shards: list[Shard], folder: Path) -> Path:
-    remote = RemoteDataset(DatasetsApi(origin, folder / "turns"), Storage(), RELEASE, "papers")
+    remote = RemoteDataset(DatasetsApi(origin, folder / "turns"), RELEASE, "papers")
     download_shards(remote, shards, state=folder / "state", output=folder / "raw")
     return folder / "raw"
 

@@ -29,7 +29,7 @@ _TEXTS = {"type": "array", "items": _TEXT}
 
 
 def _object(description: str, **keys: Any) -> dict[str, Any]:
-    """The JSON schema of an object with these keys, which are all that is read of it."""
+    """The JSON schema of an object that has these keys, and may have others."""
     return {"description": description, "type": "object", "properties": keys, "required": [*keys]}
 
 

@@ -1,4 +1,4 @@
-"""A dataset of a release at the API, or its diffs: shards by name, reached through links that lapse."""
+"""The datasets of a release at the API, or the diffs that lead to it: listed, and reached through links that lapse."""
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -6,16 +6,39 @@ from typing import Any
 
 import requests
 
+from cocite.config.release_folder import DATASETS
 from cocite.corpus.release import retry
 from cocite.corpus.release.client import DatasetsApi, Storage, shard_name, total_of
-from cocite.corpus.release.manifest import DiffShard
+from cocite.corpus.release.manifest import Dataset, DiffShard, Manifest, Shard, check_datasets, check_shards
 from cocite.ground.errors import InputError
-from cocite.ground.progress import report
+from cocite.ground.progress import progress, report
 
 LAPSED = (400, 403, 416)
 """Statuses of a link that has lapsed: 403, or 416 for a range; 400 where the session that signed it has ended."""
 LISTINGS = 5
 """Times that the links are listed for one shard before such a status is taken to mean something else."""
+
+
+def list_release(api: DatasetsApi, release: str, since: str | None = None) -> Manifest:
+    """The manifest of a release or, since an earlier one, of the diffs that lead to it; `latest` is pinned here.
+
+    Raises `InputError` for a release or a dataset that the API does not have, a key that is refused, and a release that
+    is not later than `since`.
+    """
+    description = api.release(release)
+    pinned = description["release_id"]
+    if since is not None and pinned <= since:
+        raise InputError(f"Release {pinned} is not later than {since}, so no diffs lead to it from there.")
+    readmes = {dataset["name"]: dataset["README"] for dataset in description["datasets"]}
+    check_datasets(pinned, set(readmes))
+    shards = {name: sorted(remote_dataset(api, pinned, since, name).shards()) for name in DATASETS}
+    datasets = {name: Dataset(shards=tuple(shards[name]), readme=readmes[name]) for name in DATASETS}
+    return Manifest(release=pinned, datasets=datasets, since=since)
+
+
+def remote_dataset(api: DatasetsApi, release: str, since: str | None, name: str) -> "RemoteDataset":
+    """A dataset of a release or, since an earlier one, of the diffs that lead to it."""
+    return RemoteDiffs(api, since, release, name) if since else RemoteDataset(api, release, name)
 
 
 def other_length(shard: str, found: int | None) -> InputError:
@@ -29,18 +52,16 @@ def other_length(shard: str, found: int | None) -> InputError:
 class RemoteDataset:
     """The current links of a dataset's shards; listed again when one has lapsed, and found by the shard's name."""
 
-    def __init__(self, api: DatasetsApi, storage: Storage, release: str, name: str) -> None:
-        self._api, self._storage = api, storage
+    def __init__(self, api: DatasetsApi, release: str, name: str) -> None:
+        self._api, self._storage = api, Storage()
         self._release, self._name = release, name
 
-    @property
-    def readme(self) -> str:
-        """The README of the dataset."""
-        return str(self._listing["README"])
-
-    def shard_names(self) -> list[str]:
-        """Names of the shards, sorted."""
-        return sorted(self._links())
+    def shards(self) -> Iterator[Shard]:
+        """The shards with their lengths. Raises `InputError` where there are none."""
+        names = sorted(self._links())
+        check_shards(self._release, self._name, len(names))
+        for name in progress(names, of=f"list {self._name}", unit="shards"):
+            yield Shard(name=name, bytes=self.size(name))
 
     def size(self, shard: str) -> int:
         """Length of a shard, bytes. Links are signed for GET, so one byte is asked for instead of the head."""
@@ -103,15 +124,16 @@ class RemoteDiffs(RemoteDataset):
     so that a file of a diff is listed, downloaded and found again like a shard.
     """
 
-    def __init__(self, api: DatasetsApi, storage: Storage, since: str, release: str, name: str) -> None:
+    def __init__(self, api: DatasetsApi, since: str, release: str, name: str) -> None:
         """Of the diffs of the dataset `name` from the release `since` to `release`."""
-        super().__init__(api, storage, release, name)
+        super().__init__(api, release, name)
         self._since = since
 
     def shards(self) -> Iterator[DiffShard]:
         """The files, in the order of the steps. Raises `InputError` where the steps have a gap."""
         self._check_steps()
-        for step, deletes, name, _ in list(self._files()):
+        files = list(self._files())
+        for step, deletes, name, _ in progress(files, of=f"list diffs of {self._name}", unit="files"):
             yield DiffShard(name=name, bytes=self.size(name), step=step, deletes=deletes)
 
     @cached_property

@@ -64,13 +64,11 @@ class SemanticScholar(FetchedSource):
         than the base's, and for a key that is missing or refused.
         """
         from cocite.corpus.release.client import DatasetsApi
-        from cocite.corpus.release.listing import list_diffs, list_whole
         from cocite.corpus.release.manifest import read_manifest
+        from cocite.corpus.release.remote import list_release
 
-        api = DatasetsApi(self.api, turns_of(results))
-        if self.base is None:
-            return list_whole(api, release)
-        return list_diffs(api, release, read_manifest(Path(self.base, "corpus/manifest.json")))
+        since = None if self.base is None else read_manifest(Path(self.base, "corpus/manifest.json")).release
+        return list_release(DatasetsApi(self.api, turns_of(results)), release, since)
 
     def fetch(
         self, manifest: "Manifest", dataset: str, shards: "Sequence[Shard]", *, results: Path, state: Path, output: Path
@@ -78,10 +76,11 @@ class SemanticScholar(FetchedSource):
         """Download shards through links that the API signs."""
         from cocite.corpus.release.client import DatasetsApi
         from cocite.corpus.release.download import download_shards
-        from cocite.corpus.release.listing import remote_dataset
+        from cocite.corpus.release.remote import remote_dataset
 
         api = DatasetsApi(self.api, turns_of(results))
-        download_shards(remote_dataset(api, manifest, dataset), list(shards), state=state, output=output)
+        remote = remote_dataset(api, manifest.release, manifest.since, dataset)
+        download_shards(remote, list(shards), state=state, output=output)
 
     def jobs_in_words(self, shards: Mapping[str, int]) -> str:
         """Whether the configured numbers of jobs are those of the shards, and otherwise what to configure."""

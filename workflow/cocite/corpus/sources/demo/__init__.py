@@ -54,20 +54,21 @@ class Demo(FetchedSource):
 
     def list_release(self, release: str, results: Path) -> "Manifest":
         """The manifest of the release, once it is generated."""
-        from cocite.corpus.release.listing import list_whole
+        from cocite.corpus.release.remote import list_release
 
         with _served(results) as api:
-            return list_whole(api, release)
+            return list_release(api, release)
 
     def fetch(
         self, manifest: "Manifest", dataset: str, shards: "Sequence[Shard]", *, results: Path, state: Path, output: Path
     ) -> None:
         """Download shards from the server."""
         from cocite.corpus.release.download import download_shards
-        from cocite.corpus.release.listing import remote_dataset
+        from cocite.corpus.release.remote import remote_dataset
 
         with _served(results) as api:
-            download_shards(remote_dataset(api, manifest, dataset), list(shards), state=state, output=output)
+            remote = remote_dataset(api, manifest.release, manifest.since, dataset)
+            download_shards(remote, list(shards), state=state, output=output)
 
     def imagined(self, release: str, results: Path) -> "Manifest | None":
         """About what the generator will write, until it has written it."""
