@@ -68,10 +68,22 @@ class Block:
 
         Files are sorted by the column `query`; row groups that hold none of our queries are not read.
         """
-        groups = row_groups(self.files(table), table)
-        ours = [group for group in groups if group.may_meet(query, self.queries[0], self.queries[-1])]
+        # A footer is read once: with hundreds of row groups, it is too long to be read again for each.
+        footers = {path: pq.read_metadata(path) for path in checked_files(self.files(table), table)}
+        ours = [
+            (path, number)
+            for path, footer in footers.items()
+            for number in range(footer.num_row_groups)
+            if _may_meet(footer, number, query, self.queries[0], self.queries[-1])
+        ]
+
+        def read(group: tuple[Path, int]) -> Result:
+            path, number = group
+            with pq.ParquetFile(path, metadata=footers[path], pre_buffer=False) as file:
+                return work(file.iter_batches(ROWS_AT_ONCE, [number], columns=list(columns), use_threads=False))
+
         with ThreadPoolExecutor(self.threads) as workers:
-            yield from workers.map(lambda group: work(group.batches(columns, ROWS_AT_ONCE)), ours)
+            yield from workers.map(read, ours)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,35 +159,10 @@ def _with_text(papers: Path) -> Iterator[Ids]:
             yield ids
 
 
-@dataclass(frozen=True, kw_only=True)
-class RowGroup:
-    """One row group of a file."""
-
-    path: Path
-    footer: pq.FileMetaData
-    """The footer of the file: with hundreds of row groups, it is too long to be read again for each."""
-    number: int
-
-    def batches(self, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
-        """Its rows, at most so many at a time, read by the thread that asks for them."""
-        with pq.ParquetFile(self.path, metadata=self.footer, pre_buffer=False) as file:
-            yield from file.iter_batches(rows, [self.number], columns=list(columns), use_threads=False)
-
-    def may_meet(self, column: str, first: int, last: int) -> bool:
-        """Whether a column may hold a value from `first` to `last`."""
-        place = self.footer.schema.names.index(column)
-        found = self.footer.row_group(self.number).column(place).statistics
-        return found is None or not found.has_min_max or bool(found.min <= last and found.max >= first)
-
-
-def row_groups(source: Path | Sequence[Path], table: str) -> list[RowGroup]:
-    """The row groups of a table, file by file. Raises `InputError` where a file is missing, broken or another table."""
-    footers = [(path, pq.read_metadata(path)) for path in checked_files(source, table)]
-    return [
-        RowGroup(path=path, footer=footer, number=number)
-        for path, footer in footers
-        for number in range(footer.num_row_groups)
-    ]
+def _may_meet(footer: pq.FileMetaData, number: int, column: str, first: int, last: int) -> bool:
+    """Whether a column of a row group may hold a value from `first` to `last`."""
+    found = footer.row_group(number).column(footer.schema.names.index(column)).statistics
+    return found is None or not found.has_min_max or bool(found.min <= last and found.max >= first)
 
 
 def _table_in(path: Path) -> str:
