@@ -14,7 +14,7 @@ from tests.papers import papers_table
 
 from cocite.config.benchmark import HoldoutSettings
 from cocite.evaluation.preparation import holdout
-from cocite.evaluation.preparation.holdout import Choice, Release, prepare_holdout
+from cocite.evaluation.preparation.holdout import Choice, prepare_holdout
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table, write_table
 
@@ -45,7 +45,9 @@ def prepare(folder, citations, held_out, without_text=(), papers=range(15), buck
     split = ["holdout" if paper in held_out else "train" for paper in ids]
     write_table(folder / "queries.parquet", "queries", pa.table({"corpusid": ids, "split": split}))
     prepare_holdout(
-        Release(papers=folder / "papers", citations=folder / "citations", queries=folder / "queries.parquet"),
+        folder / "papers",
+        folder / "citations",
+        folder / "queries.parquet",
         SETTINGS.model_copy(update=changed),
         seed,
         memory_mb=400,

@@ -52,10 +52,12 @@ def prepare_holdout_command(
     """Make the hold-out benchmark: what held-out papers cite and are cited with, among random papers."""
     from cocite.config.benchmark import HoldoutSettings
     from cocite.config.settings import parse_settings
-    from cocite.evaluation.preparation.holdout import Release, prepare_holdout
+    from cocite.evaluation.preparation.holdout import prepare_holdout
 
     prepare_holdout(
-        Release(papers=papers, citations=citations, queries=queries),
+        papers,
+        citations,
+        queries,
         parse_settings(HoldoutSettings, settings),
         seed,
         memory_mb=memory_mb,

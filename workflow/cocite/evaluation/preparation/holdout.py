@@ -53,17 +53,10 @@ COCITED = """
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Release:
-    """Where the tables of a release lie: folders of papers and citations, the file of queries."""
-
-    papers: Path
-    citations: Path
-    queries: Path
-
-
 def prepare_holdout(
-    release: Release,
+    papers: Path,
+    citations: Path,
+    queries: Path,
     settings: HoldoutSettings,
     seed: int,
     *,
@@ -74,27 +67,27 @@ def prepare_holdout(
 ) -> None:
     """Write the tables of the hold-out benchmark; spill into their folder.
 
-    Raises `InputError` where no held-out paper has enough links.
+    `papers` and `citations` are folders of buckets. Raises `InputError` where no held-out paper has enough links.
     """
     benchmark, omitted = Benchmark(), dict[str, int]()
     with connect(memory_mb=memory_mb, threads=threads, spill_to=tables) as database:
-        held_out, queries = _open(database, release)
-        omitted["held-out paper without title or abstract"] = held_out - len(queries)
+        held_out, with_text = _open(database, papers, citations, queries)
+        omitted["held-out paper without title or abstract"] = held_out - len(with_text)
         pool = _pool(database, seed)
         for task, pairs in (
             ("cite", database.sql(CITED)),
             ("cocite", database.sql(COCITED, params={"least": settings.min_cocitations})),
         ):
             choice = Choice(task=task, settings=settings, seed=seed, pool=pool)
-            benchmark.judgements[task] = choice.judge(queries, _links(pairs), omitted)
+            benchmark.judgements[task] = choice.judge(with_text, _links(pairs), omitted)
         if not held_out:
             raise InputError(
-                f"{release.queries}: no paper is held out. Either queries.holdout is 0, or no paper that fits the rule "
+                f"{queries}: no paper is held out. Either queries.holdout is 0, or no paper that fits the rule "
                 f"cites {settings.positives} papers with a text; lower `positives` of the benchmark then."
             )
         if not any(benchmark.judgements.values()):
             raise InputError(
-                f"{release.queries}: none of the {held_out} held-out papers has {settings.positives} papers that "
+                f"{queries}: none of the {held_out} held-out papers has {settings.positives} papers that "
                 f"it cites or is cited with, and {settings.negatives} others; hold out more papers, or lower "
                 "`positives` and `negatives` of the benchmark."
             )
@@ -146,16 +139,16 @@ class Choice:
         return chosen
 
 
-def _open(database: duckdb.DuckDBPyConnection, release: Release) -> tuple[int, Ids]:
+def _open(database: duckdb.DuckDBPyConnection, papers: Path, citations: Path, queries: Path) -> tuple[int, Ids]:
     """Name the tables in the database; return the number of held-out papers and those with text, ascending."""
-    database.read_parquet(f"{release.papers}/*.parquet").create_view("papers")
-    database.read_parquet(f"{release.citations}/*.parquet").create_view("citations")
+    database.read_parquet(f"{papers}/*.parquet").create_view("papers")
+    database.read_parquet(f"{citations}/*.parquet").create_view("citations")
     database.execute("CREATE VIEW with_text AS SELECT corpusid FROM papers WHERE has_text")
-    held_out = read_kept_out(release.queries).filter(pc.field("split") == HELD_OUT).select(["corpusid"])
+    held_out = read_kept_out(queries).filter(pc.field("split") == HELD_OUT).select(["corpusid"])
     database.register("held_out", held_out)
     database.execute("CREATE TABLE queries AS FROM held_out SEMI JOIN with_text USING (corpusid)")
-    queries = database.sql("SELECT corpusid FROM queries ORDER BY corpusid")
-    return len(held_out), queries.fetchnumpy()["corpusid"]
+    with_text = database.sql("SELECT corpusid FROM queries ORDER BY corpusid")
+    return len(held_out), with_text.fetchnumpy()["corpusid"]
 
 
 def _pool(database: duckdb.DuckDBPyConnection, seed: int) -> Ids:
