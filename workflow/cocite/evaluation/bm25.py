@@ -82,11 +82,9 @@ class Words:
         if not self.numbers:
             return np.zeros(len(documents))
         asked = np.bincount(self.numbers[self.rows[query]], minlength=self.worth.shape[1])
-        found: NDArray[np.floating] = self.worth[self.rows_of(documents)] @ asked
-        return found
+        return self.worth[self.rows_of(documents)] @ asked
 
     def to_all(self, query: str) -> NDArray[np.floating]:
         """BM25 of all documents to the text of a query."""
         numbers = self.numbers[self.rows[query]] if self.numbers else []
-        found: NDArray[np.floating] = self.index.get_scores(numbers) if numbers else np.zeros(len(self.rows))
-        return found
+        return self.index.get_scores(numbers) if numbers else np.zeros(len(self.rows))

@@ -84,8 +84,7 @@ def cosine_distances(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     """1 − cosine of each pair of rows, in SciPy's condensed form; 1 to a vector of zeros."""
     norms = np.linalg.norm(matrix, axis=1, keepdims=True)
     unit = matrix / np.where(norms > 0, norms, 1.0)
-    condensed: NDArray[np.float64] = squareform(np.maximum(1 - unit @ unit.T, 0), checks=False)
-    return condensed
+    return squareform(np.maximum(1 - unit @ unit.T, 0), checks=False)
 
 
 def clusters_up_to(distance: float, blocks: Blocks, merges: Merges) -> dict[str, str]:

@@ -64,8 +64,7 @@ def f1_statistic(
 
     def statistic(counts: Counts) -> Values:
         total, classes = _sum_of_f1(counts @ hits, counts @ sizes)
-        value: Values = 100 * total / classes
-        return value
+        return 100 * total / classes
 
     return statistic
 
@@ -161,8 +160,7 @@ def _digest(query: str, candidate: str) -> str:
 
 def _numbers(names: Sequence[Sequence[str]]) -> NDArray[np.int64]:
     """A number for each distinct name, of items with one name each."""
-    numbers: NDArray[np.int64] = np.unique([name for [name] in names], return_inverse=True)[1]
-    return numbers
+    return np.unique([name for [name] in names], return_inverse=True)[1]
 
 
 def _indicators(labels: Sequence[Sequence[str]], names: list[str]) -> NDArray[np.float64]:

@@ -159,8 +159,7 @@ def _predict(
     if known.ndim == 1:
         model = fit_classes(protocol, points, known, c=c)
         return np.unique(known)[classes_of(model.outputs(examples.test))]
-    predicted: NDArray[np.int64] = (fit_labels(protocol, points, known).outputs(examples.test) > 0).astype(np.int64)
-    return predicted
+    return (fit_labels(protocol, points, known).outputs(examples.test) > 0).astype(np.int64)
 
 
 def _size_of_largest(classes: NDArray[np.int64]) -> int:

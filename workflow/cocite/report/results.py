@@ -88,5 +88,4 @@ def read_heldout_embeddings(
 def _vectors(table: Any, documents: pl.Series) -> np.ndarray:
     """The vectors of some documents, in their order; the table is sorted by document."""
     rows = np.searchsorted(np.array(table["document"].to_pylist()), np.array(documents.to_list()))
-    chosen: np.ndarray = vectors_of(table)[rows]
-    return chosen
+    return vectors_of(table)[rows]

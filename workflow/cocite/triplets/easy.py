@@ -153,8 +153,7 @@ def _nearest(vectors: Vectors, centroids: Vectors) -> NDArray[np.int64]:
 
 def _products(vectors: Vectors, others: Vectors) -> Vectors:
     """The products of all pairs; unlike those of BLAS, they do not depend on how many there are."""
-    products: Vectors = np.einsum("vd,od->vo", vectors, others)
-    return products
+    return np.einsum("vd,od->vo", vectors, others)
 
 
 @njit(nogil=True, cache=True)

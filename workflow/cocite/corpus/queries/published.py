@@ -102,5 +102,4 @@ def _query_ids(path: Path) -> Iterator[pa.Array]:
 
 def _as_numbers(ids: pa.Array) -> Ids:
     """The ids that are whole numbers from 0, given as such or as digits."""
-    numbers: Ids = ids_in(ids.cast(pa.string())).drop_null().to_numpy()
-    return numbers
+    return ids_in(ids.cast(pa.string())).drop_null().to_numpy()

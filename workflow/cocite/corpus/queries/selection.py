@@ -106,8 +106,7 @@ def _asked_for(settings: QuerySettings) -> Ids:
     if settings.from_ == "file":
         return read_ids(Path(settings.path))
     if settings.from_ == "triplets":
-        published: Ids = read_table(Path(settings.path), "published_queries")["corpusid"].to_numpy()
-        return published
+        return read_table(Path(settings.path), "published_queries")["corpusid"].to_numpy()
     return np.empty(0, dtype=np.int64)
 
 

@@ -84,21 +84,19 @@ class DatasetsApi:
 
     def release(self, name: str) -> dict[str, Any]:
         """A release's `release_id`, `README` and `datasets`; `latest` is a name too."""
-        answer: dict[str, Any] = self._ask(
+        return self._ask(
             f"release/{name}", "release", lambda: f"Release {name} does not exist; the newest are {self._newest()}."
         )
-        return answer
 
     def dataset(self, release: str, name: str) -> dict[str, Any]:
         """A dataset's `README` and `files`, which are links that lapse after some hours."""
-        answer: dict[str, Any] = self._ask(
+        return self._ask(
             f"release/{release}/dataset/{name}", "dataset", lambda: f"Release {release} has no dataset {name}."
         )
-        return answer
 
     def diffs(self, since: str, release: str, name: str) -> dict[str, Any]:
         """The `diffs` of a dataset from one release to a later one, each with links to its files, which lapse."""
-        answer: dict[str, Any] = self._ask(
+        return self._ask(
             f"diffs/{since}/to/{release}/{name}",
             "diffs",
             lambda: (
@@ -106,7 +104,6 @@ class DatasetsApi:
                 "(without corpus.base)."
             ),
         )
-        return answer
 
     def _ask(self, path: str, kind: str, unknown: Callable[[], str] | None = None) -> Any:
         url = f"{self._base_url}/{path}"

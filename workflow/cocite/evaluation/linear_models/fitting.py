@@ -97,8 +97,7 @@ class LinearModel:
 
     def outputs(self, points: Points) -> Matrix:
         """The model's value for each document, documents × outputs."""
-        values: Matrix = self.inputs.of(points) @ self.weights + self.constant
-        return values
+        return self.inputs.of(points) @ self.weights + self.constant
 
 
 @dataclass(frozen=True)

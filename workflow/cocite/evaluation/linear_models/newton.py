@@ -67,8 +67,7 @@ class Loss:
     def pulls(self, outputs: Matrix, centres: Matrix) -> Matrix:
         """The pull of each document."""
         free = centres + (self.targets - outputs) / self.width
-        found: Matrix = np.minimum(np.maximum(free, self.low), self.high)
-        return found
+        return np.minimum(np.maximum(free, self.low), self.high)
 
     def inside(self, pulls: Matrix) -> NDArray[np.bool_]:
         """Which pulls are at no bound: those documents bend the rounded loss, by 1/width."""
@@ -86,8 +85,7 @@ class Loss:
     def dual(self, pulls: Matrix) -> Matrix:
         """What the pulls are worth to the dual objective, for each model."""
         earned = self.targets - self.width / 2 * pulls if self.is_round else self.targets
-        worth: Matrix = (pulls * earned).sum(axis=0)
-        return worth
+        return (pulls * earned).sum(axis=0)
 
 
 @dataclass

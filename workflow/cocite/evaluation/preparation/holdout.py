@@ -126,8 +126,7 @@ class Choice:
     def positives(self, query: int, linked: Ids) -> list[int]:
         """The linked papers that come first by seeded priority."""
         rank = priorities(self.seed, f"holdout {self.task}", np.full(len(linked), query), linked)
-        chosen: list[int] = linked[np.argsort(rank, kind="stable")[: self.settings.positives]].tolist()
-        return chosen
+        return linked[np.argsort(rank, kind="stable")[: self.settings.positives]].tolist()
 
     def negatives(self, query: int, linked: Ids) -> list[int]:
         """Random papers of the pool, none of which is linked with the query or the query itself."""
@@ -135,8 +134,7 @@ class Choice:
         draw = generator(self.seed, "holdout negatives", self.task, query)
         drawn = self.pool[draw.choice(len(self.pool), draws, replace=False)]
         unlinked = drawn[~np.isin(drawn, linked) & (drawn != query)]
-        chosen: list[int] = unlinked[: self.settings.negatives].tolist()
-        return chosen
+        return unlinked[: self.settings.negatives].tolist()
 
 
 def _open(database: duckdb.DuckDBPyConnection, papers: Path, citations: Path, queries: Path) -> tuple[int, Ids]:
