@@ -9,20 +9,15 @@ fetched at a time, and read offline after that. Only files of rows are taken, ne
 nothing else is refused.
 """
 
-import math
 import shutil
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
-from cocite.config.tasks import Task
 from cocite.evaluation.preparation.files import Row, read_lines, read_parquet
 from cocite.ground.errors import InputError
 from cocite.ground.hub import fetch_files
 from cocite.tables.files import atomic_path
-
-LARGEST_SCORE = 2**31 - 1
 
 
 def fetch_config(dataset: str, revision: str, config: str, splits: Sequence[str], *, state: Path, output: Path) -> None:
@@ -50,65 +45,8 @@ def fetch_config(dataset: str, revision: str, config: str, splits: Sequence[str]
     shutil.rmtree(state)
 
 
-def read_texts(folder: Path, config: str) -> Iterator[Row]:
-    """The rows with the texts of one config: documents, or a query with its candidates."""
-    return _rows(folder / "metadata" / config, "evaluation")
-
-
-def read_labels(folder: Path, task: Task, split: str) -> Iterator[tuple[Row, str, list[str]]]:
-    """Row, document and labels of a supervised task."""
-    for row in _rows(folder / "test" / task.labels_folder, split):
-        yield row, row.identifier("paper_id"), _labels(row, task)
-
-
-def read_judgements(folder: Path, task: Task) -> Iterator[tuple[Row, str, str, int]]:
-    """Row, query, candidate and relevance of a ranking task."""
-    for row in _rows(folder / "test" / task.labels_folder, task.split):
-        score = row.require("score")
-        if not isinstance(score, int | float) or not 0 <= score <= LARGEST_SCORE or score != int(score):
-            raise InputError(f"{row.place}: score must be a whole number from 0, not {score!r}.")
-        yield row, row.identifier("query_id"), row.identifier("cand_id"), int(score)
-
-
-def read_reviewers(folder: Path) -> Iterator[tuple[Row, str, list[str]]]:
-    """Row, reviewer and the documents of the reviewer's papers."""
-    beside_texts = folder / "metadata" / "reviewers"
-    for row in _rows(beside_texts if beside_texts.is_dir() else folder / "test" / "reviewers", "metadata"):
-        yield row, row.identifier("r_id"), row.identifiers("papers")
-
-
-def _labels(row: Row, task: Task) -> list[str]:
-    label = row.require("label")
-    if task.kind == "multilabel":
-        return _classes(row, label)
-    if isinstance(label, list | dict):
-        raise InputError(f"{row.place}: label must be one value in the task {task.name}, not {label!r}.")
-    if task.kind != "regression":
-        whole = isinstance(label, bool) or (isinstance(label, float) and label.is_integer())
-        name = str(int(label) if whole else label)
-        if task.kind == "binary" and name not in ("0", "1"):
-            raise InputError(f"{row.place}: label must be 0 or 1 in the task {task.name}, not {label!r}.")
-        return [name]
-    try:
-        number = float(label)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise InputError(f"{row.place}: label must be a finite number in the task {task.name}, not {label!r}.")
-    return [repr(number)]
-
-
-def _classes(row: Row, label: Any) -> list[str]:
-    """Class names, as they stand or from a list with a 0 or 1 for each class; its classes are named 0, 1, …"""
-    if isinstance(label, list):
-        if all(isinstance(name, str) for name in label):
-            return sorted(set(label))
-        if all(flag in (0, 1) for flag in label):
-            return [str(number) for number, flag in enumerate(label) if flag]
-    raise InputError(f"{row.place}: label must be a list of class names or of 0 and 1, not {label!r}.")
-
-
-def _rows(folder: Path, split: str) -> Iterator[Row]:
+def read_split(folder: Path, split: str) -> Iterator[Row]:
+    """The rows of a split of a config's folder. Raises `InputError` where it has no files, or no rows."""
     files = files_of_split(folder, split)
     if not files:
         raise InputError(f"{folder}: holds neither {split}.jsonl nor {split}.parquet, nor shards of it.")

@@ -6,18 +6,21 @@ more than one in a hundred of a task's documents is an error, because a benchmar
 look like scores.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from cocite.config.tasks import Task
 from cocite.evaluation.preparation.builder import Builder, References, Texts
 from cocite.evaluation.preparation.files import Row, present_tasks
-from cocite.evaluation.preparation.layout import read_judgements, read_labels, read_reviewers, read_texts
+from cocite.evaluation.preparation.layout import read_split
 from cocite.ground.errors import InputError
 from cocite.ground.progress import progress
 
 FIELDS_AFTER_ABSTRACT = {"search": ("venue", "year")}
 """What a task adds to title and abstract."""
+LARGEST_SCORE = 2**31 - 1
 
 
 class AskedTexts(Texts):
@@ -45,7 +48,7 @@ def read_scirepeval(folder: Path, declared: Sequence[Task], names: Sequence[str]
     texts = Texts(asked.noted)
     configs = {task.texts_folder: task for task in present}
     for config, task in progress(configs.items(), of="Texts", unit="config"):
-        for row in read_texts(folder, config):
+        for row in read_split(folder / "metadata" / config, "evaluation"):
             _add_texts(task, row, texts)
     builder = Builder(texts, omitted)
     _read_tasks(folder, progress(present, of="Tasks", unit="task"), builder)
@@ -88,22 +91,58 @@ def _read_tasks(folder: Path, present: Iterable[Task], builder: Builder) -> None
 
 def _read_labels(folder: Path, task: Task, references: References, builder: Builder) -> None:
     for split in task.splits:
-        for row, identifier, labels in read_labels(folder, task, split):
-            builder.label(task, split, references.find(row.place, task.texts_folder, identifier), labels)
+        for row in read_split(folder / "test" / task.labels_folder, split):
+            document = references.find(row.place, task.texts_folder, row.identifier("paper_id"))
+            builder.label(task, split, document, _labels(row, task))
     train, test = (builder.benchmark.labels[task.name, split] for split in task.splits)
     both = f"task {task.name}: document to train on and to test (kept in both)"
     builder.omitted[both] = len(train.keys() & test.keys())
 
 
+def _labels(row: Row, task: Task) -> list[str]:
+    label = row.require("label")
+    if task.kind == "multilabel":
+        return _classes(row, label)
+    if isinstance(label, list | dict):
+        raise InputError(f"{row.place}: label must be one value in the task {task.name}, not {label!r}.")
+    if task.kind != "regression":
+        whole = isinstance(label, bool) or (isinstance(label, float) and label.is_integer())
+        name = str(int(label) if whole else label)
+        if task.kind == "binary" and name not in ("0", "1"):
+            raise InputError(f"{row.place}: label must be 0 or 1 in the task {task.name}, not {label!r}.")
+        return [name]
+    try:
+        number = float(label)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"{row.place}: label must be a finite number in the task {task.name}, not {label!r}.")
+    return [repr(number)]
+
+
+def _classes(row: Row, label: Any) -> list[str]:
+    """Class names, as they stand or from a list with a 0 or 1 for each class; its classes are named 0, 1, …"""
+    if isinstance(label, list):
+        if all(isinstance(name, str) for name in label):
+            return sorted(set(label))
+        if all(flag in (0, 1) for flag in label):
+            return [str(number) for number, flag in enumerate(label) if flag]
+    raise InputError(f"{row.place}: label must be a list of class names or of 0 and 1, not {label!r}.")
+
+
 def _read_judgements(folder: Path, task: Task, references: References, builder: Builder) -> None:
     """Add the judgements of a task; candidates may be reviewers, who have no text."""
     queries = set()
-    for row, query_id, candidate_id, relevance in read_judgements(folder, task):
+    for row in read_split(folder / "test" / task.labels_folder, task.split):
+        score = row.require("score")
+        if not isinstance(score, int | float) or not 0 <= score <= LARGEST_SCORE or score != int(score):
+            raise InputError(f"{row.place}: score must be a whole number from 0, not {score!r}.")
+        query_id, candidate_id = row.identifier("query_id"), row.identifier("cand_id")
         queries.add(query_id)
         query = references.find(row.place, task.query_namespace, query_id)
         is_paper = task.kind != "reviewers"
         candidate = references.find(row.place, task.texts_folder, candidate_id) if is_paper else candidate_id
-        builder.judge(task, query, candidate, relevance)
+        builder.judge(task, query, candidate, int(score))
     judgements = builder.benchmark.judgements[task.name]
     without = f"task {task.name}: query without text, or without a candidate with text"
     builder.omitted[without] = len(queries) - len(judgements)
@@ -116,7 +155,9 @@ def _read_reviewers(folder: Path, tasks: Sequence[Task], builder: Builder) -> No
     benchmark = builder.benchmark
     judged = {r for task in tasks for candidates in benchmark.judgements[task.name].values() for r in candidates}
     with builder.references("the reviewers", "reviewers: paper without text") as references:
-        for row, reviewer, papers in read_reviewers(folder):
+        beside_texts = folder / "metadata" / "reviewers"
+        for row in read_split(beside_texts if beside_texts.is_dir() else folder / "test" / "reviewers", "metadata"):
+            reviewer, papers = row.identifier("r_id"), row.identifiers("papers")
             found = [references.find(row.place, tasks[0].texts_folder, paper) for paper in papers if reviewer in judged]
             benchmark.reviewers.setdefault(reviewer, set()).update(name for name in found if name is not None)
     without = {reviewer for reviewer in judged if not benchmark.reviewers.get(reviewer)}
