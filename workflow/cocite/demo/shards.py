@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import date
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
@@ -44,14 +45,9 @@ def read_rows(folder: Path) -> Iterator[Record]:
     if not shards:
         raise InputError(f"{folder}: holds no shard of a release.")
     with ExitStack() as stack:
-        left = [stack.enter_context(_as_text(shard)) for shard in shards]
-        while left:
-            for file in list(left):
-                line = file.readline()
-                if not line:
-                    left.remove(file)
-                elif not line.isspace():
-                    yield json.loads(line)
+        files = [stack.enter_context(_as_text(shard)) for shard in shards]
+        for lines in zip_longest(*files, fillvalue=""):
+            yield from (json.loads(line) for line in lines if line.strip())
 
 
 def _as_text(shard: Path) -> TextIO:

@@ -13,7 +13,7 @@ import polars as pl
 from cocite.config.benchmarks import suites_of
 from cocite.config.runs import mapped_runs, runs_of, scored_runs
 from cocite.tables import TABLES, empty_schema
-from cocite.tables.files import read_table, vectors_of
+from cocite.tables.files import read_table
 from cocite.tables.places import path_of
 
 UNKNOWN_FIELD = "field unknown"
@@ -73,19 +73,11 @@ def read_heldout_embeddings(
     documents = read(results, "documents", benchmark=benchmark)
     heldout = documents.filter(pl.col("document").is_in(queries.unique().implode()))
     tables = {
-        name: read_table(
-            path_of(results, "document_embeddings", model=name, seed=seed, benchmark=benchmark), "document_embeddings"
-        )
+        name: read(results, "document_embeddings", model=name, seed=seed, benchmark=benchmark)
         for name, seed in mapped_runs(configuration)
     }
     for table in tables.values():
-        embedded = pl.Series(table["document"].to_pylist())
-        heldout = heldout.filter(pl.col("document").is_in(embedded.implode()))
+        heldout = heldout.join(table, on="document", how="semi", maintain_order="left")
     papers = heldout.select(pl.col("field").fill_null(UNKNOWN_FIELD), pl.col("title").fill_null(UNTITLED))
-    return {name: _vectors(table, heldout["document"]) for name, table in tables.items()}, papers
-
-
-def _vectors(table: Any, documents: pl.Series) -> np.ndarray:
-    """The vectors of some documents, in their order; the table is sorted by document."""
-    rows = np.searchsorted(np.array(table["document"].to_pylist()), np.array(documents.to_list()))
-    return vectors_of(table)[rows]
+    found = {name: heldout.join(table, on="document", maintain_order="left") for name, table in tables.items()}
+    return {name: table["vector"].to_numpy() for name, table in found.items()}, papers
