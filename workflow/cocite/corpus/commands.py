@@ -35,11 +35,9 @@ def plan(
 ) -> None:
     """Report what a corpus needs before any of it is fetched: shards, downloads, disk space, and what is there."""
     from cocite.config.configuration import read_configuration
-    from cocite.corpus.release.plan import KEYS, plan_corpus
-    from cocite.corpus.release.plan_in_words import describe
+    from cocite.corpus.release.plan import KEYS, describe, plan_corpus
 
-    config = read_configuration(configfile, KEYS)
-    typer.echo(describe(plan_corpus(config), config, configfile))
+    typer.echo(describe(plan_corpus(read_configuration(configfile, KEYS)), configfile))
 
 
 @app.command("list")

@@ -1,23 +1,29 @@
 """Plan a corpus before any of it is fetched: what is to be downloaded, what is there, what the disk must hold.
 
+In words, a plan is a small table, the disk, the number of jobs to configure, and the command to continue with.
+
 The shards are those of the manifest, if the run has one; otherwise the release is listed. A folder is always listed,
 as each run lists it. The sizes of tables are estimates from releases that were measured. They err on the side of too
 much: a disk that turns out too small is worse than one that turns out too large.
 """
 
+import shlex
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
 from cocite.config.configuration import results_folder
 from cocite.config.corpus import Corpus
 from cocite.config.release_folder import DATASETS, is_packed
+from cocite.config.remaking import program
 from cocite.config.settings import entry_of
 from cocite.config.source import LATEST, Source
+from cocite.corpus.release.client import KEY_VARIABLE, has_key
 from cocite.corpus.release.manifest import Manifest, Shard, read_manifest, shards_of_part
 from cocite.ground.space import existing_folder
+from cocite.ground.words import byte_size
 from cocite.tables.places import path_of
 
 KEYS = ("release", "corpus", "pathvars")
@@ -32,6 +38,9 @@ MEMORY_OF_PARQUET = 10
 what does not fit there is spilled."""
 JOBS_AT_ONCE = 8
 """As many as profiles/slurm lets download at once; one machine has fewer."""
+
+WIDTHS = {"shards": 8, "packed": 12, "downloaded": 12, "ingested": 10, "to download": 13, "as Parquet": 12}
+"""Column → characters, in the order of the fields of `Need`; the names of datasets stand before them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +65,8 @@ class Need:
 class Plan:
     """What a release needs on the disk, and what is there, in bytes."""
 
+    source: Source
+    """Where it comes from."""
     release: str
     """Its id."""
     known_from: str
@@ -85,6 +96,7 @@ def plan_corpus(config: Mapping[str, Any]) -> Plan:
     needs = {name: _need(manifest, name, source, results) for name in DATASETS}
     at_peak, at_end = _disk(manifest, needs, source)
     return Plan(
+        source=source,
         release=manifest.release,
         known_from=known_from,
         needs=needs,
@@ -171,3 +183,53 @@ def _files(folder: Path, *patterns: str) -> list[Path]:
 
 def _bytes(folder: Path, *patterns: str) -> int:
     return sum(file.stat().st_size for file in _files(folder, *patterns))
+
+
+def describe(plan: Plan, configfile: Path) -> str:
+    """What `cocite corpus plan` prints."""
+    paragraphs = [
+        f"Release {plan.release}, {plan.known_from}:",
+        _table(plan.needs),
+        _disk_in_words(plan),
+        plan.source.jobs_in_words({name: need.shards for name, need in plan.needs.items()}),
+        _next_step(plan.source, configfile),
+    ]
+    return "\n\n".join(paragraphs)
+
+
+def _table(needs: Mapping[str, Need]) -> str:
+    """A line for each dataset, and one for all of them together."""
+    rows = {name: astuple(need) for name, need in needs.items()}
+    rows["together"] = tuple(map(sum, zip(*rows.values(), strict=True)))
+    texts = {"": WIDTHS, **{name: map(_cell, WIDTHS, row) for name, row in rows.items()}}
+    return "\n".join(
+        f"{name:<10}" + "".join(f"{cell:>{width}}" for cell, width in zip(cells, WIDTHS.values(), strict=True))
+        for name, cells in texts.items()
+    )
+
+
+def _cell(column: str, value: int) -> str:
+    if column in ("shards", "ingested"):
+        return str(value)
+    return byte_size(value) if value else "-"
+
+
+def _disk_in_words(plan: Plan) -> str:
+    missing = plan.at_peak - plan.there - plan.free
+    verdict = f"{byte_size(missing)} too little; pathvars.results can be on another disk" if missing > 0 else "enough"
+    peak, end, free = map(byte_size, (plan.at_peak, plan.at_end, plan.free))
+    there = f"{byte_size(plan.there)} of it" if plan.there else "nothing of it"
+    return (
+        f"On the disk: about {peak} at the peak, while citations are merged, and {end} in the end\n"
+        f"In {plan.results}: {there} so far, {free} free, {verdict}\n"
+        "What becomes Parquet is estimated. Graphs, embeddings and models come on top."
+    )
+
+
+def _next_step(source: Source, configfile: Path) -> str:
+    arguments = ["--cores", "all", "--configfile", str(configfile), "--replace-workflow-config", "corpus"]
+    command = f"{program('snakemake', Path.cwd())} {shlex.join(arguments)}"
+    steps = [f"export {KEY_VARIABLE}=…", command] if source.needs_key and not has_key() else [command]
+    return "\n    ".join(
+        ["Go on with (--profile slurm in place of --cores all on a cluster; interrupted work resumes)", *steps]
+    )
