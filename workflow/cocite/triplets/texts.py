@@ -10,7 +10,6 @@ triplets, and some texts a thread.
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -97,7 +96,10 @@ def write_documents(output: Path, table: str, rows: Rows, papers: Path, *, threa
     found = np.zeros(len(wanted), dtype=bool)
     with atomic_path(output) as folder:
         folder.mkdir()
-        write = partial(_write_bucket, wanted, found, table, folder)
+
+        def write(bucket: Path) -> None:
+            write_table(folder / bucket.name, table, _documents(wanted, found, bucket))
+
         with ThreadPoolExecutor(threads) as workers:
             list(workers.map(write, checked_files(papers, "papers")))
         if not found.all():
@@ -105,10 +107,6 @@ def write_documents(output: Path, table: str, rows: Rows, papers: Path, *, threa
                 f"{papers}: {np.count_nonzero(~found):,} papers of the triplets have neither title nor abstract there, "
                 f"the first of them {wanted[~found][0]}; triplets must be of papers with a text."
             )
-
-
-def _write_bucket(wanted: Ids, found: NDArray[np.bool_], table: str, folder: Path, papers: Path) -> None:
-    write_table(folder / papers.name, table, _documents(wanted, found, papers))
 
 
 def _documents(wanted: Ids, found: NDArray[np.bool_], papers: Path) -> Iterator[pa.RecordBatch]:

@@ -76,11 +76,11 @@ def _files(folder: Path, splits: tuple[str, ...]) -> list[Path]:
 
 
 def _distinct_queries(files: list[Path], of: str) -> tuple[Ids, int]:
-    """The distinct corpus ids of the queries, rising, and how many rows have none."""
+    """The distinct corpus ids of the queries, plain or as digits, rising; and how many rows have none."""
     distinct, without = np.empty(0, dtype=np.int64), 0
     for path in progress(files, of=of, unit="file"):
         for ids in _query_ids(path):
-            numbers = _as_numbers(ids)
+            numbers = ids_in(ids.cast(pa.string())).drop_null().to_numpy()
             without += len(ids) - len(numbers)
             distinct = np.union1d(distinct, numbers)
     return distinct, without
@@ -98,8 +98,3 @@ def _query_ids(path: Path) -> Iterator[pa.Array]:
         raise InputError(f"{path}: has no column query with a {' or '.join(ID_NAMES)}, as published triplets have.")
     for batch in file.iter_batches(ROWS_IN_MEMORY, columns=[f"query.{name}"]):
         yield pc.struct_field(batch["query"], name)
-
-
-def _as_numbers(ids: pa.Array) -> Ids:
-    """The ids that are whole numbers from 0, given as such or as digits."""
-    return ids_in(ids.cast(pa.string())).drop_null().to_numpy()

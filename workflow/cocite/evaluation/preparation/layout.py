@@ -59,11 +59,8 @@ def read_split(folder: Path, split: str) -> Iterator[Row]:
 
 def files_of_split(folder: Path, split: str) -> list[Path]:
     """The files of a split, in the first of the layouts that has any."""
-    for pattern in patterns_of_split(split):
-        files = sorted(folder.glob(pattern))
-        if files:
-            return files
-    return []
+    found = (sorted(folder.glob(pattern)) for pattern in patterns_of_split(split))
+    return next(filter(None, found), [])
 
 
 def patterns_of_split(split: str) -> tuple[str, ...]:
