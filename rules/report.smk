@@ -113,12 +113,7 @@ rule draw_map:
         embeddings=mapped_embeddings,
         provenance="<results>/provenance.json",
     output:
-        report(
-            "<results>/report/figures/{benchmark}/map.svg",
-            caption="../workflow/report/captions/map.rst",
-            category="Figures",
-            labels={"figure": "map of the held-out papers"},
-        ),
+        figure("map", "map of the held-out papers", within="{benchmark}/"),
     log:
         "<logs>/report/map-{benchmark}.log",
     benchmark:

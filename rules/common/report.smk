@@ -1,10 +1,11 @@
 """The figures of the page, and the logs that say what jobs took."""
 
 
-def figure(name, label):
-    """A figure of the page, which Snakemake's own report shows as well."""
+def figure(name, label, within=""):
+    """A figure of the page, which Snakemake's own report shows as well; it may lie within a folder of its own."""
     caption = f"../workflow/report/captions/{name}.rst"
-    return report(f"<results>/report/figures/{name}.svg", caption, category="Figures", labels={"figure": label})
+    path = f"<results>/report/figures/{within}{name}.svg"
+    return report(path, caption, category="Figures", labels={"figure": label})
 
 
 def mapped_embeddings(wildcards):
