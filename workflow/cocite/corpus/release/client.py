@@ -23,6 +23,8 @@ KEY_VARIABLE = "S2_API_KEY"
 KEY_HEADER = "x-api-key"
 SCHEMES = ("http://", "https://")
 RELEASES_TO_NAME = 5
+# The warnings of urllib3 show the link with its signature.
+logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
 
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
@@ -73,7 +75,7 @@ class DatasetsApi:
         Without a key, it is the user's, in the environment.
         """
         self._base_url = base_url.rstrip("/")
-        self._session = _silent(KeptKeySession())
+        self._session = KeptKeySession()
         self._session.headers[KEY_HEADER] = key or _read_key()
         for scheme in SCHEMES:
             self._session.mount(scheme, RateLimitAdapter(turns))
@@ -136,7 +138,7 @@ class Storage:
     """The storage that signed links lead to. It is never sent the key."""
 
     def __init__(self) -> None:
-        self._session = _silent(requests.Session())
+        self._session = requests.Session()
 
     def get(self, link: str, *, first: int, last: int | None = None) -> requests.Response:
         """Ask for the bytes from `first` to `last` (both counted, from 0); the body is streamed by the caller."""
@@ -180,12 +182,6 @@ def _read_key() -> str:
     if not (key.isascii() and key.isprintable()):
         raise InputError(f"The environment variable {KEY_VARIABLE} holds characters that no key has; copy it again.")
     return key
-
-
-def _silent(session: requests.Session) -> requests.Session:
-    # The warnings of urllib3 show the link with its signature.
-    logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
-    return session
 
 
 def _is_doubtful(response: requests.Response) -> bool:
