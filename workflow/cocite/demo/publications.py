@@ -71,6 +71,20 @@ class Publications:
         counts = Counter(other for citing in self._citing[corpusid] for other in self.cited[citing])
         return {other for other, count in counts.items() if count >= 2 and other != corpusid}
 
+    def by_same_authors(self, corpusid: int) -> set[int]:
+        """The other papers of this one's authors."""
+        authors = self.papers[corpusid].authors
+        return {paper.corpusid for author in authors for paper in self.of_author[author]} - {corpusid}
+
+    def of_same_venue(self, corpusid: int) -> set[int]:
+        """The other papers of this one's venue; none where that is unknown."""
+        venue = self.papers[corpusid].venue
+        return {other for other, paper in self.papers.items() if venue and paper.venue == venue} - {corpusid}
+
+    def documents(self, corpusids: Iterable[int]) -> list[Row]:
+        """Papers as documents of a benchmark, by rising id."""
+        return [self.papers[corpusid].document for corpusid in sorted(corpusids)]
+
 
 def draw(ids: Iterable[int], count: int, seed: int, *names: str | int) -> list[int]:
     """A random sample of `count` ids (all, where there are fewer), in random order."""

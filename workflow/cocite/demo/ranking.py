@@ -4,7 +4,7 @@ In the task of matching reviewers, authors, known by their papers, are ranked fo
 only the paper's own venue counts, and soft where its main field of study counts too.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from cocite.demo.publications import Paper, Publications, Row, draw
@@ -32,12 +32,14 @@ def ranking_files(publications: Publications, seed: int) -> dict[str, list[Row]]
     """
     papers, cited, cocited = publications.papers, publications.cited, publications.cocited
     tasks: dict[str, Grades] = {
-        **({"same_author": _same_author(publications)} if publications.of_author else {}),
-        "relish": lambda query: (cocited(query), _same_venue(publications, query) - cocited(query)),
+        "same_author": lambda query: (publications.by_same_authors(query),),
+        "relish": lambda query: (cocited(query), publications.of_same_venue(query) - cocited(query)),
         "scidocs_cite": lambda query: (cited[query],),
         "scidocs_cocite": lambda query: (cocited(query),),
         "search": lambda query: (cited[query], cocited(query) - cited[query]),
     }
+    if not publications.of_author:
+        del tasks["same_author"]
     judged = {name: _judge(publications, name, grades, seed) for name, grades in tasks.items()}
     names = {query: f"q{place}" for place, query in enumerate(judged["search"])}
 
@@ -48,9 +50,9 @@ def ranking_files(publications: Publications, seed: int) -> dict[str, list[Row]]
         ]
 
     texts = {
-        "relish": _documents(publications, _papers_in(judged["relish"])),
-        "scidocs_view_cite_read": _documents(
-            publications, _papers_in(judged["scidocs_cite"]) | _papers_in(judged["scidocs_cocite"])
+        "relish": publications.documents(_papers_in(judged["relish"])),
+        "scidocs_view_cite_read": publications.documents(
+            _papers_in(judged["scidocs_cite"]) | _papers_in(judged["scidocs_cocite"])
         ),
         "search": with_candidates("search", lambda query: {"doc_id": names[query], "query": papers[query].title}),
     }
@@ -73,7 +75,7 @@ def reviewing_files(publications: Publications, seed: int) -> dict[str, list[Row
         nearest = sorted(scores, key=lambda name: scores[name], reverse=True)[:JUDGED_REVIEWERS]
         judged[query] = {name: scores[name] for name in sorted(nearest)}
     return {
-        "metadata/paper_reviewer_matching/evaluation.jsonl": _documents(publications, written | judged.keys()),
+        "metadata/paper_reviewer_matching/evaluation.jsonl": publications.documents(written | judged.keys()),
         "metadata/reviewers/metadata.jsonl": [
             {"r_id": name, "papers": [str(paper.corpusid) for paper in papers]} for name, papers in reviewers.items()
         ],
@@ -103,10 +105,6 @@ def _papers_in(judged: Judged) -> set[int]:
     return {paper for query, scores in judged.items() for paper in (query, *scores)}
 
 
-def _documents(publications: Publications, papers: Iterable[int]) -> list[Row]:
-    return [publications.papers[paper].document for paper in sorted(papers)]
-
-
 def _judge(publications: Publications, name: str, grades: Grades, seed: int) -> Judged:
     """Forty queries (fewer, if not as many have enough relevant papers) with their candidates, by rising id."""
     judged: Judged = {}
@@ -126,19 +124,6 @@ def _judge(publications: Publications, name: str, grades: Grades, seed: int) -> 
     if not judged:
         raise InputError(f"--release: no paper has enough relevant ones for {name}; take more papers or fewer topics.")
     return judged
-
-
-def _same_author(publications: Publications) -> Grades:
-    papers, of_author = publications.papers, publications.of_author
-    return lambda query: (
-        {paper.corpusid for author in papers[query].authors for paper in of_author[author]} - {query},
-    )
-
-
-def _same_venue(publications: Publications, query: int) -> set[int]:
-    papers = publications.papers
-    venue = papers[query].venue
-    return {paper for paper in papers if venue and papers[paper].venue == venue} - {query}
 
 
 def _choose_reviewers(publications: Publications, seed: int) -> dict[str, list[Paper]]:
