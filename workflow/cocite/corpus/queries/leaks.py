@@ -34,11 +34,8 @@ class Finished:
     path: Path
     """Its file, or the folder of its buckets."""
     files: list[str]
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns of corpus ids."""
-        return [name for name, column in self.table.columns.items() if column.of_papers]
+    columns: list[str]
+    """The columns of corpus ids."""
 
 
 def check_leaks(
@@ -75,12 +72,15 @@ def _choose(results: Path, tables: Sequence[Path]) -> list[Finished]:
 def _on_disk(results: Path) -> Iterator[Finished]:
     """The tables of the stages in the results folder that have a column of corpus ids."""
     for table in TABLES.values():
-        if table.path.partition("/")[0] in STAGES and any(column.of_papers for column in table.columns.values()):
+        columns = [name for name, column in table.columns.items() if column.of_papers]
+        if columns and table.path.partition("/")[0] in STAGES:
             files = sorted(results.glob(re.sub(r"\{\w+\}", "*", table.path)))
             sharded = "{bucket}" in table.path
             for path in sorted({file.parent if sharded else file for file in files}):
                 shards = [file for file in files if path in (file, file.parent)]
-                yield Finished(table=table, path=path, files=list(scan_table(shards, table.name).files))
+                yield Finished(
+                    table=table, path=path, files=list(scan_table(shards, table.name).files), columns=columns
+                )
 
 
 def _search(db: DuckDBPyConnection, one: Finished, results: Path) -> Iterator[Row]:
