@@ -8,33 +8,48 @@
 Each task has the name of the SciRepEval task whose format and metric it has; what it asks is generated. What the
 records of a release do not hold is not asked: without authors there are neither reviewers nor same_author, without
 fields of study neither biomimicry nor fos.
+
+A ranking task has queries with five relevant papers and 25 others, which authors or citations tell apart. To match
+reviewers, authors, known by their papers, are ranked for a paper: a judgement is hard where only the paper's own venue
+counts, and soft where its main field of study counts too.
 """
 
 import json
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from cocite.demo.publications import Paper, Publications, Row, draw
-from cocite.demo.ranking import ranking_files, reviewing_files
+from cocite.ground.errors import InputError
 from cocite.tables.files import atomic_path, write_text
 
 TRAIN, TEST = 300, 150
+QUERIES, OTHERS = 40, 25
+REVIEWERS, JUDGED_REVIEWERS = 60, 25
+_PAPERS_PER_REVIEWER = range(3, 9)
+_RELEVANT = {1: (5,), 2: (3, 2)}
+"""Candidates of each grade, the best first, by the number of grades."""
+_POOL = 600
+"""Papers that the others come from: few, since every document of a benchmark is embedded by every model."""
 _VENUES = 6
 _LIVING = {"Biology", "Medicine"}
 
 Label: TypeAlias = int | float | list[int]
+Grades = Callable[[int], tuple[set[int], ...]]
+"""From a query to the relevant papers: a set for each grade, the best first, disjoint."""
+Judged = dict[int, dict[int, int]]
+"""The score of each candidate of each query."""
 
 
 def generate_benchmark(release: Path, output: Path, *, seed: int) -> None:
     """Write the benchmark about the release in the folder `release`. Raises `InputError` where there is none."""
     publications = Publications(release)
     with atomic_path(output) as folder:
-        files = _supervised_files(publications, seed) | ranking_files(publications, seed)
+        files = _supervised_files(publications, seed) | _ranking_files(publications, seed)
         if publications.of_author:
-            files |= reviewing_files(publications, seed)
+            files |= _reviewing_files(publications, seed)
         for path, rows in files.items():
             write_text(folder / path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
@@ -70,3 +85,119 @@ def _label_functions(publications: Publications) -> dict[str, Callable[[Paper], 
         "cite_count": lambda paper: math.log1p(paper.citations),
         "pub_year": lambda paper: paper.year,
     }
+
+
+def _ranking_files(publications: Publications, seed: int) -> dict[str, list[Row]]:
+    """The texts and the judgements of every task; scores go from 0 for the others to 1 or 2.
+
+    The queries of `search` are titles and have ids of their own. Raises `InputError` where no paper has enough relevant
+    ones for a task.
+    """
+    papers, cited, cocited = publications.papers, publications.cited, publications.cocited
+    tasks: dict[str, Grades] = {
+        "same_author": lambda query: (publications.by_same_authors(query),),
+        "relish": lambda query: (cocited(query), publications.of_same_venue(query) - cocited(query)),
+        "scidocs_cite": lambda query: (cited[query],),
+        "scidocs_cocite": lambda query: (cocited(query),),
+        "search": lambda query: (cited[query], cocited(query) - cited[query]),
+    }
+    if not publications.of_author:
+        del tasks["same_author"]
+    judged = {name: _judge(publications, name, grades, seed) for name, grades in tasks.items()}
+    names = {query: f"q{place}" for place, query in enumerate(judged["search"])}
+
+    def with_candidates(task: str, described: Callable[[int], Row]) -> list[Row]:
+        return [
+            {**described(query), "candidates": [_candidate(papers[paper], score) for paper, score in scores.items()]}
+            for query, scores in judged[task].items()
+        ]
+
+    texts = {
+        "relish": publications.documents(_papers_in(judged["relish"])),
+        "scidocs_view_cite_read": publications.documents(
+            _papers_in(judged["scidocs_cite"]) | _papers_in(judged["scidocs_cocite"])
+        ),
+        "search": with_candidates("search", lambda query: {"doc_id": names[query], "query": papers[query].title}),
+    }
+    if "same_author" in judged:
+        texts["same_author"] = with_candidates("same_author", lambda query: {"query": papers[query].document})
+    return {f"metadata/{name}/evaluation.jsonl": rows for name, rows in texts.items()} | {
+        f"test/{task}/test.jsonl": _judgements(scores, names if task == "search" else {})
+        for task, scores in judged.items()
+    }
+
+
+def _reviewing_files(publications: Publications, seed: int) -> dict[str, list[Row]]:
+    """Forty papers of none of the reviewers, each with the 25 reviewers that are nearest in venue and field."""
+    reviewers = _choose_reviewers(publications, seed)
+    written = {paper.corpusid for papers in reviewers.values() for paper in papers}
+    others = [paper for paper in publications.papers.values() if paper.corpusid not in written and paper.fields]
+    judged = {}
+    for query in draw((paper.corpusid for paper in others), QUERIES, seed, "demo", "submissions"):
+        scores = {name: _scores(publications.papers[query], papers) for name, papers in reviewers.items()}
+        nearest = sorted(scores, key=lambda name: scores[name], reverse=True)[:JUDGED_REVIEWERS]
+        judged[query] = {name: scores[name] for name in sorted(nearest)}
+    return {
+        "metadata/paper_reviewer_matching/evaluation.jsonl": publications.documents(written | judged.keys()),
+        "metadata/reviewers/metadata.jsonl": [
+            {"r_id": name, "papers": [str(paper.corpusid) for paper in papers]} for name, papers in reviewers.items()
+        ],
+        **{
+            f"test/paper_reviewer_matching/test_{split}.jsonl": _judgements(
+                {query: {name: both[place] for name, both in scores.items()} for query, scores in judged.items()}
+            )
+            for place, split in enumerate(("hard", "soft"))
+        },
+    }
+
+
+def _judgements(judged: Mapping[int, Mapping[Any, int]], names: Mapping[int, str] | None = None) -> list[Row]:
+    """One row for each query and candidate; `names` are of the queries that do not go by a corpus id."""
+    return [
+        {"query_id": (names or {}).get(query, str(query)), "cand_id": str(candidate), "score": score}
+        for query, scores in judged.items()
+        for candidate, score in scores.items()
+    ]
+
+
+def _candidate(paper: Paper, score: int) -> Row:
+    return {**paper.document, "venue": paper.venue, "year": paper.year, "score": score}
+
+
+def _papers_in(judged: Judged) -> set[int]:
+    return {paper for query, scores in judged.items() for paper in (query, *scores)}
+
+
+def _judge(publications: Publications, name: str, grades: Grades, seed: int) -> Judged:
+    """Forty queries (fewer, if not as many have enough relevant papers) with their candidates, by rising id."""
+    judged: Judged = {}
+    sample = draw(publications.papers, len(publications.papers), seed, "demo", "benchmark")
+    for query in sample:
+        relevant = grades(query)
+        wanted = _RELEVANT[len(relevant)]
+        if all(len(papers) >= count for papers, count in zip(relevant, wanted, strict=True)):
+            others = set(sample[:_POOL]) - {query}.union(*relevant)
+            scores = dict.fromkeys(draw(others, OTHERS, seed, "demo", name, query), 0)
+            for grade, (papers, count) in enumerate(zip(relevant, wanted, strict=True)):
+                chosen = draw(papers, count, seed, "demo", name, query)
+                scores |= dict.fromkeys(chosen, len(relevant) - grade)
+            judged[query] = dict(sorted(scores.items()))
+        if len(judged) == QUERIES:
+            return judged
+    if not judged:
+        raise InputError(f"--release: no paper has enough relevant ones for {name}; take more papers or fewer topics.")
+    return judged
+
+
+def _choose_reviewers(publications: Publications, seed: int) -> dict[str, list[Paper]]:
+    """Authors of three to eight papers, with these papers."""
+    papers = publications.of_author
+    known = [author for author in papers if len(papers[author]) in _PAPERS_PER_REVIEWER]
+    return {f"r{author}": papers[author] for author in draw(known, REVIEWERS, seed, "demo", "reviewers")}
+
+
+def _scores(query: Paper, papers: list[Paper]) -> tuple[int, int]:
+    """The hard and the soft score, 0 or 1, of an author of these papers as a reviewer of a paper."""
+    same_venue = query.venue != "" and any(paper.venue == query.venue for paper in papers)
+    same_field = any(paper.fields[:1] == query.fields[:1] for paper in papers)
+    return int(same_venue), int(same_venue or same_field)
