@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cocite.config.tasks import Task
 from cocite.evaluation.preparation.builder import Builder, References, Texts
-from cocite.evaluation.preparation.files import Row, read_lines, read_members
+from cocite.evaluation.preparation.files import Row, read_lines, read_objects
 from cocite.ground.errors import InputError
 from cocite.ground.progress import progress
 
@@ -28,10 +28,10 @@ def read_mdcr(folder: Path, declared: Sequence[Task], names: Sequence[str]) -> B
     for row in progress(read_lines(folder / TEXTS), of="Texts", unit="paper"):
         texts.add_paper(NAMESPACE, row.identifier("paper_id"), row)
     builder = Builder(texts, {})
-    for field, queries in progress(read_members(folder / JUDGED), of="Tasks", unit="task"):
+    for field, queries in progress(read_objects(folder / JUDGED), of="Tasks", unit="task"):
         if field in asked:
             with builder.documents_of(asked[field]) as references:
-                _read_field(Row({field: queries}, str(folder / JUDGED)), asked[field], references, builder)
+                _read_field(queries, asked[field], references, builder)
     absent = [task for task in asked.values() if task.name not in builder.benchmark.judgements]
     if absent and (names or not builder.benchmark.judgements):
         raise InputError(f"{folder / JUDGED}: has no field {absent[0].labels_folder!r}.")
@@ -39,10 +39,9 @@ def read_mdcr(folder: Path, declared: Sequence[Task], names: Sequence[str]) -> B
     return builder
 
 
-def _read_field(row: Row, task: Task, references: References, builder: Builder) -> None:
+def _read_field(queries: Row, task: Task, references: References, builder: Builder) -> None:
     """Add the judgements of one field."""
     judgements = builder.benchmark.judgements.setdefault(task.name, {})
-    queries = row.nested(task.labels_folder)
     for query_id in queries.values:
         kinds = queries.nested(query_id)
         query = references.find(kinds.place, NAMESPACE, query_id)
