@@ -130,13 +130,8 @@ def _has_all_values(row: Row) -> bool:
 
 def _same_protocol(row: Row, other: Row) -> bool:
     """Whether two rows are of one benchmark and one mode; rows without a mode hold in every mode."""
-    (benchmark, mode), (others, other_mode) = (_protocol(each) for each in (row, other))
+    (benchmark, _, mode), (others, _, other_mode) = ((each["source"] or "").partition(" (") for each in (row, other))
     return benchmark == others and (mode == other_mode or not mode or not other_mode)
-
-
-def _protocol(row: Row) -> tuple[str, str]:
-    benchmark, _, mode = (row["source"] or "").partition(" (")
-    return benchmark, mode
 
 
 RANKINGS: Mapping[str, Ranking] = {
