@@ -12,7 +12,7 @@ from cocite.config.benchmarks import TASKS
 from cocite.evaluation import vectors as vectors_module
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.bm25 import score_words
-from cocite.evaluation.retrieval import best_hits
+from cocite.evaluation.ranking import best_hits
 from cocite.evaluation.scored import Run, UnscorableError
 from cocite.evaluation.scoring import embedded
 from cocite.ground.errors import InputError

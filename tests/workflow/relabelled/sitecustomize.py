@@ -42,7 +42,7 @@ PATCHES = {
     "cocite.ground.randomness": patch_randomness,
     "cocite.triplets.picking": patch_picking,
     "cocite.evaluation.metrics": patch_ties,
-    "cocite.evaluation.retrieval": patch_ties,
+    "cocite.evaluation.ranking": patch_ties,
 }
 
 

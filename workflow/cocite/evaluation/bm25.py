@@ -18,8 +18,7 @@ from scipy.sparse import csc_array, csr_array
 
 from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark
-from cocite.evaluation.ranking import score_ranked, score_ranking
-from cocite.evaluation.retrieval import best_hits
+from cocite.evaluation.ranking import best_hits, score_ranked, score_ranking
 from cocite.evaluation.scored import Run, Scored, count_missing
 from cocite.tables.files import open_table
 

@@ -1,20 +1,34 @@
-"""Ranking the given candidates of each query by a similarity, and what the rankings score."""
+"""Ranking the candidates of each query by a similarity, given ones or a whole collection, and what rankings score.
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+The vectors of a collection stream past those of the queries, exact and in blocks, so that memory does not grow with it.
+Equal scores at the end of a list are cut at random, the same way each time and whatever the blocks: where BM25 finds no
+word, all scores are equal.
+"""
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
+from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark, Judgements
 from cocite.evaluation.metrics import ADJUSTED, Ranked, measure_rankings
-from cocite.evaluation.scored import Item, Scored
+from cocite.evaluation.scored import Item, Run, Scored, count_missing
 from cocite.evaluation.vectors import Vectors
+from cocite.ground.progress import progress
 
 Similarity = Callable[[str, Sequence[str]], NDArray[np.floating]]
 """From a query and some documents to a similarity of each; more is nearer."""
 
 PAPERS_OF_A_REVIEWER = 3
 """A reviewer's score is the mean over so many of the papers, the nearest ones."""
+DEPTH = 100
+"""Hits of each query that are kept: as deep as the deepest measure looks."""
+Block = tuple[Sequence[str], Iterable[NDArray[np.floating]]]
+"""Documents, and for each query the similarity of all of them; more is nearer."""
 
 
 def by_distance(vectors: Vectors) -> Similarity:
@@ -89,3 +103,74 @@ def score_ranked(scored: Scored, benchmark: Benchmark, ranked: Ranked) -> None:
         value = float(np.average(list(values.values()), weights=[weights[query] for query in values]))
         items: list[Item] = [(query, of_query, weights[query], [], []) for query, of_query in values.items()]
         scored.add(metric, value, items, len(judgements))
+
+
+class Hits(NamedTuple):
+    """The best documents of one query so far, in no order."""
+
+    documents: NDArray[Any]
+    similarities: NDArray[Any]
+    ties: NDArray[Any]
+    """Digests of the documents' names."""
+
+    def best(self, depth: int) -> "Hits":
+        """The best of them; of equal ones those whose names have the smallest digests."""
+        if len(self.documents) <= depth:
+            return self
+        least = np.partition(self.similarities, -depth)[-depth]
+        above, equal = np.flatnonzero(self.similarities > least), np.flatnonzero(self.similarities == least)
+        chosen = np.concatenate([above, equal[np.argsort(self.ties[equal])][: depth - len(above)]])
+        return Hits(*(part[chosen] for part in self))
+
+
+NO_HITS = Hits(np.empty(0, np.object_), np.empty(0), np.empty(0, np.uint64))
+
+
+def score_search(task: Task, benchmark: Benchmark, queries: Vectors, blocks: Iterable[Vectors], run: Run) -> Scored:
+    """Score the search of a collection by minus the Euclidean distance.
+
+    Raises `UnscorableError` where a larger share of the queries and the collection than the run allows has no vector.
+    """
+    asked = [query for query in benchmark.judgements[task.name] if query in queries.rows]
+    seen = set(asked)
+    with threadpool_limits(1):  # The last bits of products of matrices depend on how many threads there are.
+        found = best_hits(task, asked, _by_distance_in_blocks(queries.of(asked), blocks, seen))
+    scored = count_missing(task, benchmark, seen, run)
+    score_ranked(scored, benchmark, found)
+    return scored
+
+
+def _by_distance_in_blocks(queries: NDArray[np.float64], blocks: Iterable[Vectors], seen: set[str]) -> Iterator[Block]:
+    """Minus the squared distance of each query to each document; add the documents to those that were seen."""
+    for block in progress(blocks, of="Searched", unit="block"):
+        names = list(block.rows)
+        seen.update(names)
+        if names and len(queries):
+            documents = block.of(names)
+            squares = (queries**2).sum(axis=1)[:, None] + (documents**2).sum(axis=1)[None, :]
+            yield names, 2 * queries @ documents.T - squares
+
+
+def best_hits(
+    task: Task, queries: Sequence[str], blocks: Iterable[Block], depth: int = DEPTH
+) -> dict[str, dict[str, float]]:
+    """The best documents of each query with their similarity. No query finds the document with its own id."""
+    hits = [NO_HITS] * len(queries)
+    own = [query.removeprefix(f"{task.query_namespace}:") for query in queries]
+    for documents, similarities in blocks:
+        names = np.array(documents, dtype=np.object_)
+        ties = np.array([_digest(name) for name in documents], dtype=np.uint64)
+        place = {name.removeprefix(f"{task.texts_folder}:"): number for number, name in enumerate(documents)}
+        for number, row in enumerate(similarities):
+            allowed = np.arange(len(names)) != place.get(own[number], -1)
+            block = Hits(names[allowed], row[allowed], ties[allowed]).best(depth)
+            hits[number] = Hits(*map(np.concatenate, zip(hits[number], block, strict=True))).best(depth)
+    return {
+        query: dict(zip(found.documents.tolist(), found.similarities.tolist(), strict=True))
+        for query, found in zip(queries, hits, strict=True)
+        if len(found.documents)
+    }
+
+
+def _digest(name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())

@@ -14,7 +14,7 @@ from cocite.config.plugins import check_choice
 from cocite.config.runs import BASELINES
 from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark, read_task, write_rows
-from cocite.evaluation.ranking import by_cosine, by_distance, score_ranking
+from cocite.evaluation.ranking import by_cosine, by_distance, score_ranking, score_search
 from cocite.evaluation.scored import Row, Run, Scored, UnscorableError, count_missing
 from cocite.evaluation.vectors import Vectors, blocks_of, joined, random_vectors, read_blocks
 from cocite.ground.progress import report
@@ -76,8 +76,6 @@ def baseline(tables: Path, seed: int, run: Run) -> Score:
 def score_vectors(task: Task, benchmark: Benchmark, blocks: Blocks, run: Run) -> Scored:
     """Score vectors on a task. Of a collection, no more than a block is in memory at a time."""
     if task.kind == "retrieval":
-        from cocite.evaluation.retrieval import score_search
-
         queries = joined(blocks(benchmark.judgements[task.name]))
         return score_search(task, benchmark, queries, blocks(benchmark.collections[task.name]), run)
     return score_task(task, benchmark, joined(blocks(benchmark.documents_of(task))), run)
