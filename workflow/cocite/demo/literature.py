@@ -1,25 +1,33 @@
 """A small invented literature: papers with topics, years, authors, and references to one another.
 
-Each paper has a topic, one of its sub-topics, and a manner of naming things (see `vocabulary.py`). References follow
-sub-topic, topic and field, and go to older papers only. Half of them are copied from the reference list of another
-paper, so that popular papers become more popular. This is preferential attachment (Kleinberg et al., 1999, "The web as
-a graph"), and it makes papers be cited together. The oldest papers are cited but have no record in the release, as in a
-real one.
+Each paper has a topic, one of its sub-topics, and a manner of naming things. Every topic has six concepts, two for each
+of its three sub-topics, and each concept has two names without a word in common. A paper keeps to one of the two
+manners of naming, so two papers on one thing need not share a word: that is what citations can teach an encoder and
+words alone cannot. The words of a field stand in papers of all its topics. All of them are in vocabulary.yaml.
+
+References follow sub-topic, topic and field, and go to older papers only. Half of them are copied from the reference
+list of another paper, so that popular papers become more popular. This is preferential attachment (Kleinberg et al.,
+1999, "The web as a graph"), and it makes papers be cited together. The oldest papers are cited but have no record in
+the release, as in a real one.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
+import yaml
 from numpy.typing import NDArray
 
-from cocite.demo.vocabulary import SUBTOPICS, Topic, choose_topics
+from cocite.ground.errors import InputError
 from cocite.ground.randomness import generator
 
 Ints = NDArray[np.int64]
 Shelf = tuple[str, object]
 """Papers that have a sub-topic, topic or field in common, by its kind and itself."""
 
+SUBTOPICS = 3
+CONCEPTS_PER_SUBTOPIC = 2
 _YEARS = 30
 _UNRECORDED_SHARE = 0.07
 _SECOND_FIELD_SHARE = 0.2
@@ -27,6 +35,25 @@ _MEAN_REFERENCES = 14.0
 _COPIED_SHARE = 0.5
 _SHELF_SHARES = {"subtopic": 0.62, "topic": 0.16, "second": 0.08, "field": 0.09, "all": 0.05}
 _PAPERS_PER_AUTHOR = 3.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topic:
+    """A topic: its field of study, its name, and its concepts in the order of its sub-topics."""
+
+    field: str
+    name: str
+    concepts: tuple[tuple[str, str], ...]
+    """Two names for each concept; `concepts[2 * s]` and `concepts[2 * s + 1]` belong to sub-topic s."""
+
+
+_FIELDS = yaml.safe_load(Path(__file__).with_name("vocabulary.yaml").read_text(encoding="utf-8"))
+FIELD_WORDS = {field: tuple(entry["words"]) for field, entry in _FIELDS.items()}
+_TOPICS = [
+    [Topic(field=field, name=name, concepts=tuple(concepts.items())) for name, concepts in entry["topics"].items()]
+    for field, entry in _FIELDS.items()
+]
+_ALL_TOPICS = [topic for topics in zip(*_TOPICS, strict=True) for topic in topics]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +86,7 @@ class Literature:
 def imagine_literature(papers: int, topics: int, last_year: int, seed: int) -> Literature:
     """A literature with so many recorded papers, the last of them published in `last_year`."""
     rng = generator(seed, "demo", "literature")
-    chosen = choose_topics(topics)
+    chosen = _choose_topics(topics)
     unrecorded = round(_UNRECORDED_SHARE * papers)
     size = papers + unrecorded
     main = rng.integers(topics, size=size)
@@ -90,6 +117,13 @@ def cite_literature(literature: Literature, seed: int) -> list[list[int]]:
         for name in ("subtopic", "topic", "field", "all"):
             shelves.setdefault(keys[name], []).append(paper)
     return references
+
+
+def _choose_topics(count: int) -> list[Topic]:
+    """So many topics, spread evenly over the fields. Raises `InputError` if there are not as many."""
+    if not 2 <= count <= len(_ALL_TOPICS):
+        raise InputError(f"--topics: is {count}, must be from 2 to {len(_ALL_TOPICS)}.")
+    return _ALL_TOPICS[:count]
 
 
 def _choose_authors(groups: Ints, rng: np.random.Generator) -> list[Ints]:

@@ -9,8 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from cocite.demo.literature import Literature
-from cocite.demo.vocabulary import CONCEPTS_PER_SUBTOPIC, FIELD_WORDS
+from cocite.demo.literature import CONCEPTS_PER_SUBTOPIC, FIELD_WORDS, Literature
 
 Item = TypeVar("Item")
 
