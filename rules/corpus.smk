@@ -36,7 +36,7 @@ rule download_shards:
         manifest="<results>/corpus/manifest.json",
         generated=generated_release(),
     output:
-        raw(directory("<results>/corpus/raw/{dataset}/{part}")),
+        temp_unless("keep_raw", directory("<results>/corpus/raw/{dataset}/{part}")),
     log:
         "<logs>/corpus/download-{dataset}-{part}.log",
     benchmark:
@@ -147,7 +147,7 @@ rule update:
         accounted=ancient("<results>/corpus/omissions/ingest-{dataset}.parquet"),
         changes=each_part("<results>/corpus/changes/{dataset}/{part}.parquet"),
     output:
-        table=ingested("<results>/corpus/ingested/{dataset}/{bucket}.parquet"),
+        table=temp_unless("keep_ingested", "<results>/corpus/ingested/{dataset}/{bucket}.parquet"),
         omissions="<results>/corpus/omissions/update-{dataset}-{bucket}.parquet",
     log:
         "<logs>/corpus/update-{dataset}-{bucket}.log",

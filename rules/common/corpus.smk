@@ -35,21 +35,16 @@ def update_minutes(wildcards, attempt):
     return ceil(20 + 0.1 * size_mb(ingested_before) / len(BUCKETS)) * attempt
 
 
-def raw(shards):
-    """Downloaded shards: deleted once they are ingested, unless the configuration keeps them."""
-    return shards if config["corpus"].get("keep_raw") else temp(shards)
-
-
-def ingested(table):
-    """Ingested rows: deleted once they are merged, unless the configuration keeps them for updates."""
-    return table if config["corpus"]["keep_ingested"] else temp(table)
+def temp_unless(key, path):
+    """Downloaded shards or ingested rows: deleted once they are read, unless a key of the corpus keeps them."""
+    return path if config["corpus"].get(key) else temp(path)
 
 
 def read_from_shards():
     """What a job reads from shards: rows to merge or, with a base, the changes to its rows."""
     if BASE:
         return temp("<results>/corpus/changes/{dataset}/{part}.parquet")
-    return ingested("<results>/corpus/ingested/{dataset}/{part}.parquet")
+    return temp_unless("keep_ingested", "<results>/corpus/ingested/{dataset}/{part}.parquet")
 
 
 def rows_to_merge(dataset):
