@@ -97,7 +97,6 @@ def ingest(
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
     from cocite.corpus.ingest.shards import IngestSettings
-    from cocite.corpus.ingest.shards import ingest as ingest_shards
     from cocite.corpus.release.manifest import read_manifest, shards_of_part
 
     settings = IngestSettings(
@@ -110,11 +109,10 @@ def ingest(
     listed = read_manifest(manifest)
     chosen = shards_of_part(listed, dataset, part=part, parts=parts)
     if listed.since:
-        from cocite.corpus.ingest.changes import ingest_changes
-
-        ingest_changes(settings, shards, chosen, output=output, report=report)
+        from cocite.corpus.ingest.changes import ingest_changes as ingest_shards
     else:
-        ingest_shards(settings, shards, chosen, output=output, report=report)
+        from cocite.corpus.ingest.shards import ingest as ingest_shards
+    ingest_shards(settings, shards, chosen, output=output, report=report)
 
 
 @app.command()
