@@ -55,8 +55,8 @@ CREATE MACRO {SCHEMA}.is_own() AS (
 """
 
 
-def write_views(results: Path, output: Path) -> list[str]:
-    """Write a DuckDB file with a view for each table that has files under `results`; return their names.
+def write_views(results: Path, output: Path) -> None:
+    """Write a DuckDB file with a view for each table that has files under `results`.
 
     Files of entries that the configuration of the last run does not have are left out.
     """
@@ -65,7 +65,7 @@ def write_views(results: Path, output: Path) -> list[str]:
         names = (os.path.relpath(path, output.parent) for path in paths)
         return f"{SCHEMA}.files([{', '.join(map(as_text, names))}])"
 
-    made, config = [], configuration_of(results)
+    config = configuration_of(results)
     with (
         atomic_path(output) as temporary,
         duckdb.connect(temporary, config={"storage_compatibility_version": FORMAT}) as database,
@@ -77,5 +77,3 @@ def write_views(results: Path, output: Path) -> list[str]:
                 rows = f"FROM ({rows_of(table, files, beside)}) WHERE {SCHEMA}.is_own()"
                 database.execute(f"CREATE VIEW {table.name} AS {rows}")
                 database.execute(f"COMMENT ON VIEW {table.name} IS {as_text(table.description)}")
-                made.append(table.name)
-    return made
