@@ -21,7 +21,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from cocite.demo.publications import Paper, Publications, Row, draw
+from cocite.demo.publications import Paper, Publications, draw
+from cocite.demo.shards import Record
 from cocite.ground.errors import InputError
 from cocite.tables.files import atomic_path, write_text
 
@@ -54,7 +55,7 @@ def generate_benchmark(release: Path, output: Path, *, seed: int) -> None:
             write_text(folder / path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
-def _supervised_files(publications: Publications, seed: int) -> dict[str, list[Row]]:
+def _supervised_files(publications: Publications, seed: int) -> dict[str, list[Record]]:
     """Classification and regression: 300 papers to train on and 150 to test; two to one where there are fewer."""
     files = {}
     for task, label in _label_functions(publications).items():
@@ -87,7 +88,7 @@ def _label_functions(publications: Publications) -> dict[str, Callable[[Paper], 
     }
 
 
-def _ranking_files(publications: Publications, seed: int) -> dict[str, list[Row]]:
+def _ranking_files(publications: Publications, seed: int) -> dict[str, list[Record]]:
     """The texts and the judgements of every task; scores go from 0 for the others to 1 or 2.
 
     The queries of `search` are titles and have ids of their own. Raises `InputError` where no paper has enough relevant
@@ -106,7 +107,7 @@ def _ranking_files(publications: Publications, seed: int) -> dict[str, list[Row]
     judged = {name: _judge(publications, name, grades, seed) for name, grades in tasks.items()}
     names = {query: f"q{place}" for place, query in enumerate(judged["search"])}
 
-    def with_candidates(task: str, described: Callable[[int], Row]) -> list[Row]:
+    def with_candidates(task: str, described: Callable[[int], Record]) -> list[Record]:
         return [
             {**described(query), "candidates": [_candidate(papers[paper], score) for paper, score in scores.items()]}
             for query, scores in judged[task].items()
@@ -127,7 +128,7 @@ def _ranking_files(publications: Publications, seed: int) -> dict[str, list[Row]
     }
 
 
-def _reviewing_files(publications: Publications, seed: int) -> dict[str, list[Row]]:
+def _reviewing_files(publications: Publications, seed: int) -> dict[str, list[Record]]:
     """Forty papers of none of the reviewers, each with the 25 reviewers that are nearest in venue and field."""
     reviewers = _choose_reviewers(publications, seed)
     written = {paper.corpusid for papers in reviewers.values() for paper in papers}
@@ -151,7 +152,7 @@ def _reviewing_files(publications: Publications, seed: int) -> dict[str, list[Ro
     }
 
 
-def _judgements(judged: Mapping[int, Mapping[Any, int]], names: Mapping[int, str] | None = None) -> list[Row]:
+def _judgements(judged: Mapping[int, Mapping[Any, int]], names: Mapping[int, str] | None = None) -> list[Record]:
     """One row for each query and candidate; `names` are of the queries that do not go by a corpus id."""
     return [
         {"query_id": (names or {}).get(query, str(query)), "cand_id": str(candidate), "score": score}
@@ -160,7 +161,7 @@ def _judgements(judged: Mapping[int, Mapping[Any, int]], names: Mapping[int, str
     ]
 
 
-def _candidate(paper: Paper, score: int) -> Row:
+def _candidate(paper: Paper, score: int) -> Record:
     return {**paper.document, "venue": paper.venue, "year": paper.year, "score": score}
 
 

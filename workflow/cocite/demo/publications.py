@@ -5,15 +5,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from cocite.demo.shards import Record, read_rows
 from cocite.ground.randomness import priorities
 from cocite.ground.written_ids import is_id
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +28,7 @@ class Paper:
     authors: frozenset[int]
 
     @property
-    def document(self) -> Row:
+    def document(self) -> Record:
         """The paper as a document of a benchmark."""
         ids = {"doc_id": str(self.corpusid), "corpus_id": self.corpusid}
         return {**ids, "title": self.title, "abstract": self.abstract}
@@ -81,7 +78,7 @@ class Publications:
         venue = self.papers[corpusid].venue
         return {other for other, paper in self.papers.items() if venue and paper.venue == venue} - {corpusid}
 
-    def documents(self, corpusids: Iterable[int]) -> list[Row]:
+    def documents(self, corpusids: Iterable[int]) -> list[Record]:
         """Papers as documents of a benchmark, by rising id."""
         return [self.papers[corpusid].document for corpusid in sorted(corpusids)]
 
