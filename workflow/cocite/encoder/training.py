@@ -249,8 +249,9 @@ class Training:
             self.optimiser.zero_grad()
             self.unread += self._add_gradients(step, batches)
         processes.add_up([weight.grad for weight in self.weights if weight.grad is not None])
-        for weight in self.learner.heads.parameters():  # all processes have computed the whole gradient of a head
-            weight.grad = None if weight.grad is None else weight.grad / processes.count()
+        for weight in self.learner.heads.parameters():
+            if weight.grad is not None:  # of a head, each process has computed the whole gradient
+                weight.grad /= processes.count()
         clip_grad_norm_(self.weights, self.settings.max_grad_norm)
         for group in self.optimiser.param_groups:
             group["lr"] = self.schedule.learning_rate(step)
