@@ -19,7 +19,7 @@ from cocite.config.recorded import record
 from cocite.config.release_folder import DATASETS, find_shards
 from cocite.corpus.sources.demo import GeneratedRelease
 from cocite.config.settings import entry_of, parse_settings, settings_of
-from cocite.config.runs import mapped_runs, runs_of, scored_runs, untrained
+from cocite.config.runs import adapters_of, mapped_runs, runs_of, scored_runs, untrained
 from cocite.ground.gpus import gpus
 from cocite.people.status.described import report_failures
 from cocite.config.started import write_start

@@ -183,6 +183,7 @@ rule embed_documents:
         table="documents",
         precision=config["precision"],
         dimension=kept_dimensions,
+        adapters=adapters_for([]),
         state=state("embedding/{model}/seed-{seed}/{benchmark}"),
         vectors=subpath(output[0], parent=True),
     shell:
@@ -191,6 +192,7 @@ rule embed_documents:
             --table {params.table} \
             --precision {params.precision} \
             --dimension {params.dimension} \
+            --adapters={params.adapters} \
             --model {input.model:q} \
             --threads {threads} \
             --state {params.state:q} \
@@ -212,6 +214,7 @@ if OWN_BENCHMARKS:
         benchmark:
             "<benchmarks>/encoder/{model}/seed-{seed}/embed-own.jsonl"
         params:
+            adapters=adapters_for(OWN_BENCHMARKS),
             state=state("embedding/{model}/seed-{seed}/own"),
 
 
@@ -229,4 +232,5 @@ use rule embed_documents as embed_papers with:
         version=2,
         sources=lambda wildcards, input: input.documents,
         table="papers",
+        adapters=lambda wildcards: "proximity" if "proximity" in adapters_of(config, wildcards.model) else "",
         state=state("embedding/{model}/seed-{seed}/papers-{bucket}"),

@@ -18,8 +18,9 @@ def origin_of_model(wildcards):
 
 def given_encoder(wildcards):
     """The files of an encoder that the user brings; those from the hub or a package are fetched."""
-    model = config["encoders"][wildcards.encoder].get("model")
-    return files_in(model) if model and Path(model).is_dir() else []
+    entry = config["encoders"][wildcards.encoder]
+    models = [entry.get("model"), *(adapter["model"] for adapter in entry.get("adapters", {}).values())]
+    return [file for model in models if model and Path(model).is_dir() for file in files_in(model)]
 
 
 def building_memory(wildcards, input, attempt):
@@ -31,6 +32,18 @@ def building_memory(wildcards, input, attempt):
 def kept_dimensions(wildcards):
     """How many leading dimensions of a model's vectors are kept; 0 stands for all."""
     return config["models"].get(wildcards.model, {}).get("dimension", 0)
+
+
+def adapters_for(benchmarks):
+    """The adapters by which a model embeds the documents of some benchmarks; empty where it has none for a format."""
+
+    def names(wildcards):
+        has = adapters_of(config, wildcards.model)
+        entries = [config["benchmarks"][name] for name in benchmarks or [wildcards.benchmark]]
+        tasks = [task for entry in entries for task in tasks_of(entry)]
+        return ",".join(sorted({name for task in tasks for name in task.adapters_among(has)}))
+
+    return names
 
 
 def embedding_minutes(table):

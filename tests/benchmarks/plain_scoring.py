@@ -26,18 +26,18 @@ def main(vectors: Path, labels: Path, output: Path) -> None:
     """Score the task of the labels and write its score."""
     rows = read_table(labels, "labels").to_pylist()
     task = TASKS[rows[0]["task"]]
-    examples = _examples(vectors, rows).reordered(SEED, task.name)
+    examples = _examples(vectors, task, rows).reordered(SEED, task.name)
     value = 100 * (_regression(examples) if task.kind == "regression" else _classification(task, examples))
     texts = {"model": "plain", "benchmark": "b", "task": task.name, "metric": "plain", "mode": "compat"}
     numbers = {"seed": 1, "evaluation_seed": 1, "value": value, "documents": 0, "missing": 0, "scored": 0}
     write_table(output, "scores", pa.Table.from_pylist([texts | numbers | {"format": task.format, "unscored": 0}]))
 
 
-def _examples(vectors: Path, rows: list[dict[str, object]]) -> Examples:
+def _examples(vectors: Path, task: Task, rows: list[dict[str, object]]) -> Examples:
     of_split = {
         split: {row["document"]: row["labels"] for row in rows if row["split"] == split} for split in ("train", "test")
     }
-    found = joined(read_blocks(vectors, [str(row["document"]) for row in rows]))
+    found = joined(read_blocks(vectors, task, [str(row["document"]) for row in rows]))
     train, test = (found.of(list(documents)) for documents in of_split.values())
     train_labels, test_labels = (list(documents.values()) for documents in of_split.values())
     return Examples(train=train, train_labels=train_labels, test=test, test_labels=test_labels)

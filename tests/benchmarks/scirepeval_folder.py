@@ -118,7 +118,8 @@ def _vectors(parts: list[Part]) -> Iterator[pa.RecordBatch]:
     scale = NORM / np.sqrt(2 * _lengths().sum())
     for part in parts:
         vectors = (part.latents() @ turn + mean) * np.float32(scale)
-        yield pa.record_batch({"document": part.ids(), "vector": vector_column(vectors)})
+        columns = {"adapter": [""] * part.count, "document": part.ids()}
+        yield pa.record_batch({**columns, "vector": vector_column(vectors)})
 
 
 def _lengths() -> NDArray[np.float64]:

@@ -4,12 +4,15 @@ import json
 import shutil
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 
 from cocite.encoder import embedding, tokens
+from cocite.encoder.adapters import new_adapter, save_adapters, switch_on
 from cocite.encoder.embedding import embed_tables, tokenised_windows
 from cocite.encoder.model import TOKENS_IN_BATCH, embed_batch, open_encoder
 from cocite.encoder.tokens import batches_of_like_length, open_tokenizer, texts_of
@@ -40,8 +43,8 @@ def documents(write_documents, tmp_path):
 def embed(encoder, tmp_path):
     """Embeds documents into a file of this name, and returns its path."""
 
-    def run(documents, name="vectors", model=encoder, threads=1):
-        embed_tables(model, [documents], tmp_path / name, threads=threads, state=tmp_path / "state")
+    def run(documents, name="vectors", model=encoder, threads=1, **settings):
+        embed_tables(model, [documents], tmp_path / name, threads=threads, state=tmp_path / "state", **settings)
         return tmp_path / name / documents.name
 
     return run
@@ -77,6 +80,52 @@ def test_vectors_equal_those_of_sentence_transformers(encoder, documents, embed)
     joined = ["[SEP]".join(part for part in TEXTS[name] if part) for name in "abdf"]
     assert table["document"].to_pylist() == list("abdf")
     np.testing.assert_allclose(vectors_of(table), model.encode(joined), atol=1e-6)
+
+
+@pytest.fixture
+def with_adapter(encoder, tmp_path):
+    """The encoder with an adapter search."""
+    folder = tmp_path / "adapted"
+    opened = open_encoder(encoder)
+    torch.manual_seed(1)
+    switch_on(opened, new_adapter(opened, "search", 2))
+    for weight in opened.adapter.parameters():
+        torch.nn.init.normal_(weight, std=0.5)
+    shutil.copytree(encoder, folder)
+    save_adapters(opened, encoder, folder)
+    return opened, folder
+
+
+def by_adapter(path):
+    table = read_table(path, "document_embeddings")
+    names = table["adapter"].to_pylist()
+    return {name: vectors_of(table.filter(pc.equal(table["adapter"], name))) for name in dict.fromkeys(names)}
+
+
+def test_documents_are_embedded_by_each_adapter_that_is_asked_for(with_adapter, documents, embed):
+    opened, folder = with_adapter
+    found = by_adapter(embed(documents, "both", folder, adapters=["search", ""]))
+    assert list(found) == ["", "search"]
+    switch_on(opened, None)
+    np.testing.assert_array_equal(found[""], vectors_of(read_table(embed(documents), "document_embeddings")))
+    assert np.abs(found["search"] - found[""]).max() > 0.01
+
+
+def test_an_embedding_by_adapters_that_was_killed_ends_with_the_same_bytes(
+    with_adapter, documents, embed, small_batches, batches, monkeypatch
+):
+    _, folder = with_adapter
+    whole = embed(documents, "whole", folder, adapters=["search", ""]).read_bytes()
+    all_batches = len(batches.sizes)
+    monkeypatch.setattr(embedding, "SECONDS_BETWEEN_SYNCS", 0.0)
+    for most in range(1, all_batches):
+        batches.sizes.clear()
+        batches.most = most
+        with pytest.raises(KilledError):
+            embed(documents, "killed", folder, adapters=["search", ""])
+        batches.most = None
+        assert embed(documents, "killed", folder, adapters=["search", ""]).read_bytes() == whole
+        assert len(batches.sizes) == all_batches
 
 
 def test_documents_without_text_are_left_out_and_counted(documents, embed, capfd):

@@ -12,7 +12,9 @@ from sentence_transformers import SentenceTransformer
 from tests.hub import COMMIT, serve_hub
 
 from cocite.config.encoders import EncoderSettings
+from cocite.encoder.adapters import adapters_in, new_adapter, save_adapters, switch_on
 from cocite.encoder.fetch import fetch_encoder
+from cocite.encoder.model import open_encoder
 from cocite.ground.errors import InputError
 
 
@@ -41,6 +43,20 @@ def test_a_plain_hugging_face_folder_will_do(encoder, tmp_path):
     fetch_encoder(EncoderSettings(model=str(plain), max_length=16), tmp_path / "model")
     same = (SentenceTransformer(str(folder), device="cpu").encode("bees") for folder in (encoder, tmp_path / "model"))
     assert next(same) == pytest.approx(next(same))
+
+
+def test_adapters_are_fetched_with_their_encoder_and_must_fit_it(encoder, tmp_path):
+    opened = open_encoder(encoder)
+    for name in ("search", "proximity"):
+        switch_on(opened, new_adapter(opened, name, 4))
+        save_adapters(opened, encoder, tmp_path / name)
+    adapters = {name: {"model": str(tmp_path / name / "adapters" / name)} for name in ("search", "proximity")}
+    fetch_encoder(EncoderSettings(model=str(encoder), max_length=16, adapters=adapters), tmp_path / "model")
+    assert adapters_in(tmp_path / "model") == ["proximity", "search"]
+    config = tmp_path / "search/adapters/search/adapter_config.json"
+    config.write_text(config.read_text().replace('"relu"', '"swish"'))
+    with pytest.raises(InputError, match="non_linearity is 'swish'"):
+        fetch_encoder(EncoderSettings(model=str(encoder), max_length=16, adapters=adapters), tmp_path / "other")
 
 
 def test_pickled_weights_are_refused(encoder, tmp_path):

@@ -93,7 +93,8 @@ def collection(documents, queries, seed=0):
 
 def write_vectors(folder, vectors):
     names = sorted(vectors)
-    table = pa.table({"document": names, "vector": vector_column(np.array([vectors[name] for name in names]))})
+    columns = {"adapter": [""] * len(names), "document": names}
+    table = pa.table({**columns, "vector": vector_column(np.array([vectors[name] for name in names]))})
     write_table(folder / "vectors.parquet", "document_embeddings", table)
     return folder / "vectors.parquet"
 

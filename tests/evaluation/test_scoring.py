@@ -19,6 +19,8 @@ from cocite.evaluation.vectors import Vectors, joined, read_blocks
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table, vector_column, write_table
 
+SEARCH = next(task for task in SCIREPEVAL if task.name == "search")
+
 RUN = Run(model="m", training_seed=2, benchmark="b", modes=["compat"], evaluation_seeds=[5, 6])
 
 
@@ -112,18 +114,39 @@ def test_missing_vectors_of_labelled_documents_are_left_out_of_both_splits(tmp_p
 def test_vectors_that_are_not_finite_are_refused(tmp_path):
     path = tmp_path / "embeddings.parquet"
     vectors = vector_column(np.array([[1.0, 2.0], [np.nan, 0.0]]))
-    write_table(path, "document_embeddings", pa.table({"document": ["a", "b"], "vector": vectors}))
+    write_table(path, "document_embeddings", pa.table({"adapter": [""] * 2, "document": ["a", "b"], "vector": vectors}))
     with pytest.raises(InputError, match="the vector of the document 'b' holds values that are not finite"):
-        joined(read_blocks(path, ["a", "b"]))
+        joined(read_blocks(path, SEARCH, ["a", "b"]))
 
 
 def test_vectors_are_read_for_the_documents_that_are_asked_for(tmp_path):
     path = tmp_path / "embeddings.parquet"
-    rows = {"document": ["a", "b", "c"], "vector": vector_column(np.array([[1.0], [np.inf], [3.0]]))}
+    vectors = vector_column(np.array([[1.0], [np.inf], [3.0]]))
+    rows = {"adapter": [""] * 3, "document": ["a", "b", "c"], "vector": vectors}
     write_table(path, "document_embeddings", pa.table(rows))
-    read = joined(read_blocks(path, ["c", "a", "unknown"]))
+    read = joined(read_blocks(path, SEARCH, ["c", "a", "unknown"]))
     assert read.of(["c", "a"]).tolist() == [[3], [1]]
     assert "unknown" not in read.rows
+
+
+@pytest.mark.parametrize(
+    ("present", "read"),
+    [
+        (["", "proximity", "search"], {"search-query:q": "search", "a": "proximity"}),
+        (["", "search"], {"search-query:q": "search", "a": ""}),
+        (["proximity"], {"search-query:q": "proximity", "a": "proximity"}),
+        ([""], {"search-query:q": "", "a": ""}),
+    ],
+)
+def test_a_search_sees_queries_by_its_own_adapter_and_documents_by_that_of_proximity(tmp_path, present, read):
+    path, documents = tmp_path / "embeddings.parquet", ["a", "search-query:q"]
+    rows = [(adapter, document, [float(place)]) for place, adapter in enumerate(present) for document in documents]
+    adapters, names, vectors = zip(*rows, strict=True)
+    columns = {"adapter": adapters, "document": names, "vector": vector_column(np.array(vectors))}
+    write_table(path, "document_embeddings", pa.table(columns))
+    found = joined(read_blocks(path, SEARCH, documents))
+    numbers = {document: present[int(found.of([document])[0, 0])] for document in found.rows}
+    assert numbers == read
 
 
 def test_scirepeval_averages_over_25_values():
@@ -145,7 +168,11 @@ def test_the_command_scores_what_the_tables_hold(tmp_path):
     write_tables(Benchmark(judgements={name: {"q": {"a": 1, "b": 0}} for name in ("cite", "relish")}), tables)
     vectors = vector_column(np.array([[1.0], [5.0], [0.0]]))
     embeddings = tmp_path / "embeddings.parquet"
-    write_table(embeddings, "document_embeddings", pa.table({"document": ["a", "b", "q"], "vector": vectors}))
+    write_table(
+        embeddings,
+        "document_embeddings",
+        pa.table({"adapter": [""] * 3, "document": ["a", "b", "q"], "vector": vectors}),
+    )
     written = {name: tmp_path / f"{name}.parquet" for name in ("scores", "outcomes", "failures")}
     options = {
         "tables": tables,

@@ -9,7 +9,7 @@ from cocite.report.cards import with_scores, write_cards
 CARD = card_of(
     origin={"Corpus": {"source": "papers of ours"}},
     encoder={"pooling": "mean"},
-    settings={"loss": "triplet", "trainable": "all"},
+    settings={"loss": "triplet", "trainable": {"kind": "all"}},
     seeds={"run": 1, "training": 2},
     triplets={"training": 22, "validation": 6},
     best={"step": 5, "validation_loss": 0.5, "validation_accuracy": 0.9},

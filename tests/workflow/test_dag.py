@@ -35,6 +35,14 @@ def test_another_configuration_runs_alone(run):
     assert "encoder/specter/" not in result.stdout
 
 
+def test_documents_are_embedded_by_the_adapters_that_the_tasks_of_a_benchmark_see(run):
+    config = run.configure(edited(models__cocite__trainable={"kind": "adapter", "name": "search"}))
+    planned_jobs = run.snakemake("--dry-run", "--printshellcmds", "all", config=config).stdout
+    asked = re.findall(r"--adapters=(\S*).*?--model results/encoder/(\w+)/", planned_jobs, re.DOTALL)
+    assert {model: adapters for adapters, model in asked if model == "cocite"} == {"cocite": ",search"}
+    assert {adapters for adapters, model in asked if model != "cocite"} == {""}
+
+
 @pytest.fixture
 def given_release(run):
     """A configuration whose release is a folder with one shard of each dataset, and that folder."""

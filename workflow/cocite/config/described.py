@@ -85,8 +85,9 @@ def _all_entries(kind: type[Entry]) -> Iterator[type[Entry]]:
 
 def _item(annotation: Any) -> tuple[Any, bool]:
     """What lies below a key, and whether under names of one's own."""
-    if get_origin(annotation) is dict:
-        return get_args(annotation)[1], True
+    for each in (annotation, *get_args(annotation)):
+        if get_origin(each) is dict:
+            return get_args(each)[1], True
     return annotation, False
 
 

@@ -9,6 +9,7 @@ from cocite.config.entries import Commit, Count, Entry, GivenPath, PackageName, 
 from cocite.config.plugins import modules
 
 POOLINGS = "cocite.encoder.poolings"
+AdapterName = Literal["proximity", "classification", "regression", "search"]
 
 
 class Architecture(Entry):
@@ -30,6 +31,15 @@ class Architecture(Entry):
         return self
 
 
+class Adapter(Entry):
+    """An adapter that exists, in the layout of the library adapters with its weights as safetensors."""
+
+    model: GivenPath
+    """Hugging Face id (pin it with revision) or a local folder; variables of the environment are filled in."""
+    revision: Commit | None = None
+    """Commit of the Hugging Face model, 40 hexadecimal digits."""
+
+
 class EncoderSettings(Entry):
     """One encoder before fine-tuning: exactly one of model, package and build says where it comes from."""
 
@@ -47,6 +57,9 @@ class EncoderSettings(Entry):
     max the largest value of each dimension."""
     max_length: Annotated[int, Field(ge=8)] = 512
     """Tokens of a text; what is longer is cut."""
+    adapters: dict[AdapterName, Adapter] | None = None
+    """Adapters that belong to the model, by the format of tasks that sees them switched on (SPECTER2): bottlenecks
+    within its layers. A model that is fine-tuned from the encoder keeps them where it trains an adapter itself."""
 
     @model_validator(mode="after")
     def _has_one_origin(self) -> "EncoderSettings":
@@ -55,9 +68,13 @@ class EncoderSettings(Entry):
             raise inconsistent(" needs exactly one of model, package and build.")
         if self.revision is not None and self.model is None:
             raise inconsistent(f".revision does not go with {given[0]}: only a model of the hub has one.")
+        if self.adapters and self.build is not None:
+            raise inconsistent(".adapters do not go with build: they belong to the weights of an encoder that exists.")
         return self
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:
         """A folder that is not there, or a model of the hub without its commit."""
         if self.model is not None:
             yield from unpinned(key, "model", self.model, self.revision)
+        for name, adapter in (self.adapters or {}).items():
+            yield from unpinned(f"{key}.adapters.{name}", "model", adapter.model, adapter.revision)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from cocite.config.encoders import AdapterName
 from cocite.config.entries import Count, Entry, NonNegative, Positive, Refers, Seeds, ShortFor, Whole, inconsistent
 from cocite.config.loss import Loss
 from cocite.config.plugins import one_of
@@ -43,6 +44,18 @@ class LowRank(Entry):
     """The additions are scaled by this over their rank."""
 
 
+class Bottlenecks(Entry):
+    """An adapter alone: bottlenecks between the layers, which stay beside the weights of the encoder. Tasks of its
+    format see what the encoder gives with it; the others see what they saw before."""
+
+    kind: Literal["adapter"]
+    """Which weights learn."""
+    name: AdapterName = "proximity"
+    """Its name, that of a format of tasks; one that the encoder has by that name learns on."""
+    reduction: Count = 16
+    """How many times narrower than the encoder the bottlenecks are."""
+
+
 class TrainingSettings(Entry):
     """How an encoder is fine-tuned on triplets."""
 
@@ -67,9 +80,9 @@ class TrainingSettings(Entry):
     mini_batch_tokens: Count | None = None
     """Tokens of a batch that are in memory at once, padding counted, but at least one document. Left out, all; with a
     number, the gradients are the same (GradCache), a batch of any size fits, and a step takes about a third longer."""
-    trainable: Annotated[AllWeights | BiasTerms | LowRank, Field(discriminator="kind"), ShortFor("kind")] = AllWeights(
-        kind="all"
-    )
+    trainable: Annotated[
+        AllWeights | BiasTerms | LowRank | Bottlenecks, Field(discriminator="kind"), ShortFor("kind")
+    ] = AllWeights(kind="all")
     """Which weights learn: a name, or a name and its settings."""
     accumulation: Count = 1
     """Batches whose gradients make one step."""

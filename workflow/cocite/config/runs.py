@@ -32,6 +32,15 @@ def runs_of(config: Mapping[str, Any]) -> list[str]:
     return [*trained, *(f"{name}-0" for name in (*untrained(config), *BASELINES))]
 
 
+def adapters_of(config: Mapping[str, Any], name: str) -> set[str]:
+    """The adapters that a model or an untrained encoder has; one that has learned itself has lost those it had."""
+    entry = config["models"].get(name, {"encoder": name.removeprefix("untrained_"), "trainable": {"kind": "adapter"}})
+    if entry["trainable"]["kind"] != "adapter":
+        return set()
+    given = config["encoders"][entry["encoder"]].get("adapters", {})
+    return {*given, *([entry["trainable"]["name"]] if "name" in entry["trainable"] else [])}
+
+
 def scored_runs(suites: Mapping[str, Sequence[Task]], runs: Iterable[str]) -> list[tuple[str, str]]:
     """Each suite of a benchmark with the runs that have scores on it.
 

@@ -3,6 +3,7 @@
 The tasks themselves are declared in `benchmarks`, a module a benchmark.
 """
 
+from collections.abc import Container
 from dataclasses import dataclass
 
 FORMATS = {
@@ -17,6 +18,17 @@ FORMATS = {
     "disambiguation": "disambiguation",
 }
 """The kinds of tasks, and the format that the scores of each are averaged by."""
+
+ADAPTERS = {
+    "classification": ("classification", "classification"),
+    "regression": ("regression", "regression"),
+    "proximity": ("proximity", "proximity"),
+    "reviewer-matching": ("proximity", "proximity"),
+    "search": ("search", "proximity"),
+    "disambiguation": ("proximity", "proximity"),
+}
+"""The adapters that each format of tasks uses for queries and for other documents, where an encoder has adapters
+(SPECTER2, Singh et al., 2023)."""
 
 BOTH = "both"
 """The mode of scores that do not depend on it."""
@@ -66,6 +78,16 @@ class Task:
     def format(self) -> str:
         """The format that the task's scores are averaged in."""
         return FORMATS[self.kind]
+
+    def adapters_among(self, present: Container[str]) -> tuple[str, str]:
+        """The adapters for its queries and for its other documents; an empty name stands for none.
+
+        An encoder that lacks the one of the documents gives their vectors without an adapter, and one that lacks that
+        of the queries gives theirs as it gives those of the documents.
+        """
+        asking, asked = ADAPTERS[self.format]
+        of_others = asked if asked in present else ""
+        return (asking if asking in present else of_others), of_others
 
     @property
     def labels_folder(self) -> str:

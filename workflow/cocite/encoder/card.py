@@ -19,6 +19,17 @@ pipeline_tag: feature-extraction
 
 {text} Made with {versions}.
 """
+USE = """    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer("this folder")
+    vectors = model.encode([title + model.tokenizer.sep_token + abstract])"""
+USE_OF_ADAPTER = """What was trained is the adapter `{name}` alone, in `adapters/{name}`. sentence-transformers opens
+this folder without it. The library adapters switches it on; vectors are pooled from its tokens ({pooling}):
+
+    from adapters import AutoAdapterModel
+
+    model = AutoAdapterModel.from_pretrained("this folder")
+    model.load_adapter("this folder/adapters/{name}", use_safetensors=True, set_active=True)"""
 CARD = """---
 library_name: sentence-transformers
 pipeline_tag: feature-extraction
@@ -33,10 +44,7 @@ near each other. It was fine-tuned on triplets (query, positive, negative); of t
 triplets, it is the one with the smallest validation loss ({loss:.4f} at step {step}, where {accuracy:.1%} of the
 positives were nearer than their negatives).
 
-    from sentence_transformers import SentenceTransformer
-
-    model = SentenceTransformer("this folder")
-    vectors = model.encode([title + model.tokenizer.sep_token + abstract])
+{use}
 
 {tables}
 
@@ -74,7 +82,10 @@ def card_of(
         "Scores on the validation triplets": validated,
         "Libraries": versions,
     }
+    trainable = settings["trainable"]
+    of_adapter = trainable["kind"] == "adapter"
     return CARD.format(
+        use=USE_OF_ADAPTER.format(name=trainable["name"], pooling=encoder["pooling"]) if of_adapter else USE,
         loss=best["validation_loss"],
         step=best["step"],
         accuracy=best["validation_accuracy"],

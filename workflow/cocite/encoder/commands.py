@@ -172,11 +172,23 @@ def embed(
     table: Annotated[EmbeddedTable, typer.Option(help="Which of the two tables it is.")] = "documents",
     precision: PrecisionOption = "auto",
     dimension: Annotated[int, typer.Option(help="Numbers of a vector that are kept, the first ones; 0 for all.")] = 0,
+    adapters: Annotated[
+        str, typer.Option(help="Names of adapters of the encoder, by commas; an empty one for the encoder as it is.")
+    ] = "",
 ) -> None:
     """Embed the documents of benchmarks, or papers; an embedding that was killed goes on where it stood."""
     work_offline(threads)
     take_gpus(1)
     from cocite.encoder.embedding import embed_tables
 
-    kept = dimension or None
-    embed_tables(model, sources, output, table, threads=threads, state=state, precision=precision, dimension=kept)
+    embed_tables(
+        model,
+        sources,
+        output,
+        table,
+        threads=threads,
+        state=state,
+        precision=precision,
+        dimension=dimension or None,
+        adapters=adapters.split(","),
+    )

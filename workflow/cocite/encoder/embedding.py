@@ -6,8 +6,8 @@ says which documents are in it. One thread computes a batch: an embedding that w
 batch after the last that is known to be on the disk, and ends with the same bytes. Memory holds one window, however
 many documents there are; their vectors wait in a folder of the state, and become the table at the end:
 
-vectors.bin   float32, documents × dimension, in the order of the documents; rows that no batch has filled hold nothing
-reached.json  how far it has come, [window, batch]: all batches before this one are on the disk
+adapter-<name>/vectors.bin   float32, documents × dimension, in their order; rows that no batch has filled hold nothing
+adapter-<name>/reached.json  how far it has come, [window, batch]: all batches before this one are on the disk
 
 A document without any text gets no vector: it is counted here, and as missing where a score needs it.
 """
@@ -16,7 +16,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import count, islice
@@ -28,6 +28,7 @@ import pyarrow as pa
 import torch
 from numpy.typing import NDArray
 
+from cocite.encoder.adapters import read_adapter, switch_on
 from cocite.encoder.card import library_versions
 from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, Precision, embed_batch, open_encoder, rounded
 from cocite.encoder.tokens import Documents, Tokenizer, batches_of_like_length, texts_of, tokenise
@@ -54,6 +55,8 @@ WINDOW = 16_384
 ROWS_WRITTEN = 4096
 """Vectors that are in memory together while the table is written."""
 SECONDS_BETWEEN_SYNCS = 20.0
+NO_ADAPTER = ""
+"""The name that stands for the encoder as it is, with no adapter switched on."""
 
 Place = tuple[int, int]
 """A window of documents, and a batch in it, both from 0."""
@@ -69,47 +72,64 @@ def embed_tables(
     state: Path,
     precision: Precision = "float32",
     dimension: int | None = None,
+    adapters: Sequence[str] = (NO_ADAPTER,),
 ) -> None:
     """Embed the documents of several files, each into a file of its own in the folder `output`; then remove `state`.
 
     A source is a file of `table` (documents or papers), or the folder of a benchmark, and names its vectors. What is
-    embedded of one of them does not depend on the others. Vectors are cut to their first `dimension` numbers.
+    embedded of one of them does not depend on the others. Vectors are cut to their first `dimension` numbers. Documents
+    are embedded by each of the adapters, papers by the first; an empty name stands for the encoder without one.
     """
     encoder = rounded(open_encoder(model, precision, dimension))
     for source in sources:
         documents = source / "documents.parquet" if source.is_dir() else source
         vectors = output / f"{source.stem}.parquet"
-        embed_documents(encoder, model, documents, vectors, table, threads=threads, state=state / source.stem)
+        embed_documents(encoder, model, documents, vectors, table, adapters, threads=threads, state=state / source.stem)
     remove_state(state)
 
 
 def embed_documents(
-    encoder: Encoder, model: Path, documents: Path, output: Path, table: str, *, threads: int, state: Path
+    encoder: Encoder,
+    model: Path,
+    documents: Path,
+    output: Path,
+    table: str,
+    adapters: Sequence[str],
+    *,
+    threads: int,
+    state: Path,
 ) -> None:
-    """Write one vector for each document that has a text, in order of document; then remove `state`.
+    """Write one vector by each adapter for each document that has a text, in order of document; then remove `state`.
 
     Raises `InputError` where a vector is not finite, or the disk is full.
     """
     files = checked_files(documents, table)
-    total, dimension = count_rows(files), encoder.dimension
+    total = count_rows(files)
     follows_from = {
         "inputs": fingerprint_of([model, *files]),
         "device": encoder.device.type,
         "precision": str(encoder.computes_in),
         "dimension": encoder.dimension,
+        "adapters": sorted(adapters),
         "batches": [WINDOW, TOKENS_IN_BATCH[encoder.device.type]],
         "versions": library_versions(),
     }
     open_state(state, follows_from, work="embedding")
-    (state / VECTORS).touch()
-    with explain_full_disk(state), (state / VECTORS).open("r+b") as file:
-        vectors = VectorFile(file, state / "reached.json", dimension)
-        _embed(encoder, files, table, vectors, total, threads)
+    with explain_full_disk(state), ExitStack() as stack:
+        filled = {}
+        for adapter in sorted(adapters):
+            switch_on(encoder, read_adapter(encoder, model, adapter) if adapter else None)
+            filled[adapter] = stack.enter_context(opened_vectors(state / f"adapter-{adapter}", encoder.dimension))
+            _embed(encoder, files, table, filled[adapter], total, threads)
         declared = TABLES[EMBEDDINGS[table]]
-        (key,) = declared.key
-        schema = pa.schema({key: declared.columns[key].type, "vector": pa.list_(pa.float32(), dimension)})
-        rows = _rows(enumerate(texts_of(files, encoder.tokenizer.separator, table)), schema, vectors)
-        written = write_table(output, declared.name, pa.RecordBatchReader.from_batches(schema, rows))
+        columns = {key: declared.columns[key].type for key in declared.key}
+        schema = pa.schema({**columns, "vector": pa.list_(pa.float32(), encoder.dimension)})
+        rows = (
+            batch
+            for adapter, vectors in filled.items()
+            for batch in _rows(texts_of(files, encoder.tokenizer.separator, table), adapter, schema, vectors)
+        )
+        written = write_table(output, declared.name, pa.RecordBatchReader.from_batches(schema, rows)) // len(filled)
     report(f"Embedded {written} of {total} {table}; {total - written} have no text.")
     remove_state(state)
 
@@ -161,14 +181,16 @@ def _check_finite(vectors: NDArray[np.float32], names: Sequence[str]) -> None:
 
 
 def _rows(
-    texts: Iterator[tuple[int, tuple[Any, str]]], schema: pa.Schema, vectors: "VectorFile"
+    texts: Iterator[tuple[Any, str]], adapter: str, schema: pa.Schema, vectors: "VectorFile"
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of the table: each document that has a text with its vector."""
-    while read := list(islice(texts, ROWS_WRITTEN)):
+    """The rows of the table by an adapter: each document that has a text with its vector."""
+    numbered = enumerate(texts)
+    while read := list(islice(numbered, ROWS_WRITTEN)):
         kept = [(row, document) for row, (document, text) in read if text]
         rows = np.array([row for row, _ in kept], dtype=np.int64)
-        names = pa.array([document for _, document in kept], schema[0].type)
-        yield pa.record_batch([names, vector_column(vectors.read(rows))], schema=schema)
+        names = {"adapter": [adapter] * len(kept), schema.names[-2]: [document for _, document in kept]}
+        columns = [pa.array(names[name], schema.field(name).type) for name in schema.names[:-1]]
+        yield pa.record_batch([*columns, vector_column(vectors.read(rows))], schema=schema)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,6 +220,15 @@ def tokenised_windows(
             rows=first + np.array(kept, dtype=np.int64),
             tokens=tokenise([read[row][1] for row in kept], tokenizer),
         )
+
+
+@contextmanager
+def opened_vectors(folder: Path, dimension: int) -> Iterator["VectorFile"]:
+    """The file of vectors in a folder, a new one where there is none."""
+    folder.mkdir(exist_ok=True)
+    (folder / VECTORS).touch()
+    with (folder / VECTORS).open("r+b") as file:
+        yield VectorFile(file, folder / "reached.json", dimension)
 
 
 class VectorFile:

@@ -6,6 +6,7 @@ After this step everything is offline.
 """
 
 import importlib
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,9 +16,10 @@ from typing import Any
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-from cocite.config.encoders import EncoderSettings
+from cocite.config.encoders import Adapter, EncoderSettings
+from cocite.encoder.adapters import CONFIG, FOLDER, WEIGHTS, read_adapter
 from cocite.encoder.card import card_of_untrained
-from cocite.encoder.model import readable, save_encoder
+from cocite.encoder.model import open_encoder, readable, save_encoder
 from cocite.ground.errors import InputError
 from cocite.ground.hub import fetch_files
 from cocite.ground.progress import report
@@ -40,6 +42,8 @@ def fetch_encoder(settings: EncoderSettings, output: Path) -> None:
     card = card_of_untrained(origin, text)
     with atomic_path(output) as folder, _source(settings) as source:
         _write_encoder(_transformer_of(source), folder, settings, card)
+        for name, adapter in (settings.adapters or {}).items():
+            _write_adapter(adapter, folder, name)
 
 
 @contextmanager
@@ -48,16 +52,23 @@ def _source(settings: EncoderSettings) -> Iterator[Path]:
         yield _from_package(settings.package)
     elif settings.model is None:
         raise InputError("Settings of the encoder: one of model and package is needed.")
-    elif (folder := Path(settings.model)).is_dir():
+    else:
+        with _from_folder_or_hub(settings.model, settings.revision) as folder:
+            yield folder
+
+
+@contextmanager
+def _from_folder_or_hub(model: str, revision: str | None) -> Iterator[Path]:
+    if (folder := Path(model)).is_dir():
         yield folder
-    elif settings.revision is None:
+    elif revision is None:
         raise InputError(
-            f"Setting revision is missing: {settings.model} is no folder here, and what comes from the hub is pinned "
-            "by its commit."
+            f"Setting revision is missing: {model} is no folder here, and what comes from the hub is pinned by its "
+            "commit."
         )
     else:
         with tempfile.TemporaryDirectory(prefix="cocite-encoder-") as temporary:
-            fetch_files(settings.model, settings.revision, TAKEN, Path(temporary))
+            fetch_files(model, revision, TAKEN, Path(temporary))
             yield Path(temporary)
 
 
@@ -105,6 +116,17 @@ def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, card: 
     tokenizer.model_max_length = settings.max_length
     tokenizer.save_pretrained(folder)
     save_encoder(transformer, folder, pooling=settings.pooling, max_length=settings.max_length, card=card)
+
+
+def _write_adapter(adapter: Adapter, folder: Path, name: str) -> None:
+    """Put an adapter into the folder of its encoder. Raises `InputError` where it does not fit."""
+    place = folder / FOLDER / name
+    place.mkdir(parents=True)
+    with _from_folder_or_hub(adapter.model, adapter.revision) as source:
+        for file in (CONFIG, WEIGHTS):
+            if (source / file).is_file():
+                shutil.copy(source / file, place)
+    read_adapter(open_encoder(folder), folder, name)
 
 
 def _check_weights(loading: dict[str, Any], source: Path) -> None:

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 from transformers import AutoModel
 from transformers.utils import logging
 
@@ -62,6 +63,10 @@ class Encoder(nn.Module):
         """The numbers that the products of matrices are computed in; see `computing`."""
         self.dimension: int = dimension or transformer.config.hidden_size
         """Length of its vectors, which are cut where it is less than the size of the transformer."""
+        self.adapter: Any = None
+        """The `adapters.Adapter` that is switched on in its layers, if any."""
+        self.hooks: list[RemovableHandle] = []
+        """Where it is."""
 
     @property
     def device(self) -> torch.device:
@@ -128,7 +133,7 @@ def save_encoder(transformer: Any, folder: Path, *, pooling: str, max_length: in
 
 def save_trained(encoder: Encoder, source: Path, folder: Path, card: str) -> None:
     """Write an encoder that was trained from the one in the folder `source`, with its tokenizer."""
-    shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".*", CARD, "*.safetensors"))
+    shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".*", CARD, "*.safetensors", "adapters"))
     pooling, length = encoder.pooling, encoder.tokenizer.max_length
     save_encoder(encoder.transformer, folder, pooling=pooling, max_length=length, card=card)
 

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from cocite.encoder import processes
+from cocite.encoder.adapters import save_adapters
 from cocite.encoder.card import card_of, library_versions
 from cocite.encoder.checkpoints import History
 from cocite.encoder.model import Encoder, save_trained
@@ -134,6 +135,7 @@ def write_results(
     )
     with atomic_path(outputs.model) as folder:
         save_trained(encoder, source, folder, card)
+        save_adapters(encoder, source, folder)
 
 
 def curves_of(log: list[dict[str, Any]]) -> pa.Table:

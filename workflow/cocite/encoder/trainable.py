@@ -1,20 +1,22 @@
-"""Which weights of an encoder learn: all, its bias terms (BitFit), or low-rank additions to its linear layers (LoRA).
+"""Which weights learn: all, the bias terms (BitFit), low-rank additions to the linear layers (LoRA), or an adapter.
 
 Sources: BitFit, Ben Zaken et al. (2022); LoRA, Hu et al. (2022). Only what learns is saved while a training runs; the
-rest is in the encoder that it starts from. At the end the additions are merged into the weights, so that the folder of
-an encoder looks the same whichever way it was trained.
+rest is in the encoder that it starts from. At the end low-rank additions are merged into the weights, so that the
+folder of an encoder looks the same whichever way it was trained; an adapter stays beside the weights, which are then
+those that it started from.
 """
 
 import torch
 
-from cocite.config.models import BiasTerms, LowRank, TrainingSettings
+from cocite.config.models import BiasTerms, Bottlenecks, LowRank, TrainingSettings
+from cocite.encoder.adapters import new_adapter, switch_on
 from cocite.encoder.model import Encoder
 from cocite.ground.errors import InputError
 from cocite.ground.randomness import derive_seed
 
 
 def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> None:
-    """Let the weights learn that the settings name, and no others; low-rank additions are drawn from the seed.
+    """Let the weights learn that the settings name, and no others; what is new is drawn from the seed.
 
     A pooler comes after the token vectors that are pooled here, and never learns. Raises `InputError` where the encoder
     has none of the weights.
@@ -30,6 +32,12 @@ def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> N
             rank, alpha = settings.trainable.rank, settings.trainable.alpha
             additions = LoraConfig(r=rank, lora_alpha=alpha, target_modules="all-linear")
             encoder.transformer = get_peft_model(encoder.transformer, additions)
+    elif isinstance(settings.trainable, Bottlenecks):
+        if encoder.adapter is None:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(derive_seed(seed, "adapter"))
+                switch_on(encoder, new_adapter(encoder, settings.trainable.name, settings.trainable.reduction))
+        encoder.transformer.requires_grad_(False)
     for name, weight in encoder.named_parameters():
         if "pooler." in name:
             weight.requires_grad_(False)

@@ -17,8 +17,9 @@ import torch
 from torch.nn.utils import clip_grad_norm_
 
 from cocite.config.entries import as_json
-from cocite.config.models import TrainingSettings
+from cocite.config.models import Bottlenecks, TrainingSettings
 from cocite.encoder import processes
+from cocite.encoder.adapters import adapters_in, read_adapter, switch_on
 from cocite.encoder.batches import TOKENS_OF_A_START, Batch, Collator
 from cocite.encoder.card import library_versions
 from cocite.encoder.checkpoints import EVENTS, History, load_best, load_checkpoint, save_best, save_checkpoint
@@ -84,6 +85,8 @@ def train_encoder(
         _return_freed_memory()
     seeds = {"run": seed, "training": training_seed}
     encoder = open_encoder(inputs.encoder, precision)
+    if isinstance(settings.trainable, Bottlenecks) and settings.trainable.name in adapters_in(inputs.encoder):
+        switch_on(encoder, read_adapter(encoder, inputs.encoder, settings.trainable.name))
     computes_in = str(encoder.computes_in).removeprefix("torch.")
     given = {**as_json(settings), "block": settings.together, "precision": computes_in}
     training, validation = open_examples(inputs.training), open_examples(inputs.validation)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from cocite.config.tasks import Task
 from cocite.evaluation.scored import UnscorableError
 from cocite.ground.randomness import generator
 from cocite.tables.files import open_table, vectors_of
@@ -41,16 +42,28 @@ def joined(blocks: Iterable[Vectors]) -> Vectors:
     return Vectors({document: row for row, document in enumerate(documents)}, matrix)
 
 
-def read_blocks(path: Path, documents: Collection[str]) -> Iterator[Vectors]:
-    """Some thousand embeddings at a time, of some documents, those that have one.
+def adapters_of(path: Path) -> set[str]:
+    """The adapters by which a file of embeddings has vectors; an empty name stands for none."""
+    with open_table(path, "document_embeddings") as file:
+        return set(file.read(["adapter"]).column("adapter").unique().to_pylist())
+
+
+def read_blocks(path: Path, task: Task, documents: Collection[str]) -> Iterator[Vectors]:
+    """Some thousand embeddings at a time, of some documents of a task, those that have one.
+
+    They are those by the adapters of the task's format, among those that the file has.
 
     Raises `UnscorableError` where a vector holds a number that is not finite.
     """
     wanted = pa.array(sorted(documents), pa.string())
+    of_queries, of_others = task.adapters_among(adapters_of(path))
     # Batch by batch: a filtered scan of the whole file takes more memory than the file's own size.
     with open_table(path, "document_embeddings") as file:
         for batch in file.iter_batches(ROWS_AT_ONCE):
-            table = pa.Table.from_batches([batch.filter(pc.is_in(batch["document"], wanted))])
+            is_query = pc.starts_with(batch["document"], f"{task.query_namespace}:")
+            by_its_own = pc.equal(batch["adapter"], pc.if_else(is_query, of_queries, of_others))
+            chosen = pc.and_(by_its_own, pc.is_in(batch["document"], wanted))
+            table = pa.Table.from_batches([batch.filter(chosen)])
             matrix, found = vectors_of(table), table.column("document").to_pylist()
             broken = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
             if len(broken):

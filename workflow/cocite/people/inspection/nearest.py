@@ -140,9 +140,13 @@ def _dimension(model: Model) -> int:
 
 def _embed(model: Model, text: str, dimension: int) -> list[float]:
     """The vector that a model gives to a text."""
+    from cocite.config.tasks import ADAPTERS
+    from cocite.encoder.adapters import adapters_in, read_adapter, switch_on
     from cocite.encoder.model import embed, open_encoder
     from cocite.encoder.tokens import tokenise
 
     encoder = open_encoder(model.folder, dimension=dimension)
+    for name in [name for name in ADAPTERS["search"] if name in adapters_in(model.folder)][:1]:
+        switch_on(encoder, read_adapter(encoder, model.folder, name))
     vector: list[float] = embed(encoder, tokenise([text], encoder.tokenizer))[0].tolist()
     return vector

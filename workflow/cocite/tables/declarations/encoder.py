@@ -21,9 +21,13 @@ TABLES = [
     Table(
         name="document_embeddings",
         path="encoder/{model}/seed-{seed}/embeddings/{benchmark}.parquet",
-        description="One vector for each document of a benchmark.",
-        key=("document",),
+        description=(
+            "One vector for each document of a benchmark; of an encoder with adapters, one by each adapter that the "
+            "benchmark's formats use."
+        ),
+        key=("adapter", "document"),
         columns={
+            "adapter": required(TEXT, "the adapter that was switched on; empty where none was"),
             "document": required(TEXT, "the benchmark's id of the document"),
             "vector": required(VECTOR, "the encoder's pooled output"),
         },

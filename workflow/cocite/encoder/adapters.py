@@ -1,0 +1,162 @@
+"""Adapters: small networks within the layers of an encoder, a set for each use, of which one is switched on at a time.
+
+A bottleneck takes what a layer gives, maps it to fewer dimensions and back, and its output is added before the layer's
+last normalisation, which comes once more after it (Pfeiffer et al., 2021, "AdapterFusion"). SPECTER2 (Singh et al.,
+2023, "SciRepEval") has one adapter for each format of tasks, over one encoder. They lie in the encoder's folder, each
+in `adapters/<name>`, in the layout of the library adapters, which opens them too.
+"""
+
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.nn.functional import layer_norm, relu
+
+from cocite.encoder.model import Encoder, readable
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_json, write_json
+
+FOLDER, WEIGHTS, CONFIG = "adapters", "adapter.safetensors", "adapter_config.json"
+LAST_NORM = re.compile(r"layer\.\d+\.output\.LayerNorm$")
+"""The last normalisation of a layer in BERT and those that have its layers: RoBERTa, ELECTRA, MPNet, DeBERTa."""
+WEIGHT = re.compile(r"layer\.(\d+)\.output\.adapters\..+\.adapter_(down|up)(?:\.0)?\.(weight|bias)$")
+BOTTLENECK: dict[str, Any] = {
+    "output_adapter": True,
+    "mh_adapter": False,
+    "original_ln_before": True,
+    "original_ln_after": True,
+    "residual_before_ln": True,
+    "adapter_residual_before_ln": False,
+    "ln_before": False,
+    "ln_after": False,
+    "non_linearity": "relu",
+    "is_parallel": False,
+    "phm_layer": False,
+    "use_gating": False,
+    "inv_adapter": None,
+    "leave_out": [],
+    "scaling": 1.0,
+}
+"""The configuration of the library adapters that names the bottlenecks of this module, beside their reduction."""
+
+
+class Bottleneck(nn.Module):
+    """Maps the tokens to fewer dimensions and back."""
+
+    def __init__(self, wide: int, narrow: int) -> None:
+        super().__init__()
+        self.down, self.up = nn.Linear(wide, narrow), nn.Linear(narrow, wide)
+        for linear in (self.down, self.up):  # as BERT is drawn
+            nn.init.normal_(linear.weight, std=0.02)
+            nn.init.zeros_(linear.bias)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """What is to be added to the tokens, of their shape."""
+        changed: Tensor = self.up(relu(self.down(tokens)))
+        return changed
+
+
+class Adapter(nn.ModuleList):
+    """A bottleneck for each layer, in their order."""
+
+    def __init__(self, name: str, bottlenecks: Iterable[Bottleneck]) -> None:
+        super().__init__(bottlenecks)
+        self.name = name
+
+
+def new_adapter(encoder: Encoder, name: str, reduction: float) -> Adapter:
+    """An adapter for the encoder, drawn from torch's generator: bottlenecks of its width over `reduction`.
+
+    Raises `InputError` where the encoder has no layers like those of BERT.
+    """
+    wide = encoder.transformer.config.hidden_size
+    layers = len(_last_norms(encoder))
+    if not layers:
+        kind = encoder.transformer.config.model_type
+        raise InputError(f"Adapters need an encoder with layers like those of BERT, and this one is a {kind}.")
+    return Adapter(name, (Bottleneck(wide, max(1, int(wide // reduction))) for _ in range(layers)))
+
+
+def switch_on(encoder: Encoder, adapter: Adapter | None) -> None:
+    """Let the tokens of each layer pass an adapter, or none, in place of the one before; it becomes the encoder's."""
+    for hook in encoder.hooks:
+        hook.remove()
+    encoder.adapter, encoder.hooks = adapter, []
+    if adapter is not None:
+        adapter.to(next(encoder.transformer.parameters()))
+        for norm, bottleneck in zip(_last_norms(encoder), adapter, strict=True):
+            encoder.hooks.append(norm.register_forward_hook(partial(_through, bottleneck)))
+
+
+def _through(bottleneck: nn.Module, norm: nn.LayerNorm, given: tuple[Tensor], normed: Tensor) -> Tensor:
+    """The output of a normalisation that a bottleneck follows."""
+    return layer_norm(bottleneck(normed) + given[0], norm.normalized_shape, norm.weight, norm.bias, norm.eps)
+
+
+def _last_norms(encoder: Encoder) -> list[Any]:
+    return [module for name, module in encoder.transformer.named_modules() if LAST_NORM.search(name)]
+
+
+def adapters_in(folder: Path) -> list[str]:
+    """The names of the adapters in the folder of an encoder."""
+    return sorted(path.parent.name for path in (folder / FOLDER).glob(f"*/{CONFIG}"))
+
+
+def read_adapter(encoder: Encoder, folder: Path, name: str) -> Adapter:
+    """An adapter of an encoder, from the encoder's folder.
+
+    Raises `InputError` where it is not there, has no safetensors, is not made of such bottlenecks, or does not fit the
+    encoder.
+    """
+    if name not in adapters_in(folder):
+        raise InputError(f"{folder}: has no adapter {name}; it has {', '.join(adapters_in(folder)) or 'none'}.")
+    place = folder / FOLDER / name
+    config = read_json(place / CONFIG)["config"]
+    for key, value in BOTTLENECK.items():
+        if config.get(key, value) != value:
+            raise InputError(f"{place / CONFIG}: {key} is {config[key]!r}, and adapters work with {value!r} only.")
+    if not (place / WEIGHTS).is_file():
+        raise InputError(f"{place}: holds no {WEIGHTS}; pickled weights are not loaded. Convert them first.")
+    adapter = new_adapter(encoder, name, config["reduction_factor"])
+    with readable(place):
+        adapter.load_state_dict(dict(_named(load_file(place / WEIGHTS))))
+    return adapter
+
+
+def _named(weights: dict[str, Tensor]) -> Iterator[tuple[str, Tensor]]:
+    """The weights by their names in an `Adapter`; those that no bottleneck has keep theirs."""
+    for name, weight in weights.items():
+        found = WEIGHT.search(name)
+        yield ".".join(found.groups()) if found else name, weight
+
+
+def save_adapters(encoder: Encoder, source: Path, folder: Path) -> None:
+    """Write the adapter that is switched on to the encoder's folder, beside the others of the one it was trained from.
+
+    Without one, the encoder has learned itself: the adapters of `source` belong to other weights and stay behind.
+    """
+    if encoder.adapter is None:
+        return
+    adapter, sizes = encoder.adapter, encoder.transformer.config
+    if (source / FOLDER).is_dir():
+        shutil.copytree(source / FOLDER, folder / FOLDER)
+    place = folder / FOLDER / adapter.name
+    place.mkdir(parents=True, exist_ok=True)
+    weights = {_library_name(encoder, adapter.name, key): weight for key, weight in adapter.state_dict().items()}
+    save_file({name: weight.contiguous() for name, weight in weights.items()}, place / WEIGHTS)
+    reduction = sizes.hidden_size / adapter[0].down.out_features
+    described = {"name": adapter.name, "hidden_size": sizes.hidden_size, "model_type": sizes.model_type}
+    write_json(place / CONFIG, {"config": BOTTLENECK | {"reduction_factor": reduction}, **described})
+
+
+def _library_name(encoder: Encoder, adapter: str, key: str) -> str:
+    """The name that a weight has in the library adapters."""
+    layer, linear, kind = key.split(".")
+    inner = "adapter_down.0" if linear == "down" else "adapter_up"
+    prefix = encoder.transformer.base_model_prefix
+    return f"{prefix}.encoder.layer.{layer}.output.adapters.{adapter}.{inner}.{kind}"
