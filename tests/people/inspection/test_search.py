@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+import torch
 from sentence_transformers import SentenceTransformer
 from tests.papers import papers_table
 from typer.testing import CliRunner
@@ -17,8 +18,10 @@ from typer.testing import CliRunner
 from cocite.cli import app
 from cocite.config.encoders import EncoderSettings
 from cocite.config.started import FILE
+from cocite.encoder.adapters import new_adapter, save_adapters, switch_on
 from cocite.encoder.build import build_encoder
 from cocite.encoder.embedding import embed_tables
+from cocite.encoder.model import open_encoder
 from cocite.ground.errors import InputError
 from cocite.report.views import write_views
 from cocite.tables.files import read_table, vectors_of, write_table
@@ -243,6 +246,23 @@ def test_the_text_of_a_paper_finds_the_paper(search):
     (found,) = search("registers for loops", "--limit", "1")
     assert found["corpusid"] == 3
     assert found["distance"] == pytest.approx(0, abs=1e-5)
+
+
+@pytest.mark.parametrize(("of_papers", "adapters"), [("proximity", ["proximity"]), ("", ["search"])])
+def test_a_text_is_embedded_by_the_adapter_of_queries_and_else_as_the_papers_are(
+    tiny, search, results, of_papers, adapters
+):
+    encoder = open_encoder(tiny / "model")
+    for name in adapters:
+        switch_on(encoder, new_adapter(encoder, name, 2))
+        for weight in encoder.adapter.parameters():
+            torch.nn.init.normal_(weight, std=0.5)
+        save_adapters(encoder, tiny / "none", tiny / "model")
+    papers, where = results / "corpus/papers/0.parquet", {"threads": 1, "state": results / "state"}
+    embed_tables(tiny / "model", [papers], tiny / "papers", "papers", adapters=[of_papers], **where)
+    (found,) = search("registers for loops", "--limit", "1")
+    by_the_same = of_papers == adapters[0]
+    assert (found["distance"] == pytest.approx(0, abs=1e-5)) is by_the_same
 
 
 @pytest.mark.usefixtures("tiny")

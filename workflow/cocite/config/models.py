@@ -145,6 +145,16 @@ class Model(TrainingSettings):
     the batch. A second attempt asks for twice as much."""
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:
-        """The name of a baseline."""
+        """The name of a baseline, or the width of an adapter that exists."""
         if key.removeprefix("models.") in BASELINES:
             yield f"{key}: that name is a baseline's; give the model another."
+        encoder = config.encoders.get(self.encoder)
+        match self.trainable:
+            case Bottlenecks(name=name, reduction=reduction) if encoder is not None and name in (
+                encoder.adapters or {}
+            ):
+                if reduction != Bottlenecks.model_fields["reduction"].default:
+                    yield (
+                        f"{key}.trainable.reduction ({reduction}) has no effect: the encoder {self.encoder} has an "
+                        f"adapter {name}, which learns on as wide as it is."
+                    )

@@ -34,11 +34,12 @@ def runs_of(config: Mapping[str, Any]) -> list[str]:
 
 def adapters_of(config: Mapping[str, Any], name: str) -> set[str]:
     """The adapters that a model or an untrained encoder has; one that has learned itself has lost those it had."""
-    entry = config["models"].get(name, {"encoder": name.removeprefix("untrained_"), "trainable": {"kind": "adapter"}})
-    if entry["trainable"]["kind"] != "adapter":
+    if name not in config["models"]:
+        return set(config["encoders"][name.removeprefix("untrained_")].get("adapters", {}))
+    model = config["models"][name]
+    if model["trainable"]["kind"] != "adapter":
         return set()
-    given = config["encoders"][entry["encoder"]].get("adapters", {})
-    return {*given, *([entry["trainable"]["name"]] if "name" in entry["trainable"] else [])}
+    return {*config["encoders"][model["encoder"]].get("adapters", {}), model["trainable"]["name"]}
 
 
 def scored_runs(suites: Mapping[str, Sequence[Task]], runs: Iterable[str]) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ from cocite.config.explained import explain
 from cocite.ground.errors import InputError
 
 Settings = TypeVar("Settings", bound=Entry)
-_adapter = cache(TypeAdapter)  # The Snakefile asks for the settings of each job.
+_validator = cache(TypeAdapter)  # The Snakefile asks for the settings of each job.
 
 
 def settings_of(entry: Mapping[str, Any], kind: Any) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def settings_of(entry: Mapping[str, Any], kind: Any) -> dict[str, Any]:
 
 def entry_of(resolved: Mapping[str, Any], kind: Any) -> Any:
     """The settings of a step as an entry, from a resolved entry of the configuration that has more keys."""
-    return _adapter(kind).validate_json(json.dumps(resolved), extra="ignore", by_alias=True, by_name=False)
+    return _validator(kind).validate_json(json.dumps(resolved), extra="ignore", by_alias=True, by_name=False)
 
 
 @overload
@@ -46,7 +46,7 @@ def parse_settings(kind: Any, text: str) -> Any:
     """
     given = _read(text)
     try:
-        return _adapter(kind).validate_json(json.dumps(given), by_alias=True, by_name=False)
+        return _validator(kind).validate_json(json.dumps(given), by_alias=True, by_name=False)
     except ValidationError as error:
         raise InputError(explain(error, kind, given, "--settings: key")[0]) from None
 

@@ -33,8 +33,19 @@ FLAGS = (
 Wildcards = Mapping[str, str]
 """Wildcard → value in a path."""
 CHECKED = (
-    *("graph", "embedding", "triplets", "encoder", "benchmark", "dataset", "pairs", "group", "model", "suite"),
-    *("seed", "part", "bucket"),
+    "graph",
+    "embedding",
+    "triplets",
+    "encoder",
+    "benchmark",
+    "dataset",
+    "pairs",
+    "group",
+    "model",
+    "suite",
+    "seed",
+    "part",
+    "bucket",
 )
 """Wildcards whose values are compared; names come before the numbers that depend on them."""
 

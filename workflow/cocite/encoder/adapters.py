@@ -17,11 +17,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn.functional import layer_norm, relu
 
-from cocite.encoder.model import Encoder, readable
+from cocite.encoder.model import ADAPTERS, Encoder, readable
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_json, write_json
 
-FOLDER, WEIGHTS, CONFIG = "adapters", "adapter.safetensors", "adapter_config.json"
+WEIGHTS, CONFIG = "adapter.safetensors", "adapter_config.json"
 LAST_NORM = re.compile(r"layer\.\d+\.output\.LayerNorm$")
 """The last normalisation of a layer in BERT and those that have its layers: RoBERTa, ELECTRA, MPNet, DeBERTa."""
 WEIGHT = re.compile(r"layer\.(\d+)\.output\.adapters\..+\.adapter_(down|up)(?:\.0)?\.(weight|bias)$")
@@ -104,7 +104,7 @@ def _last_norms(encoder: Encoder) -> list[Any]:
 
 def adapters_in(folder: Path) -> list[str]:
     """The names of the adapters in the folder of an encoder."""
-    return sorted(path.parent.name for path in (folder / FOLDER).glob(f"*/{CONFIG}"))
+    return sorted(path.parent.name for path in (folder / ADAPTERS).glob(f"*/{CONFIG}"))
 
 
 def read_adapter(encoder: Encoder, folder: Path, name: str) -> Adapter:
@@ -115,7 +115,7 @@ def read_adapter(encoder: Encoder, folder: Path, name: str) -> Adapter:
     """
     if name not in adapters_in(folder):
         raise InputError(f"{folder}: has no adapter {name}; it has {', '.join(adapters_in(folder)) or 'none'}.")
-    place = folder / FOLDER / name
+    place = folder / ADAPTERS / name
     config = read_json(place / CONFIG)["config"]
     for key, value in BOTTLENECK.items():
         if config.get(key, value) != value:
@@ -143,9 +143,9 @@ def save_adapters(encoder: Encoder, source: Path, folder: Path) -> None:
     if encoder.adapter is None:
         return
     adapter, sizes = encoder.adapter, encoder.transformer.config
-    if (source / FOLDER).is_dir():
-        shutil.copytree(source / FOLDER, folder / FOLDER)
-    place = folder / FOLDER / adapter.name
+    if (source / ADAPTERS).is_dir():
+        shutil.copytree(source / ADAPTERS, folder / ADAPTERS)
+    place = folder / ADAPTERS / adapter.name
     place.mkdir(parents=True, exist_ok=True)
     weights = {_library_name(encoder, adapter.name, key): weight for key, weight in adapter.state_dict().items()}
     save_file({name: weight.contiguous() for name, weight in weights.items()}, place / WEIGHTS)

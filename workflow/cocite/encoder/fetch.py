@@ -17,9 +17,9 @@ import torch
 from transformers import AutoModel, AutoTokenizer
 
 from cocite.config.encoders import Adapter, EncoderSettings
-from cocite.encoder.adapters import CONFIG, FOLDER, WEIGHTS, read_adapter
+from cocite.encoder.adapters import CONFIG, WEIGHTS, read_adapter
 from cocite.encoder.card import card_of_untrained
-from cocite.encoder.model import open_encoder, readable, save_encoder
+from cocite.encoder.model import ADAPTERS, open_encoder, readable, save_encoder
 from cocite.ground.errors import InputError
 from cocite.ground.hub import fetch_files
 from cocite.ground.progress import report
@@ -120,7 +120,7 @@ def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, card: 
 
 def _write_adapter(adapter: Adapter, folder: Path, name: str) -> None:
     """Put an adapter into the folder of its encoder. Raises `InputError` where it does not fit."""
-    place = folder / FOLDER / name
+    place = folder / ADAPTERS / name
     place.mkdir(parents=True)
     with _from_folder_or_hub(adapter.model, adapter.revision) as source:
         for file in (CONFIG, WEIGHTS):

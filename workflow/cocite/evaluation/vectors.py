@@ -42,12 +42,6 @@ def joined(blocks: Iterable[Vectors]) -> Vectors:
     return Vectors({document: row for row, document in enumerate(documents)}, matrix)
 
 
-def adapters_of(path: Path) -> set[str]:
-    """The adapters by which a file of embeddings has vectors; an empty name stands for none."""
-    with open_table(path, "document_embeddings") as file:
-        return set(file.read(["adapter"]).column("adapter").unique().to_pylist())
-
-
 def read_blocks(path: Path, task: Task, documents: Collection[str]) -> Iterator[Vectors]:
     """Some thousand embeddings at a time, of some documents of a task, those that have one.
 
@@ -56,7 +50,7 @@ def read_blocks(path: Path, task: Task, documents: Collection[str]) -> Iterator[
     Raises `UnscorableError` where a vector holds a number that is not finite.
     """
     wanted = pa.array(sorted(documents), pa.string())
-    of_queries, of_others = task.adapters_among(adapters_of(path))
+    of_queries, of_others = task.adapters_among(_adapters_in(path))
     # Batch by batch: a filtered scan of the whole file takes more memory than the file's own size.
     with open_table(path, "document_embeddings") as file:
         for batch in file.iter_batches(ROWS_AT_ONCE):
@@ -72,6 +66,12 @@ def read_blocks(path: Path, task: Task, documents: Collection[str]) -> Iterator[
                     "may others; the model's training has probably diverged."
                 )
             yield Vectors({document: row for row, document in enumerate(found)}, matrix)
+
+
+def _adapters_in(path: Path) -> set[str]:
+    """The adapters by which a file of embeddings has vectors; an empty name stands for none."""
+    with open_table(path, "document_embeddings") as file:
+        return set(file.read(["adapter"]).column("adapter").unique().to_pylist())
 
 
 def blocks_of(vectors: Vectors, documents: Collection[str]) -> Iterator[Vectors]:

@@ -1,7 +1,8 @@
 """The papers nearest to a text or a paper, as a trained model places them, and which models there are.
 
 The distance is Euclidean, as in the benchmarks that rank models. The search reads all vectors in blocks: its memory
-does not grow with the corpus, its time does. A text is embedded in float32, whatever the papers were embedded in.
+does not grow with the corpus, its time does. A text is embedded in float32, whatever the papers were embedded in, and
+by the adapter of queries where the model has one.
 """
 
 import re
@@ -146,7 +147,9 @@ def _embed(model: Model, text: str, dimension: int) -> list[float]:
     from cocite.encoder.tokens import tokenise
 
     encoder = open_encoder(model.folder, dimension=dimension)
-    for name in [name for name in ADAPTERS["search"] if name in adapters_in(model.folder)][:1]:
-        switch_on(encoder, read_adapter(encoder, model.folder, name))
+    present = adapters_in(model.folder)
+    adapter = next((name for name in ADAPTERS["search"] if name in present), None)
+    if adapter is not None:
+        switch_on(encoder, read_adapter(encoder, model.folder, adapter))
     vector: list[float] = embed(encoder, tokenise([text], encoder.tokenizer))[0].tolist()
     return vector
