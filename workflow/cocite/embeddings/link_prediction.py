@@ -44,7 +44,7 @@ Cells = tuple[NDArray[np.int32], NDArray[np.int32]]
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """Held-out edges that are ranked among the same candidates, by row; of each end, the sources come first."""
+    """Held-out edges that are ranked among the same candidates, by row: the sources first, then the targets."""
 
     ends: Rows
     """Sources and targets, 2 × edges."""
@@ -150,7 +150,7 @@ def _edges_among(
     graph: ImportedFolder, papers: int, ends: Rows, candidates: Rows
 ) -> tuple[sparse.csr_array, NDArray[np.int32], NDArray[np.int32]]:
     """The edges that a measured edge can become when an end is replaced, as a matrix; and its rows and columns."""
-    is_source, is_target = (np.isin(np.arange(papers), rows) for rows in ends)
+    is_source, is_target = (_marks(papers, rows) for rows in ends)
     sources, targets = (_numbers(papers, rows) for rows in candidates)
     found: list[NDArray[np.int32]] = []
     for side in (TRAINING, HOLDOUT):
@@ -162,6 +162,13 @@ def _edges_among(
     rows, columns = np.hstack(found)
     shape = (int(sources.max()) + 1, int(targets.max()) + 1)
     return sparse.coo_array((np.ones(len(rows), dtype=bool), (rows, columns)), shape=shape).tocsr(), sources, targets
+
+
+def _marks(papers: int, rows: Rows) -> NDArray[np.bool_]:
+    """Whether each row is one of these; a byte for each paper, however many there are."""
+    marks = np.zeros(papers, dtype=bool)
+    marks[rows] = True
+    return marks
 
 
 def _numbers(papers: int, rows: Rows) -> NDArray[np.int32]:
