@@ -90,7 +90,7 @@ rule ingest:
         mem_mb=megabytes(1500),
         runtime=minutes(10, shards=0.02),
     params:
-        version=4,
+        version=5,
         shards=folder_of_shards,
         parts=parts,
         buckets=len(BUCKETS),
@@ -163,7 +163,7 @@ rule update:
         mem_mb=megabytes(1500),
         runtime=update_minutes,
     params:
-        version=1,
+        version=2,
         base=f"{BASE}/corpus",
         changes=folders_of("changes"),
         buckets=len(BUCKETS),
@@ -238,7 +238,7 @@ use rule merge_papers as merge_citations with:
         mem_mb=megabytes(1500),
         runtime=minutes(10, citations=0.05 / len(BUCKETS)),
     params:
-        version=2,
+        version=3,
         table="citations",
 
 

@@ -148,7 +148,7 @@ rule citation_edges:
         mem_mb=megabytes(2000),
         runtime=minutes(10, citations=0.05, by_cited=0.05),
     params:
-        version=2,
+        version=3,
         buckets=len(BUCKETS),
     shell:
         """

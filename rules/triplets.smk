@@ -4,13 +4,15 @@ rule sample_triplets:
         queries="<results>/corpus/queries.parquet",
         papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
     output:
-        triplets="<results>/triplets/{triplets}/triplets.parquet",
+        sampled="<results>/triplets/{triplets}/triplets.parquet",
         omissions="<results>/triplets/omissions/{triplets}.parquet",
         settings="<results>/triplets/{triplets}/settings.json",
     log:
         "<logs>/triplets/{triplets}/sample.log",
     benchmark:
         "<benchmarks>/triplets/{triplets}/sample.jsonl"
+    wildcard_constraints:
+        triplets=either(sets_with("triplets")),
     conda:
         "../envs/pipeline.yaml"
     threads: 2
@@ -32,17 +34,26 @@ rule sample_triplets:
             --settings {params.settings:q} \
             --seed {params.seed} \
             --threads {threads} \
-            --output {output.triplets:q} \
+            --output {output.sampled:q} \
             --omissions {output.omissions:q} \
             --written-settings {output.settings:q} \
             >> {log:q} 2>&1
         """
 
 
+use rule sample_triplets as sample_examples with:
+    output:
+        sampled="<results>/triplets/{triplets}/sampled_examples.parquet",
+        omissions="<results>/triplets/omissions/{triplets}.parquet",
+        settings="<results>/triplets/{triplets}/settings.json",
+    wildcard_constraints:
+        triplets=either(sets_with("sampled_examples")),
+
+
 rule materialise_training:
     input:
-        triplets="<results>/triplets/{triplets}/triplets.parquet",
-        group=lambda wildcards: triplets_of_group(config["triplets"][wildcards.triplets]["group"]),
+        triplets=lambda wildcards: sampled(wildcards.triplets),
+        group=lambda wildcards: sets_of_group(config["triplets"][wildcards.triplets]["group"]),
         papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
     output:
         examples="<results>/triplets/{triplets}/examples.parquet",
@@ -78,7 +89,7 @@ rule materialise_training:
 
 use rule materialise_training as materialise_validation with:
     input:
-        group=lambda wildcards: triplets_of_group(wildcards.group),
+        group=lambda wildcards: sets_of_group(wildcards.group),
         papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
     output:
         examples="<results>/triplets/validation_{group}/examples.parquet",
@@ -164,7 +175,7 @@ rule measure_bands:
 
 rule check_triplets:
     input:
-        triplets="<results>/triplets/{triplets}/triplets.parquet",
+        triplets=lambda wildcards: sampled(wildcards.triplets),
         neighbours=ranked_neighbours,
         queries="<results>/corpus/queries.parquet",
         papers=buckets("<results>/corpus/papers/{bucket}.parquet"),

@@ -106,7 +106,7 @@ def tables_of_papers():
         *buckets("<results>/graph/{graph}/edges/{bucket}.parquet", graph=config["graphs"]),
         *expand("<results>/embeddings/{embedding}/graph_embeddings.parquet", embedding=config["embeddings"]),
         *(file for embedding in config["embeddings"] for file in neighbours_of(embedding)),
-        *expand("<results>/triplets/{triplets}/triplets.parquet", triplets=config["triplets"]),
+        *map(sampled, config["triplets"]),
         *materialised("examples.parquet"),
         *materialised("documents"),
     ]

@@ -6,10 +6,19 @@ def groups():
     return sorted({entry["group"] for entry in config["triplets"].values()})
 
 
-def triplets_of_group(group):
-    """All sets of triplets of a group."""
-    members = [name for name, entry in config["triplets"].items() if entry["group"] == group]
-    return expand("<results>/triplets/{triplets}/triplets.parquet", triplets=members)
+def sampled(name):
+    """The triplets or the examples of a set, as its sampler gives them."""
+    return f"<results>/triplets/{name}/{table_of(config['triplets'][name])}.parquet"
+
+
+def sets_with(table):
+    """The sets that are sampled into a table."""
+    return [name for name, entry in config["triplets"].items() if table_of(entry) == table]
+
+
+def sets_of_group(group):
+    """All sets of a group."""
+    return [sampled(name) for name, entry in config["triplets"].items() if entry["group"] == group]
 
 
 def sets_of_examples():

@@ -82,7 +82,11 @@ def complaint(kind: Any, given: Any) -> str:
             "min_year (2001) must not be after max_year (2000).",
         ),
         (TripletSet, {"sampler": "random", "easy": 2}, "key easy does not go with sampler: random."),
-        (TripletSet, {"sampler": "rand"}, "key sampler is 'rand'; it must be one of citations, cocited, file,"),
+        (
+            TripletSet,
+            {"sampler": "rand"},
+            "key sampler is 'rand'; it must be one of aspects, citations, cocited,",
+        ),
         (TripletSet, {"sampler": "random", "per_query": None}, "key per_query must be of type integer, not None"),
     ],
 )

@@ -32,5 +32,5 @@ def citation(citing, cited, influential=False, intents=None, **more) -> dict:
 
 
 def row(citing, cited, *traits, citationid=None) -> dict:
-    bits = {"background": 1, "methodology": 2, "result": 4, "influential": 8}
+    bits = {"background": 1, "methodology": 2, "result": 4, "influential": 8, "unknown": 16}
     return {"citationid": citationid, "citing": citing, "cited": cited, "traits": sum(bits[trait] for trait in traits)}

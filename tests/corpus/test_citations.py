@@ -70,7 +70,7 @@ def expected_row(record: dict) -> tuple | None:
         name for entry in record.get("intents") or [] for name in ([entry] if isinstance(entry, str) else entry or [])
     }
     traits = sum(bit for name, bit in BITS.items() if name in named) + 8 * (record.get("isinfluential") is True)
-    return (citing % 3, number, citing, cited, traits)
+    return (citing % 3, number, citing, cited, traits + 16 * bool(named - set(BITS)))
 
 
 @settings(deadline=None)

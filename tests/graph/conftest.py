@@ -1,7 +1,8 @@
 """Small tables of citations and queries, and what counting makes of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -14,13 +15,17 @@ from cocite.tables.files import read_table, write_table
 TABLES = {"cocitation": "cocitations", "coupling": "couplings"}
 
 
-def write_citations(path: Path, citations: Iterable[tuple[int, int]]) -> None:
+def write_citations(
+    path: Path,
+    citations: Iterable[tuple[int, int]],
+    intents: Mapping[tuple[int, int], list[str]] = MappingProxyType({}),
+) -> None:
     rows = sorted(citations)
     columns = {
         "citing": pa.array([row[0] for row in rows], pa.int64()),
         "cited": pa.array([row[1] for row in rows], pa.int64()),
         "influential": pa.array([False] * len(rows), pa.bool_()),
-        "intents": pa.array([[]] * len(rows), pa.list_(pa.string())),
+        "intents": pa.array([intents.get(row, []) for row in rows], pa.list_(pa.string())),
     }
     write_table(path, "citations", pa.table(columns))
 
@@ -34,12 +39,12 @@ def write_queries(path: Path, splits: dict[int, str]) -> None:
     write_table(path, "queries", pa.table(columns))
 
 
-def shard(folder: Path, citations: set, splits: dict[int, str], buckets: int) -> None:
+def shard(folder: Path, citations: Iterable, splits: dict[int, str], buckets: int, **more: Any) -> None:
     """Write citations and queries."""
     write_queries(folder / "queries.parquet", splits)
     for bucket in range(buckets):
         path = folder / f"citations/{bucket}.parquet"
-        write_citations(path, {citation for citation in citations if citation[0] % buckets == bucket})
+        write_citations(path, {citation for citation in citations if citation[0] % buckets == bucket}, **more)
 
 
 def shard_by_cited(folder: Path, buckets: int) -> None:

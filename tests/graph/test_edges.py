@@ -13,7 +13,7 @@ from .conftest import left_out, shard, shard_by_cited
 
 
 def edges(path):
-    return [tuple(row.values()) for row in read_table(path, "edges").to_pylist()]
+    return [(row["source"], row["target"], row["weight"]) for row in read_table(path, "edges").to_pylist()]
 
 
 def made(folder, *, directed, buckets=1):
@@ -51,6 +51,22 @@ def weighed(folder, columns, *, min_count=1):
 def test_directed_edges_lead_from_citing_to_cited(tmp_path, buckets):
     expected = [(1, 2, 1.0), (1, 9, 1.0), (2, 1, 1.0), (3, 1, 1.0), (7, 3, 1.0), (9, 7, 1.0)]
     assert made(tmp_path, directed=True, buckets=buckets) == expected
+
+
+def test_directed_edges_alone_have_the_intents_of_their_citations(tmp_path):
+    intents = {(1, 2): ["background", "result"], (2, 1): [], (4, 3): ["result"]}
+    shard(tmp_path, intents, {4: "holdout"}, 1, intents=intents)
+    shard_by_cited(tmp_path, 1)
+    for by_cited in (None, tmp_path / "citations_by_cited/0.parquet"):
+        paths = {"citations": tmp_path / "citations/0.parquet", "by_cited": by_cited, "output": tmp_path / "edges"}
+        numbers = {"bucket": 0, "buckets": 1, "memory_mb": 300, "threads": 1}
+        edges_of_citations(queries=tmp_path / "queries.parquet", **paths, **numbers)
+        rows = read_table(tmp_path / "edges", "edges").to_pylist()
+        if by_cited is None:
+            found = {(row["source"], row["target"]): row["intents"] for row in rows}
+            assert found == {(1, 2): ["background", "result"], (2, 1): []}
+        else:
+            assert [set(row) for row in rows] == [{"source", "target", "weight"}]
 
 
 @pytest.mark.parametrize("buckets", [1, 2, 3])

@@ -93,13 +93,13 @@ def test_a_copied_folder_shows_its_own_tables_wherever_it_is_opened_from(run, tm
         ("cocite.duckdb", copied),
         ("../cocite.duckdb", copied / "graph"),
     ]:
-        assert plainly(path, cwd) == "[('cited', 3, 4, 1.0)]"
-    assert plainly("cocite.duckdb", run) == "[('cited', 1, 2, 1.0)]"
+        assert plainly(path, cwd) == "[('cited', 3, 4, 1.0, None)]"
+    assert plainly("cocite.duckdb", run) == "[('cited', 1, 2, 1.0, None)]"
 
 
 def test_a_moved_folder_shows_its_tables(run, tmp_path):
     moved = run.rename(tmp_path / "moved")
-    assert plainly(str(moved / "cocite.duckdb"), tmp_path) == "[('cited', 1, 2, 1.0)]"
+    assert plainly(str(moved / "cocite.duckdb"), tmp_path) == "[('cited', 1, 2, 1.0, None)]"
 
 
 def test_a_folder_whose_name_is_a_pattern_is_not_taken_for_one(tmp_path):

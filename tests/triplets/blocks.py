@@ -32,19 +32,20 @@ def sample(name, given, **settings):
 
 def sampler(name, **settings):
     """A sampler with these settings; what it is sampled from has a name that nobody looks up."""
-    named = {"neighbours": {"embedding": "e"}, "citations": {"graph": "g"}, "cocited": {"graph": "g"}}
+    named = {"neighbours": {"embedding": "e"}}
+    named |= {name: {"graph": "g"} for name in ("citations", "cocited", "undirected", "aspects")}
     sets = {"union": {"of": ["one", "other"]}, "subset": {"of": "one"}}
     return parse_settings(TripletSet, json.dumps({"sampler": name, **(named | sets).get(name, {}), **settings}))
 
 
 def rows_of(sampled):
     """The triplets as tuples of ids, ranks and kind, in the order in which they came."""
-    return list(zip(*(sampled.triplets[name].to_pylist() for name in COLUMNS), strict=True))
+    return list(zip(*(sampled.rows[name].to_pylist() for name in COLUMNS), strict=True))
 
 
-def unserved(sampled):
+def unserved(sampled, of="a triplet"):
     """How many queries have no triplet, by reason; reasons that never occurred are left out."""
-    start = "queries without a triplet: "
+    start = f"queries without {of}: "
     return {name.removeprefix(start): n for name, n in sampled.omissions.items() if n and name.startswith(start)}
 
 
@@ -56,9 +57,11 @@ def write_neighbours(path, neighbours):
     return path
 
 
-def write_edges(path, edges):
-    types = {"source": pa.int64(), "target": pa.int64(), "weight": pa.float32()}
-    write_table(path, "edges", _table([(*edge, 1.0) for edge in sorted(edges)], types))
+def write_edges(path, edges, intents=None):
+    """edges: pairs (citing, cited); intents: {pair: its intents}, by default none."""
+    rows = [(*edge, 1.0, sorted((intents or {}).get(edge, ()))) for edge in sorted(edges)]
+    types = {"source": pa.int64(), "target": pa.int64(), "weight": pa.float32(), "intents": pa.list_(pa.string())}
+    write_table(path, "edges", _table(rows, types))
     return path
 
 
@@ -80,6 +83,27 @@ def write_triplets(path, rows, split="train"):
     }.items():
         table = table.append_column(name, column)
     write_table(path, "triplets", table)
+    return path
+
+
+def write_examples(path, rows):
+    """rows: (query, aspect, positives, negatives), with the split behind where it is not train."""
+    rows = sorted((*row, "train")[:5] for row in rows)
+    numbers = [1 + sum(other[0] == row[0] for other in rows[:place]) for place, row in enumerate(rows)]
+    lists = pa.list_(pa.int64())
+    table = pa.table(
+        {
+            "query": pa.array([row[0] for row in rows], pa.int64()),
+            "number": pa.array(numbers, pa.int32()),
+            "split": [row[4] for row in rows],
+            "positives": pa.array([row[2] for row in rows], lists),
+            "negatives": pa.array([row[3] for row in rows], lists),
+            "negative_kinds": pa.array([["easy"] * len(row[3]) for row in rows], pa.list_(pa.string())),
+        }
+    )
+    if any(row[1] for row in rows):
+        table = table.append_column("aspect", pa.array([row[1] for row in rows]))
+    write_table(path, "sampled_examples", table)
     return path
 
 

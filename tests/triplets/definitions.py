@@ -89,3 +89,61 @@ def from_cocitations(query, counts, drawn, settings, texts):
     easy = [paper for paper in drawn if paper not in near]
     settings.easy = settings.per_query
     return triplets_of(query, positives, {}, easy, settings, texts)
+
+
+INTENTS = ("background", "methodology", "result")
+
+
+def links_of(query, citations):
+    """Each paper linked with the query, and the intents of the citations between the two, whichever cites the other.
+
+    citations: {(citing, cited): intents}.
+    """
+    found = {}
+    for ends, intents in citations.items():
+        if query in ends:
+            found.setdefault(sum(ends) - query, set()).update(intents)
+    return found
+
+
+def examples_of(query, citations, drawn, settings, texts, aspects=(None,)):
+    """The examples of a query: (aspect, positives, negatives with their kinds); `drawn` has easy negatives in order."""
+    links = links_of(query, citations)
+    references = {cited for citing, cited in citations if citing == query}
+    reached = [(cited, intents) for (citing, cited), intents in citations.items() if citing in references]
+    beyond = {paper: [] for paper, _ in reached if paper != query and paper not in links}
+    for paper, intents in reached:
+        if paper in beyond:
+            beyond[paper].append(set(intents))
+    easy = [paper for paper in drawn if paper not in links and paper not in beyond]
+    examples, lacks_one = [], False
+    for number, aspect in enumerate(aspects):
+        place = 0 if aspect is None else 1 + [*INTENTS, "miscellaneous"].index(aspect)
+        key = int(priorities(1, "seat", np.array([query]), np.array([place])).view(np.int64)[0])
+        positives = [paper for paper, intents in links.items() if is_of(intents, aspect) and paper in texts]
+        lacks_one |= not positives and aspect in INTENTS
+        linked = [paper for paper, intents in links.items() if is_against(intents, aspect) and paper in texts]
+        away = [
+            paper
+            for paper, ways in beyond.items()
+            if paper in texts
+            and (
+                aspect != "miscellaneous" if settings.two_away_by == "any" else any(is_against(w, aspect) for w in ways)
+            )
+        ]
+        negatives = [
+            *((p, "linked") for p in by_priority(linked, "linked negatives", key)[: settings.linked]),
+            *((p, "two-away") for p in by_priority(away, "negatives two citations away", key)[: settings.two_away]),
+            *((p, "easy") for p in easy[number * settings.easy : (number + 1) * settings.easy]),
+        ]
+        if positives and negatives:
+            examples.append((aspect, by_priority(positives, "positives", key)[: settings.positives], negatives))
+    return [] if settings.complete and lacks_one else examples
+
+
+def is_of(intents, aspect):
+    return aspect is None or (not intents if aspect == "miscellaneous" else aspect in intents)
+
+
+def is_against(intents, aspect):
+    return aspect in INTENTS and bool(intents) and aspect not in intents

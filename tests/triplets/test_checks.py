@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS
 from tests.papers import papers_table
+from tests.triplets.blocks import write_examples
 from tests.triplets.small_tables import write_neighbours, write_queries
 
 from cocite.tables.files import read_table, write_table
@@ -142,3 +143,42 @@ def test_a_set_that_is_not_drawn_from_neighbours_has_no_curve(checked):
 
 def test_the_collisions_of_a_set_are_among_its_checks(checked):
     assert {"check": "collision", "part": "pairs", "found": 0, "among": 3} in checked()["checks"]
+
+
+def checks_of(folder, path, papers):
+    """The rows of triplet_checks, by check and part."""
+    write_table(folder / "papers/0.parquet", "papers", papers_table(dict.fromkeys(papers, ("t", "a"))))
+    outputs = {name: folder / name for name in ("checks", "per_query", "collisions")}
+    queries = write_queries(folder, {1: "train", 2: "train", 3: "validation"})
+    check_triplets(path, neighbours=[], queries=queries, papers=folder / "papers", benchmarks=[], **outputs)
+    rows = read_table(folder / "checks", "triplet_checks").to_pylist()
+    return {(row["check"], row["part"]): (row["found"], row["among"]) for row in rows}
+
+
+def test_examples_collide_within_an_aspect_alone(tmp_path):
+    # 1 and 2 are positive and negative at once as background; as results they are negative only.
+    rows = [
+        (1, "background", [2, 5], [6]),
+        (2, "background", [7], [1, 8]),
+        (2, "result", [5], [1]),
+        (3, "result", [9], [6]),
+    ]
+    found = checks_of(tmp_path, write_examples(tmp_path / "examples", rows), [1, 2, 3, 5, 6, 7, 9])
+    assert found["collision", "pairs in background"] == (1, 3)
+    assert found["collision", "pairs in result"] == (0, 2)
+    assert found["served", "background"] == (2, 3)
+    assert found["served", "result"] == (2, 3)
+    assert found["no text", "negative"] == (1, 3)
+    per_query = read_table(tmp_path / "per_query", "triplets_per_query").to_pylist()
+    assert {(row["split"], row["count"]): row["queries"] for row in per_query} == {
+        ("train", 1): 1,
+        ("train", 2): 1,
+        ("validation", 1): 1,
+    }
+
+
+def test_examples_without_aspects_are_checked_together(tmp_path):
+    path = write_examples(tmp_path / "examples", [(1, None, [2], [3, 4]), (2, None, [5], [1])])
+    found = checks_of(tmp_path, path, range(1, 6))
+    assert found["collision", "pairs"] == (1, 2)
+    assert not any(check == "served" for check, _ in found)

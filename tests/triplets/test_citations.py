@@ -119,7 +119,7 @@ def test_buckets_of_the_edges_make_no_difference(tmp_path):
     whole = write_edges(tmp_path / "whole", citations)
     parts = [write_edges(tmp_path / str(b), {edge for edge in citations if edge[0] % 2 == b}) for b in (1, 0)]
     triplets = [
-        sample("citations", block([1, 2, 3], range(1, 40), given), per_query=5, easy=3).triplets
+        sample("citations", block([1, 2, 3], range(1, 40), given), per_query=5, easy=3).rows
         for given in ([whole], parts)
     ]
     assert triplets[0].equals(triplets[1])

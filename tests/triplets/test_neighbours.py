@@ -156,13 +156,13 @@ def test_shards_of_the_table_make_no_difference(forty, tmp_path):
     parts = sample(
         "neighbours", block([1, 2], range(1, 1001), shards), per_query=4, easy=2, k_positive=9, k_negative=30
     )
-    assert whole.triplets.equals(parts.triplets)
+    assert whole.rows.equals(parts.rows)
 
 
 def test_rows_may_be_cut_anywhere_between_batches(forty, monkeypatch):
     whole = sampled_from(forty, easy=2)
     monkeypatch.setattr("cocite.triplets.sampled.ROWS_AT_ONCE", 7)
-    assert sampled_from(forty, easy=2).triplets.equals(whole.triplets)
+    assert sampled_from(forty, easy=2).rows.equals(whole.rows)
 
 
 def test_a_querys_triplets_do_not_depend_on_other_queries(forty):
@@ -182,7 +182,7 @@ def test_another_seed_pairs_and_draws_otherwise(forty):
         )
         for seed in (1, 2)
     ]
-    assert not runs[0].triplets.equals(runs[1].triplets)
+    assert not runs[0].rows.equals(runs[1].rows)
 
 
 @pytest.fixture

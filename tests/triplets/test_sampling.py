@@ -16,7 +16,7 @@ from cocite.ground.errors import InputError
 from cocite.ground.id_sets import are_in, size
 from cocite.tables.files import read_table, write_table
 from cocite.triplets.sampled import read_papers
-from cocite.triplets.sampling import sample_triplets
+from cocite.triplets.sampling import sample
 
 from .blocks import sampler, write_cocitations, write_edges, write_neighbours, write_triplets, write_vectors
 
@@ -36,7 +36,9 @@ def folder(tmp_path):
         write_table(tmp_path / f"papers/{bucket}.parquet", "papers", papers_table(texts).to_batches(40))
     near = {query: [(20 + 12 * query + rank, float(rank)) for rank in range(1, 19)] for query in range(1, 21)}
     write_neighbours(tmp_path / "neighbours", near)
-    write_edges(tmp_path / "edges", {(p, p + step) for p in range(1, 280) for step in (1, 7, 19)})
+    intents = {1: ["background"], 7: ["methodology", "result"], 19: ["background", "result"]}
+    edges = {(p, p + step): intents[step] for p in range(1, 280) for step in intents}
+    write_edges(tmp_path / "edges", edges, edges)
     write_cocitations(tmp_path / "cocitations", {(p, p + step): step for p in range(1, 280) for step in (1, 2, 3, 4)})
     write_triplets(tmp_path / "before", [(q, 50 + q, 90 + i, SPLITS[q]) for q in range(1, 21) for i in range(5)])
     return tmp_path
@@ -46,6 +48,8 @@ EACH = {
     "neighbours": (["neighbours"], {"per_query": 3, "easy": 1, "k_positive": 5, "k_negative": 15}),
     "citations": (["edges"], {"per_query": 3, "easy": 1}),
     "cocited": (["cocitations"], {"per_query": 3, "min_count": 2}),
+    "undirected": (["edges"], {"positives": 3, "hard": 2, "easy": 2}),
+    "aspects": (["edges"], {"positives": 2, "linked": 3, "two_away": 2, "easy": 1}),
     "random": ([], {"per_query": 3}),
     "file": (["before"], {"per_query": 3}),
     "union": (["before", "before"], {}),
@@ -55,8 +59,9 @@ EACH = {
 
 def run(folder, name, output="triplets", *, threads=1, **more):
     sources, settings = EACH[name]
-    sample_triplets(
-        sampler(name, **settings | more),
+    asked = sampler(name, **settings | more)
+    sample(
+        asked,
         [folder / source for source in sources],
         queries=folder / "queries",
         papers=folder / "papers",
@@ -67,7 +72,7 @@ def run(folder, name, output="triplets", *, threads=1, **more):
         written_settings=folder / "settings.json",
     )
     omitted = read_table(folder / "omissions", "omissions").to_pydict()
-    return read_table(folder / output, "triplets"), dict(zip(omitted["reason"], omitted["count"], strict=True))
+    return read_table(folder / output, asked.gives), dict(zip(omitted["reason"], omitted["count"], strict=True))
 
 
 def listed_in(folder, queries="queries"):
@@ -89,7 +94,7 @@ def test_a_number_that_is_no_paper_may_be_excluded_whatever_its_size(folder):
 
 def test_a_folder_among_the_sources_is_refused(folder):
     with pytest.raises(InputError, match="papers does not exist or is not a Parquet file"):
-        sample_triplets(
+        sample(
             sampler("neighbours", **EACH["neighbours"][1]),
             [folder / "papers"],
             queries=folder / "queries",
@@ -128,12 +133,14 @@ def test_easy_negatives_of_an_embedding_do_not_depend_on_blocks_either(folder, w
 
 @pytest.mark.parametrize("name", EACH)
 def test_triplets_hold_papers_with_text_alone_and_the_split_of_their_query(folder, name):
-    triplets, _ = run(folder, name)
+    rows, _ = run(folder, name)
     listed = set(listed_in(folder))
-    for row in triplets.to_pylist():
-        assert {row["positive"], row["negative"]} <= listed
+    for row in rows.to_pylist():
+        positives, negatives = (row.get(f"{role}s") or [row[role]] for role in ("positive", "negative"))
+        assert {*positives, *negatives} <= listed
         assert row["split"] == SPLITS[row["query"]]
-        assert row["query"] not in (row["positive"], row["negative"])
+        assert row["query"] not in (*positives, *negatives)
+        assert not set(positives) & set(negatives)
 
 
 def test_the_settings_are_written_with_their_defaults_and_what_was_sampled_from(folder):
@@ -153,7 +160,9 @@ def test_a_set_without_a_triplet_is_an_error_that_says_why(folder):
 
 
 def test_an_unknown_sampler_is_refused_with_the_known_ones():
-    with pytest.raises(InputError, match="'neighbors'; it must be one of citations, cocited, file, neighbours"):
+    with pytest.raises(
+        InputError, match="'neighbors'; it must be one of aspects, citations, cocited, file, neighbours"
+    ):
         sampler("neighbors")
 
 

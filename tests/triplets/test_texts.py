@@ -3,7 +3,6 @@
 from itertools import groupby
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -14,7 +13,9 @@ from tests.papers import papers_table
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table, write_table
 from cocite.triplets import texts
-from cocite.triplets.texts import training_rows, validation_rows, write_documents, write_examples
+from cocite.triplets.texts import training_examples, validation_examples, write_documents, write_examples
+
+from .blocks import write_examples as write_sampled
 
 PAPERS = range(1, 61)
 LONG = [(query, 20 + query, 40 + i, "train") for query in range(1, 11) for i in range(4)]
@@ -56,13 +57,29 @@ def group(folder: Path):
     return [folder / "long.parquet", folder / "short.parquet"]
 
 
-def training(folder, name):
-    return training_rows(folder / f"{name}.parquet", group(folder), seed=1)
+def training(folder, name, seed=1):
+    return rows_of(training_examples(folder / f"{name}.parquet", group(folder), seed=seed))
+
+
+def rows_of(examples):
+    """Examples of one positive and one negative as triplets of ids."""
+    columns = (examples[name].to_pylist() for name in ("query", "positives", "negatives"))
+    return [(query, *positives, *negatives) for query, positives, negatives in zip(*columns, strict=True)]
+
+
+def examples_of(rows):
+    """Triplets of ids as examples, as a sampled set is read."""
+    columns = {"query": [row[0] for row in rows], "positives": [[row[1]] for row in rows]}
+    lists = {
+        name: pa.array(column, pa.list_(pa.int64()) if name != "query" else pa.int64())
+        for name, column in (columns | {"negatives": [[row[2]] for row in rows]}).items()
+    }
+    return pa.table(lists | {"order": pa.array(range(len(rows)), pa.uint64())})
 
 
 def documents(folder, rows, *, threads=2):
     """The documents that are written for triplets, by their ids."""
-    write_documents(folder / "documents", "training_documents", rows, folder / "papers", threads=threads)
+    write_documents(folder / "documents", "training_documents", examples_of(rows), folder / "papers", threads=threads)
     written = read_table(folder / "documents", "training_documents").to_pylist()
     return {row["corpusid"]: (row["title"], row["abstract"]) for row in written}
 
@@ -73,13 +90,13 @@ def test_texts_go_with_large_ids_too(tmp_path, relabel):
     write_table(tmp_path / "papers/0.parquet", "papers", papers_table(papers))
     rows = [(relabel(query), relabel(60), relabel(query + 1)) for query in range(1, 50)]
     wanted = {relabel(paper) for paper in (*range(1, 51), 60)}
-    assert documents(tmp_path, np.array(rows)) == {paper: papers[paper] for paper in wanted}
+    assert documents(tmp_path, rows) == {paper: papers[paper] for paper in wanted}
 
 
 def test_the_largest_id_that_there_is_has_its_text(tmp_path):
     papers = {1: ("one", "first"), 2: ("two", "second"), 2**63 - 1: ("largest", "last")}
     write_table(tmp_path / "papers/0.parquet", "papers", papers_table(papers))
-    assert documents(tmp_path, np.array([(2**63 - 1, 1, 2)])) == papers
+    assert documents(tmp_path, [(2**63 - 1, 1, 2)]) == papers
 
 
 def test_all_sets_are_cut_to_the_size_of_the_smallest(folder):
@@ -87,42 +104,42 @@ def test_all_sets_are_cut_to_the_size_of_the_smallest(folder):
 
 
 def test_the_cut_takes_whole_queries_but_the_last(folder):
-    queries = training(folder, "long")[:, 0].tolist()
+    queries = [row[0] for row in training(folder, "long")]
     assert [len(list(block)) for _, block in groupby(queries)] == [4, 4, 1]
 
 
 def test_the_triplets_of_a_query_follow_each_other_and_queries_come_at_random(folder):
-    queries = training_rows(folder / "long.parquet", [folder / "long.parquet"], seed=1)[:, 0].tolist()
+    queries = training_examples(folder / "long.parquet", [folder / "long.parquet"], seed=1)["query"].to_pylist()
     order = [query for query, _ in groupby(queries)]
     assert sorted(order) == list(range(1, 11))
     assert order != sorted(order)
 
 
 def test_the_order_follows_from_the_seed(folder):
-    one, other = (training_rows(folder / "long.parquet", group(folder), seed=seed).tolist() for seed in (1, 2))
-    assert one == training(folder, "long").tolist()
-    assert one != other
+    one, again, other = (training(folder, "long", seed) for seed in (1, 1, 2))
+    assert one == again != other
 
 
 def test_no_query_trains_and_validates(folder):
-    assert not set(training(folder, "long")[:, 0]) & set(validation_rows(group(folder), seed=1)[:, 0])
+    validating = validation_examples(group(folder), seed=1)["query"].to_pylist()
+    assert not {row[0] for row in training(folder, "long")} & set(validating)
 
 
 def test_the_common_validation_set_holds_each_triplet_of_all_sets_once(folder):
-    found = validation_rows(group(folder), seed=1).tolist()
-    assert sorted(found) == [[11, 12, 13], [11, 12, 14], [15, 16, 17]]
+    found = rows_of(validation_examples(group(folder), seed=1))
+    assert sorted(found) == [(11, 12, 13), (11, 12, 14), (15, 16, 17)]
 
 
 def test_validation_triplets_of_several_sets_are_cut_to_equal_sizes(folder):
     write_triplets(folder / "long.parquet", [(11, 12, paper, "validation") for paper in range(20, 40)])
-    found = validation_rows(group(folder), seed=1)
+    found = validation_examples(group(folder), seed=1)
     assert len(found) == 4
 
 
 def test_without_validation_triplets_the_set_and_the_configuration_key_are_named(folder):
     write_triplets(folder / "short.parquet", [(1, 2, 3, "train")])
-    with pytest.raises(InputError, match=r"short\.parquet: no validation triplet; .*queries\.validation"):
-        validation_rows(group(folder), seed=1)
+    with pytest.raises(InputError, match=r"short\.parquet: no validation example; .*queries\.validation"):
+        validation_examples(group(folder), seed=1)
 
 
 @settings(max_examples=25, deadline=None)
@@ -132,17 +149,14 @@ def test_each_paper_of_the_triplets_is_there_once_with_its_texts(tmp_path_factor
     write_papers(folder / "papers")
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(texts, "PAPERS_IN_MEMORY", at_once)
-        found = documents(folder, np.array(triplets))
+        found = documents(folder, triplets)
     assert found == {paper: (f"title {paper}", f"abstract {paper}") for triplet in triplets for paper in triplet}
 
 
 def test_the_examples_are_the_triplets_in_their_order(folder):
-    rows = training(folder, "long")
-    write_examples(folder / "examples.parquet", "training_examples", rows)
-    written = read_table(folder / "examples.parquet", "training_examples").to_pylist()
-    assert [(row["query"], row["positives"], row["negatives"]) for row in written] == [
-        (query, [positive], [negative]) for query, positive, negative in rows.tolist()
-    ]
+    examples = training_examples(folder / "long.parquet", group(folder), seed=1)
+    write_examples(folder / "examples.parquet", "training_examples", examples)
+    assert rows_of(read_table(folder / "examples.parquet", "training_examples")) == rows_of(examples)
 
 
 def test_the_documents_lie_in_the_buckets_of_the_papers_whatever_the_threads(folder):
@@ -156,17 +170,57 @@ def test_the_documents_lie_in_the_buckets_of_the_papers_whatever_the_threads(fol
 
 def test_a_paper_without_abstract_has_its_title(folder):
     write_papers(folder / "papers", without_text=(30,))
-    assert documents(folder, np.array([(1, 2, 30)]))[30] == ("title 30", None)
+    assert documents(folder, [(1, 2, 30)])[30] == ("title 30", None)
 
 
 def test_papers_without_any_text_or_record_are_named_and_nothing_is_written(folder):
     write_table(folder / "papers/0.parquet", "papers", papers_table({30: (None, None), 33: ("title 33", None)}))
     with pytest.raises(InputError, match=r"2 papers of the triplets have neither title nor .* them 30;"):
-        documents(folder, np.array([(1, 2, 30), (1, 33, 99)]))
+        documents(folder, [(1, 2, 30), (1, 33, 99)])
     assert {path.name for path in folder.iterdir()} == {"papers", "long.parquet", "short.parquet"}
 
 
 def test_a_group_with_a_set_without_training_triplets_is_refused(folder):
     write_triplets(folder / "none.parquet", [(11, 12, 13, "validation")])
-    with pytest.raises(InputError, match=r"none\.parquet: no training triplet"):
-        training_rows(folder / "long.parquet", [folder / "long.parquet", folder / "none.parquet"], 1)
+    with pytest.raises(InputError, match=r"none\.parquet: no training example"):
+        training_examples(folder / "long.parquet", [folder / "long.parquet", folder / "none.parquet"], 1)
+
+
+def test_sets_of_examples_and_of_triplets_are_cut_to_the_same_number_of_documents(folder):
+    # Nine triplets name 27 documents; examples of eight name 24 when there are three of them.
+    many = [(query, "result", [20, 21], [30, 31, 32, 33, 34]) for query in range(1, 9)]
+    path = write_sampled(folder / "many.parquet", many)
+    examples = training_examples(path, [*group(folder), path], seed=1)
+    assert len(examples) == 3
+    assert examples["aspect"].to_pylist() == ["result"] * 3
+    assert len(training_examples(folder / "long.parquet", [*group(folder), path], seed=1)) == 9
+
+
+def test_examples_are_written_with_their_aspects_and_the_kinds_of_their_negatives(folder):
+    path = write_sampled(folder / "some.parquet", [(1, "result", [20, 21], [30]), (1, "background", [22], [31, 32])])
+    rows = training_examples(path, [path], seed=1)
+    write_examples(folder / "examples.parquet", "training_examples", rows)
+    write_documents(folder / "documents", "training_documents", rows, folder / "papers", threads=1)
+    written = read_table(folder / "examples.parquet", "training_examples").to_pylist()
+    assert {row["aspect"]: (row["positives"], row["negatives"], row["negative_kinds"]) for row in written} == {
+        "result": ([20, 21], [30], ["easy"]),
+        "background": ([22], [31, 32], ["easy", "easy"]),
+    }
+    documents = read_table(folder / "documents", "training_documents")["corpusid"].to_pylist()
+    assert sorted(documents) == [1, 20, 21, 22, 30, 31, 32]
+
+
+def test_the_common_validation_set_holds_examples_beside_triplets_each_once(folder):
+    path = write_sampled(
+        folder / "few.parquet", [(15, None, [16], [17], "validation"), (19, None, [16], [18, 17, 1], "validation")]
+    )
+    write_triplets(
+        folder / "short.parquet", [(15, 16, 17, "validation"), (11, 12, 13, "validation"), (11, 12, 14, "validation")]
+    )
+    found = validation_examples([folder / "short.parquet", path], seed=1).to_pylist()
+    assert sorted((row["query"], row["positives"], row["negatives"]) for row in found) == [
+        (11, [12], [13]),
+        (11, [12], [14]),
+        (15, [16], [17]),
+        (19, [16], [18, 17, 1]),
+    ]

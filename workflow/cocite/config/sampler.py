@@ -5,11 +5,22 @@ The samplers are modules of `triplets/samplers`; how to add one is in docs/how-t
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from cocite.config.entries import Count, Entry, Name, Natural, Ranks, ShortFor, Whole, all_parts, inconsistent
+from cocite.config.entries import (
+    Count,
+    Entry,
+    Name,
+    Natural,
+    Ranks,
+    Refers,
+    ShortFor,
+    Whole,
+    all_parts,
+    inconsistent,
+)
 
 
 class Sampler(Entry):
@@ -17,6 +28,8 @@ class Sampler(Entry):
 
     sampler: str
     """How positives and negatives are found."""
+    gives: ClassVar[Literal["triplets", "sampled_examples"]] = "triplets"
+    """The table that it gives."""
     group: Name = "all"
     """Sets of one group are cut to the size of its smallest and share one validation set."""
 
@@ -27,13 +40,16 @@ class Sampler(Entry):
 
     @abstractmethod
     def sample(self, block: Any) -> Any:
-        """The triplets of the queries of a block (`triplets.sampled.Block`), and what was left out, by reason.
+        """The rows of the queries of a block (`triplets.sampled.Block`), and what was left out, by reason.
 
         Sources are read from front to back; what is made of a query depends on the query and the seed alone.
         """
 
     def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
-        """A set that is a part of itself."""
+        """A part that is no set of triplets, or a set that is a part of itself."""
+        for part in self.parts:
+            if config.triplets[part].gives != "triplets":
+                yield f"{key}.of names {part!r}, a set of examples; {self.sampler} takes sets of triplets."
         name = key.removeprefix("triplets.")
         if name in all_parts(name, lambda part: config.triplets[part].parts):
             yield f"{key}.of: a set of triplets must not be a part of itself."
@@ -81,6 +97,40 @@ class Mixing(Pairing):
         if self.easy > self.per_query:
             raise inconsistent(f".easy must not exceed per_query ({self.per_query}).")
         return self
+
+
+class Gathering(Sampler):
+    """What samplers have that gather examples of several positives and negatives from a citation graph."""
+
+    gives = "sampled_examples"
+    graph: Annotated[str, Refers("graphs")]
+    """Name of a directed citation graph; citations count in both directions."""
+    positives: Count = 5
+    """Positives of an example at most."""
+    easy: Natural = 3
+    """Easy negatives of an example."""
+    paired: bool = False
+    """Whether each positive makes an example of its own with one of the negatives: triplets."""
+    oversample: bool = False
+    """Paired, a query with fewer positives than `positives` uses them again."""
+
+    @property
+    @abstractmethod
+    def negatives(self) -> int:
+        """Negatives of an example at most."""
+
+    @model_validator(mode="after")
+    def _makes_examples(self) -> "Gathering":
+        if self.negatives == 0:
+            raise inconsistent(" asks for no negatives, and so for no examples.")
+        if self.oversample and not self.paired:
+            raise inconsistent(".oversample has no effect where positives are not paired with negatives.")
+        return self
+
+    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+        """Another graph."""
+        if not getattr(config.graphs[self.graph], "directed", False):
+            yield f"{key}.graph: {self.graph!r} is not a directed citation graph."
 
 
 class RandomNegatives(Entry):

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cocite.config.aspects import INTENTS
 from cocite.demo.literature import Literature, cite_literature, imagine_literature
 from cocite.demo.prose import Writer
 from cocite.demo.shards import Record, shard_paths, write_rows
@@ -25,7 +26,6 @@ from cocite.ground.errors import InputError
 from cocite.ground.randomness import generator
 from cocite.tables.files import atomic_path, write_json, write_text
 
-INTENTS = ("background", "methodology", "result")
 _UNRESOLVED_SHARE = 0.15
 _REPEATED_SHARE = 0.2
 _CONTEXT_SHARE = 0.2

@@ -52,21 +52,22 @@ def edges_of_citations(
 ) -> int:
     """Turn citations into the edges of one bucket of sources, each of weight 1; return how many.
 
-    Directed edges lead from the citing to the cited paper, and are those of the bucket `citations`. With the bucket
-    `by_cited` of `citations_by_cited` as well they are undirected: two papers that cite each other have one edge.
+    Directed edges lead from the citing to the cited paper, are those of the bucket `citations`, and have its intents.
+    With the bucket `by_cited` of `citations_by_cited` as well they are undirected: two papers that cite each other have
+    one edge.
     """
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
         db.register("citations", scan_table(citations, "citations"))
         db.register("kept_out", read_kept_out(queries).select(["corpusid"]))
-        ends = "SELECT citing AS source, cited AS target FROM citations"
+        ends = "SELECT citing AS source, cited AS target, intents FROM citations"
         if by_cited:
             db.register("by_cited", scan_table(by_cited, "citations_by_cited"))
             ends = """
-                SELECT least(citing, cited) AS source, greatest(citing, cited) AS target
+                SELECT DISTINCT least(citing, cited) AS source, greatest(citing, cited) AS target
                 FROM (SELECT citing, cited FROM citations UNION ALL SELECT citing, cited FROM by_cited)
             """
         edges = db.sql(f"""
-            SELECT DISTINCT source, target, 1::FLOAT AS weight FROM ({ends})
+            SELECT *, 1::FLOAT AS weight FROM ({ends})
             WHERE source % {buckets} = {bucket} AND source NOT IN (FROM kept_out) AND target NOT IN (FROM kept_out)
             ORDER BY source, target
         """)

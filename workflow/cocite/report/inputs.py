@@ -18,7 +18,12 @@ from cocite.tables.files import read_table
 
 SHARES = {"corpus": r"-\d+$", "graph": r"-\d+$", "neighbours": r"_\d+$"}
 """How the name of a step ends that several jobs share, by stage; names of configured entries may end in numbers."""
-CHECKS = {"collision": "colliding {}", "no text": "{} papers without text", "in benchmark": "papers of {}"}
+CHECKS = {
+    "collision": "colliding {}",
+    "no text": "{} papers without text",
+    "in benchmark": "papers of {}",
+    "served": "queries with {}",
+}
 """The checks of a set of triplets, and what a part of each is called."""
 
 

@@ -48,7 +48,7 @@ def read_triplets(block: Block, *, per_query: int | None) -> Sampled:
     is_served = np.isin(block.queries, taken["query"].to_numpy())
     counts[f"{UNSERVED}: none was brought"] = int(np.count_nonzero(~is_known))
     counts[f"{UNSERVED}: theirs hold papers without text, or one twice"] = int(np.count_nonzero(is_known & ~is_served))
-    return Sampled(triplets=taken, omissions=dict(counts))
+    return Sampled(rows=taken, omissions=dict(counts))
 
 
 def _of_queries(block: Block, path: Path, counts: Counter[str]) -> Iterator[Ids]:

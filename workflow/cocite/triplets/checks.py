@@ -1,11 +1,12 @@
-"""What a set of triplets holds: triplets a query, papers without a text, papers of benchmarks, collisions.
+"""What a set of triplets or examples holds: how many a query, papers without a text or of benchmarks, collisions.
 
 The checks take the set, the queries, the papers with a text and the documents of benchmarks, and write the tables
 `triplets_per_query`, `triplet_checks` and `collisions`.
 
 A collision is a pair of papers that should be both near each other and far from each other: a positive b of the
-query a collides where a is a negative of the query b. Ostendorff et al., 2022 ("SciNCL", figure 4) find that collisions
-grow as the ranks of hard negatives come near those of the positives, and vanish far behind them.
+query a collides where a is a negative of the query b; where examples have aspects, in the same aspect. Ostendorff et
+al., 2022 ("SciNCL", figure 4) find that collisions grow as the ranks of hard negatives come near those of the
+positives, and vanish far behind them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,14 +21,16 @@ from cocite.ground.id_sets import Ids, IdSet, are_in, id_set, places_of, set_of
 from cocite.tables.documents import corpus_ids_of
 from cocite.tables.files import open_table, write_table
 from cocite.tables.splits import read_queries
-from cocite.triplets.sampled import ROLES, read_papers
+from cocite.triplets.sampled import ROLES, read_papers, table_in
 
-COLLISION, NO_TEXT, IN_BENCHMARK = "collision", "no text", "in benchmark"
+COLLISION, NO_TEXT, IN_BENCHMARK, SERVED = "collision", "no text", "in benchmark", "served"
 POINTS = 40
 """Ranks at which the curve of collisions is measured, evenly spaced in their logarithm."""
 ROWS_AT_ONCE = 1 << 20
 
 Numbers = NDArray[np.int64]
+Pairs = tuple[Ids, Ids]
+"""Queries, and as many other papers."""
 
 
 def check_triplets(
@@ -41,21 +44,21 @@ def check_triplets(
     per_query: Path,
     collisions: Path,
 ) -> None:
-    """Write the tables `triplet_checks`, `triplets_per_query` and `collisions` of one set of triplets.
+    """Write the tables `triplet_checks`, `triplets_per_query` and `collisions` of one set, of triplets or of examples.
 
     `neighbours` are the files that it was drawn from, none if it was not drawn from any; `papers` is the folder
     of the table papers; `benchmarks` are tables `documents`, each in the folder of its benchmark.
     """
-    table = open_table(triplets, "triplets").read()
-    write_table(per_query, "triplets_per_query", count_per_query(table, read_queries(queries)))
-    found = sorted(_checks(table, read_papers(papers, queries), benchmarks))
+    table, asked = open_table(triplets, table_in(triplets)).read(), read_queries(queries)
+    write_table(per_query, "triplets_per_query", count_per_query(table, asked))
+    found = sorted([*_checks(table, read_papers(papers, queries), benchmarks), *_served(table, len(asked))])
     columns = dict(zip(("check", "part", "found", "among"), zip(*found, strict=True), strict=True))
     write_table(checks, "triplet_checks", pa.table(columns))
     write_table(collisions, "collisions", collision_curve(table, neighbours) if neighbours else [])
 
 
 def count_per_query(triplets: pa.Table, queries: pa.Table) -> pa.Table:
-    """How many queries of each split have how many triplets; those that could not be served have 0."""
+    """How many queries of each split have how many triplets or examples; those that could not be served have 0."""
     served, counts = np.unique(triplets["query"].to_numpy(), return_counts=True)
     asked, split = queries["corpusid"].to_numpy(), queries["split"].to_numpy(zero_copy_only=False)
     place = np.minimum(np.searchsorted(served, asked), len(served) - 1)
@@ -65,9 +68,12 @@ def count_per_query(triplets: pa.Table, queries: pa.Table) -> pa.Table:
 
 
 def _checks(triplets: pa.Table, papers: IdSet, benchmarks: Sequence[Path]) -> Iterator[tuple[str, str, int, int]]:
-    """The rows of `triplet_checks`."""
-    yield (COLLISION, "pairs", *count_collisions(triplets))
-    of_role = {role: np.unique(triplets[role].to_numpy()) for role in ROLES}
+    """The rows of `triplet_checks` on the papers of a set."""
+    for aspect, rows in _by_aspect(triplets):
+        yield (COLLISION, f"pairs in {aspect}" if aspect else "pairs", *count_collisions(rows))
+    pairs = _pairs_of(triplets)
+    of_role = {"query": np.unique(triplets["query"].to_numpy())}
+    of_role |= {role: np.unique(papers) for role, (_, papers) in pairs.items()}
     for role, ids in of_role.items():
         yield NO_TEXT, role, int(np.count_nonzero(~are_in(papers, ids))), len(ids)
     held = np.unique(np.concatenate(list(of_role.values())))
@@ -76,10 +82,38 @@ def _checks(triplets: pa.Table, papers: IdSet, benchmarks: Sequence[Path]) -> It
         yield IN_BENCHMARK, documents.parent.name, len(np.intersect1d(ids, held, assume_unique=True)), len(ids)
 
 
+def _served(triplets: pa.Table, asked: int) -> Iterator[tuple[str, str, int, int]]:
+    """The rows of `triplet_checks` on the aspects of a set, where it tells them apart."""
+    for aspect, rows in _by_aspect(triplets):
+        if aspect:
+            yield SERVED, aspect, len(np.unique(rows["query"].to_numpy())), asked
+
+
+def _by_aspect(triplets: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    """The rows of each aspect; all of them, of no aspect, where the set does not tell them apart."""
+    if "aspect" not in triplets.column_names:
+        yield "", triplets
+        return
+    for aspect in pc.unique(triplets["aspect"]).to_pylist():
+        yield aspect, triplets.filter(pc.equal(triplets["aspect"], aspect))
+
+
+def _pairs_of(triplets: pa.Table) -> dict[str, Pairs]:
+    """The pairs of a query with a positive, and with a negative."""
+    if "positive" in triplets.column_names:
+        return {role: (triplets["query"].to_numpy(), triplets[role].to_numpy()) for role in ROLES[1:]}
+    pairs = {}
+    for role in ROLES[1:]:
+        lists = triplets[f"{role}s"].combine_chunks()
+        pairs[role] = triplets["query"].to_numpy()[pc.list_parent_indices(lists).to_numpy()], lists.flatten().to_numpy()
+    return pairs
+
+
 def count_collisions(triplets: pa.Table) -> tuple[int, int]:
     """How many unordered pairs are positive and negative at once, and how many are positive."""
-    papers = _papers_of(triplets)
-    positive, negative = (_distinct_pairs(triplets, papers, role) for role in ROLES[1:])
+    pairs = _pairs_of(triplets)
+    papers = id_set(ids for of_role in pairs.values() for ids in of_role)
+    positive, negative = (_distinct_pairs(of_role, papers) for of_role in pairs.values())
     return len(np.intersect1d(positive, negative, assume_unique=True)), len(positive)
 
 
@@ -104,7 +138,7 @@ def collision_curve(triplets: pa.Table, neighbours: Sequence[Path]) -> pa.Table:
         {
             "k_negative": pa.array(points, pa.int32()),
             "collisions": up_to[points + width] - up_to[points],
-            "pairs": np.full(len(points), len(_distinct_pairs(triplets, papers, "positive"))),
+            "pairs": np.full(len(points), len(_distinct_pairs(_pairs_of(triplets)["positive"], papers))),
         }
     )
 
@@ -114,10 +148,9 @@ def _papers_of(triplets: pa.Table) -> IdSet:
     return id_set(triplets[role].to_numpy() for role in ROLES)
 
 
-def _distinct_pairs(triplets: pa.Table, papers: IdSet, role: str) -> Numbers:
+def _distinct_pairs(pairs: Pairs, papers: IdSet) -> Numbers:
     """The unordered pairs of a query and another paper, each as one number."""
-    pair = np.sort(np.stack([triplets["query"].to_numpy(), triplets[role].to_numpy()]), axis=0)
-    return np.unique(_as_numbers(papers, *pair))
+    return np.unique(_as_numbers(papers, *np.sort(np.stack(pairs), axis=0)))
 
 
 def _as_numbers(papers: IdSet, first: Ids, second: Ids) -> Numbers:

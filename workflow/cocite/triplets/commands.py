@@ -22,12 +22,12 @@ def sample(
     written_settings: WrittenSettings,
     sources: Annotated[list[Path] | None, typer.Argument(help="All files that the sampler draws from.")] = None,
 ) -> None:
-    """Sample triplets; the settings are an entry of the configuration, which names the sampler."""
+    """Sample triplets, or examples; the settings are an entry of the configuration, which names the sampler."""
     from cocite.config.settings import parse_settings
     from cocite.config.triplets import TripletSet
-    from cocite.triplets.sampling import sample_triplets
+    from cocite.triplets import sampling
 
-    sample_triplets(
+    sampling.sample(
         parse_settings(TripletSet, settings),
         sources or [],
         queries=queries,
@@ -42,23 +42,25 @@ def sample(
 
 @app.command()
 def materialise(
-    group: Annotated[list[Path], typer.Argument(help="The triplets of all sets that are compared with one another.")],
+    group: Annotated[
+        list[Path], typer.Argument(help="Tables triplets or sampled_examples of all sets that are compared.")
+    ],
     papers: Papers,
     seed: Seed,
     threads: Threads,
     output: Output,
     documents: Annotated[Path, typer.Option(help="Folder of the documents to write, each with its texts once.")],
-    triplets: Annotated[str, typer.Option(help="Table triplets of the set whose training triplets are written.")] = "",
+    triplets: Annotated[str, typer.Option(help="The sampled set whose training examples are written.")] = "",
 ) -> None:
-    """Write the training triplets of one set, or the validation triplets of all sets of a group, and their documents.
+    """Write the training examples of one set, or the validation examples of all sets of a group, and their documents.
 
-    The training triplets are cut to the smallest set of the group. Without `--triplets`, the validation
-    triplets are written.
+    The training examples are cut to the smallest set of the group. Without `--triplets`, the validation examples are
+    written.
     """
-    from cocite.triplets.texts import training_rows, validation_rows, write_documents, write_examples
+    from cocite.triplets.texts import training_examples, validation_examples, write_documents, write_examples
 
     use = "training" if triplets else "validation"
-    rows = training_rows(Path(triplets), group, seed) if triplets else validation_rows(group, seed)
+    rows = training_examples(Path(triplets), group, seed) if triplets else validation_examples(group, seed)
     write_documents(documents, f"{use}_documents", rows, papers, threads=threads)
     write_examples(output, f"{use}_examples", rows)
 

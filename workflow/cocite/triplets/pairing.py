@@ -68,12 +68,12 @@ def pair(
         ("fewer triplets than asked for", is_dropped),
     ]
     omissions = {
-        **_unserved(counts == 0, known),
+        **unserved(UNSERVED, counts == 0, known),
         "positives without text": lost,
         "hard negatives without text": hard_lost,
         SHORT: int(np.count_nonzero(counts)) * asked.per_query - len(triplets),
     }
-    return Sampled(triplets=triplets, omissions=omissions)
+    return Sampled(rows=triplets, omissions=omissions)
 
 
 def _numbered(counts: Ids) -> tuple[Ids, Ids]:
@@ -96,16 +96,16 @@ def _mixed(
     hard, hard_ranks, lost = _with_text(block, picked)
     hard_found = np.count_nonzero(hard != NONE, axis=1)
     room = np.where((hard_found > 0) & fill, count - hard_found, count - hard.shape[1])
-    easy = _first_drawn(draws, room)
+    easy = first_drawn(draws, room)
     papers = np.concatenate([hard, easy], axis=1)
     ranks = np.concatenate([hard_ranks, np.zeros_like(easy, dtype=np.int32)], axis=1)
     is_easy = np.broadcast_to(np.arange(papers.shape[1]) >= hard.shape[1], papers.shape)
-    order = _shuffle(block, papers)
+    order = shuffled(block, block.queries, papers)
     papers, ranks, is_easy = (np.take_along_axis(each, order, axis=1) for each in (papers, ranks, is_easy))
     return papers, ranks, is_easy, lost
 
 
-def _first_drawn(draws: Draws, room: Ids) -> Ids:
+def first_drawn(draws: Draws, room: Ids) -> Ids:
     """So many draws of each query that were not struck out, the first ones."""
     nth = np.cumsum(~draws.is_struck, axis=1)
     is_out = draws.is_struck | (nth > room[:, None])
@@ -113,20 +113,20 @@ def _first_drawn(draws: Draws, room: Ids) -> Ids:
     return np.take_along_axis(np.where(is_out, NONE, draws.papers), order, axis=1)
 
 
-def _shuffle(block: Block, papers: Ids) -> Ids:
-    """A random order of the papers of each row, by query and paper alone; empty places last."""
-    queries = np.repeat(block.queries, papers.shape[1])
-    keys = priorities(block.seed, "order of negatives", queries, papers.reshape(-1)).reshape(papers.shape)
+def shuffled(block: Block, of: Ids, papers: Ids) -> Ids:
+    """A random order of the papers of each row, by what the row is `of` and the paper alone; empty places last."""
+    rows = np.repeat(of, papers.shape[1])
+    keys = priorities(block.seed, "order of negatives", rows, papers.reshape(-1)).reshape(papers.shape)
     keys[papers == NONE] = np.iinfo(np.uint64).max
     return np.argsort(keys, axis=1, kind="stable")
 
 
-def _unserved(is_unserved: Flags, reasons: Sequence[tuple[str, Flags]]) -> dict[str, int]:
-    """How many queries have no triplet, each counted with the first reason that holds of it."""
+def unserved(what: str, is_unserved: Flags, reasons: Sequence[tuple[str, Flags]]) -> dict[str, int]:
+    """How many queries have none of `what`, each counted with the first reason that holds of it."""
     counts = {}
     is_left = is_unserved.copy()
     for reason, holds in reasons:
-        counts[f"{UNSERVED}: {reason}"] = int(np.count_nonzero(is_left & holds))
+        counts[f"{what}: {reason}"] = int(np.count_nonzero(is_left & holds))
         is_left &= ~holds
     return counts
 

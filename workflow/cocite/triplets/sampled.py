@@ -47,7 +47,7 @@ class Block:
 
     def files(self, table: str) -> list[Path]:
         """The sources that hold a table, in the order given. Raises `InputError` where none does."""
-        found = [path for path in self.sources if _table_in(path) == table]
+        found = [path for path in self.sources if table_in(path) == table]
         if not found:
             given = ", ".join(map(str, self.sources)) or "none"
             raise InputError(f"The sampler draws from the table {table}; none of its sources is one (given: {given}).")
@@ -88,10 +88,10 @@ class Block:
 
 @dataclass(frozen=True, kw_only=True)
 class Sampled:
-    """Triplets, and what was left out."""
+    """Triplets or examples, and what was left out."""
 
-    triplets: pa.Table
-    """Columns of the table `triplets`, in rising order of query, positive and negative."""
+    rows: pa.Table
+    """Columns of the table that the sampler gives, in the order of its key."""
     omissions: dict[str, int] = field(default_factory=dict)
     """How many of what were left out, and why; a reason that never occurred counts 0."""
 
@@ -165,7 +165,7 @@ def _may_meet(footer: pq.FileMetaData, number: int, column: str, first: int, las
     return found is None or not found.has_min_max or bool(found.min <= last and found.max >= first)
 
 
-def _table_in(path: Path) -> str:
+def table_in(path: Path) -> str:
     """The name of the table in a file, as `write_table` notes it; empty for files that others wrote."""
     try:
         metadata = pq.read_schema(path).metadata or {}

@@ -1,8 +1,8 @@
-"""One interface to every sampler, which is asked for the triplets of some queries at a time.
+"""One interface to every sampler, which is asked for the triplets or examples of some queries at a time.
 
 It takes the tables that a sampler draws from, the queries and the papers with a text, and writes the table `triplets`
-and the omissions. A sampler is given a block of queries and reads its sources from front to back; the triplets of a
-query depend on the query and the seed alone.
+or `sampled_examples`, and the omissions. A sampler is given a block of queries and reads its sources from front to
+back; what is made of a query depends on the query and the seed alone.
 """
 
 from collections import Counter
@@ -23,7 +23,11 @@ QUERIES_AT_ONCE = 250_000
 """Queries of a block: some hundred bytes of memory each, against one more reading of the sources a block."""
 
 
-def sample_triplets(
+WORDS = {"triplets": ("triplets", "a triplet"), "sampled_examples": ("examples", "an example")}
+"""What the rows of each table are called, all of them and one."""
+
+
+def sample(
     sampler: Sampler,
     sources: Sequence[Path],
     *,
@@ -35,14 +39,14 @@ def sample_triplets(
     omissions: Path,
     written_settings: Path,
 ) -> None:
-    """Write the table `triplets`, what was left out and the settings; `papers` is the folder of the table papers.
+    """Write the sampler's table, what was left out and the settings; `papers` is the folder of the table papers.
 
     Raises `InputError` where no query could be served.
     """
     blocks = _blocks(sources, queries, papers, seed, threads)
     counts: Counter[str] = Counter()
-    written = write_table(output, "triplets", _triplets(sampler, blocks, counts, output))
-    report(f"{written:,} triplets; left out: {_in_words(counts)}")
+    written = write_table(output, sampler.gives, _rows(sampler, blocks, counts, output))
+    report(f"{written:,} {WORDS[sampler.gives][0]}; left out: {_in_words(counts)}")
     write_omissions(omissions, counts)
     read = list(dict.fromkeys(str(source.parent if source.stem.isdigit() else source) for source in sources))
     write_json(written_settings, {**as_json(sampler), "sources": read, "seed": seed})
@@ -64,18 +68,17 @@ def _blocks(sources: Sequence[Path], queries: Path, papers: Path, seed: int, thr
         )
 
 
-def _triplets(
-    sampler: Sampler, blocks: Iterator[Block], counts: Counter[str], output: Path
-) -> Iterator[pa.RecordBatch]:
-    """The triplets of the blocks one after the other; counts what was left out."""
+def _rows(sampler: Sampler, blocks: Iterator[Block], counts: Counter[str], output: Path) -> Iterator[pa.RecordBatch]:
+    """The rows of the blocks one after the other; counts what was left out."""
     written = 0
     for block in blocks:
         sampled = sampler.sample(block)
         counts.update(sampled.omissions)
-        written += len(sampled.triplets)
-        yield from sampled.triplets.to_batches()
+        written += len(sampled.rows)
+        yield from sampled.rows.to_batches()
     if written == 0:
-        raise InputError(f"{output}: no query could be served with a triplet ({_in_words(counts)}).")
+        one = WORDS[sampler.gives][1]
+        raise InputError(f"{output}: no query could be served with {one} ({_in_words(counts)}).")
 
 
 def _in_words(counts: Counter[str]) -> str:

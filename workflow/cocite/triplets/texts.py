@@ -1,11 +1,13 @@
 """Sets of triplets as a training takes them: examples in their order, and the documents that these name, each once.
 
-All sets of a group are cut to the size of its smallest (CoCite, 2024), and the validation triplets of all of them
-together are the validation set of every model of the group. The order is one of hashes, so it is a shuffle that does
-not depend on jobs: queries follow each other at random, and so do the triplets of a query, which stay together.
+All sets of a group are cut to the size of its smallest (CoCite, 2024), and the validation examples of all of them
+together are the validation set of every model of the group. Size is the number of documents that the examples name,
+which is what an encoder computes: a set of triplets has a third as many triplets. The order is one of hashes, so it is
+a shuffle that does not depend on jobs: queries follow each other at random, and so do the examples of a query, which
+stay together.
 
 The papers are read once, front to back, and those that are named are written as they come. Memory holds the ids of all
-triplets, and some texts a thread.
+examples, and some texts a thread.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,78 +23,124 @@ from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids
 from cocite.ground.randomness import priorities
 from cocite.tables.files import atomic_path, checked_files, open_table, write_table
-from cocite.triplets.sampled import ROLES
+from cocite.triplets.sampled import ROLES, table_in
 
 PAPERS_IN_MEMORY = 5_000
 """Papers that each thread reads at once."""
 TEXT_COLUMNS = ["corpusid", "title", "abstract"]
+LISTS = ("positives", "negatives")
+ORDER = "order"
+"""The column of the hashes that the examples of a query are ordered by."""
 
-Rows = NDArray[np.int64]
-"""Triplets × (query, positive, negative)."""
 
-
-def training_rows(triplets: Path, group: Sequence[Path], seed: int) -> Rows:
-    """The training triplets of one set of a group, shuffled by query and cut to the size of the group's smallest.
+def training_examples(sampled: Path, group: Sequence[Path], seed: int) -> pa.Table:
+    """The training examples of one set of a group, shuffled by query and cut to the size of the group's smallest.
 
     Raises `InputError` where that has none.
     """
-    smallest = _smallest(group, [_count(path, "train") for path in group], "training", "smaller")
-    return _shuffled(_read_split(triplets, "train"), seed)[:smallest]
+    sizes = [sum(map(_size, _batches_of(path, "train", seed))) for path in group]
+    smallest = _smallest(group, sizes, "training", "smaller")
+    return _cut(_shuffled(_read_split(sampled, "train", seed), seed), smallest)
 
 
-def validation_rows(group: Sequence[Path], seed: int) -> Rows:
-    """The validation triplets of all sets of a group, cut alike, each triplet once, shuffled by query.
+def validation_examples(group: Sequence[Path], seed: int) -> pa.Table:
+    """The validation examples of all sets of a group, cut alike, each example once, shuffled by query.
 
     Raises `InputError` where there is none.
     """
-    sets = [_shuffled(_read_split(path, "validation"), seed) for path in group]
-    smallest = _smallest(group, list(map(len, sets)), "validation", "larger")
-    return _shuffled(np.unique(np.concatenate([rows[:smallest] for rows in sets]), axis=0), seed)
+    sets = [_shuffled(_read_split(path, "validation", seed), seed) for path in group]
+    smallest = _smallest(group, list(map(_size, sets)), "validation", "larger")
+    cut = pa.concat_tables([_cut(rows, smallest) for rows in sets], promote_options="default")
+    return _shuffled(_distinct(cut), seed)
 
 
 def _smallest(group: Sequence[Path], sizes: list[int], use: str, remedy: str) -> int:
     """The size of the smallest set of a group. Raises `InputError` where that is empty."""
     if 0 in sizes:
         empty = group[sizes.index(0)]
-        raise InputError(f"{empty}: no {use} triplet; more query papers or a {remedy} queries.validation would do.")
+        raise InputError(f"{empty}: no {use} example; more query papers or a {remedy} queries.validation would do.")
     return min(sizes)
 
 
-def _read_split(path: Path, split: str) -> Rows:
-    batches = open_table(path, "triplets").iter_batches(columns=[*ROLES, "split"])
-    of_split = [batch.filter(pc.equal(batch.column("split"), split)) for batch in batches]
-    rows = [np.stack([batch.column(role).to_numpy() for role in ROLES], axis=1) for batch in of_split]
-    return np.concatenate([np.empty((0, len(ROLES)), np.int64), *rows])
+def _batches_of(path: Path, split: str, seed: int) -> Iterator[pa.Table]:
+    """The examples of a split as tables of lists; of triplets, lists of one."""
+    name = table_in(path)
+    for batch in open_table(path, name).iter_batches():
+        rows = pa.Table.from_batches([batch.filter(pc.equal(batch["split"], split))])
+        yield _of_triplets(rows, seed) if name == "triplets" else _of_examples(rows, seed)
 
 
-def _count(path: Path, split: str) -> int:
-    batches = open_table(path, "triplets").iter_batches(columns=["split"])
-    return sum(pc.sum(pc.equal(batch.column("split"), split)).as_py() or 0 for batch in batches)
-
-
-def _shuffled(rows: Rows, seed: int) -> Rows:
-    keys = {
-        "order of queries": priorities(seed, "order of queries", rows[:, 0]),
-        "query": rows[:, 0],
-        "order within a query": priorities(seed, "order of triplets", *rows.T),
-    }
-    return rows[pc.sort_indices(pa.table(keys), sort_keys=[(key, "ascending") for key in keys]).to_numpy()]
-
-
-def write_examples(output: Path, table: str, rows: Rows) -> None:
-    """Write triplets, in their order, as the table training_examples or validation_examples: one and one a query."""
+def _of_triplets(rows: pa.Table, seed: int) -> pa.Table:
+    ids = [rows[role].to_numpy() for role in ROLES]
     starts = pa.array(np.arange(len(rows) + 1, dtype=np.int32))
-    query, *others = (pa.array(column) for column in rows.T)
-    positives, negatives = (pa.ListArray.from_arrays(starts, column) for column in others)
-    write_table(output, table, pa.table({"query": query, "positives": positives, "negatives": negatives}))
+    lists = {name: pa.ListArray.from_arrays(starts, pa.array(of)) for name, of in zip(LISTS, ids[1:], strict=True)}
+    return pa.table({"query": ids[0], **lists, ORDER: priorities(seed, "order of triplets", *ids)})
 
 
-def write_documents(output: Path, table: str, rows: Rows, papers: Path, *, threads: int) -> None:
-    """Write the papers of triplets, each once, as the table training_documents or validation_documents.
+def _of_examples(rows: pa.Table, seed: int) -> pa.Table:
+    order = priorities(seed, "order of examples", rows["query"].to_numpy(), rows["number"].to_numpy().astype(np.int64))
+    return rows.drop_columns(["split", "number"]).append_column(ORDER, pa.array(order))
+
+
+def _read_split(path: Path, split: str, seed: int) -> pa.Table:
+    return pa.concat_tables(_batches_of(path, split, seed)).combine_chunks()
+
+
+def _sizes(rows: pa.Table) -> Ids:
+    """How many documents each example names."""
+    sizes = [pc.list_value_length(rows[name]).to_numpy().astype(np.int64) for name in LISTS]
+    return np.add(*sizes) + 1
+
+
+def _size(rows: pa.Table) -> int:
+    return int(_sizes(rows).sum())
+
+
+def _cut(rows: pa.Table, most: int) -> pa.Table:
+    """The first rows, which name so many documents at most."""
+    return rows.slice(0, int(np.searchsorted(np.cumsum(_sizes(rows)), most, side="right")))
+
+
+def _shuffled(rows: pa.Table, seed: int) -> pa.Table:
+    keys = {
+        "order of queries": priorities(seed, "order of queries", rows["query"].to_numpy()),
+        "query": rows["query"],
+        ORDER: rows[ORDER],
+    }
+    return rows.take(pc.sort_indices(pa.table(keys), sort_keys=[(key, "ascending") for key in keys]))
+
+
+def _distinct(rows: pa.Table) -> pa.Table:
+    """The first of the examples that say the same, by a hash of the papers in each role."""
+    keys = [rows["query"].to_numpy().view(np.uint64), *(_hashes_of(rows[name].combine_chunks()) for name in LISTS)]
+    if "aspect" in rows.column_names:
+        keys.append(
+            rows["aspect"].combine_chunks().dictionary_encode().indices.fill_null(-1).to_numpy().astype(np.uint64)
+        )
+    first = np.unique(np.stack(keys, axis=1), axis=0, return_index=True)[1]
+    return rows.take(pa.array(first))
+
+
+def _hashes_of(lists: pa.ListArray) -> NDArray[np.uint64]:
+    """One number for the papers of each list, whatever their order."""
+    of_each = pc.list_parent_indices(lists).to_numpy()
+    hashes = np.zeros(len(lists), dtype=np.uint64)
+    np.add.at(hashes, of_each, priorities(0, "paper of an example", lists.flatten().to_numpy()))
+    return hashes
+
+
+def write_examples(output: Path, table: str, rows: pa.Table) -> None:
+    """Write examples, in their order, as the table training_examples or validation_examples."""
+    write_table(output, table, rows.drop_columns([ORDER]))
+
+
+def write_documents(output: Path, table: str, rows: pa.Table, papers: Path, *, threads: int) -> None:
+    """Write the papers of examples, each once, as the table training_documents or validation_documents.
 
     Its buckets are those of the folder `papers`. Raises `InputError` where a paper has no text there.
     """
-    wanted = np.unique(rows)
+    named = [rows["query"], *(pc.list_flatten(rows[name]) for name in LISTS)]
+    wanted = np.unique(np.concatenate([ids.to_numpy() for ids in named]))
     found = np.zeros(len(wanted), dtype=bool)
     with atomic_path(output) as folder:
         folder.mkdir()

@@ -3,7 +3,6 @@
 Rows gather in memory by the million and leave sorted by bucket, so that what a bucket needs later lies together.
 """
 
-import json
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
@@ -12,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cocite.config.aspects import INTENTS
 from cocite.corpus.ingest.accounting import BLANK, KEPT, MalformedError, Tally, parse_record
-from cocite.corpus.ingest.records import INFLUENTIAL, INTENTS
+from cocite.corpus.ingest.records import INFLUENTIAL, UNKNOWN_INTENT
 from cocite.corpus.ingest.scanning import (
     NO_CITED,
     NO_CITING,
@@ -130,10 +130,20 @@ def _citation_id(record: dict[str, Any]) -> int:
 
 
 def _traits(record: dict[str, Any]) -> int:
-    """Influence and intents as the bits that the scanner gives; the intents are named in lists, however deep."""
-    named = json.dumps(record.get("intents"))
-    intents = sum(1 << bit for bit, intent in enumerate(INTENTS) if json.dumps(intent) in named)
-    return intents | (INFLUENTIAL if record.get("isinfluential") is True else 0)
+    """Influence and intents as the bits that the scanner gives."""
+    named = set(_texts_in(record.get("intents")))
+    intents = sum(1 << bit for bit, intent in enumerate(INTENTS) if intent in named)
+    unknown = UNKNOWN_INTENT if named.difference(INTENTS) else 0
+    return intents | unknown | (INFLUENTIAL if record.get("isinfluential") is True else 0)
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    """The texts in lists, however deep."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts_in(item)
 
 
 def _cut_by_bucket(rows: Rows, sorted_rows: Rows, buckets: int, keep_ids: bool) -> list[pa.RecordBatch]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import duckdb
 
-from cocite.corpus.ingest.records import intents_of, is_influential
+from cocite.corpus.ingest.records import has_unknown_intent, intents_of, is_influential
 from cocite.ground.database import connect
 from cocite.tables.files import scan_table, write_omissions, write_table
 
@@ -52,6 +52,9 @@ _OMISSIONS = {
     },
     "citations": {
         "further copies of a citation": "SELECT count(*) - (SELECT count(*) FROM written) FROM ingested_citations",
+        "copies of a citation with an unknown intent (kept, as if they had none)": f"""
+            SELECT count(*) FROM ingested_citations WHERE {has_unknown_intent("traits")}
+        """,
     },
 }
 

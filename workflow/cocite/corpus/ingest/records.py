@@ -9,13 +9,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from cocite.config.aspects import INTENTS
 from cocite.ground.written_ids import DIGITS
 from cocite.tables import PRIMARY_KEYS
 
-INTENTS = ("background", "methodology", "result")
-"""The intents that Semantic Scholar's classifier knows (Cohan et al., 2019), sorted; bit n is the n-th of them."""
 INFLUENTIAL = 1 << len(INTENTS)
 """The bit that says that a citation is influential."""
+UNKNOWN_INTENT = 2 * INFLUENTIAL
+"""The bit that says that a citation has an intent that is none of `INTENTS`; it is counted, and treated as none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,3 +101,8 @@ def intents_of(traits: str) -> str:
 def is_influential(traits: str) -> str:
     """SQL expression: whether traits say that a citation is influential."""
     return f"{traits} & {INFLUENTIAL} > 0"
+
+
+def has_unknown_intent(traits: str) -> str:
+    """SQL expression: whether traits say that a citation has an intent that nobody knows."""
+    return f"{traits} & {UNKNOWN_INTENT} > 0"

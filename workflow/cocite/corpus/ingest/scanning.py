@@ -17,6 +17,7 @@ from numba import njit, types
 from numpy.typing import NDArray
 
 from cocite.corpus.ingest.records import INFLUENTIAL as INFLUENTIAL_TRAIT
+from cocite.corpus.ingest.records import UNKNOWN_INTENT
 from cocite.ground.written_ids import LARGEST_ID
 
 U = np.uint64
@@ -194,6 +195,8 @@ def _read_intents(words, position, end):  # type: ignore[no-untyped-def]
                 intents |= np.uint8(2)
             elif first & U(0xFFFFFFFFFFFFFF) == _RESULT:
                 intents |= np.uint8(4)
+            else:
+                intents |= np.uint8(UNKNOWN_INTENT)
             position = _end_of_plain_string(words, position + _ONE, end)
         elif byte == _OPEN_LIST:
             depth += 1

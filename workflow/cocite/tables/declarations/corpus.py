@@ -60,7 +60,8 @@ TABLES = [
             "citing": corpus_id("corpus id of the paper that cites"),
             "cited": corpus_id("corpus id of the paper that is cited"),
             "traits": required(
-                pa.uint8(), "sum of 1 for background, 2 for methodology, 4 for result, 8 for influential"
+                pa.uint8(),
+                "sum of 1 for background, 2 for methodology, 4 for result, 8 for influential, 16 for an unknown intent",
             ),
         },
     ),

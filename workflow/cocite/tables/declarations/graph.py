@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from cocite.tables.declarations.columns import COUNT, Column, Table, corpus_id, required
+from cocite.tables.declarations.columns import COUNT, TEXT, Column, Table, corpus_id, required
 from cocite.tables.declarations.corpus import CITATION_ENDS
 
 
@@ -67,6 +67,11 @@ TABLES = [
                 pa.float32(),
                 "the strength of a pair, its count unless another measure is asked for; 1 for a citation; in a "
                 "combination, the weighted sum",
+            ),
+            "intents": Column(
+                type=pa.list_(TEXT),
+                meaning="intents of the citation, in a directed citation graph; not there in others",
+                optional=True,
             ),
         },
     ),

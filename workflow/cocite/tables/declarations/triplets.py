@@ -2,12 +2,26 @@
 
 import pyarrow as pa
 
-from cocite.tables.declarations.columns import COUNT, TEXT, Table, corpus_id, corpus_ids, optional, required
+from cocite.tables.declarations.columns import COUNT, TEXT, Column, Table, corpus_id, corpus_ids, optional, required
 
 _EXAMPLE_COLUMNS = {
     "query": corpus_id("corpus id of the query"),
     "positives": corpus_ids("corpus ids of the papers that shall be near"),
     "negatives": corpus_ids("corpus ids of the papers that shall be far"),
+}
+_OF_SAMPLED_EXAMPLES = {
+    "negative_kinds": Column(
+        type=pa.list_(TEXT),
+        meaning="of each negative: linked, by another aspect; two-away, a reference of a reference; or easy",
+        optional=True,
+    ),
+    "aspect": Column(
+        type=TEXT,
+        meaning="background, methodology, result or miscellaneous: what links the query with the positives; not there "
+        "where the sampler does not tell aspects apart",
+        nullable=True,
+        optional=True,
+    ),
 }
 _DOCUMENT_COLUMNS = {
     "corpusid": corpus_id("corpus id"),
@@ -33,6 +47,21 @@ TABLES = [
             ),
             "negative_rank": optional(pa.int32(), "rank of the negative, likewise"),
             "negative_kind": required(TEXT, "hard or easy; given, where the triplets were brought"),
+        },
+    ),
+    Table(
+        name="sampled_examples",
+        path="triplets/{triplets}/sampled_examples.parquet",
+        description=(
+            "Query, positives and negatives as a sampler of examples chose them, before they are cut to equal sizes."
+        ),
+        key=("query", "number"),
+        columns={
+            "query": _EXAMPLE_COLUMNS["query"],
+            "number": required(pa.int32(), "number of the example among those of the query, from 1"),
+            "split": required(TEXT, "train or validation: that of the query"),
+            **{name: column for name, column in _EXAMPLE_COLUMNS.items() if name != "query"},
+            **_OF_SAMPLED_EXAMPLES,
         },
     ),
     Table(
@@ -73,21 +102,26 @@ TABLES = [
             "check": required(
                 TEXT,
                 "collision: pairs of papers that are positive and negative at once, in either direction, among the "
-                "positive ones; no text: papers without title or abstract; in benchmark: documents of a benchmark",
+                "positive ones; no text: papers without title or abstract; in benchmark: documents of a benchmark; "
+                "served: queries with an example of an aspect",
             ),
-            "part": required(TEXT, "pairs; the papers' role: query, positive or negative; or the benchmark's name"),
+            "part": required(
+                TEXT,
+                "pairs, of examples those in each aspect; the papers' role: query, positive or negative; the "
+                "benchmark's name; or the aspect",
+            ),
             "found": required(COUNT, "how many there are"),
-            "among": required(COUNT, "distinct pairs, papers, or identifiable documents that were looked at"),
+            "among": required(COUNT, "distinct pairs, papers, identifiable documents, or queries that were looked at"),
         },
     ),
     Table(
         name="triplets_per_query",
         path="triplets/{triplets}/per_query.parquet",
-        description="How many queries have how many triplets of a set, before sets are cut to equal sizes.",
+        description="How many queries have how many triplets or examples of a set, before sets are cut to equal sizes.",
         key=("split", "count"),
         columns={
             "split": required(TEXT, "train or validation"),
-            "count": required(COUNT, "triplets of a query; 0 where it could not be served"),
+            "count": required(COUNT, "triplets or examples of a query; 0 where it could not be served"),
             "queries": required(COUNT, "queries with that many"),
         },
     ),
@@ -110,12 +144,12 @@ TABLES = [
         name="training_examples",
         path="triplets/{triplets}/examples.parquet",
         description=(
-            "The training triplets as examples, cut to the size of the smallest set of the group. Shuffled by query, "
+            "The training triplets, or examples, cut to the size of the smallest set of the group. Shuffled by query, "
             "so that those of a query follow each other."
         ),
         key=("query", "positives", "negatives"),
         ordered=False,
-        columns=_EXAMPLE_COLUMNS,
+        columns=_EXAMPLE_COLUMNS | _OF_SAMPLED_EXAMPLES,
     ),
     Table(
         name="training_documents",
@@ -128,12 +162,12 @@ TABLES = [
         name="validation_examples",
         path="triplets/validation_{group}/examples.parquet",
         description=(
-            "The validation triplets of all sets of a group as examples, each once: the validation set of all their "
+            "The validation triplets and examples of all sets of a group, each once: the validation set of all their "
             "models. Shuffled like the training examples."
         ),
         key=("query", "positives", "negatives"),
         ordered=False,
-        columns=_EXAMPLE_COLUMNS,
+        columns=_EXAMPLE_COLUMNS | _OF_SAMPLED_EXAMPLES,
     ),
     Table(
         name="validation_documents",

@@ -70,7 +70,7 @@ class Subset(Sampler):
         is_ours = np.isin(columns[0], block.queries)
         served = len(np.unique(columns[0][is_chosen & is_ours]))
         return Sampled(
-            triplets=whole.filter(pa.array(is_chosen & is_ours)),
+            rows=whole.filter(pa.array(is_chosen & is_ours)),
             omissions={
                 f"{UNSERVED}: not in the part": len(block.queries) - served,
                 "triplets that are not in the part": int(np.count_nonzero(is_ours & ~is_chosen)),

@@ -35,7 +35,7 @@ class Union(Sampler):
         triplets = in_order(before)
         served = len(np.unique(triplets["query"].to_numpy()))
         return Sampled(
-            triplets=triplets,
+            rows=triplets,
             omissions={
                 f"{UNSERVED}: in none of the sets": len(block.queries) - served,
                 "triplets that another set holds as well": len(before) - len(triplets),

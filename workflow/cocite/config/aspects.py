@@ -1,0 +1,8 @@
+"""Why papers cite each other: the intents of citations, and the aspects that follow from them."""
+
+INTENTS = ("background", "methodology", "result")
+"""The intents that Semantic Scholar's classifier knows (Cohan et al., 2019), sorted; bit n is the n-th of them."""
+MISCELLANEOUS = "miscellaneous"
+"""The aspect of a link without an intent."""
+ASPECTS = (*INTENTS, MISCELLANEOUS)
+"""All aspects; a link has that of each of its intents."""
