@@ -3,16 +3,16 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 from cocite.encoder.examples import ExampleFiles
 from cocite.encoder.tokens import open_tokenizer, tokenise_table
 from cocite.tables.files import read_table, write_table
-from cocite.triplets.texts import write_examples
 
 Texts = Mapping[int, tuple[str | None, str | None]]
 """Title and abstract by the paper's number."""
+Row = tuple[int, list[int], list[int], str | None, list[str]]
+"""An example: query, positives, negatives, aspect, and the kinds of the negatives."""
 
 
 def files_in(folder: Path) -> ExampleFiles:
@@ -22,10 +22,35 @@ def files_in(folder: Path) -> ExampleFiles:
 
 def written_examples(folder: Path, rows: Sequence[tuple[int, int, int]], texts: Texts, encoder: Path) -> ExampleFiles:
     """Write triplets, their documents in two buckets, and the tokens of these."""
-    triplets = np.array(rows, dtype=np.int64).reshape(-1, 3)
-    write_examples(folder / "examples.parquet", "training_examples", triplets)
+    ids = pa.list_(pa.int64())
+    columns = {
+        "query": pa.array([row[0] for row in rows], pa.int64()),
+        "positives": pa.array([[row[1]] for row in rows], ids),
+        "negatives": pa.array([[row[2]] for row in rows], ids),
+    }
+    return _written(folder, pa.table(columns), texts, encoder)
+
+
+def written_aspects(folder: Path, rows: Sequence[Row], texts: Texts, encoder: Path) -> ExampleFiles:
+    """Write examples with aspects, their documents and the tokens of these, likewise."""
+    query, positives, negatives, aspects, kinds = (list(column) for column in zip(*rows, strict=True))
+    ids = pa.list_(pa.int64())
+    columns = {
+        "query": pa.array(query, pa.int64()),
+        "positives": pa.array(positives, ids),
+        "negatives": pa.array(negatives, ids),
+        "aspect": pa.array(aspects, pa.string()),
+        "negative_kinds": pa.array(kinds, pa.list_(pa.string())),
+    }
+    return _written(folder, pa.table(columns), texts, encoder)
+
+
+def _written(folder: Path, examples: pa.Table, texts: Texts, encoder: Path) -> ExampleFiles:
+    write_table(folder / "examples.parquet", "training_examples", examples)
+    lists = [examples[name].combine_chunks().flatten().to_pylist() for name in ("positives", "negatives")]
+    named = {*examples["query"].to_pylist(), *(paper for papers in lists for paper in papers)}
     for bucket in (0, 1):
-        papers = [paper for paper in np.unique(triplets).tolist() if paper % 2 == bucket]
+        papers = sorted(paper for paper in named if paper % 2 == bucket)
         columns = {"corpusid": pa.array(papers, pa.int64())}
         for place, part in enumerate(("title", "abstract")):
             columns[part] = pa.array([texts[paper][place] for paper in papers], pa.string())

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.examples import files_in, written_examples
+from tests.examples import files_in, written_aspects, written_examples
 from tests.papers import papers_table
 
 from cocite.config.encoders import Architecture, EncoderSettings
@@ -109,6 +109,22 @@ def inputs(encoder: Path, examples: Path) -> Inputs:
     return Inputs(
         encoder=encoder, training=files_in(examples / "training"), validation=files_in(examples / "validation")
     )
+
+
+@pytest.fixture(scope="session")
+def aspects(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Inputs:
+    """Inputs of trainings on examples of two aspects: papers of the same topic, and papers of neighbouring numbers."""
+    folder = tmp_path_factory.mktemp("aspects")
+    sets = {}
+    for name, queries in (("training", range(12)), ("validation", range(12, 16))):
+        rows = []
+        for query in queries:
+            topic, near = [(query + 2 * step) % 16 for step in (1, 2)], [(query + step) % 16 for step in (1, 3)]
+            kinds = ["linked", "linked", "two-away", "easy"]
+            rows.append((query, topic, [*near, (query + 5) % 16, (query + 7) % 16], "background", kinds))
+            rows.append((query, near, [*topic, (query + 6) % 16, (query + 8) % 16], "result", kinds))
+        sets[name] = written_aspects(folder / name, rows, _paper_texts(), encoder)
+    return Inputs(encoder=encoder, **sets)
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,10 @@
 """Train in processes that are killed with SIGKILL at chosen moments, and then run again; called by test_resume.
 
-    python killed_training.py ENCODER EXAMPLES FOLDER [CUTS]
+    python killed_training.py ENCODER EXAMPLES FOLDER [CUTS [SETTINGS]]
 
 One process imports the libraries and forks each training, so that many moments take little time. FOLDER/<moment>/ holds
 what the training left that was killed there and run again; FOLDER/whole/ what one left that ran through. With CUTS, the
-moments are so many batches drawn at random instead.
+moments are so many batches drawn at random instead. SETTINGS are those of another training, as JSON.
 """
 
 import json
@@ -19,6 +19,7 @@ from pathlib import Path
 from torch.utils.tensorboard import SummaryWriter  # noqa: F401 (imported once for all trainings)
 
 from cocite.config.models import TrainingSettings
+from cocite.config.settings import parse_settings
 from cocite.encoder import checkpoints, training
 from cocite.encoder.examples import ExampleFiles
 from cocite.encoder.model import open_encoder
@@ -140,7 +141,8 @@ def train(encoder, examples, folder):
         settings=folder / "settings.json",
         events=folder / "tensorboard",
     )
-    training.train_encoder(inputs, outputs, SETTINGS, seed=1, training_seed=2, threads=1, state=folder / "state")
+    settings = parse_settings(TrainingSettings, sys.argv[5]) if len(sys.argv) > 5 else SETTINGS
+    training.train_encoder(inputs, outputs, settings, seed=1, training_seed=2, threads=1, state=folder / "state")
 
 
 def fork(prepare, *arguments):

@@ -8,15 +8,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cocite.config.models import TrainingSettings
 from cocite.encoder.batches import Collator
 from cocite.encoder.dropout import Dropout, let_drop_fast
 from cocite.encoder.examples import Examples, Links, open_examples
 from cocite.encoder.learner import Learner
-from cocite.encoder.losses.cosent import CoSent
 from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Objective
 from cocite.encoder.tokens import documents_of, joined_text, mini_batches_of_like_length, runs_of
 
+TERMS = TrainingSettings(loss={"kind": "cosent", "temperature": 5.0}).terms
 LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=7).map(np.array)
 
 
@@ -143,12 +144,9 @@ def gradients(prepared, *, start, mini_batch_tokens=None, dropout=0.0):
     model.train()
     model.zero_grad()
     torch.manual_seed(3)
-    batch = Collator(
-        examples=examples, padding=model.tokenizer.padding, start=start, mini_batch_tokens=mini_batch_tokens
-    )(np.arange(8))
-    objective = Objective(
-        learner=Learner(model), loss=CoSent(kind="cosent", temperature=5.0), recompute=mini_batch_tokens is not None
-    )
+    how = {"padding": model.tokenizer.padding, "start": start, "mini_batch_tokens": mini_batch_tokens, "terms": TERMS}
+    batch = Collator(examples=examples, **how)(np.arange(8))
+    objective = Objective(learner=Learner(model), terms=TERMS, recompute=mini_batch_tokens is not None)
     loss, _ = objective(batch)
     loss.backward()
     return loss.item(), learned_gradients(model)

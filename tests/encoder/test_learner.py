@@ -21,14 +21,15 @@ from cocite.tables.files import read_table, vectors_of
 
 @pytest.fixture
 def batch(inputs):
-    return Collator(examples=open_examples(inputs.training), padding=0)(np.arange(6))
+    terms = TrainingSettings(loss="mnrl").terms
+    return Collator(examples=open_examples(inputs.training), padding=0, terms=terms)(np.arange(6))
 
 
 def objective_of(encoder, **settings):
     given = TrainingSettings(loss="mnrl", **settings)
     learner = new_learner(open_encoder(encoder), given, seed=1)
     learner.encoder.eval()
-    return Objective(learner=learner, loss=given.loss, recompute=False, leading=given.matryoshka or ())
+    return Objective(learner=learner, terms=given.terms, recompute=False, leading=given.matryoshka or ())
 
 
 def test_matryoshka_adds_the_losses_of_the_leading_dimensions(encoder, batch):
@@ -69,7 +70,7 @@ def test_an_odd_number_of_dimensions_is_refused_by_angle(encoder, batch):
     given = TrainingSettings(loss="angle", projection=5)
     learner = new_learner(open_encoder(encoder), given, seed=1)
     with pytest.raises(InputError, match="angle needs an even number of dimensions, and there are 5"):
-        Objective(learner=learner, loss=given.loss, recompute=False)(batch)
+        Objective(learner=learner, terms=given.terms, recompute=False)(batch)
 
 
 def test_matryoshka_and_a_projection_do_not_go_together():

@@ -1,5 +1,6 @@
 """A training that is killed at any moment and run again ends as if nothing had happened."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -24,10 +25,10 @@ def killed(with_dropout, examples, tmp_path_factory):
     return folder
 
 
-def assert_all_alike(folder):
+def assert_all_alike(folder, *more):
     """Assert that every training left what the one left that ran through."""
     for moment in (path for path in folder.iterdir() if path.is_dir()):
-        for file in ("model/model.safetensors", "model/README.md", "curves.parquet", "settings.json"):
+        for file in ("model/model.safetensors", "model/README.md", "curves.parquet", "settings.json", *more):
             assert (moment / file).read_bytes() == (folder / "whole" / file).read_bytes(), f"{file} after {moment.name}"
 
 
@@ -49,6 +50,19 @@ def test_weights_and_curves_are_bit_identical_after_twenty_random_cuts(with_drop
     endings = read_json(tmp_path / "endings.json")
     assert sum(ends == [-signal.SIGKILL, 0] for ends in endings.values()) == 20
     assert_all_alike(tmp_path)
+
+
+@pytest.mark.long
+def test_maps_of_aspects_are_bit_identical_after_twenty_random_cuts(aspects, with_dropout, tmp_path):
+    terms = [
+        {"loss": "supcon", "space": space, "weight": weight} for space, weight in (("aspects", 0.3), ("encoder", 0.7))
+    ]
+    settings = {"objectives": terms, "epochs": 3, "batch_size": 4, "accumulation": 2, "lr": 1e-3}
+    arguments = [with_dropout, aspects.training.table.parents[1], tmp_path, "20", json.dumps(settings)]
+    subprocess.run([sys.executable, PROGRAM, *arguments], check=True)
+    endings = read_json(tmp_path / "endings.json")
+    assert sum(ends == [-signal.SIGKILL, 0] for ends in endings.values()) == 20
+    assert_all_alike(tmp_path, "model/aspects/background/2_Dense/model.safetensors")
 
 
 def test_nothing_is_left_of_the_state(killed):

@@ -189,8 +189,9 @@ def test_examples_of_several_positives_keep_theirs(write_examples, tmp_path):
     examples = open_examples(files)
     assert examples.ids.tolist() == [6, 8, 10, 1, 2, 3]
     for name, papers in lists.items():
-        owner, documents = getattr(examples, name).of(np.array([0, 1]))
-        assert [examples.ids[documents[owner == example]].tolist() for example in (0, 1)] == papers
+        links = getattr(examples, name)
+        owner, places = links.places_of(np.array([0, 1]))
+        assert [examples.ids[links.documents[places[owner == example]]].tolist() for example in (0, 1)] == papers
 
 
 def test_a_document_without_abstract_is_its_title(encoder, tmp_path):

@@ -44,9 +44,8 @@ def configuration_page() -> str:
     plain = [_row("", "", name, field, described) for name, field in fields.items() if name not in sections]
     lines += [summary_of(Configuration), "", *_table(plain)]
     for name, field in sections.items():
-        annotation, is_named = _item(field.annotation)
-        prefix = f"{name}.<name>." if is_named else f"{name}."
-        lines += [f"## {name}", "", described[name], "", *_table(_rows(annotation, prefix))]
+        annotation, mark = _item(field.annotation)
+        lines += [f"## {name}", "", described[name], "", *_table(_rows(annotation, f"{name}{mark}."))]
     return "\n".join(lines)
 
 
@@ -83,12 +82,19 @@ def _all_entries(kind: type[Entry]) -> Iterator[type[Entry]]:
             yield from _all_entries(each)
 
 
-def _item(annotation: Any) -> tuple[Any, bool]:
-    """What lies below a key, and whether under names of one's own."""
-    for each in (annotation, *get_args(annotation)):
-        if get_origin(each) is dict:
-            return get_args(each)[1], True
-    return annotation, False
+def _item(annotation: Any) -> tuple[Any, str]:
+    """What lies below a key, and what stands for its names or numbers: `.<name>`, `[]`, or nothing."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is dict:
+        return arguments[1], ".<name>"
+    if origin is tuple and any(variants(arguments[0])):
+        return arguments[0], "[]"
+    if origin in (Annotated, Union, types.UnionType):
+        for each in arguments[: 1 if origin is Annotated else None]:
+            item, mark = _item(each)
+            if mark:
+                return item, mark
+    return annotation, ""
 
 
 def _rows(annotation: Any, prefix: str, tag: str = "") -> Iterator[Row]:
@@ -107,9 +113,9 @@ def _rows(annotation: Any, prefix: str, tag: str = "") -> Iterator[Row]:
             if key == told_apart:
                 continue
             yield _row(variant, prefix, key, field, described)
-            below, is_named = _item(field.annotation)
+            below, mark = _item(field.annotation)
             if any(variants(below)):
-                yield from _rows(below, f"{prefix}{key}." + "<name>." * is_named, variant)
+                yield from _rows(below, f"{prefix}{key}{mark}.", variant)
 
 
 def _row_of_choice(tag: str, prefix: str, key: str, kinds: list[type[Entry]]) -> Row:
@@ -129,7 +135,10 @@ def _type(annotation: Any, metadata: list[Any] | None = None) -> str:
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _type(arguments[0], list(arguments[1:]))
-    if any(variants(_item(annotation)[0])):
+    below, mark = _item(annotation)
+    if mark == "[]":
+        return TYPES[tuple]
+    if any(variants(below)):
         has_short_form = any(isinstance(mark, ShortFor) for mark in metadata or [])
         return "name, or name and settings" if has_short_form else "names and settings"
     if origin is Literal:
@@ -144,7 +153,7 @@ def _default(field: FieldInfo) -> str:
     default = field.default
     if isinstance(default, Entry):
         default = getattr(default, "kind", None)
-    if field.is_required() or default in (None, {}):
+    if field.is_required() or field.default_factory is not None or default in (None, {}):
         return ""
     return f"`{default if isinstance(default, str) else json.dumps(default, ensure_ascii=False)}`"
 

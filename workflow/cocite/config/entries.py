@@ -84,6 +84,13 @@ def _distinct(items: tuple[Item, ...]) -> tuple[Item, ...]:
     return items
 
 
+def filled(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """The items. Raises a sentence where there are none; a bound of the type would also count those that are wrong."""
+    if not items:
+        raise unsuitable(", which should be non-empty")
+    return items
+
+
 def _filled_in(path: str) -> str:
     """A path with variables of the environment and ~ filled in. Raises a sentence where it cannot be one."""
     filled = os.path.expandvars(path)
@@ -202,7 +209,11 @@ def as_json(value: Any) -> Any:
             kind = type(value)
             held = zip(fields_of(kind).items(), kind.model_fields, strict=True)
             items = ((key, field, getattr(value, name)) for (key, field), name in held)
-            return {key: as_json(item) for key, field, item in items if not (item is None and field.default is None)}
+            return {
+                key: as_json(item)
+                for key, field, item in items
+                if not (item is None and (field.default is None or field.default_factory is not None))
+            }
         case Mapping():
             return {name: as_json(item) for name, item in value.items()}
         case tuple() | list():

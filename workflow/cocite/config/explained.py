@@ -30,6 +30,8 @@ KINDS = {
     "model_attributes": "object",
 }
 """What a type is called in JSON, by the beginning of pydantic's name for its errors."""
+FOLLOWS = "default_factory_not_called"
+"""pydantic's name for a default that was not looked for, since another value is wrong."""
 LONGEST_VALUE = 60
 WRONG_CHOICE, MISSING, OTHER = range(3)
 
@@ -42,6 +44,8 @@ def explain(error: ValidationError, kind: Any, given: Any, what: str = "Configur
     """
     places: dict[tuple[int | str, ...], tuple[_Place, list[ErrorDetails]]] = {}
     for details in error.errors(include_url=False):
+        if details["type"] == FOLLOWS:
+            continue
         place = _place(kind, given, details["loc"])
         places.setdefault(place.keys, (place, []))[1].append(details)
     sentences = [

@@ -13,9 +13,9 @@ class Loss(Entry):
     """How the examples of a batch are compared.
 
     A loss has a field `kind`, the name of its module, and is called with the vectors of the distinct documents of a
-    batch (documents × dimension) and the batch, which says by places among them what each query's positives and
-    negatives are (see `encoder.batches.Batch`). It gives a scalar in the dtype of its input. A training gives float32,
-    also under mixed precision, because exponentials of scaled similarities lose too much in bfloat16.
+    batch (documents × dimension) and what is compared, which says by places among them what each query's positives and
+    negatives are (see `encoder.batches.Compared`). It gives a scalar in the dtype of its input. A training gives
+    float32, also under mixed precision, because exponentials of scaled similarities lose too much in bfloat16.
     """
 
     kind: str

@@ -1,12 +1,23 @@
 """The section `models`: encoders that are fine-tuned on triplets."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, Strict, model_validator
 
 from cocite.config.encoders import AdapterName
-from cocite.config.entries import Count, Entry, NonNegative, Positive, Refers, Seeds, ShortFor, Whole, inconsistent
+from cocite.config.entries import (
+    Count,
+    Entry,
+    NonNegative,
+    Positive,
+    Refers,
+    Seeds,
+    ShortFor,
+    Whole,
+    filled,
+    inconsistent,
+)
 from cocite.config.loss import Loss
 from cocite.config.plugins import one_of
 from cocite.config.runs import BASELINES
@@ -56,11 +67,35 @@ class Bottlenecks(Entry):
     """How many times narrower than the encoder the bottlenecks are."""
 
 
+Kinds = Annotated[tuple[Literal["linked", "two-away", "easy"], ...], Strict(False), AfterValidator(filled)]
+
+
+class Term(Entry):
+    """One of the losses that a training adds up."""
+
+    loss: Annotated[AnyLoss, ShortFor("kind")]
+    """How examples are compared: a name, or a name and its settings."""
+    space: Literal["encoder", "aspects"] = "encoder"
+    """Where: the vectors of the encoder, or those that a linear map of each aspect makes of them."""
+    negatives: Kinds | None = None
+    """Kinds of negatives that it sees; an example without any of them does not count in it. Left out, all."""
+    weight: Annotated[float, Field(ge=0, le=1)] = 1.0
+    """What it is multiplied by. The α of a hybrid is the weight of one loss, and 1 − α that of the other; with 0, it is
+    not computed."""
+
+
+def _usual_loss(given: dict[str, Any]) -> str | None:
+    return None if given.get("objectives") else "triplet"
+
+
 class TrainingSettings(Entry):
     """How an encoder is fine-tuned on triplets."""
 
-    loss: Annotated[AnyLoss, ShortFor("kind")] = Field(default="triplet", validate_default=True)
-    """How triplets are compared (docs/losses.md has the formulas): a name, or a name and its settings."""
+    objectives: Annotated[tuple[Term, ...], Strict(False), AfterValidator(filled)] | None = None
+    """Several losses that are added up, in place of loss, each in a space and over kinds of negatives of its own."""
+    loss: Annotated[AnyLoss | None, ShortFor("kind")] = Field(default_factory=_usual_loss, validate_default=True)
+    """How triplets are compared (docs/losses.md has the formulas): a name, or a name and its settings. Left out,
+    triplet, where there are no objectives."""
     matryoshka: Annotated[tuple[Count, ...], Field(min_length=1)] | None = None
     """Numbers of leading dimensions by which the loss is computed as well, beside all of them; the losses are added
     up, so that vectors can be cut to these lengths (Kusupati et al., 2022)."""
@@ -108,6 +143,14 @@ class TrainingSettings(Entry):
 
     @model_validator(mode="after")
     def _has_no_key_without_effect(self) -> "TrainingSettings":
+        if self.loss is not None and self.objectives is not None:
+            raise inconsistent(".loss has no effect beside objectives, each of which has a loss of its own.")
+        if not self.terms:
+            raise inconsistent(".objectives all have weight 0; nothing would be learned.")
+        in_encoder = any(term.space == "encoder" for term in self.terms)
+        for key in ("matryoshka", "projection"):
+            if getattr(self, key) is not None and not in_encoder:
+                raise inconsistent(f".{key} has no effect where no objective is in the encoder's space.")
         if self.validate_every is not None and self.evaluations != type(self).model_fields["evaluations"].default:
             raise inconsistent(
                 f".evaluations ({self.evaluations}) has no effect beside validate_every ({self.validate_every}); leave "
@@ -118,9 +161,15 @@ class TrainingSettings(Entry):
         return self
 
     @property
+    def terms(self) -> tuple[Term, ...]:
+        """The losses that are added up: the objectives that have a weight, or the loss alone."""
+        given = self.objectives or (Term.model_construct(loss=self.loss),)
+        return tuple(term for term in given if term.weight)
+
+    @property
     def together(self) -> int:
         """How many triplets of a query stay together in a batch."""
-        return self.loss.together if self.block is None else self.block
+        return max(term.loss.together for term in self.terms) if self.block is None else self.block
 
 
 class Model(TrainingSettings):
@@ -143,6 +192,18 @@ class Model(TrainingSettings):
     memory_mb: Count | None = None
     """Memory that a training asks for, MB. Left out, it follows from the sizes of the encoder, of the documents and of
     the batch. A second attempt asks for twice as much."""
+
+    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+        """Objectives that the set of triplets has nothing for."""
+        sampled = config.triplets[self.triplets]
+        for number, term in enumerate(self.objectives or ()):
+            at = f"{key}.objectives[{number}]"
+            if term.space == "aspects" and not sampled.aspects:
+                yield f"{at}.space is aspects, and triplets.{self.triplets} has none; the sampler aspects gives them."
+            for kind in term.negatives or ():
+                if kind not in sampled.kinds:
+                    has = ", ".join(sampled.kinds) or "no kinds of negatives"
+                    yield f"{at}.negatives names {kind!r}, and triplets.{self.triplets} has {has}."
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:
         """The name of a baseline, or the width of an adapter that exists."""

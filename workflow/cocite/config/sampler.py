@@ -38,6 +38,16 @@ class Sampler(Entry):
         """The sets of triplets that this one is made of."""
         return ()
 
+    @property
+    def aspects(self) -> tuple[str, ...]:
+        """The aspects that its examples have, if it tells them apart."""
+        return ()
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of negatives of its examples, if it tells them apart."""
+        return ()
+
     @abstractmethod
     def sample(self, block: Any) -> Any:
         """The rows of the queries of a block (`triplets.sampled.Block`), and what was left out, by reason.
@@ -116,12 +126,12 @@ class Gathering(Sampler):
 
     @property
     @abstractmethod
-    def negatives(self) -> int:
-        """Negatives of an example at most."""
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of negatives that examples have."""
 
     @model_validator(mode="after")
     def _makes_examples(self) -> "Gathering":
-        if self.negatives == 0:
+        if not self.kinds:
             raise inconsistent(" asks for no negatives, and so for no examples.")
         if self.oversample and not self.paired:
             raise inconsistent(".oversample has no effect where positives are not paired with negatives.")

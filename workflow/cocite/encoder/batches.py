@@ -4,15 +4,17 @@ A document serves several queries: each distinct document of a batch is embedded
 losses find its vector by its place.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from cocite.encoder.examples import Examples, Links, Numbers
+from cocite.config.models import Term
+from cocite.encoder.examples import Examples, Links, Names, Numbers
 from cocite.encoder.tokens import features_of, mini_batches_of_like_length, packed, runs_of
 
 TOKENS_OF_A_START = {"cpu": 128, "cuda": 32_768}
@@ -21,8 +23,38 @@ measured with six layers of width 384, and 200, with two of width 64; on a GPU i
 
 
 @dataclass(frozen=True, kw_only=True)
-class Batch:
-    """Examples over their distinct documents, whose vectors lie one after the other in the order of `documents`."""
+class Compared:
+    """What a loss compares: places among the documents of a batch."""
+
+    positives: Tensor
+    """Pairs × (query, positive)."""
+    negatives: Tensor
+    """Pairs × (query, negative)."""
+    triplets: Tensor
+    """Triplets × (query, positive, negative): each positive of an example with each of its negatives."""
+
+    def on(self, device: torch.device) -> "Compared":
+        """A copy on a device."""
+        return Compared(**{name: getattr(self, name).to(device) for name in ("positives", "negatives", "triplets")})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """The examples of a batch that a loss compares in one space."""
+
+    aspect: str
+    """Their aspect; empty where they have none."""
+    share: float
+    """Share of the batch's examples."""
+    compared: Compared
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch(Compared):
+    """Examples over their distinct documents, whose vectors lie one after the other in the order of `documents`.
+
+    As such it compares all of its examples.
+    """
 
     documents: Numbers
     """The number of each distinct document."""
@@ -30,32 +62,42 @@ class Batch:
     """How many of them each process embeds, one process after the other."""
     mini_batches: Sequence[dict[str, Any]]
     """The tokens of those that this process embeds; a mini-batch goes through the encoder together."""
-    positives: Tensor
-    """Pairs × (query, positive): places among the documents."""
-    negatives: Tensor
-    """Pairs × (query, negative)."""
-    triplets: Tensor
-    """Triplets × (query, positive, negative): each positive of an example with each of its negatives."""
+    parts: Sequence[Sequence[Part]] = ()
+    """What each of the losses compares, by aspect."""
 
     def to(self, device: torch.device) -> "Batch":
         """Copy it to a device."""
-        places = {name: getattr(self, name).to(device) for name in ("positives", "negatives", "triplets")}
         tokens = [
             {name: value.to(device) if isinstance(value, Tensor) else value for name, value in some.items()}
             for some in self.mini_batches
         ]
-        return replace(self, mini_batches=tokens, **places)
+        parts = [[replace(part, compared=part.compared.on(device)) for part in of_term] for of_term in self.parts]
+        return replace(self, mini_batches=tokens, parts=parts, **vars(self.on(device)))
 
 
-def arranged(examples: Examples, numbers: Numbers, processes: int = 1) -> Batch:
-    """The examples of these numbers as a batch without tokens.
+class Role(NamedTuple):
+    """The positives of some examples, or their negatives."""
+
+    of: Numbers
+    """The example that each is of, counted from 0."""
+    places: Numbers
+    """Its place among the documents of a batch."""
+
+    def only(self, is_chosen: NDArray[np.bool_]) -> "Role":
+        """Those that are chosen."""
+        return Role(self.of[is_chosen], self.places[is_chosen])
+
+
+def arranged(examples: Examples, numbers: Numbers, processes: int = 1, terms: Sequence[Term] = ()) -> Batch:
+    """The examples of these numbers as a batch without tokens, with the parts that each of the losses compares.
 
     The documents are dealt out to the processes by their length, so that each has about as many tokens as the others.
     """
     queries = examples.queries[numbers]
-    (positive_of, positives), (negative_of, negatives) = (
-        links.of(numbers) for links in (examples.positives, examples.negatives)
+    (positive_of, positive_at), (negative_of, negative_at) = (
+        links.places_of(numbers) for links in (examples.positives, examples.negatives)
     )
+    positives, negatives = examples.positives.documents[positive_at], examples.negatives.documents[negative_at]
     distinct, place = np.unique(np.concatenate([queries, positives, negatives]), return_inverse=True)
     by_length = np.argsort(-examples.documents.lengths[distinct], kind="stable")
     dealt = [by_length[process::processes] for process in range(processes)]
@@ -63,15 +105,38 @@ def arranged(examples: Examples, numbers: Numbers, processes: int = 1) -> Batch:
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     query, positive, negative = np.split(rank[place], np.cumsum([len(queries), len(positives)]))
-    ends = np.cumsum(np.bincount(negative_of, minlength=len(numbers)))
-    first, second = Links(documents=np.arange(len(negatives)), starts=np.append(0, ends)).of(positive_of)
+    near, far = Role(positive_of, positive), Role(negative_of, negative)
+    aspects = np.full(len(numbers), "") if examples.aspects is None else examples.aspects[numbers]
+    kinds = np.full(len(negatives), "") if examples.kinds is None else examples.kinds[negative_at]
     return Batch(
         documents=distinct[order],
         shares=tuple(map(len, dealt)),
         mini_batches=(),
-        positives=_columns(query[positive_of], positive),
-        negatives=_columns(query[negative_of], negative),
-        triplets=_columns(query[positive_of[first]], positive[first], negative[second]),
+        parts=[list(_parts(query, near, far, aspects, kinds, term)) for term in terms],
+        **vars(_compared(query, near, far)),
+    )
+
+
+def _parts(query: Numbers, near: Role, far: Role, aspects: Names, kinds: Names, term: Term) -> Iterator[Part]:
+    """What a loss compares, by aspect: examples with negatives of the kinds that it sees."""
+    counts = np.ones(len(query), dtype=bool)
+    if term.negatives is not None:
+        far = far.only(np.isin(kinds, term.negatives))
+        counts = np.bincount(far.of, minlength=len(query)) > 0
+    for aspect in np.unique(aspects):
+        chosen = counts & (aspects == aspect)
+        if chosen.any():
+            compared = _compared(query, near.only(chosen[near.of]), far.only(chosen[far.of]))
+            yield Part(aspect=str(aspect), share=float(chosen.mean()), compared=compared)
+
+
+def _compared(query: Numbers, near: Role, far: Role) -> Compared:
+    ends = np.cumsum(np.bincount(far.of, minlength=len(query)))
+    first, second = Links(documents=far.places, starts=np.append(0, ends)).places_of(near.of)
+    return Compared(
+        positives=_columns(query[near.of], near.places),
+        negatives=_columns(query[far.of], far.places),
+        triplets=_columns(query[near.of[first]], near.places[first], far.places[second]),
     )
 
 
@@ -92,10 +157,12 @@ class Collator:
     """Position of the first token of a packed document."""
     process: int = 0
     processes: int = 1
+    terms: Sequence[Term] = ()
+    """The losses that the examples are compared by."""
 
     def __call__(self, numbers: Numbers) -> Batch:
         """The examples of these numbers, with the tokens of the documents that this process embeds."""
-        batch = arranged(self.examples, numbers, self.processes)
+        batch = arranged(self.examples, numbers, self.processes, self.terms)
         before = sum(batch.shares[: self.process])
         mine = batch.documents[before : before + batch.shares[self.process]]
         return replace(batch, mini_batches=self._packed(mine) if self.packs else self._padded(mine))

@@ -4,7 +4,7 @@ That of a trained one is written when the training ends, and says what is known 
 the report adds them to a copy of the card.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
@@ -23,6 +23,11 @@ USE = """    from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer("this folder")
     vectors = model.encode([title + model.tokenizer.sep_token + abstract])"""
+USE_OF_SPACES = """
+
+The folder also has a space for each aspect of citations, a linear map of the vectors above ({names}):
+
+    of_aspect = SentenceTransformer("this folder/aspects/{first}")"""
 USE_OF_ADAPTER = """What was trained is the adapter `{name}` alone, in `adapters/{name}`. sentence-transformers opens
 this folder without it. The library adapters switches it on; vectors are pooled from its tokens ({pooling}):
 
@@ -64,6 +69,7 @@ def card_of(
     triplets: Mapping[str, int],
     best: Mapping[str, float],
     versions: Mapping[str, str],
+    spaces: Sequence[str] = (),
 ) -> str:
     """The card, in Markdown.
 
@@ -85,7 +91,8 @@ def card_of(
     trainable = settings["trainable"]
     of_adapter = trainable["kind"] == "adapter"
     return CARD.format(
-        use=USE_OF_ADAPTER.format(name=trainable["name"], pooling=encoder["pooling"]) if of_adapter else USE,
+        use=(USE_OF_ADAPTER.format(name=trainable["name"], pooling=encoder["pooling"]) if of_adapter else USE)
+        + (USE_OF_SPACES.format(names=", ".join(spaces), first=spaces[0]) if spaces else ""),
         loss=best["validation_loss"],
         step=best["step"],
         accuracy=best["validation_accuracy"],
@@ -107,6 +114,9 @@ def effective(settings: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(value, Mapping):
             rows[name] = value["kind"]
             rows |= {f"{name}: {key}": each for key, each in value.items() if key != "kind"}
+        elif name == "objectives":
+            for number, objective in enumerate(value, 1):
+                rows |= {f"objective {number}: {key}": each for key, each in effective(objective).items()}
         elif value is not None:
             rows[name] = value
     return rows

@@ -1,10 +1,12 @@
 """What an encoder learns from: examples over tokenised documents.
 
-An example is a query, some positives and some negatives; a triplet is the smallest one. The tokens stay on disk and are
+An example is a query, some positives and some negatives and, where the set tells them apart, an aspect and the kinds of
+the negatives; a triplet is the smallest one. The tokens stay on disk and are
 mapped into memory: millions of examples cost memory for their numbers only.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ from cocite.ground.errors import InputError
 from cocite.tables.files import read_table
 
 Numbers = NDArray[np.int64]
+Names = NDArray[np.str_]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,12 +39,12 @@ class Links:
     starts: Numbers
     """Where those of each example start and, at the end, where those of the last one end."""
 
-    def of(self, examples: Numbers) -> tuple[Numbers, Numbers]:
-        """The documents of some examples; first, for each, which of these examples it is of, counted from 0."""
+    def places_of(self, examples: Numbers) -> tuple[Numbers, Numbers]:
+        """Where the documents of some examples stand; first, for each, which of these examples it is of, from 0."""
         first, sizes = self.starts[examples], self.starts[examples + 1] - self.starts[examples]
         owner = np.repeat(np.arange(len(examples)), sizes)
         within = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        return owner, self.documents[first[owner] + within]
+        return owner, first[owner] + within
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,10 +59,25 @@ class Examples:
     """The distinct documents in the order in which they first occur."""
     ids: Numbers
     """Corpus id of each document."""
+    aspects: Names | None = None
+    """The aspect of each example, empty where it has none; None where the set does not tell them apart."""
+    kinds: Names | None = None
+    """The kind of each negative, likewise."""
 
     def __len__(self) -> int:
         """Count the examples."""
         return len(self.queries)
+
+    def with_negatives(self, kinds: Sequence[str]) -> "Examples":
+        """The examples with negatives of these kinds alone. Raises `InputError` where they have no kinds."""
+        if self.kinds is None:
+            raise InputError(
+                f"The negatives of the examples have no kinds, and those that are {kinds[0]} are asked for."
+            )
+        kept = np.isin(self.kinds, kinds)
+        before = np.append(0, np.cumsum(kept))
+        links = Links(documents=self.negatives.documents[kept], starts=before[self.negatives.starts])
+        return replace(self, negatives=links, kinds=self.kinds[kept])
 
 
 def open_examples(files: ExampleFiles) -> Examples:
@@ -78,7 +96,23 @@ def open_examples(files: ExampleFiles) -> Examples:
         negatives=Links(documents=negative, starts=negatives.starts),
         documents=_documents(files.tokens, distinct),
         ids=distinct,
+        aspects=_names(table["aspect"]) if "aspect" in table.column_names else None,
+        kinds=_kinds(table) if "negative_kinds" in table.column_names else None,
     )
+
+
+def _names(column: pa.ChunkedArray | pa.Array) -> Names:
+    return column.fill_null("").to_numpy(zero_copy_only=False).astype(np.str_)
+
+
+def _kinds(table: pa.Table) -> Names:
+    """The kinds of all negatives; empty ones of examples that have none, which came as triplets."""
+    kinds, sizes = (table[name].combine_chunks() for name in ("negative_kinds", "negatives"))
+    counted = sizes.value_lengths().to_numpy()
+    named = np.repeat(kinds.is_valid().to_numpy(zero_copy_only=False), counted)
+    found = np.full(len(named), "", dtype="<U8")
+    found[named] = _names(kinds.flatten())
+    return found
 
 
 def _links(lists: pa.ListArray) -> Links:

@@ -1,14 +1,19 @@
 """What learns: an encoder, and heads that losses see its vectors through.
 
-A head maps the vectors of the encoder to where a loss compares them. It learns with the encoder and is dropped in the
-end, so that what it takes the loss to be smaller need not stand in the vectors (SimCLR, Chen et al., 2020).
+A head maps the vectors of the encoder to where a loss compares them, and learns with it. The projection is dropped in
+the end, so that what it takes the loss to be smaller need not stand in the vectors (SimCLR, Chen et al., 2020). The
+maps to the spaces of aspects stay with the encoder (see `spaces`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
+from cocite.config.aspects import ASPECTS
 from cocite.config.models import TrainingSettings
 from cocite.encoder.model import Encoder
 from cocite.encoder.trainable import choose_weights
@@ -16,6 +21,7 @@ from cocite.ground.errors import InputError
 from cocite.ground.randomness import derive_seed
 
 PROJECTION = "projection"
+"""The head that is dropped in the end; each other one has the name of its aspect."""
 
 
 class Learner(nn.Module):
@@ -36,22 +42,45 @@ class Learner(nn.Module):
         seen: Tensor = self.heads[head](vectors.to(self.encoder.device))
         return seen.to(vectors.device)
 
+    @property
+    def aspects(self) -> dict[str, nn.Linear]:
+        """The maps to the spaces of aspects, in the order of these."""
+        return {name: cast(nn.Linear, self.heads[name]) for name in ASPECTS if name in self.heads}
 
-def new_learner(encoder: Encoder, settings: TrainingSettings, seed: int) -> Learner:
+
+def new_learner(
+    encoder: Encoder, settings: TrainingSettings, seed: int, maps: Mapping[str, nn.Linear | None] = MappingProxyType({})
+) -> Learner:
     """The encoder, with the weights chosen that are to learn, and the heads that the settings ask for.
 
-    What is drawn follows from the seed. Raises `InputError` where the encoder is too small for what is asked.
+    `maps` has the aspects of the examples, with the maps that the encoder has already. What is drawn follows from the
+    seed. Raises `InputError` where the encoder is too small for what is asked, or the examples have no aspects.
     """
     if settings.matryoshka and max(settings.matryoshka) >= encoder.dimension:
         raise InputError(
             f"Setting matryoshka has {max(settings.matryoshka)}, but the encoder's vectors have only "
             f"{encoder.dimension} dimensions, which count in any case."
         )
+    in_aspects = any(term.space == "aspects" for term in settings.terms)
+    if in_aspects and not maps:
+        raise InputError(
+            "An objective is in the space of aspects, and the examples have none; see the sampler aspects."
+        )
     choose_weights(encoder, settings, seed)
-    heads = {}
+    heads: dict[str, nn.Module] = {}
+    wide = encoder.dimension
     if settings.projection is not None:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(derive_seed(seed, "heads", PROJECTION))
-            wide = encoder.dimension
+        with _drawing(seed, PROJECTION):
             heads[PROJECTION] = nn.Sequential(nn.Linear(wide, wide), nn.ReLU(), nn.Linear(wide, settings.projection))
+    for aspect, given in maps.items() if in_aspects else ():
+        with _drawing(seed, aspect):
+            heads[aspect] = given or nn.Linear(wide, wide)
     return Learner(encoder, heads).to(encoder.device)
+
+
+@contextmanager
+def _drawing(seed: int, head: str) -> Iterator[None]:
+    """Let what is drawn in the block follow from the seed and the name of a head."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(derive_seed(seed, "heads", head))
+        yield

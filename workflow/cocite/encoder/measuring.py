@@ -6,7 +6,7 @@ the validation set, which all models of a group share, can.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cocite.config.models import Term
 from cocite.encoder import processes
 from cocite.encoder.batches import Batch, Examples, arranged
 from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, embed_batch
@@ -107,14 +108,21 @@ def _size(mini_batch: dict[str, Any]) -> tuple[int, int]:
 
 
 def measure(
-    encoder: Encoder, examples: Examples, loss: Loss, *, batch_size: int, check: Callable[[], None] = lambda: None
+    encoder: Encoder,
+    examples: Examples,
+    loss: Loss,
+    *,
+    batch_size: int,
+    terms: Sequence[Term] = (),
+    check: Callable[[], None] = lambda: None,
 ) -> dict[str, float]:
     """The mean loss of an example's batch; the share of triplets with ‖q − p‖ < ‖q − n‖; the rank correlation.
 
     The last is Spearman's, between the cosines of all pairs of a query with a positive or a negative and which of the
-    two it is. Each document is embedded once. Batches hold neighbouring examples in the order of their queries, so that
-    losses over several examples of a query find them; a shorter last batch counts by its size. All processes call
-    `check`, which may raise, after each batch of documents.
+    two it is. Both are measured in the encoder's space, whichever the loss is computed in. Each document is embedded
+    once. Batches hold neighbouring examples in the order of their queries, so that losses over several examples of a
+    query find them; a shorter last batch counts by its size. All processes call `check`, which may raise, after each
+    batch of documents.
     """
     vectors = _vectors_of(encoder, examples.documents, check)
     order = np.argsort(examples.queries, kind="stable")
@@ -122,7 +130,7 @@ def measure(
     near, far = [], []
     for start in range(0, len(order), batch_size):
         numbers = order[start : start + batch_size]
-        batch = arranged(examples, numbers)
+        batch = arranged(examples, numbers, terms=terms)
         of_batch = vectors[batch.documents]
         with torch.no_grad():
             total += len(numbers) * loss(of_batch, batch).item()

@@ -38,6 +38,8 @@ MODULES = [
 CARD = "README.md"
 ADAPTERS = "adapters"
 """Folder of its adapters, in which each has one of its own; see the module `adapters`."""
+SPACES = "aspects"
+"""Folder of the spaces of its aspects; see the module `spaces`."""
 TOKENS_IN_BATCH = {"cpu": 2048, "cuda": 65_536}
 """Tokens of a batch that is embedded, with padding: on a CPU, few enough to stay in its caches; on a GPU, enough to
 fill it."""
@@ -135,7 +137,7 @@ def save_encoder(transformer: Any, folder: Path, *, pooling: str, max_length: in
 
 def save_trained(encoder: Encoder, source: Path, folder: Path, card: str) -> None:
     """Write an encoder that was trained from the one in the folder `source`, with its tokenizer."""
-    shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".*", CARD, "*.safetensors", ADAPTERS))
+    shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".*", CARD, "*.safetensors", ADAPTERS, SPACES))
     pooling, length = encoder.pooling, encoder.tokenizer.max_length
     save_encoder(encoder.transformer, folder, pooling=pooling, max_length=length, card=card)
 

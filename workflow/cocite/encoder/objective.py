@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint as recomputed
 
+from cocite.config.models import Term
 from cocite.encoder import processes
-from cocite.encoder.batches import Batch
+from cocite.encoder.batches import Batch, Part
 from cocite.encoder.learner import PROJECTION, Learner
-from cocite.encoder.measuring import Loss
 from cocite.encoder.model import computing
 
 
@@ -19,8 +19,10 @@ from cocite.encoder.model import computing
 class Objective:
     """What is learned: the loss of the vectors that an encoder gives to the documents of a batch.
 
-    Beside all dimensions the loss may count the first few alone, several times (Matryoshka representation learning,
-    Kusupati et al., 2022), so that vectors can be cut; or it sees the vectors through a head.
+    It is the sum of some terms, each a loss of its own over the negatives that it sees, times its weight. The examples
+    of each aspect are compared by themselves, in the encoder's space or in that of the aspect, and count by their
+    number. Beside all dimensions a loss may count the first few alone, several times (Matryoshka representation
+    learning, Kusupati et al., 2022), so that vectors can be cut; or it sees the vectors through a head.
 
     The mini-batches of a batch go through the encoder one after the other, and the loss finds the vectors by their
     places. With several processes each embeds its share, and all of them compute the loss of the whole batch. Batches
@@ -30,7 +32,8 @@ class Objective:
     """
 
     learner: Learner
-    loss: Loss
+    terms: Sequence[Term]
+    """The losses that are added up."""
     recompute: bool
     """Whether each mini-batch is computed twice, so that memory holds one at a time."""
     leading: Sequence[int] = ()
@@ -47,9 +50,20 @@ class Objective:
 
     def loss_of(self, vectors: Tensor, batch: Batch) -> Tensor:
         """The loss of a batch whose vectors are given, documents × dimension, a scalar."""
-        total = self.loss(self.learner.seen_through(PROJECTION, vectors), batch)
-        for dimension in self.leading:
-            total = total + self.loss(vectors[:, :dimension], batch)
+        losses = [
+            term.weight * part.share * self._compare(term, part, vectors)
+            for term, parts in zip(self.terms, batch.parts, strict=True)
+            for part in parts
+        ]
+        return sum(losses[1:], start=losses[0]) if losses else 0 * vectors.sum()
+
+    def _compare(self, term: Term, part: Part, vectors: Tensor) -> Tensor:
+        """The loss of a term over the examples of an aspect."""
+        in_encoder = term.space == "encoder"
+        seen = self.learner.seen_through(PROJECTION if in_encoder else part.aspect, vectors)
+        total: Tensor = term.loss(seen, part.compared)
+        for dimension in self.leading if in_encoder else ():
+            total = total + term.loss(vectors[:, :dimension], part.compared)
         return total
 
     def _embed(self, mini_batch: dict[str, Tensor]) -> Tensor:

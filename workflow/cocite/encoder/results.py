@@ -6,19 +6,21 @@ At its end, it leaves the encoder with its model card, the curves, and the setti
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from torch import nn
 
 from cocite.encoder import processes
 from cocite.encoder.adapters import save_adapters
 from cocite.encoder.card import card_of, library_versions
 from cocite.encoder.checkpoints import History
 from cocite.encoder.model import Encoder, save_trained
+from cocite.encoder.spaces import CONCATENATED, save_spaces
 from cocite.ground.progress import progress_bar, report
 from cocite.tables.files import atomic_path, write_json, write_table
 
@@ -111,11 +113,12 @@ def write_results(
     settings: dict[str, Any],
     seeds: dict[str, int],
     triplets: dict[str, int],
+    spaces: Mapping[str, nn.Linear],
 ) -> None:
     """Write all that a training leaves, each whole or not at all.
 
-    `log` is what the training has measured, `source` the folder of the encoder that it started from, and `events` the
-    folder of its curves in TensorBoard's format.
+    `log` is what the training has measured, `source` the folder of the encoder that it started from, `events` the
+    folder of its curves in TensorBoard's format, and `spaces` has the maps to the spaces of aspects.
     """
     write_table(outputs.curves, "training_curves", curves_of(log))
     with atomic_path(outputs.events) as folder:
@@ -131,11 +134,14 @@ def write_results(
             "dimension": encoder.dimension,
         },
         best={"step": best["step"], **{name: best[key] for key, name in CURVES.items() if key in best}},
+        spaces=[*spaces, *([CONCATENATED] if spaces else [])],
         **provenance,
     )
     with atomic_path(outputs.model) as folder:
         save_trained(encoder, source, folder, card)
         save_adapters(encoder, source, folder)
+        if spaces:
+            save_spaces(spaces, folder)
 
 
 def curves_of(log: list[dict[str, Any]]) -> pa.Table:

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from torch import nn
 from torch.nn.utils import clip_grad_norm_
 
+from cocite.config.aspects import ASPECTS
 from cocite.config.entries import as_json
 from cocite.config.models import Bottlenecks, TrainingSettings
 from cocite.encoder import processes
@@ -32,6 +34,7 @@ from cocite.encoder.objective import Objective, refusing_what_is_not_determinist
 from cocite.encoder.packing import let_pack
 from cocite.encoder.results import Outputs, shown, write_results
 from cocite.encoder.schedule import Schedule, Stopping, Unfinished
+from cocite.encoder.spaces import read_space, spaces_in
 from cocite.encoder.trainable import learned_weights, merge_lora
 from cocite.ground.ahead import ahead
 from cocite.ground.checkpoints import fingerprint_of, open_state, remove_state
@@ -90,6 +93,8 @@ def train_encoder(
     computes_in = str(encoder.computes_in).removeprefix("torch.")
     given = {**as_json(settings), "block": settings.together, "precision": computes_in}
     training, validation = open_examples(inputs.training), open_examples(inputs.validation)
+    if all(term.negatives for term in settings.terms):  # what no loss sees is not embedded
+        training = training.with_negatives([kind for term in settings.terms for kind in term.negatives or ()])
     if processes.is_first():
         follows_from = {
             "settings": given,
@@ -101,7 +106,7 @@ def train_encoder(
         open_state(state, follows_from, work="training")
     processes.wait()
     seed = derive_seed(seed, "train", training_seed)
-    learner = new_learner(encoder, settings, seed)
+    learner = new_learner(encoder, settings, seed, _maps(inputs.encoder, encoder.dimension, training))
     done = Training(learner, training, validation, settings, seed=seed, state=state)
     done.learn(stopping or Stopping())
     if processes.is_first():
@@ -116,8 +121,16 @@ def train_encoder(
             settings=given,
             seeds=seeds,
             triplets={"training": len(training), "validation": len(validation)},
+            spaces=learner.aspects,
         )
         remove_state(state)
+
+
+def _maps(folder: Path, dimension: int, examples: Examples) -> dict[str, nn.Linear | None]:
+    """The aspects of examples, each with the map to its space that is in the folder of an encoder, if there is one."""
+    present = set() if examples.aspects is None else set(examples.aspects.tolist())
+    known = spaces_in(folder)
+    return {name: read_space(folder, name, dimension) if name in known else None for name in ASPECTS if name in present}
 
 
 def _set_up(threads: int) -> None:
@@ -180,10 +193,11 @@ class Training:
             first_position=encoder.first_position,
             process=processes.number(),
             processes=processes.count(),
+            terms=settings.terms,
         )
         self.objective = Objective(
             learner=learner,
-            loss=settings.loss,
+            terms=settings.terms,
             recompute=settings.mini_batch_tokens is not None,
             leading=settings.matryoshka or (),
         )
@@ -301,6 +315,7 @@ class Training:
             self.validation,
             self.objective.loss_of,
             batch_size=self.settings.batch_size,
+            terms=self.settings.terms,
             check=check,
         )
         step, loss = self.history.step, metrics["eval_loss"]

@@ -18,7 +18,7 @@ from matplotlib.ticker import (
 )
 
 from cocite.report.canvas import Entry, canvas, look, styles
-from cocite.report.labels import GRAPH_METRICS, RELATIONS
+from cocite.report.labels import GRAPH_METRICS, RELATIONS, loss_of
 from cocite.report.results import read, read_curves, read_each
 
 PANEL = (2.5, 1.9)
@@ -31,7 +31,7 @@ RAW = 0.5
 
 def draw_figures(results: Path, configuration: Mapping[str, Any], pairs: Mapping[str, str], output: Path) -> None:
     """Draw all of them into a folder; `pairs` names the table of pairs of each graph that is made of them."""
-    losses = {name: entry["loss"]["kind"] for name, entry in configuration["models"].items()}
+    losses = {name: loss_of(entry) for name, entry in configuration["models"].items()}
     embeddings, sets = configuration["embeddings"], configuration["triplets"]
     draw_pair_counts(read(results, "pair_counts"), pairs, output / "pair_counts.svg")
     draw_validation_curves(read_curves(results, configuration), losses, output / "validation_curves.svg")

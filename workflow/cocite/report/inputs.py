@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from cocite.config.stale import is_configured
-from cocite.report.labels import GRAPH_METRICS, RELATIONS
+from cocite.report.labels import GRAPH_METRICS, RELATIONS, loss_of
 from cocite.report.results import read, read_each
 from cocite.tables.files import read_table
 
@@ -158,7 +158,7 @@ def trained_models(configuration: Mapping[str, Any]) -> pl.DataFrame:
             "sampler": sets[entry["triplets"]]["sampler"],
             "sampled from": _source(sets[entry["triplets"]]),
             "encoder": entry["encoder"],
-            "loss": entry["loss"]["kind"],
+            "loss": loss_of(entry),
             "weights that learn": entry["trainable"]["kind"],
             "epochs": str(entry["epochs"]),
             "training seeds": ", ".join(map(str, entry["seeds"])),

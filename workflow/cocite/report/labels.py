@@ -1,6 +1,7 @@
 """What metrics, modes and relations are called in the report, and how a mean is written with its deviation."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
@@ -50,6 +51,14 @@ def with_mode(name: str, mode: str) -> str:
 def measure(task: str, metric: str, mode: str) -> str:
     """What a metric of a task is called."""
     return with_mode(f"{task} {METRICS.get(metric, metric)}", mode)
+
+
+def loss_of(model: Mapping[str, Any]) -> str:
+    """What the loss of a configured model is called; losses that are added up, with the space of each."""
+    if "loss" in model:
+        return str(model["loss"]["kind"])
+    spaces = {"encoder": "", "aspects": " by aspect"}
+    return " + ".join(f"{term['loss']['kind']}{spaces[term['space']]}" for term in model["objectives"])
 
 
 def mean_cell(mean: float, deviation: float | None) -> str:

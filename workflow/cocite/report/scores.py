@@ -10,7 +10,7 @@ import polars as pl
 
 from cocite.config.runs import names_in_order
 from cocite.config.tasks import BOTH, FORMATS
-from cocite.report.labels import METRICS, measure, over_seeds
+from cocite.report.labels import METRICS, loss_of, measure, over_seeds
 
 Configuration = Mapping[str, Any]
 Curves = Mapping[str, pl.DataFrame]
@@ -83,9 +83,10 @@ def incomplete(scores: pl.DataFrame) -> pl.DataFrame:
 def losses(scores: pl.DataFrame, curves: Curves, configuration: Configuration) -> pl.DataFrame:
     """Models that differ in their loss only; accuracy is the share of validation triplets in order."""
     models = configuration["models"]
-    differing = {name: (entry["loss"], _without(entry, ["loss"])) for name, entry in models.items()}
+    keys = ["loss", "objectives"]
+    differing = {name: ([entry.get(key) for key in keys], _without(entry, keys)) for name, entry in models.items()}
     known = {
-        name: {"loss": entry["loss"]["kind"], "triplets": entry["triplets"], "encoder": entry["encoder"]}
+        name: {"loss": loss_of(entry), "triplets": entry["triplets"], "encoder": entry["encoder"]}
         for name, entry in models.items()
     }
     return _side_by_side(differing, known, scores, curves, configuration)

@@ -8,7 +8,7 @@ from cocite.config.loss import Loss
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cocite.encoder.batches import Batch
+    from cocite.encoder.batches import Compared
 
 
 class Angle(Loss):
@@ -18,7 +18,7 @@ class Angle(Loss):
     temperature: Positive = 20.0
     """τ, by which similarities are multiplied."""
 
-    def __call__(self, vectors: "Tensor", batch: "Batch") -> "Tensor":
+    def __call__(self, vectors: "Tensor", batch: "Compared") -> "Tensor":
         """`ranking` of |Σ(re, im)| of the complex quotients (see `similarities.angular_of`)."""
         from cocite.encoder.similarities import angular_of, ranking
 

@@ -8,7 +8,7 @@ from cocite.config.loss import Loss
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cocite.encoder.batches import Batch
+    from cocite.encoder.batches import Compared
 
 
 class CoSent(Loss):
@@ -18,7 +18,7 @@ class CoSent(Loss):
     temperature: Positive = 20.0
     """τ, by which similarities are multiplied."""
 
-    def __call__(self, vectors: "Tensor", batch: "Batch") -> "Tensor":
+    def __call__(self, vectors: "Tensor", batch: "Compared") -> "Tensor":
         """`ranking` of the cosines."""
         from cocite.encoder.similarities import cosines_of, ranking
 

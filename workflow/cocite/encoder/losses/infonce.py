@@ -8,7 +8,7 @@ from cocite.config.loss import Loss
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cocite.encoder.batches import Batch
+    from cocite.encoder.batches import Compared
 
 
 class InfoNce(Loss):
@@ -19,7 +19,7 @@ class InfoNce(Loss):
     temperature: Positive = 0.1
     """τ, by which similarities are divided."""
 
-    def __call__(self, vectors: "Tensor", batch: "Batch") -> "Tensor":
+    def __call__(self, vectors: "Tensor", batch: "Compared") -> "Tensor":
         """Mean cross entropy, over cosines / temperature, of the own positive against the negatives of the same query.
 
         The documents of other queries are no negatives.

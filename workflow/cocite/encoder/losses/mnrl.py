@@ -8,7 +8,7 @@ from cocite.config.loss import Loss
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cocite.encoder.batches import Batch
+    from cocite.encoder.batches import Compared
 
 
 class MultipleNegativesRanking(Loss):
@@ -20,7 +20,7 @@ class MultipleNegativesRanking(Loss):
     sampled_negatives: bool = True
     """Whether the negatives of the triplets count, beside the positives of a batch's other queries."""
 
-    def __call__(self, vectors: "Tensor", batch: "Batch") -> "Tensor":
+    def __call__(self, vectors: "Tensor", batch: "Compared") -> "Tensor":
         """Mean cross entropy, over cosines × temperature, of the own positive against the documents of the batch.
 
         Those are the positives of other queries and, unless `sampled_negatives` is false, the negatives of all

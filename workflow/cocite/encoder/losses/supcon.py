@@ -8,7 +8,7 @@ from cocite.config.loss import Loss
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from cocite.encoder.batches import Batch
+    from cocite.encoder.batches import Compared
 
 
 class SupCon(Loss):
@@ -21,7 +21,7 @@ class SupCon(Loss):
     temperature: Positive = 0.05
     """τ, by which similarities are divided."""
 
-    def __call__(self, vectors: "Tensor", batch: "Batch") -> "Tensor":
+    def __call__(self, vectors: "Tensor", batch: "Compared") -> "Tensor":
         """Mean over the positives of −log(exp(s⁺/τ) / (Σ exp(s⁺/τ) + Σ exp(s⁻/τ))), s being cosines.
 
         The sums run over the positives and the negatives of the same query, those of all its examples in the batch.

@@ -34,9 +34,10 @@ class AspectOfCitations(Gathering):
     """Whether links without an intent are a fourth aspect, which has easy negatives only."""
 
     @property
-    def negatives(self) -> int:
-        """Negatives of an example."""
-        return self.linked + self.two_away + self.easy
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of negatives that examples have."""
+        counts = {"linked": self.linked, "two-away": self.two_away, "easy": self.easy}
+        return tuple(kind for kind, count in counts.items() if count)
 
     @property
     def aspects(self) -> tuple[str, ...]:

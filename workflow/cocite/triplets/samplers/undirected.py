@@ -22,9 +22,9 @@ class LinkedPapers(Gathering):
     """Hard negatives of a query."""
 
     @property
-    def negatives(self) -> int:
-        """Negatives of a query."""
-        return self.hard + self.easy
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of negatives that examples have."""
+        return tuple(kind for kind, count in (("two-away", self.hard), ("easy", self.easy)) if count)
 
     def sample(self, block: "Block") -> "Sampled":
         """Gather examples from the table `edges` of a directed citation graph."""

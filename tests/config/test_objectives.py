@@ -1,0 +1,86 @@
+"""Objectives in the configuration: what stands for one loss, and what is refused."""
+
+import pytest
+from tests.configurations import refused
+
+from cocite.config.configuration import resolve
+from cocite.config.models import TrainingSettings
+from cocite.config.settings import parse_settings
+from cocite.ground.errors import InputError
+
+SUPCON = {"kind": "supcon", "temperature": 0.05}
+
+
+@pytest.fixture
+def with_aspects(written):
+    """A configuration with a set of examples of aspects, and a model that learns from it."""
+    written["graphs"]["cites"] = {"signal": "citation"}
+    written["triplets"]["aspects"] = {"sampler": "aspects", "graph": "cites", "group": "aspects"}
+    objectives = [{"loss": "supcon", "space": "aspects"}]
+    written["models"]["aspects"] = {"triplets": "aspects", "encoder": "small", "objectives": objectives}
+    return written
+
+
+def test_a_model_without_a_loss_has_the_usual_one_and_no_objectives(written):
+    del written["models"]["cocite"]["loss"]
+    model = resolve(written)["models"]["cocite"]
+    assert model["loss"] == {"kind": "triplet", "margin": 1.0}
+    assert "objectives" not in model
+
+
+def test_objectives_stand_in_place_of_a_loss(with_aspects):
+    model = resolve(with_aspects)["models"]["aspects"]
+    assert model["objectives"] == [{"loss": SUPCON, "space": "aspects", "weight": 1.0}]
+    assert "loss" not in model
+
+
+def test_a_resolved_configuration_resolves_to_itself(with_aspects):
+    config = resolve(with_aspects)
+    assert resolve(config) == config
+
+
+@pytest.mark.parametrize(
+    ("objectives", "message"),
+    [
+        ([{"loss": "supcon", "weight": 1.5}], "weight is 1.5; it must be at most 1"),
+        ([{"loss": "supcon", "weight": -0.1}], "weight is -0.1; it must be at least 0"),
+        ([{"loss": "supcon", "weight": 0}], "objectives all have weight 0"),
+        ([], "should be non-empty"),
+        ([{"loss": "supcon", "negatives": []}], "should be non-empty"),
+        ([{"loss": "supcon", "negatives": ["far"]}], "it must be one of linked, two-away, easy"),
+        ([{"loss": "supco"}], "did you mean supcon"),
+        ([{"loss": "supcon", "negatives": ["two-away"]}], "names 'two-away', and triplets.aspects has linked, easy."),
+    ],
+)
+def test_objectives_that_cannot_be_are_refused(with_aspects, objectives, message):
+    assert message in refused(with_aspects, "models.aspects.objectives", objectives)
+
+
+@pytest.mark.parametrize("more", [{"loss": "supcon"}, {"projection": 8}, {"matryoshka": [8]}])
+def test_keys_without_effect_beside_objectives_are_refused(with_aspects, more):
+    [(key, value)] = more.items()
+    assert "has no effect" in refused(with_aspects, f"models.aspects.{key}", value)
+
+
+def test_the_space_of_aspects_needs_examples_that_have_some(with_aspects):
+    message = "models.aspects.objectives[0].space is aspects, and triplets.cocite has none"
+    assert message in refused(with_aspects, "models.aspects.triplets", "cocite")
+
+
+def test_sets_of_examples_are_no_parts_of_other_sets(with_aspects):
+    subset = {"sampler": "subset", "of": "aspects", "share": 0.5}
+    assert "names 'aspects', a set of examples" in refused(with_aspects, "triplets.part", subset)
+
+
+def test_examples_come_from_a_directed_graph_of_citations(with_aspects):
+    assert "'cocitation' is not a directed citation graph" in refused(
+        with_aspects, "triplets.aspects.graph", "cocitation"
+    )
+
+
+def test_a_weight_of_nought_leaves_an_objective_out():
+    terms = '{"objectives": [{"loss": "supcon", "weight": 0.0}, {"loss": "triplet"}]}'
+    [term] = parse_settings(TrainingSettings, terms).terms
+    assert term.loss.kind == "triplet"
+    with pytest.raises(InputError, match="loss has no effect beside objectives"):
+        parse_settings(TrainingSettings, '{"loss": "triplet", "objectives": [{"loss": "supcon"}]}')

@@ -1,0 +1,303 @@
+"""Examples of aspects, losses in their spaces and hybrids of them, against loops; models that others open."""
+
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from tests.examples import Row, curve_in
+from torch import nn
+
+from cocite.config.models import TrainingSettings
+from cocite.encoder.batches import arranged
+from cocite.encoder.examples import Examples, Links, open_examples
+from cocite.encoder.learner import Learner, new_learner
+from cocite.encoder.model import embed, open_encoder
+from cocite.encoder.objective import Objective
+from cocite.encoder.schedule import Stopping, Unfinished
+from cocite.encoder.spaces import read_space, spaces_in
+from cocite.encoder.tokens import documents_of, tokenise
+from cocite.encoder.training import Inputs, train_encoder
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_json, write_json
+
+HYBRID = [
+    {"loss": "supcon", "space": "aspects", "negatives": ["linked"], "weight": 0.3},
+    {"loss": {"kind": "infonce", "temperature": 0.5}, "negatives": ["two-away", "easy"], "weight": 0.7},
+]
+# Papers 0 to 7 are documents 0 to 7.
+ROWS: list[Row] = [
+    (0, [1, 2], [3, 4, 5], "background", ["linked", "two-away", "easy"]),
+    (0, [3], [1, 6], "result", ["linked", "easy"]),
+    (1, [0], [4, 7], "background", ["two-away", "easy"]),
+    (2, [5, 6, 7], [0, 1], "result", ["linked", "linked"]),
+]
+
+
+def small_examples(rows=ROWS):
+    """Those rows over eight documents, whose numbers are their ids."""
+    queries, positives, negatives, aspects, kinds = zip(*rows, strict=True)
+    return Examples(
+        queries=np.array(queries),
+        positives=linked(positives),
+        negatives=linked(negatives),
+        documents=documents_of([np.full(2 + d % 3, 10 + d, np.int32) for d in range(8)]),
+        ids=np.arange(8),
+        aspects=np.array(aspects),
+        kinds=np.array([kind for of in kinds for kind in of]),
+    )
+
+
+def linked(lists):
+    return Links(documents=np.concatenate(lists), starts=np.cumsum([0, *map(len, lists)]))
+
+
+def drawn_vectors(seed=0, wide=6):
+    return torch.randn(8, wide, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+class Stub(nn.Module):
+    """Stands for an encoder of which nothing but its device is asked."""
+
+    device = torch.device("cpu")
+
+
+def learner_with(wide=6, seed=1):
+    torch.manual_seed(seed)
+    maps = {name: nn.Linear(wide, wide, dtype=torch.float64) for name in ("background", "result")}
+    return Learner(Stub(), maps)
+
+
+def objective_of(objectives, learner):
+    terms = TrainingSettings(objectives=objectives).terms
+    return Objective(learner=learner, terms=terms, recompute=False), terms
+
+
+def loss_of(objectives, vectors, learner, rows=ROWS):
+    """The loss of a batch of all rows whose documents have these vectors."""
+    objective, terms = objective_of(objectives, learner)
+    batch = arranged(small_examples(rows), np.arange(len(rows)), terms=terms)
+    return objective.loss_of(vectors[batch.documents], batch)
+
+
+def cosine(x, y):
+    return float(x @ y / (x.norm() * y.norm()))
+
+
+def supcon_by_hand(v, query, near, far, temperature=0.05):
+    of = {d: np.exp(cosine(v[query], v[d]) / temperature) for d in (*near, *far)}
+    return [-np.log(of[p] / sum(of.values())) for p in near]
+
+
+def infonce_by_hand(v, query, near, far, temperature=0.5):
+    against = sum(np.exp(cosine(v[query], v[d]) / temperature) for d in far)
+    of = [np.exp(cosine(v[query], v[p]) / temperature) for p in near]
+    return [-np.log(own / (own + against)) for own in of]
+
+
+def by_hand(vectors, learner):
+    """The hybrid above as loops: the examples of an aspect with a negative of the kinds, by their share."""
+    total = 0.0
+    for weight, kinds, in_aspects, loss in (
+        (0.3, {"linked"}, True, supcon_by_hand),
+        (0.7, {"two-away", "easy"}, False, infonce_by_hand),
+    ):
+        for aspect in ("background", "result"):
+            seen = learner.heads[aspect](vectors).detach() if in_aspects else vectors
+            losses, examples = [], 0
+            for query, near, far, of, named in ROWS:
+                kept = [d for d, kind in zip(far, named, strict=True) if kind in kinds]
+                if of == aspect and kept:
+                    losses += loss(seen, query, near, kept)
+                    examples += 1
+            if losses:
+                total += weight * examples / len(ROWS) * np.mean(losses)
+    return total
+
+
+def test_a_hybrid_of_two_losses_in_two_spaces_is_what_loops_give():
+    vectors, learner = drawn_vectors(), learner_with()
+    assert loss_of(HYBRID, vectors, learner).item() == pytest.approx(by_hand(vectors, learner), rel=1e-10)
+
+
+def test_gradients_of_vectors_and_maps_are_those_of_finite_differences():
+    learner, vectors = learner_with(), drawn_vectors().requires_grad_()
+    assert torch.autograd.gradcheck(lambda given: loss_of(HYBRID, given, learner), vectors)
+    loss_of(HYBRID, vectors, learner).backward()
+    for weight in learner.heads.parameters():
+        for place in np.ndindex(*weight.shape):
+            sides = []
+            for step in (1e-6, -1e-6):
+                with torch.no_grad():
+                    weight[place] += step
+                    sides.append(loss_of(HYBRID, vectors, learner).item())
+                    weight[place] -= step
+            assert weight.grad[place].item() == pytest.approx((sides[0] - sides[1]) / 2e-6, rel=1e-4, abs=1e-7)
+
+
+def gradient_of(objectives):
+    vectors, learner = drawn_vectors().requires_grad_(), learner_with()
+    loss = loss_of(objectives, vectors, learner)
+    loss.backward()
+    return [loss.detach(), vectors.grad, *(weight.grad for weight in learner.heads.parameters())]
+
+
+def test_a_hybrid_has_the_gradients_of_the_weighted_sum():
+    alone = [gradient_of([term | {"weight": 1.0}]) for term in HYBRID]
+    for both, local, overall in zip(gradient_of(HYBRID), *alone, strict=True):
+        parts = [weight * part for weight, part in ((0.3, local), (0.7, overall)) if part is not None]
+        torch.testing.assert_close(both, sum(parts[1:], start=parts[0]))
+
+
+@pytest.mark.parametrize("loss", ["supcon", "triplet", "mnrl", "infonce", "cosent", "angle"])
+def test_one_positive_and_one_negative_of_no_aspect_give_the_loss_as_it_was(loss):
+    rows = [(0, [1], [3], "", [""]), (2, [4], [5], "", [""]), (6, [7], [1], "", [""])]
+    vectors, learner = drawn_vectors(), learner_with()
+    batch = arranged(small_examples(rows), np.arange(3))
+    usual = TrainingSettings(loss=loss)
+    expected = usual.loss(vectors[batch.documents], batch)
+    assert torch.equal(loss_of([{"loss": loss}], vectors, learner, rows), expected)
+
+
+def test_an_aspect_is_compared_by_itself_even_in_the_space_of_the_encoder():
+    # Of the query 0, paper 3 is a positive as a result and a negative as background.
+    batch = arranged(small_examples(), np.arange(4), terms=TrainingSettings(loss="supcon").terms)
+    [[background, result]] = batch.parts
+    assert (background.aspect, background.share, result.aspect, result.share) == ("background", 0.5, "result", 0.5)
+    assert batch.documents[background.compared.positives].tolist() == [[0, 1], [0, 2], [1, 0]]
+    assert batch.documents[result.compared.negatives].tolist() == [[0, 1], [0, 6], [2, 0], [2, 1]]
+    assert batch.documents[background.compared.triplets][:, 0].tolist() == [0] * 6 + [1] * 2
+
+
+def test_an_example_without_the_kinds_that_a_loss_sees_does_not_count_in_it():
+    terms = TrainingSettings(objectives=HYBRID).terms
+    first, second = arranged(small_examples(), np.arange(4), terms=terms).parts
+    assert [(part.aspect, part.share) for part in first] == [("background", 0.25), ("result", 0.5)]
+    assert [(part.aspect, part.share) for part in second] == [("background", 0.5), ("result", 0.25)]
+
+
+def test_negatives_that_no_loss_sees_are_left_out():
+    examples = small_examples().with_negatives(["linked"])
+    assert examples.negatives.documents.tolist() == [3, 1, 0, 1]
+    assert examples.negatives.starts.tolist() == [0, 1, 2, 2, 4]
+    assert examples.kinds.tolist() == ["linked"] * 4
+
+
+def test_kinds_of_negatives_that_have_none_are_refused(inputs):
+    with pytest.raises(
+        InputError, match="negatives of the examples have no kinds, and those that are linked are asked for"
+    ):
+        open_examples(inputs.training).with_negatives(["linked"])
+
+
+@pytest.fixture
+def train(aspects, outputs_in, tmp_path):
+    """A function that trains into a folder of this name."""
+
+    def run(name, stopping=None, inputs=aspects, **settings):
+        folder = tmp_path / name
+        given = TrainingSettings(**{"objectives": HYBRID, "epochs": 3, "batch_size": 4, "lr": 3e-3, **settings})
+        where = {"threads": 1, "state": folder / "state", "stopping": stopping}
+        train_encoder(inputs, outputs_in(folder), given, seed=1, training_seed=1, **where)
+        return folder
+
+    return run
+
+
+def contents(folder):
+    """The files of a model and its curves, links among them, by their names."""
+    files = [path for path in (folder / "model").rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in [*files, folder / "curves.parquet"]}
+
+
+def test_weights_of_one_and_nought_are_the_single_objectives_bit_for_bit(train):
+    for chosen in (0, 1):
+        weights = [{"weight": float(number == chosen)} for number in (0, 1)]
+        both = train(f"both-{chosen}", objectives=[term | w for term, w in zip(HYBRID, weights, strict=True)])
+        alone = train(f"alone-{chosen}", objectives=[HYBRID[chosen] | {"weight": 1.0}])
+        left_out = {"model/README.md"}
+        some, others = (
+            {name: content for name, content in contents(folder).items() if name not in left_out}
+            for folder in (both, alone)
+        )
+        assert some == others
+        assert ("model/aspects/result/modules.json" in some) == (chosen == 0)
+
+
+class AfterThreeSteps(Stopping):
+    """Stops a training once."""
+
+    steps = 0
+
+    def reason(self):
+        """After the third step."""
+        self.steps += 1
+        return "a test" if self.steps == 3 else None
+
+
+def test_a_training_of_aspects_goes_on_from_where_it_was_stopped_with_its_maps(train):
+    whole = train("whole")
+    with pytest.raises(Unfinished):
+        train("stopped", AfterThreeSteps())
+    assert contents(train("stopped")) == contents(whole)
+
+
+def test_mini_batches_in_bounded_memory_learn_the_same(train):
+    whole, bounded = train("whole", epochs=1), train("bounded", epochs=1, mini_batch_tokens=40)
+    for name in ("background", "result"):
+        some, others = (read_space(folder / "model", name, 16) for folder in (whole, bounded))
+        torch.testing.assert_close(some.weight, others.weight, rtol=1e-3, atol=1e-5)
+
+
+def test_the_loss_falls_in_the_spaces_of_the_aspects(train):
+    losses = list(curve_in(train("longer", epochs=8), "training_loss").values())
+    assert np.mean(losses[-4:]) < np.mean(losses[:4])
+
+
+TEXTS = ["bees collect nectar", "compilers allocate registers for loops", "flowers in the meadow"]
+
+
+def test_each_space_opens_in_sentence_transformers_with_the_same_vectors(train, tmp_path):
+    from sentence_transformers import SentenceTransformer
+
+    folder = shutil.copytree(train("spaces") / "model", tmp_path / "copied", symlinks=True)
+    encoder = open_encoder(folder)
+    plain = torch.from_numpy(embed(encoder, tokenise(TEXTS, encoder.tokenizer)))
+    np.testing.assert_allclose(SentenceTransformer(str(folder)).encode(TEXTS), plain, atol=1e-5)
+    assert spaces_in(folder) == ["background", "result", "concatenated"]
+    seen = {}
+    for name in spaces_in(folder):
+        seen[name] = read_space(folder, name, 16)(plain).detach().numpy()
+        vectors = SentenceTransformer(str(folder / "aspects" / name)).encode(TEXTS)
+        np.testing.assert_allclose(vectors, seen[name], atol=1e-5)
+    np.testing.assert_array_equal(seen["concatenated"], np.concatenate([seen["background"], seen["result"]], axis=1))
+
+
+def test_a_training_goes_on_from_the_maps_of_the_encoder_it_starts_from(train, aspects):
+    first = train("first") / "model"
+    learner = new_learner(
+        open_encoder(first),
+        TrainingSettings(objectives=HYBRID),
+        seed=5,
+        maps={name: read_space(first, name, 16) for name in ("background", "result")},
+    )
+    assert torch.equal(learner.heads["result"].weight, read_space(first, "result", 16).weight)
+    again = train(
+        "again", inputs=Inputs(encoder=first, training=aspects.training, validation=aspects.validation), lr=1e-9
+    )
+    torch.testing.assert_close(read_space(again / "model", "result", 16).weight, read_space(first, "result", 16).weight)
+
+
+def test_a_map_of_another_dimension_is_refused(train):
+    folder = train("small") / "model"
+    path = folder / "aspects/result/2_Dense/config.json"
+    write_json(path, read_json(path) | {"in_features": 32})
+    with pytest.raises(InputError, match=r"2_Dense: maps vectors of 32 dimensions, and those of the encoder have 16"):
+        read_space(folder, "result", 16)
+    with pytest.raises(InputError, match="has no space methodology; it has background, result, concatenated"):
+        read_space(folder, "methodology", 16)
+
+
+def test_examples_without_aspects_have_no_spaces(encoder):
+    with pytest.raises(InputError, match="objective is in the space of aspects, and the examples have none"):
+        new_learner(open_encoder(encoder), TrainingSettings(objectives=HYBRID), seed=1)

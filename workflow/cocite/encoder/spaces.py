@@ -1,0 +1,77 @@
+"""The spaces of aspects: linear maps of an encoder's vectors, in each of which papers linked by an aspect are near.
+
+A map keeps the number of dimensions: z = W h + b (SciAspect, 2023). In the folder of an encoder each has a folder of
+its own, `aspects/<aspect>`, and `aspects/concatenated` has all of them one after the other. sentence-transformers opens
+each of these as a model, whose last module is the map; the encoder in it is a link to the one of the whole folder.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from cocite.config.aspects import ASPECTS
+from cocite.encoder.model import CARD, MODULES, SPACES, readable
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_json, write_json
+
+CONCATENATED = "concatenated"
+DENSE, WEIGHTS = "2_Dense", "model.safetensors"
+MAP = {"idx": 2, "name": "2", "path": DENSE, "type": "sentence_transformers.models.Dense"}
+
+
+def spaces_in(folder: Path) -> list[str]:
+    """The spaces in the folder of an encoder, the concatenated one last."""
+    return [name for name in (*ASPECTS, CONCATENATED) if (folder / SPACES / name / "modules.json").is_file()]
+
+
+def read_space(folder: Path, name: str, dimension: int) -> nn.Linear:
+    """The map of a space in the folder of an encoder, whose vectors have so many dimensions.
+
+    Raises `InputError` where there is no such space, or its map takes vectors of another length.
+    """
+    if name not in spaces_in(folder):
+        raise InputError(f"{folder}: has no space {name}; it has {', '.join(spaces_in(folder)) or 'none'}.")
+    place = folder / SPACES / name / DENSE
+    sizes = read_json(place / "config.json")
+    if sizes["in_features"] != dimension:
+        raise InputError(
+            f"{place}: maps vectors of {sizes['in_features']} dimensions, and those of the encoder have {dimension}."
+        )
+    linear = nn.Linear(dimension, sizes["out_features"])
+    with readable(place):
+        weights = load_file(place / WEIGHTS)
+        linear.load_state_dict({key.removeprefix("linear."): weight for key, weight in weights.items()})
+    return linear
+
+
+def save_spaces(maps: Mapping[str, nn.Linear], folder: Path) -> None:
+    """Write the maps of aspects, in their order, and all of them as one, to the folder of an encoder."""
+    for name, linear in {**maps, CONCATENATED: concatenated(maps.values())}.items():
+        place = folder / SPACES / name
+        place.mkdir(parents=True)
+        for file in sorted(folder.iterdir()):
+            if file.name not in (SPACES, CARD, "modules.json"):
+                (place / file.name).symlink_to(Path("..", "..", file.name))
+        write_json(place / "modules.json", [*MODULES, MAP])
+        (place / DENSE).mkdir()
+        write_json(place / DENSE / "config.json", _config_of(linear))
+        weights = {f"linear.{key}": weight.contiguous() for key, weight in linear.state_dict().items()}
+        save_file(weights, place / DENSE / WEIGHTS)
+
+
+def concatenated(maps: Iterable[nn.Linear]) -> nn.Linear:
+    """One map to the vectors of several, one after the other."""
+    weights, biases = zip(*((linear.weight.detach(), linear.bias.detach()) for linear in maps), strict=True)
+    whole = nn.Linear(weights[0].shape[1], sum(len(weight) for weight in weights))
+    whole.load_state_dict({"weight": torch.cat(weights), "bias": torch.cat(biases)})
+    return whole
+
+
+def _config_of(linear: nn.Linear) -> dict[str, Any]:
+    """The configuration of sentence-transformers' Dense module."""
+    sizes = {"in_features": linear.in_features, "out_features": linear.out_features, "bias": True}
+    return sizes | {"activation_function": "torch.nn.modules.linear.Identity"}
