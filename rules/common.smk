@@ -19,7 +19,7 @@ from cocite.config.recorded import record
 from cocite.config.release_folder import DATASETS, find_shards
 from cocite.corpus.sources.demo import GeneratedRelease
 from cocite.config.settings import entry_of, parse_settings, settings_of
-from cocite.config.runs import adapters_of, mapped_runs, runs_of, scored_runs, untrained
+from cocite.config.runs import adapters_of, mapped_runs, models_in_spaces, runs_of, scored_runs, untrained
 from cocite.ground.gpus import gpus
 from cocite.people.status.described import report_failures
 from cocite.config.started import write_start
@@ -65,7 +65,7 @@ wildcard_constraints:
     graph=named("graphs"),
     embedding=named("embeddings"),
     triplets=named("triplets"),
-    model=either([*config["models"], *UNTRAINED]),
+    model=either([*models_in_spaces(config), *UNTRAINED]),
     benchmark=named("benchmarks"),
     part=r"\d+",
     suite=either([SMALL, *TASKS]),

@@ -167,6 +167,7 @@ rule embed_documents:
     benchmark:
         "<benchmarks>/encoder/{model}/seed-{seed}/embed-{benchmark}.jsonl"
     wildcard_constraints:
+        model=either([*config["models"], *UNTRAINED]),
         benchmark=either(FOREIGN_BENCHMARKS),
     conda:
         "../envs/pipeline.yaml"
@@ -234,3 +235,34 @@ use rule embed_documents as embed_papers with:
         table="papers",
         adapters=lambda wildcards: "proximity" if "proximity" in adapters_of(config, wildcards.model) else "",
         state=state("embedding/{model}/seed-{seed}/papers-{bucket}"),
+
+
+rule map_embeddings:
+    input:
+        model="<results>/encoder/{model}/seed-{seed}/model",
+        embeddings="<results>/encoder/{model}/seed-{seed}/embeddings/{benchmark}.parquet",
+    output:
+        "<results>/encoder/{model}_in_{space}/seed-{seed}/embeddings/{benchmark}.parquet",
+    log:
+        "<logs>/encoder/{model}_in_{space}/seed-{seed}/map-{benchmark}.log",
+    benchmark:
+        "<benchmarks>/encoder/{model}_in_{space}/seed-{seed}/map-{benchmark}.jsonl"
+    wildcard_constraints:
+        model=named("models"),
+        space="[a-z]+",
+    conda:
+        "../envs/pipeline.yaml"
+    resources:
+        # It streams vectors, four thousand at a time.
+        mem_mb=megabytes(1000),
+        runtime=minutes(10, embeddings=0.01),
+    params:
+        version=1,
+    shell:
+        """
+        cocite encoder map {input.embeddings:q} \
+            --model {input.model:q} \
+            --space {wildcards.space} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """

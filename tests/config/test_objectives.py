@@ -5,6 +5,7 @@ from tests.configurations import refused
 
 from cocite.config.configuration import resolve
 from cocite.config.models import TrainingSettings
+from cocite.config.runs import model_of, runs_of
 from cocite.config.settings import parse_settings
 from cocite.ground.errors import InputError
 
@@ -76,6 +77,31 @@ def test_examples_come_from_a_directed_graph_of_citations(with_aspects):
     assert "'cocitation' is not a directed citation graph" in refused(
         with_aspects, "triplets.aspects.graph", "cocitation"
     )
+
+
+def test_a_model_is_scored_in_its_spaces_as_well(with_aspects):
+    with_aspects["models"]["aspects"] |= {"spaces": ["result", "concatenated"], "seeds": [1, 2]}
+    runs = runs_of(resolve(with_aspects))
+    named = [f"aspects{space}-{seed}" for space in ("", "_in_result", "_in_concatenated") for seed in (1, 2)]
+    assert [run for run in runs if run.startswith("aspects")] == named
+    assert model_of("aspects_in_result") == model_of("aspects") == "aspects"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        ("models.aspects.spaces", ["miscellaneous"], "the model has background, methodology, result, concatenated"),
+        ("models.aspects.spaces", ["result", "result"], "non-unique"),
+        ("models.cocite.spaces", ["result"], "models.cocite.spaces names 'result', and the model has none"),
+    ],
+)
+def test_spaces_that_a_model_does_not_have_are_refused(with_aspects, path, value, message):
+    assert message in refused(with_aspects, path, value)
+
+
+def test_vectors_that_are_cut_have_no_other_spaces(with_aspects):
+    with_aspects["models"]["aspects"]["spaces"] = ["result"]
+    assert "cuts vectors, which have no other spaces" in refused(with_aspects, "models.aspects.dimension", 8)
 
 
 def test_a_weight_of_nought_leaves_an_objective_out():

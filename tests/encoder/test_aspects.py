@@ -3,12 +3,14 @@
 import shutil
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from tests.examples import Row, curve_in
 from torch import nn
 
 from cocite.config.models import TrainingSettings
+from cocite.encoder import spaces
 from cocite.encoder.batches import arranged
 from cocite.encoder.examples import Examples, Links, open_examples
 from cocite.encoder.learner import Learner, new_learner
@@ -19,7 +21,7 @@ from cocite.encoder.spaces import read_space, spaces_in
 from cocite.encoder.tokens import documents_of, tokenise
 from cocite.encoder.training import Inputs, train_encoder
 from cocite.ground.errors import InputError
-from cocite.tables.files import read_json, write_json
+from cocite.tables.files import read_json, read_table, vector_column, vectors_of, write_json, write_table
 
 HYBRID = [
     {"loss": "supcon", "space": "aspects", "negatives": ["linked"], "weight": 0.3},
@@ -271,6 +273,21 @@ def test_each_space_opens_in_sentence_transformers_with_the_same_vectors(train, 
         vectors = SentenceTransformer(str(folder / "aspects" / name)).encode(TEXTS)
         np.testing.assert_allclose(vectors, seen[name], atol=1e-5)
     np.testing.assert_array_equal(seen["concatenated"], np.concatenate([seen["background"], seen["result"]], axis=1))
+
+
+def test_vectors_are_mapped_to_a_space_row_by_row(train, encoder, tmp_path, monkeypatch):
+    monkeypatch.setattr(spaces, "ROWS_AT_ONCE", 3)
+    folder = train("mapped") / "model"
+    vectors = np.random.default_rng(1).normal(size=(8, 16)).astype(np.float32)
+    names = [f"d{number}" for number in range(8)]
+    table = pa.table({"adapter": [""] * 8, "document": names, "vector": vector_column(vectors)})
+    write_table(tmp_path / "embeddings.parquet", "document_embeddings", table)
+    for name in ("result", "concatenated"):
+        spaces.map_vectors(tmp_path / "embeddings.parquet", folder, name, tmp_path / f"{name}.parquet")
+        found = read_table(tmp_path / f"{name}.parquet", "document_embeddings")
+        expected = read_space(folder, name, 16)(torch.from_numpy(vectors)).detach().numpy()
+        assert found["document"].to_pylist() == names
+        np.testing.assert_allclose(vectors_of(found), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_a_training_goes_on_from_the_maps_of_the_encoder_it_starts_from(train, aspects):

@@ -43,6 +43,31 @@ def test_documents_are_embedded_by_the_adapters_that_the_tasks_of_a_benchmark_se
     assert {adapters for adapters, model in asked if model != "cocite"} == {""}
 
 
+def test_a_model_is_scored_in_its_spaces_by_vectors_that_are_mapped(run):
+    aspects = {"sampler": "aspects", "graph": "citation", "group": "aspects"}
+    model = {"triplets": "aspects", "encoder": "small", "objectives": [{"loss": "supcon", "space": "aspects"}]}
+    models = SMALL["models"] | {"aspects": model | {"spaces": ["result"]}}
+    config = run.configure(edited(triplets=SMALL["triplets"] | {"aspects": aspects}, models=models))
+    planned_jobs = run.snakemake("--dry-run", "all", config=config).stdout
+    folder = "results/encoder/aspects_in_result/seed-1/embeddings"
+    mapped = re.findall(r"rule map_embeddings:\n    input: (.*)\n    output: (.*)\n", planned_jobs)
+    assert {output for _, output in mapped} == {f"{folder}/{name}.parquet" for name in SMALL["benchmarks"]}
+    assert all(inputs.startswith("results/encoder/aspects/seed-1/model, ") for inputs, _ in mapped)
+    scored = set(re.findall(r"output: results/evaluation/(\w+)/scores/\w+/aspects_in_result-1.parquet", planned_jobs))
+    assert scored == set(SMALL["benchmarks"])
+    assert "rule embed_own_documents:\n    input: results/encoder/aspects_in_result" not in planned_jobs
+
+
+def test_a_set_of_examples_is_sampled_and_materialised_like_triplets(run):
+    aspects = {"sampler": "aspects", "graph": "citation"}
+    config = run.configure(edited(triplets=SMALL["triplets"] | {"aspects": aspects}))
+    planned_jobs = run.snakemake("--dry-run", "triplets", config=config).stdout
+    [inputs, output] = re.findall(r"rule sample_examples:\n    input: (.*)\n    output: ([^,]*)", planned_jobs)[0]
+    assert output == "results/triplets/aspects/sampled_examples.parquet"
+    assert inputs.split(", ")[0] == "results/graph/citation/edges/0.parquet"
+    assert "results/triplets/aspects/triplets.parquet" not in planned_jobs
+
+
 @pytest.fixture
 def given_release(run):
     """A configuration whose release is a folder with one shard of each dataset, and that folder."""

@@ -6,3 +6,5 @@ MISCELLANEOUS = "miscellaneous"
 """The aspect of a link without an intent."""
 ASPECTS = (*INTENTS, MISCELLANEOUS)
 """All aspects; a link has that of each of its intents."""
+CONCATENATED = "concatenated"
+"""The space that has the dimensions of those of all aspects, one after the other."""

@@ -78,7 +78,8 @@ def unsuitable(what: str) -> PydanticCustomError:
     return PydanticCustomError("unsuitable", "{what}", {"what": what})
 
 
-def _distinct(items: tuple[Item, ...]) -> tuple[Item, ...]:
+def distinct(items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """The items. Raises a sentence where one comes twice."""
     if len(set(items)) < len(items):
         raise unsuitable(", which has non-unique elements")
     return items
@@ -152,8 +153,8 @@ GivenPath = Annotated[str, Field(min_length=1), AfterValidator(_filled_in)]
 """A path in which ~ and variables of the environment are filled in."""
 # Strict tuples refuse lists, which is what is left of JSON behind a short form.
 Ranks = Annotated[tuple[Count, Count], Strict(False)]
-Seeds = Annotated[tuple[Count, ...], Strict(False), Field(min_length=1), AfterValidator(_distinct)]
-Names = Annotated[tuple[Text, ...], Strict(False), AfterValidator(_distinct)]
+Seeds = Annotated[tuple[Count, ...], Strict(False), Field(min_length=1), AfterValidator(distinct)]
+Names = Annotated[tuple[Text, ...], Strict(False), AfterValidator(distinct)]
 
 
 def fields_of(kind: type[Entry]) -> dict[str, FieldInfo]:

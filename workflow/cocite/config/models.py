@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, Strict, model_validator
 
+from cocite.config.aspects import CONCATENATED
 from cocite.config.encoders import AdapterName
 from cocite.config.entries import (
     Count,
@@ -15,6 +16,7 @@ from cocite.config.entries import (
     Seeds,
     ShortFor,
     Whole,
+    distinct,
     filled,
     inconsistent,
 )
@@ -68,6 +70,13 @@ class Bottlenecks(Entry):
 
 
 Kinds = Annotated[tuple[Literal["linked", "two-away", "easy"], ...], Strict(False), AfterValidator(filled)]
+
+
+Spaces = Annotated[
+    tuple[Literal["background", "methodology", "result", "miscellaneous", "concatenated"], ...],
+    Strict(False),
+    AfterValidator(distinct),
+]
 
 
 class Term(Entry):
@@ -184,6 +193,9 @@ class Model(TrainingSettings):
     dimension: Count | None = None
     """Dimensions of its vectors that benchmarks and searches see, the first so many; left out, all. A model that is
     trained with matryoshka loses little by it, and is not trained again."""
+    spaces: Spaces = ()
+    """Spaces of aspects in which benchmarks score it as well, beside that of the encoder; concatenated has the
+    dimensions of all of them. In the scores it is called after the space: hybrid_in_result."""
     processes: Count = 1
     """Processes that share each batch of a training. It starts them; each has a GPU of its own where there are any."""
     threads: Count = 1
@@ -194,8 +206,16 @@ class Model(TrainingSettings):
     the batch. A second attempt asks for twice as much."""
 
     def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
-        """Objectives that the set of triplets has nothing for."""
+        """Objectives that the set of triplets has nothing for, or spaces that the model does not have."""
         sampled = config.triplets[self.triplets]
+        in_aspects = any(term.space == "aspects" for term in self.terms)
+        known = (*sampled.aspects, CONCATENATED) if in_aspects else ()
+        for space in self.spaces:
+            if space not in known:
+                has = ", ".join(known) or "none; an objective with space: aspects gives them"
+                yield f"{key}.spaces names {space!r}, and the model has {has}."
+        if self.spaces and self.dimension is not None:
+            yield f"{key}.dimension ({self.dimension}) cuts vectors, which have no other spaces then; leave it out."
         for number, term in enumerate(self.objectives or ()):
             at = f"{key}.objectives[{number}]"
             if term.space == "aspects" and not sampled.aspects:

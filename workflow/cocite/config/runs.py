@@ -1,6 +1,7 @@
 """Who is scored, in the order that people read: models as configured, untrained encoders, baselines.
 
-A run is a model, or what stands in for one, and its training seed; what is not trained has the seed 0.
+A run is a model in one of its spaces, or what stands in for one, and its training seed; what is not trained has the
+seed 0.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,6 +11,8 @@ from cocite.config.tasks import Task
 
 BASELINES = ("bm25", "random")
 BM25 = "bm25-0"
+IN_SPACE = "_in_"
+"""What stands between the name of a model and that of a space of its own."""
 MAPPED = 8
 """Runs that the report's map shows: as many as two rows of panels hold."""
 MAPPED_PAPERS = 500
@@ -21,14 +24,29 @@ def untrained(config: Mapping[str, Any]) -> list[str]:
     return [f"untrained_{name}" for name in config["encoders"]]
 
 
+def models_in_spaces(config: Mapping[str, Any]) -> list[str]:
+    """What the models are called: each as it is, and then in the further spaces in which it is scored."""
+    return [
+        called
+        for name, entry in config["models"].items()
+        for called in (name, *(f"{name}{IN_SPACE}{space}" for space in entry.get("spaces", ())))
+    ]
+
+
+def model_of(name: str) -> str:
+    """The model that this is the name of, in whatever space."""
+    return name.partition(IN_SPACE)[0]
+
+
 def names_in_order(config: Mapping[str, Any]) -> list[str]:
     """The names of all that are scored."""
-    return [*config["models"], *untrained(config), *BASELINES]
+    return [*models_in_spaces(config), *untrained(config), *BASELINES]
 
 
 def runs_of(config: Mapping[str, Any]) -> list[str]:
     """All runs that are scored."""
-    trained = [f"{name}-{seed}" for name, entry in config["models"].items() for seed in entry["seeds"]]
+    names = models_in_spaces(config)
+    trained = [f"{name}-{seed}" for name in names for seed in config["models"][model_of(name)]["seeds"]]
     return [*trained, *(f"{name}-0" for name in (*untrained(config), *BASELINES))]
 
 

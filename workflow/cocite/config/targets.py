@@ -15,7 +15,7 @@ from typing import Any
 
 from cocite.config.benchmarks import suites_of
 from cocite.config.release_folder import DATASETS
-from cocite.config.runs import untrained
+from cocite.config.runs import model_of, models_in_spaces, untrained
 from cocite.ground.errors import InputError
 
 WILDCARD = re.compile(r"\{(\w+)(?:,(?P<constraint>(?:[^{}]|\{[^{}]*\})*))?\}")
@@ -143,11 +143,11 @@ def _values(
         case "group":
             return dict.fromkeys(entry["group"] for entry in config["triplets"].values()), "triplets"
         case "model":
-            return [*config["models"], *untrained(config)], "models"
+            return [*models_in_spaces(config), *untrained(config)], "models"
         case "suite":
             return suites_of(config["benchmarks"][wildcards["benchmark"]]), f"benchmarks.{wildcards['benchmark']}"
-        case "seed" if wildcards["model"] in config["models"]:
-            return config["models"][wildcards["model"]]["seeds"], f"models.{wildcards['model']}.seeds"
+        case "seed" if (model := model_of(wildcards["model"])) in config["models"]:
+            return config["models"][model]["seeds"], f"models.{model}.seeds"
         case "seed":
             return [0], "an untrained model"
         case "part" if "dataset" in wildcards:

@@ -192,3 +192,18 @@ def embed(
         dimension=dimension or None,
         adapters=adapters.split(","),
     )
+
+
+@app.command("map")
+def map_to_space(
+    embeddings: Annotated[Path, typer.Argument(help="Table document_embeddings of a model.")],
+    *,
+    model: Annotated[Path, typer.Option(help="Folder of the model.")],
+    space: Annotated[str, typer.Option(help="Which of its spaces: an aspect, or concatenated.")],
+    output: Output,
+) -> None:
+    """Map vectors of a model to a space of an aspect."""
+    work_offline(1)
+    from cocite.encoder.spaces import map_vectors
+
+    map_vectors(embeddings, model, space, output)

@@ -15,12 +15,13 @@ from typing import Any
 import pyarrow as pa
 from torch import nn
 
+from cocite.config.aspects import CONCATENATED
 from cocite.encoder import processes
 from cocite.encoder.adapters import save_adapters
 from cocite.encoder.card import card_of, library_versions
 from cocite.encoder.checkpoints import History
 from cocite.encoder.model import Encoder, save_trained
-from cocite.encoder.spaces import CONCATENATED, save_spaces
+from cocite.encoder.spaces import save_spaces
 from cocite.ground.progress import progress_bar, report
 from cocite.tables.files import atomic_path, write_json, write_table
 

@@ -9,17 +9,19 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from cocite.config.aspects import ASPECTS
+from cocite.config.aspects import ASPECTS, CONCATENATED
 from cocite.encoder.model import CARD, MODULES, SPACES, readable
 from cocite.ground.errors import InputError
-from cocite.tables.files import read_json, write_json
+from cocite.tables.files import open_table, read_json, vector_column, vectors_of, write_json, write_table
 
-CONCATENATED = "concatenated"
 DENSE, WEIGHTS = "2_Dense", "model.safetensors"
+ROWS_AT_ONCE = 4096
+"""Vectors that are mapped together."""
 MAP = {"idx": 2, "name": "2", "path": DENSE, "type": "sentence_transformers.models.Dense"}
 
 
@@ -61,6 +63,25 @@ def save_spaces(maps: Mapping[str, nn.Linear], folder: Path) -> None:
         write_json(place / DENSE / "config.json", _config_of(linear))
         weights = {f"linear.{key}": weight.contiguous() for key, weight in linear.state_dict().items()}
         save_file(weights, place / DENSE / WEIGHTS)
+
+
+def map_vectors(embeddings: Path, model: Path, space: str, output: Path) -> None:
+    """Write the table `document_embeddings` as it is in a space of the model in a folder.
+
+    Raises `InputError` where the model has no such space, or its vectors were cut.
+    """
+    file = open_table(embeddings, "document_embeddings")
+    dimension = file.schema_arrow.field("vector").type.list_size
+    linear = read_space(model, space, dimension)
+
+    def mapped(batch: pa.RecordBatch) -> pa.RecordBatch:
+        vectors = torch.from_numpy(vectors_of(pa.table(batch)))
+        with torch.inference_mode():
+            column = vector_column(linear(vectors).numpy())
+        others = {name: batch[name] for name in batch.schema.names if name != "vector"}
+        return pa.record_batch({**others, "vector": column})
+
+    write_table(output, "document_embeddings", map(mapped, file.iter_batches(ROWS_AT_ONCE)))
 
 
 def concatenated(maps: Iterable[nn.Linear]) -> nn.Linear:
