@@ -5,8 +5,16 @@ import os
 import sys
 from pathlib import Path
 
-from cocite.config.benchmark import HoldoutSettings
-from cocite.config.benchmarks import SMALL, TASKS, is_generated, suites_of, splits_to_fetch, tasks_of
+from cocite.config.benchmarks import (
+    KINDS,
+    SMALL,
+    TASKS,
+    is_generated,
+    is_held_out,
+    suites_of,
+    splits_to_fetch,
+    tasks_of,
+)
 from cocite.config.corpus import Corpus
 from cocite.config.embeddings import AnyEngine, EdgeSettings, IndexSettings, SearchSettings
 from cocite.config.encoders import EncoderSettings
@@ -35,7 +43,7 @@ BUCKETS = range(config["corpus"]["buckets"])
 BASE = config["corpus"].get("base", "")
 PAIRS = {"cocitation": "cocitations", "coupling": "couplings"}
 PAIRS_OF = {name: PAIRS[entry["signal"]] for name, entry in config["graphs"].items() if entry["signal"] in PAIRS}
-HOLDOUTS = [name for name, entry in config["benchmarks"].items() if entry["kind"] == "holdout"]
+HOLDOUTS = [name for name, entry in config["benchmarks"].items() if is_held_out(entry)]
 # Benchmarks about the corpus itself are small and embedded in one job; published ones get a job each.
 OWN_BENCHMARKS = [name for name, entry in config["benchmarks"].items() if name in HOLDOUTS or is_generated(entry)]
 FOREIGN_BENCHMARKS = [name for name in config["benchmarks"] if name not in OWN_BENCHMARKS]

@@ -12,7 +12,7 @@ rule prepare_holdout:
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/prepare.jsonl"
     wildcard_constraints:
-        benchmark=named("benchmarks", kind="holdout"),
+        benchmark=either(HOLDOUTS),
     conda:
         "../envs/pipeline.yaml"
     resources:
@@ -24,11 +24,13 @@ rule prepare_holdout:
         tables=subpath(output.sizes, parent=True),
         papers=folders_of("papers"),
         citations=folders_of("citations"),
-        settings=settings("benchmarks", "benchmark", HoldoutSettings),
+        kind=lookup(within=config, dpath="benchmarks/{benchmark}/kind"),
+        settings=holdout_settings,
         seed=config["seed"],
     shell:
         """
         cocite evaluation prepare-holdout \
+            --kind {params.kind} \
             --papers {params.papers:q} \
             --citations {params.citations:q} \
             --queries {input.queries:q} \

@@ -86,8 +86,9 @@ def query_settings():
     asked = asked_queries()
     if asked:
         chosen["path"] = asked.replace("<results>", RESULTS)
-    if HOLDOUTS:
-        chosen["holdout_references"] = max(config["benchmarks"][name]["positives"] for name in HOLDOUTS)
+    references = [entry["positives"] for entry in config["benchmarks"].values() if entry["kind"] == "holdout"]
+    if references:
+        chosen["holdout_references"] = max(references)
     return json.dumps(chosen, sort_keys=True)
 
 

@@ -9,6 +9,12 @@ def prepared(*texts):
     return expand("<results>/evaluation/{{benchmark}}/{table}.parquet", table=tables)
 
 
+def holdout_settings(wildcards):
+    """How a benchmark is made of papers that are held out, as JSON."""
+    made_by = KINDS[config["benchmarks"][wildcards.benchmark]["kind"]].made_by
+    return settings("benchmarks", "benchmark", made_by)(wildcards)
+
+
 def suite_of(wildcards):
     """The tasks of a benchmark that are scored in one job."""
     return suites_of(config["benchmarks"][wildcards.benchmark])[wildcards.suite]

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests.evaluation.folders import read_benchmark
 from tests.papers import papers_table
 
-from cocite.config.benchmark import HoldoutSettings
+from cocite.config.aspects import INTENTS
+from cocite.config.benchmark import AspectSettings, HoldoutSettings
 from cocite.evaluation.preparation import holdout
 from cocite.evaluation.preparation.holdout import Choice, prepare_holdout
 from cocite.ground.errors import InputError
@@ -30,17 +31,31 @@ def write_papers(path, ids, without_text):
     write_table(path, "papers", papers_table(texts, fields=[["Physics", "Art"] if p % 3 else [] for p in sorted(ids)]))
 
 
-def write_citations(path, pairs):
+def write_citations(path, pairs, intents=None):
     citing, cited = ([pair[end] for pair in sorted(pairs)] for end in (0, 1))
+    of_each = [sorted((intents or {}).get(pair, ())) for pair in sorted(pairs)]
     rows = {"citing": pa.array(citing, pa.int64()), "cited": pa.array(cited, pa.int64())}
-    rows |= {"influential": [False] * len(pairs), "intents": pa.array([[]] * len(pairs), pa.list_(pa.string()))}
+    rows |= {"influential": [False] * len(pairs), "intents": pa.array(of_each, pa.list_(pa.string()))}
     write_table(path, "citations", pa.table(rows))
 
 
-def prepare(folder, citations, held_out, without_text=(), papers=range(15), buckets=1, seed=1, threads=1, **changed):
+def prepare(
+    folder,
+    citations,
+    held_out,
+    without_text=(),
+    papers=range(15),
+    buckets=1,
+    seed=1,
+    threads=1,
+    asked=SETTINGS,
+    intents=None,
+    **changed,
+):
     for bucket in range(buckets):
         write_papers(folder / f"papers/{bucket}.parquet", [p for p in papers if p % buckets == bucket], without_text)
-        write_citations(folder / f"citations/{bucket}.parquet", {c for c in citations if c[0] % buckets == bucket})
+        of_bucket = {c for c in citations if c[0] % buckets == bucket}
+        write_citations(folder / f"citations/{bucket}.parquet", of_bucket, intents)
     ids = sorted({*held_out, 0})
     split = ["holdout" if paper in held_out else "train" for paper in ids]
     write_table(folder / "queries.parquet", "queries", pa.table({"corpusid": ids, "split": split}))
@@ -48,7 +63,7 @@ def prepare(folder, citations, held_out, without_text=(), papers=range(15), buck
         folder / "papers",
         folder / "citations",
         folder / "queries.parquet",
-        SETTINGS.model_copy(update=changed),
+        asked.model_copy(update=changed),
         seed,
         memory_mb=400,
         threads=threads,
@@ -132,7 +147,7 @@ def test_another_seed_makes_another_choice(tmp_path):
 def test_every_link_and_every_other_paper_can_be_chosen():
     pool, linked = np.arange(15), np.arange(2, 8)
     choices = [Choice(task="cite", settings=SETTINGS, seed=seed, pool=pool) for seed in range(100)]
-    assert {paper for choice in choices for paper in choice.positives(1, linked)} == set(range(2, 8))
+    assert {paper for choice in choices for paper in choice.first(1, linked, 2)} == set(range(2, 8))
     assert {paper for choice in choices for paper in choice.negatives(1, linked)} == {0, *range(8, 15)}
 
 
@@ -165,3 +180,59 @@ def test_too_few_negatives_are_counted(tmp_path):
         row["reason"]: row["count"] for row in read_table(tmp_path / "omissions.parquet", "omissions").to_pylist()
     }
     assert omitted["task cite: fewer than 3 papers to draw negatives from"] == 1
+
+
+ASPECTS = AspectSettings(positives=2, linked=1, negatives=2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.dictionaries(
+        st.tuples(PAPERS, PAPERS).filter(lambda ends: ends[0] != ends[1]),
+        st.frozensets(st.sampled_from(INTENTS), max_size=2),
+        max_size=90,
+    ),
+    st.sets(PAPERS, min_size=1, max_size=5),
+)
+def test_candidates_by_aspect_are_linked_by_it_by_another_one_only_or_not_at_all(intents, held_out):
+    links = {query: {} for query in held_out}
+    for (citing, cited), found in intents.items():
+        for query, paper in ((citing, cited), (cited, citing)):
+            if query in held_out:
+                links[query].setdefault(paper, set()).update(found)
+    expected = {}
+    for aspect in INTENTS:
+        for query, near in links.items():
+            relevant = {paper for paper, aspects in near.items() if aspect in aspects}
+            others = {paper for paper, aspects in near.items() if aspects and aspect not in aspects}
+            far = set(range(15)) - set(near) - {query}
+            if len(relevant) >= 2 and others and len(far) >= 2:
+                expected[aspect, str(query)] = relevant, others, far
+    with TemporaryDirectory() as folder:
+        if not expected:
+            with pytest.raises(InputError, match="is linked with by an aspect"):
+                prepare(Path(folder), set(intents), held_out, asked=ASPECTS, intents=intents)
+            return
+        benchmark = prepare(Path(folder), set(intents), held_out, asked=ASPECTS, intents=intents)
+    found = {
+        (task, query): ranked for task, queries in benchmark.judgements.items() for query, ranked in queries.items()
+    }
+    assert found.keys() == expected.keys()
+    for key, (relevant, others, far) in expected.items():
+        papers = {int(paper): relevance for paper, relevance in found[key].items()}
+        near = {paper for paper, relevance in papers.items() if relevance}
+        assert len(near) == 2
+        assert near <= relevant
+        assert len(papers.keys() & others) == 1
+        assert len(papers.keys() & far) == 2
+        assert len(papers) == 5
+
+
+def test_queries_without_links_by_another_aspect_are_counted(tmp_path):
+    intents = {(0, 1): {"result"}, (2, 0): {"result"}, (5, 6): {"result"}, (5, 7): {"result"}, (8, 5): {"background"}}
+    benchmark = prepare(tmp_path, set(intents), {0, 5}, asked=ASPECTS, intents=intents)
+    assert {task: set(queries) for task, queries in benchmark.judgements.items() if queries} == {"result": {"5"}}
+    omitted = read_table(tmp_path / "omissions.parquet", "omissions").to_pylist()
+    counts = {row["reason"]: row["count"] for row in omitted}
+    assert counts["task result: no paper that is linked by another aspect only"] == 1
+    assert counts["task methodology: fewer than 2 positives"] == 2

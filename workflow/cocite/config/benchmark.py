@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from cocite.config.entries import Count, Entry, GivenPath, Names, Seeds, Whole
+from cocite.config.entries import Count, Entry, GivenPath, Names, Natural, Seeds, Whole
 from cocite.config.tasks import Task
 
 
@@ -21,6 +21,8 @@ class Benchmark(Entry):
     """What is scored, and the layout of its files (docs/evaluation.md says more)."""
     declared: ClassVar[tuple[Task, ...]]
     """Its tasks. Jobs are named after them, so no two tasks share a name."""
+    made_by: ClassVar[type[Entry] | None] = None
+    """The settings by which it is made of papers that are held out; None for one that others made."""
     layout: ClassVar[str | None] = None
     """The benchmark whose layout its files lie in, where that is another one."""
     seeds: Seeds = (1,)
@@ -67,9 +69,22 @@ class FolderBenchmark(BroughtBenchmark):
 class HoldoutSettings(Entry):
     """Settings of a benchmark about held-out papers."""
 
+    linked: ClassVar[int] = 0
     positives: Count = 5
     """Relevant candidates of each query; queries with fewer are left out and counted."""
     negatives: Count = 25
     """Random candidates of each query."""
     min_cocitations: Count = 2
     """Times a paper must be cited with the query to be relevant in the task cocite."""
+
+
+class AspectSettings(Entry):
+    """Settings of a benchmark about the aspects by which held-out papers are linked with others."""
+
+    positives: Count = 5
+    """Relevant candidates of each query, linked with it by the aspect; queries with fewer are left out and counted."""
+    linked: Count = 5
+    """Candidates of each query that are linked with it by another aspect and not by that one, at most; queries without
+    any are left out and counted."""
+    negatives: Natural = 20
+    """Random candidates of each query."""

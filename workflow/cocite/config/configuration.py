@@ -108,7 +108,7 @@ class Configuration(Entry):
     def _faults_of_excluded(self, key: str, entry: str) -> Iterator[str]:
         declared = self.benchmarks
         if entry in declared:
-            if declared[entry].kind == "holdout":
+            if declared[entry].made_by is not None:
                 yield f"{key}: the papers of the benchmark {entry} are held out already."
         elif entry.lower().endswith(".parquet"):
             yield f"{key}: {entry} is a table; the papers to exclude stand in a text file, an id a line."

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 from typing import Any
 
-from cocite.config.benchmarks import KINDS, is_generated
+from cocite.config.benchmarks import KINDS, is_generated, is_held_out
 from cocite.config.entries import summary_of
 
 Provenance = Mapping[str, Any]
@@ -35,7 +35,7 @@ def generated_benchmarks(provenance: Provenance) -> list[str]:
     return [
         name
         for name, entry in provenance["configuration"]["benchmarks"].items()
-        if is_generated(entry) or (of_corpus and entry["kind"] == "holdout")
+        if is_generated(entry) or (of_corpus and is_held_out(entry))
     ]
 
 
@@ -69,7 +69,7 @@ def terms_of_benchmark(name: str, provenance: Provenance) -> str:
     entry = provenance["configuration"]["benchmarks"][name]
     if is_generated(entry):
         return FREE
-    if entry["kind"] == "holdout":
+    if is_held_out(entry):
         return "It is drawn from the corpus, whose terms hold."
     described = summary_of(KINDS[entry["kind"]])
     return f"The terms are those of its publishers, who may have some for each task. What it is: {described}"

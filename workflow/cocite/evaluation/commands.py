@@ -39,6 +39,7 @@ Runs = Annotated[
 @app.command("prepare-holdout")
 def prepare_holdout_command(
     *,
+    kind: Annotated[Literal["holdout", "aspects"], typer.Option(help="Which of the two it is.")] = "holdout",
     papers: Papers,
     citations: Citations,
     queries: Queries,
@@ -49,8 +50,8 @@ def prepare_holdout_command(
     tables: Tables,
     omissions: Omissions,
 ) -> None:
-    """Make the hold-out benchmark: what held-out papers cite and are cited with, among random papers."""
-    from cocite.config.benchmark import HoldoutSettings
+    """Make a benchmark of held-out papers: what they cite and are cited with, or by which aspect, among others."""
+    from cocite.config.benchmarks import KINDS
     from cocite.config.settings import parse_settings
     from cocite.evaluation.preparation.holdout import prepare_holdout
 
@@ -58,7 +59,7 @@ def prepare_holdout_command(
         papers,
         citations,
         queries,
-        parse_settings(HoldoutSettings, settings),
+        parse_settings(KINDS[kind].made_by, settings),
         seed,
         memory_mb=memory_mb,
         threads=threads,

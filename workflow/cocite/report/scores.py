@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from cocite.config.benchmarks import is_held_out
 from cocite.config.runs import names_in_order
 from cocite.config.tasks import BOTH, FORMATS
 from cocite.report.labels import METRICS, loss_of, measure, over_seeds
@@ -115,7 +116,7 @@ def difficulties(scores: pl.DataFrame, curves: Curves, configuration: Configurat
 
 def _labelled(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> pl.DataFrame:
     """The scores with the name of the column that each belongs to, which says the mode where there are two."""
-    is_holdout = pl.col("benchmark").is_in([name for name, entry in benchmarks.items() if entry["kind"] == "holdout"])
+    is_holdout = pl.col("benchmark").is_in([name for name, entry in benchmarks.items() if is_held_out(entry)])
     mode = pl.when(pl.col("mode") == BOTH).then(pl.lit("")).otherwise(pl.format(" ({})", "mode"))
     column = (
         pl.when(is_holdout)

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from cocite.config.benchmarks import BENCHMARKS, tasks_of
+from cocite.config.benchmarks import BENCHMARKS, is_held_out, tasks_of
 from cocite.config.origins import corpus_in_words, encoder_in_words
 from cocite.config.runs import BASELINES, untrained
 from cocite.config.tasks import BOTH
@@ -19,6 +19,7 @@ Configuration = Mapping[str, Any]
 OF_ALL = ("all", "all")
 KINDS = {
     "holdout": "papers held out of everything",
+    "aspects": "aspects of the citations of papers held out",
     "scirepeval": "SciRepEval",
     "scidocs": "SciDocs",
     "mdcr": "MDCR",
@@ -71,7 +72,7 @@ def best_scores(
         for name, entry in configuration["benchmarks"].items()
         for row in (
             _best_by_task(name, entry, scores, comparisons, configuration)
-            if entry["kind"] == "holdout"
+            if is_held_out(entry)
             else _best_by_average(name, entry, averages, configuration)
         )
     ]

@@ -41,6 +41,11 @@ def tasks_of(entry: Mapping[str, Any]) -> Sequence[Task]:
     return declared if asked is None else [task for task in declared if task.name in asked]
 
 
+def is_held_out(entry: Mapping[str, Any]) -> bool:
+    """Whether a benchmark is made of papers of the corpus that are held out, from its entry in the configuration."""
+    return KINDS[entry["kind"]].made_by is not None
+
+
 def is_generated(entry: Mapping[str, Any]) -> bool:
     """Whether a benchmark is generated about the corpus of the run, from its entry in the configuration."""
     return entry["kind"] == "scirepeval" and entry.get("folder") == "demo"

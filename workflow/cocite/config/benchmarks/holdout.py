@@ -12,6 +12,7 @@ class Holdout(Benchmark, HoldoutSettings):
     """What held-out papers of our own corpus cite, and what they are cited with."""
 
     kind: Literal["holdout"]
+    made_by = HoldoutSettings
     declared = (
         Task(name="cite", kind="ranking", group="holdout", metrics=("map", "ndcg")),
         Task(name="cocite", kind="ranking", group="holdout", metrics=("map", "ndcg")),

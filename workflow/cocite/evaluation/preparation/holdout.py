@@ -1,13 +1,15 @@
 """The hold-out benchmark: can a model tell the papers that a held-out paper is linked with from random ones?
 
 In: papers, citations, queries. Out: for each held-out paper some papers that it cites (task cite) or that are cited
-together with it (task cocite), among random papers. Links are counted in the whole release: held-out papers are kept
-out of graphs, indexes and triplets, not out of the truth.
+together with it (task cocite), among random papers; or, for each aspect of citations, some that it is linked with by
+that aspect, among some that it is linked with by another one and random papers. Links are counted in the whole release:
+held-out papers are kept out of graphs, indexes and triplets, not out of the truth.
 
 DuckDB joins within the job's memory; what comes back is the links of the held-out papers alone. Random papers are drawn
 from a seeded pool of at most a million papers with text, so that memory does not grow with the corpus.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +19,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cocite.config.benchmark import HoldoutSettings
+from cocite.config.aspects import INTENTS
+from cocite.config.benchmark import AspectSettings, HoldoutSettings
 from cocite.evaluation.benchmark import Benchmark, Document, Judgements, write_benchmark
 from cocite.ground.database import connect
 from cocite.ground.errors import InputError
@@ -28,6 +31,7 @@ LARGEST_POOL = 1_000_000
 ROWS_AT_ONCE = 100_000
 
 Ids = NDArray[np.int64]
+NO_PAPERS: Ids = np.empty(0, np.int64)
 
 CITED = """
     SELECT citing AS query, cited AS paper
@@ -36,6 +40,18 @@ CITED = """
     JOIN with_text ON cited = with_text.corpusid
     WHERE cited <> citing
     ORDER BY query, paper
+"""
+LINKED = """
+    WITH links AS (
+        SELECT citing AS query, cited AS paper, intents FROM citations JOIN queries ON citing = queries.corpusid
+        UNION ALL
+        SELECT cited, citing, intents FROM citations JOIN queries ON cited = queries.corpusid
+    )
+    SELECT query, paper, flatten(list(intents)) AS aspects
+    FROM links
+    JOIN with_text ON paper = with_text.corpusid
+    WHERE query <> paper
+    GROUP BY query, paper
 """
 COCITED = """
     WITH counted AS (
@@ -57,7 +73,7 @@ def prepare_holdout(
     papers: Path,
     citations: Path,
     queries: Path,
-    settings: HoldoutSettings,
+    settings: HoldoutSettings | AspectSettings,
     seed: int,
     *,
     memory_mb: int,
@@ -74,21 +90,19 @@ def prepare_holdout(
         held_out, with_text = _open(database, papers, citations, queries)
         omitted["held-out paper without title or abstract"] = held_out - len(with_text)
         pool = _pool(database, seed)
-        for task, pairs in (
-            ("cite", database.sql(CITED)),
-            ("cocite", database.sql(COCITED, params={"least": settings.min_cocitations})),
-        ):
+        for task, links in _links_of_tasks(database, settings):
             choice = Choice(task=task, settings=settings, seed=seed, pool=pool)
-            benchmark.judgements[task] = choice.judge(with_text, _links(pairs), omitted)
+            benchmark.judgements[task] = choice.judge(with_text, links, omitted)
         if not held_out:
             raise InputError(
                 f"{queries}: no paper is held out. Either queries.holdout is 0, or no paper that fits the rule "
                 f"cites {settings.positives} papers with a text; lower `positives` of the benchmark then."
             )
         if not any(benchmark.judgements.values()):
+            linked = "is linked with by an aspect" if isinstance(settings, AspectSettings) else "cites or is cited with"
             raise InputError(
                 f"{queries}: none of the {held_out} held-out papers has {settings.positives} papers that "
-                f"it cites or is cited with, and {settings.negatives} others; hold out more papers, or lower "
+                f"it {linked}, and {settings.negatives} others; hold out more papers, or lower "
                 "`positives` and `negatives` of the benchmark."
             )
         documents = _texts(database, benchmark)
@@ -96,37 +110,57 @@ def prepare_holdout(
 
 
 @dataclass(frozen=True, kw_only=True)
+class Links:
+    """The papers that queries are linked with, by query, each ascending."""
+
+    all: dict[int, Ids]
+    relevant: dict[int, Ids]
+    otherwise: dict[int, Ids] | None = None
+    """Those that are linked by another aspect only; None where there are no aspects."""
+
+    def of(self, query: int) -> tuple[Ids, Ids, Ids]:
+        """All papers that a query is linked with, the relevant ones, and those linked by another aspect only."""
+        linked = (self.all, self.relevant, self.otherwise or {})
+        every, relevant, otherwise = (of_queries.get(query, NO_PAPERS) for of_queries in linked)
+        return every, relevant, otherwise
+
+
+@dataclass(frozen=True, kw_only=True)
 class Choice:
     """The choice of candidates in one task; each query's depends on the seed and the query alone."""
 
     task: str
-    settings: HoldoutSettings
+    settings: HoldoutSettings | AspectSettings
     seed: int
     pool: Ids
     """Papers with text that random candidates are drawn from, ascending."""
 
-    def judge(self, queries: Ids, links: dict[int, Ids], omitted: dict[str, int]) -> Judgements:
-        """The candidates of each query that has enough, 1 for the linked and 0 for the random; count the others."""
+    def judge(self, queries: Ids, links: Links, omitted: dict[str, int]) -> Judgements:
+        """The candidates of each query that has enough, 1 for the relevant and 0 for the others; count the rest."""
         few_positives = f"task {self.task}: fewer than {self.settings.positives} positives"
         few_negatives = f"task {self.task}: fewer than {self.settings.negatives} papers to draw negatives from"
-        omitted |= {few_positives: 0, few_negatives: 0}
+        no_others = f"task {self.task}: no paper that is linked by another aspect only"
+        omitted |= {few_positives: 0, few_negatives: 0} | ({} if links.otherwise is None else {no_others: 0})
         judgements = {}
         for query in queries.tolist():
-            linked = links.get(query, np.empty(0, np.int64))
+            linked, relevant, others = links.of(query)
             negatives = self.negatives(query, linked)
-            if len(linked) < self.settings.positives:
+            if len(relevant) < self.settings.positives:
                 omitted[few_positives] += 1
+            elif links.otherwise is not None and len(others) == 0:
+                omitted[no_others] += 1
             elif len(negatives) < self.settings.negatives:
                 omitted[few_negatives] += 1
             else:
-                positives = self.positives(query, linked)
+                positives = self.first(query, relevant, self.settings.positives)
+                negatives = [*self.first(query, others, self.settings.linked), *negatives]
                 judgements[str(query)] = {str(p): 1 for p in positives} | {str(n): 0 for n in negatives}
         return judgements
 
-    def positives(self, query: int, linked: Ids) -> list[int]:
-        """The linked papers that come first by seeded priority."""
-        rank = priorities(self.seed, f"holdout {self.task}", np.full(len(linked), query), linked)
-        return linked[np.argsort(rank, kind="stable")[: self.settings.positives]].tolist()
+    def first(self, query: int, papers: Ids, count: int) -> list[int]:
+        """So many of the papers, those that come first by seeded priority."""
+        rank = priorities(self.seed, f"holdout {self.task}", np.full(len(papers), query), papers)
+        return papers[np.argsort(rank, kind="stable")[:count]].tolist()
 
     def negatives(self, query: int, linked: Ids) -> list[int]:
         """Random papers of the pool, none of which is linked with the query or the query itself."""
@@ -160,6 +194,27 @@ def _pool(database: duckdb.DuckDBPyConnection, seed: int) -> Ids:
             first = np.argpartition(rank, LARGEST_POOL)[:LARGEST_POOL]
             pool, rank = pool[first], rank[first]
     return np.sort(pool)
+
+
+def _links_of_tasks(
+    database: duckdb.DuckDBPyConnection, settings: HoldoutSettings | AspectSettings
+) -> Iterator[tuple[str, Links]]:
+    """The tasks of the benchmark, with the papers that count in each."""
+    if isinstance(settings, HoldoutSettings):
+        cocited = database.sql(COCITED, params={"least": settings.min_cocitations})
+        for task, pairs in (("cite", database.sql(CITED)), ("cocite", cocited)):
+            linked = _links(pairs)
+            yield task, Links(all=linked, relevant=linked)
+        return
+    database.execute(f"CREATE TEMP TABLE linked AS {LINKED}")
+    for aspect in INTENTS:
+        of_aspect = f"list_contains(aspects, '{aspect}')"
+        conditions = ("true", of_aspect, f"len(aspects) > 0 AND NOT {of_aspect}")
+        every, relevant, otherwise = (
+            _links(database.sql(f"SELECT query, paper FROM linked WHERE {condition} ORDER BY query, paper"))
+            for condition in conditions
+        )
+        yield aspect, Links(all=every, relevant=relevant, otherwise=otherwise)
 
 
 def _links(pairs: duckdb.DuckDBPyRelation) -> dict[int, Ids]:
