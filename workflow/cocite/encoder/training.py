@@ -279,7 +279,8 @@ class Training:
     def _add_gradients(self, step: int, batches: list[Batch]) -> list[UnreadLoss]:
         """Compute the gradients of the batches of a step, added up; return the losses."""
         torch.manual_seed(derive_seed(self.seed, "dropout", step, processes.number()))
-        self.learner.train()
+        if not self.learner.encoder.transformer.training:  # as it is opened, and as a validation leaves it
+            self.learner.train()
         losses = []
         with refusing_what_is_not_deterministic(self.strict):
             for batch in batches:
