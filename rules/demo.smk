@@ -21,6 +21,7 @@ rule generate_release:
         papers=GENERATED["papers"],
         topics=GENERATED["topics"],
         shards=GENERATED["shards"],
+        aspects="--aspects" if GENERATED["aspects"] else "--no-aspects",
         seed=config["seed"],
     shell:
         """
@@ -29,6 +30,7 @@ rule generate_release:
             --papers {params.papers} \
             --topics {params.topics} \
             --shards {params.shards} \
+            {params.aspects} \
             --seed {params.seed} \
             --output {output:q} \
             >> {log:q} 2>&1

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from cocite.demo.literature import FINDINGS, METHODS
 from cocite.demo.release import generate_release
 from cocite.ground.errors import InputError
 
@@ -199,3 +200,32 @@ def test_options_out_of_range_are_named(wrong: dict[str, Any], message: str, tmp
     with pytest.raises(InputError, match=message):
         generate_release(tmp_path / "release", **options)
     assert not list(tmp_path.iterdir())
+
+
+def test_intents_say_which_methods_and_findings_papers_share(tmp_path: Path, read_rows: ReadRows) -> None:
+    sizes = {"papers": 600, "topics": 12, "shards": 1}
+    generate_release(tmp_path / "release", release="2026-01-06", **sizes, seed=3, aspects=True)
+    abstracts = {row["corpusid"]: row["abstract"] for row in read_rows(tmp_path / "release/abstracts")}
+
+    def named(paper: int, words: tuple[tuple[str, str], ...]) -> set[int]:
+        return {number for number, names in enumerate(words) if any(name in abstracts[paper] for name in names)}
+
+    assert all(len(named(paper, words)) == 1 for paper in abstracts for words in (METHODS, FINDINGS))
+    rows = [row for row in read_rows(tmp_path / "release/citations") if row["intents"] is not None]
+    checked = Counter[tuple[str, bool]]()
+    for row in rows:
+        ends = row["citingcorpusid"], row["citedcorpusid"]
+        if not set(ends) <= abstracts.keys():
+            continue
+        for intent, words in (("methodology", METHODS), ("result", FINDINGS)):
+            one, other = (named(paper, words) for paper in ends)
+            has_intent = intent in (row["intents"][0] or [])
+            assert has_intent == (one == other)
+            checked[intent, has_intent] += 1
+    assert min(checked.values()) > 100
+    assert len(checked) == 4
+
+
+def test_a_release_without_aspects_has_none_of_their_words(read_rows: ReadRows, release: Path) -> None:
+    words = [name for names in (*METHODS, *FINDINGS) for name in names]
+    assert not any(word in row["abstract"] for row in read_rows(release / "abstracts") for word in words)

@@ -9,16 +9,23 @@ References follow sub-topic, topic and field, and go to older papers only. Half 
 list of another paper, so that popular papers become more popular. This is preferential attachment (Kleinberg et al.,
 1999, "The web as a graph"), and it makes papers be cited together. The oldest papers are cited but have no record in
 the release, as in a real one.
+
+A literature with aspects also has methods and findings, which stand in papers of any topic. References follow them as
+well, and why a paper cites another one follows from what the two have in common: the topic is background, the method
+is methodology, the finding is result. Without aspects, intents are drawn at random.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import yaml
 from numpy.typing import NDArray
 
+from cocite.config.aspects import INTENTS
 from cocite.ground.errors import InputError
 from cocite.ground.randomness import generator
 
@@ -34,6 +41,9 @@ _SECOND_FIELD_SHARE = 0.2
 _MEAN_REFERENCES = 14.0
 _COPIED_SHARE = 0.5
 _SHELF_SHARES = {"subtopic": 0.62, "topic": 0.16, "second": 0.08, "field": 0.09, "all": 0.05}
+_SHELF_SHARES_OF_ASPECTS = {
+    "subtopic": 0.3, "topic": 0.08, "second": 0.04, "field": 0.03, "method": 0.27, "finding": 0.27, "all": 0.01
+}  # fmt: skip
 _PAPERS_PER_AUTHOR = 3.0
 
 
@@ -47,13 +57,29 @@ class Topic:
     """Two names for each concept; `concepts[2 * s]` and `concepts[2 * s + 1]` belong to sub-topic s."""
 
 
-_FIELDS = yaml.safe_load(Path(__file__).with_name("vocabulary.yaml").read_text(encoding="utf-8"))
+def _words_in(name: str) -> dict[str, Any]:
+    words: dict[str, Any] = yaml.safe_load(Path(__file__).with_name(name).read_text(encoding="utf-8"))
+    return words
+
+
+_FIELDS = _words_in("vocabulary.yaml")
+_ASPECTS = _words_in("aspects.yaml")
+METHODS, FINDINGS = (tuple(_ASPECTS[name].items()) for name in ("methods", "findings"))
+"""Two names for each method and each finding."""
 FIELD_WORDS = {field: tuple(entry["words"]) for field, entry in _FIELDS.items()}
 _TOPICS = [
     [Topic(field=field, name=name, concepts=tuple(concepts.items())) for name, concepts in entry["topics"].items()]
     for field, entry in _FIELDS.items()
 ]
 _ALL_TOPICS = [topic for topics in zip(*_TOPICS, strict=True) for topic in topics]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aspects:
+    """The number of each paper's method, and of its finding."""
+
+    method: Ints
+    finding: Ints
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,6 +98,20 @@ class Literature:
     manner: Ints
     """Which of the two names of each concept the paper uses, 0 or 1."""
     authors: list[Ints]
+    aspects: Aspects | None = None
+    """What papers have beside their topics, in a literature with aspects."""
+
+    def intents(self, citing: int, cited: int) -> list[str]:
+        """Why a paper cites another, by what the two have in common; nothing in a literature without aspects."""
+        if self.aspects is None:
+            return []
+        topics = [{int(self.topic[paper]), int(self.second[paper])} for paper in (citing, cited)]
+        shared = (
+            bool(topics[0] & topics[1]),
+            self.aspects.method[citing] == self.aspects.method[cited],
+            self.aspects.finding[citing] == self.aspects.finding[cited],
+        )
+        return [intent for intent, is_shared in zip(INTENTS, shared, strict=True) if is_shared]
 
     @cached_property
     def recorded(self) -> range:
@@ -83,7 +123,7 @@ class Literature:
         return list(dict.fromkeys(self.topics[topic].field for topic in (self.topic[paper], self.second[paper])))
 
 
-def imagine_literature(papers: int, topics: int, last_year: int, seed: int) -> Literature:
+def imagine_literature(papers: int, topics: int, last_year: int, seed: int, *, aspects: bool = False) -> Literature:
     """A literature with so many recorded papers, the last of them published in `last_year`."""
     rng = generator(seed, "demo", "literature")
     chosen = _choose_topics(topics)
@@ -101,6 +141,7 @@ def imagine_literature(papers: int, topics: int, last_year: int, seed: int) -> L
         subtopic=subtopic,
         manner=rng.integers(2, size=size),
         authors=_choose_authors(main * SUBTOPICS + subtopic, rng),
+        aspects=_choose_aspects(size, rng) if aspects else None,
     )
 
 
@@ -109,12 +150,14 @@ def cite_literature(literature: Literature, seed: int) -> list[list[int]]:
     rng = generator(seed, "demo", "references")
     shelves: dict[Shelf, list[int]] = {}
     references: list[list[int]] = []
+    shares = _SHELF_SHARES if literature.aspects is None else _SHELF_SHARES_OF_ASPECTS
     lengths = rng.poisson(rng.gamma(5.0, _MEAN_REFERENCES / 5.0, size=len(literature.corpusid)))
     for paper in range(len(literature.corpusid)):
         keys = _shelf_keys(literature, paper)
         known = paper >= literature.unrecorded
-        references.append(_choose_references(keys, int(lengths[paper]), shelves, references, rng) if known else [])
-        for name in ("subtopic", "topic", "field", "all"):
+        chosen = _choose_references(keys, int(lengths[paper]), shares, shelves, references, rng) if known else []
+        references.append(chosen)
+        for name in keys.keys() - {"second"}:
             shelves.setdefault(keys[name], []).append(paper)
     return references
 
@@ -126,6 +169,10 @@ def _choose_topics(count: int) -> list[Topic]:
     return _ALL_TOPICS[:count]
 
 
+def _choose_aspects(size: int, rng: np.random.Generator) -> Aspects:
+    return Aspects(method=rng.integers(len(METHODS), size=size), finding=rng.integers(len(FINDINGS), size=size))
+
+
 def _choose_authors(groups: Ints, rng: np.random.Generator) -> list[Ints]:
     """One to five authors for each paper, all from the community of its group (its sub-topic)."""
     community = max(5, round(3 * len(groups) / len(np.unique(groups)) / _PAPERS_PER_AUTHOR))
@@ -135,18 +182,23 @@ def _choose_authors(groups: Ints, rng: np.random.Generator) -> list[Ints]:
 
 def _shelf_keys(literature: Literature, paper: int) -> dict[str, Shelf]:
     topic, second = int(literature.topic[paper]), int(literature.second[paper])
-    return {
+    keys: dict[str, Shelf] = {
         "subtopic": ("subtopic", (topic, int(literature.subtopic[paper]))),
         "topic": ("topic", topic),
         "second": ("topic", second),
         "field": ("field", literature.topics[topic].field),
         "all": ("all", None),
     }
+    if literature.aspects is not None:
+        keys["method"] = "method", int(literature.aspects.method[paper])
+        keys["finding"] = "finding", int(literature.aspects.finding[paper])
+    return keys
 
 
 def _choose_references(
     keys: dict[str, Shelf],
     wanted: int,
+    shares: Mapping[str, float],
     shelves: dict[Shelf, list[int]],
     references: list[list[int]],
     rng: np.random.Generator,
@@ -157,7 +209,7 @@ def _choose_references(
     """
     chosen: dict[int, None] = {}
     tries = 3 * wanted
-    names = rng.choice(list(_SHELF_SHARES), size=tries, p=list(_SHELF_SHARES.values()))
+    names = rng.choice(list(shares), size=tries, p=list(shares.values()))
     places, copies, copied_places = rng.random((3, tries))
     for name, place, copy, copied_place in zip(names, places, copies, copied_places, strict=True):
         shelf = shelves.get(keys[name], [])

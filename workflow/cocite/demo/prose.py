@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from cocite.demo.literature import CONCEPTS_PER_SUBTOPIC, FIELD_WORDS, Literature
+from cocite.demo.literature import CONCEPTS_PER_SUBTOPIC, FIELD_WORDS, FINDINGS, METHODS, Literature
 
 Item = TypeVar("Item")
 
@@ -62,6 +62,18 @@ _CLOSINGS = (
     "We close with open questions about {concept} and {field}.",
     "All material is available for further work on {concept}.",
 )
+_OF_METHODS = (
+    "Using {method} on {concept}.",
+    "This is a study of {concept} by {method}.",
+    "We apply {method} to {concept}.",
+    "{concept} is examined through {method}.",
+)
+_OF_FINDINGS = (
+    "It reveals {finding}.",
+    "We observe {finding}.",
+    "The outcome is {finding}.",
+    "There is evidence of {finding}.",
+)
 _CONTEXTS = (
     "Earlier work examined {concept} in detail [{number}].",
     "We follow the procedure of [{number}] for {concept}.",
@@ -82,10 +94,11 @@ class Writer:
         return self._fill(self._pick(_TITLES), paper)
 
     def abstract(self, paper: int) -> str:
-        """An abstract of five to seven sentences."""
+        """An abstract of five to seven sentences; two more, at its start, in a literature with aspects."""
         parts = [_OPENINGS, _METHODS, _METHODS, _RESULTS, _RESULTS, _RESULTS, _CLOSINGS]
         dropped = int(self._rng.integers(3))
-        return " ".join(self._fill(self._pick(templates), paper) for templates in parts[dropped:])
+        first = [] if self._literature.aspects is None else [_OF_METHODS, _OF_FINDINGS]
+        return " ".join(self._fill(self._pick(templates), paper) for templates in [*first, *parts[dropped:]])
 
     def context(self, cited: int) -> str:
         """A sentence that cites a paper."""
@@ -108,6 +121,10 @@ class Writer:
         literature = self._literature
         if slot == "concept":
             return self._concept(paper)
+        if slot == "method" and literature.aspects:
+            return self._named(METHODS[literature.aspects.method[paper]], paper)
+        if slot == "finding" and literature.aspects:
+            return self._named(FINDINGS[literature.aspects.finding[paper]], paper)
         if slot == "field":
             return self._pick(FIELD_WORDS[literature.topics[literature.topic[paper]].field])
         if slot == "elsewhere":
@@ -124,6 +141,11 @@ class Writer:
             concepts = concepts[first : first + CONCEPTS_PER_SUBTOPIC]
         own = self._rng.random() < _OWN_MANNER_SHARE
         return self._pick(concepts)[literature.manner[paper] if own else 1 - literature.manner[paper]]
+
+    def _named(self, names: tuple[str, str], paper: int) -> str:
+        """One of two names, most often in the paper's own manner."""
+        manner = self._literature.manner[paper]
+        return names[manner if self._rng.random() < _OWN_MANNER_SHARE else 1 - manner]
 
     def _pick(self, items: Sequence[Item]) -> Item:
         return items[int(self._rng.integers(len(items)))]

@@ -29,6 +29,7 @@ from cocite.tables.files import atomic_path, write_json, write_text
 _UNRESOLVED_SHARE = 0.15
 _REPEATED_SHARE = 0.2
 _CONTEXT_SHARE = 0.2
+_CONTEXT_SHARE_OF_ASPECTS = 0.6
 _NO_ABSTRACT_SHARE = 0.06
 _TITLELESS_EVERY = 300
 _FIRST_CITATION_ID = 10_000_000
@@ -50,15 +51,18 @@ _DESCRIPTIONS = {
 }
 
 
-def generate_release(output: Path, *, release: str, papers: int, topics: int, shards: int, seed: int) -> None:
+def generate_release(
+    output: Path, *, release: str, papers: int, topics: int, shards: int, seed: int, aspects: bool = False
+) -> None:
     """Write the release `release` (a date) with so many papers, each dataset in so many shards.
 
+    With `aspects`, papers have methods and findings as well as topics, and intents say which of them two papers share.
     Raises `InputError` where the release is no date, or there are too few papers or too many topics.
     """
     day = parse_date(release)
     if papers < 1 or shards < 1:
         raise InputError(f"--papers and --shards: are {papers} and {shards}, must be at least 1.")
-    literature = imagine_literature(papers, topics, day.year - 1, seed)
+    literature = imagine_literature(papers, topics, day.year - 1, seed, aspects=aspects)
     references = cite_literature(literature, seed)
     influential: set[tuple[int, int]] = set()
     rows = {
@@ -110,7 +114,7 @@ def _citation_records(
                 "citingcorpusid": int(literature.corpusid[citing]),
                 "citedcorpusid": None if paper is None else int(literature.corpusid[paper]),
                 "isinfluential": is_influential,
-                **_contexts(citing if paper is None else paper, writer, rng),
+                **_contexts(literature, citing, paper, writer, rng),
             }
             number += 1
 
@@ -158,11 +162,17 @@ def _abstract_records(literature: Literature, seed: int) -> Iterator[Record]:
             yield {"corpusid": corpusid, "openaccessinfo": access, "abstract": writer.abstract(paper)}
 
 
-def _contexts(cited: int, writer: Writer, rng: np.random.Generator) -> Record:
+def _contexts(
+    literature: Literature, citing: int, cited: int | None, writer: Writer, rng: np.random.Generator
+) -> Record:
     """Citing sentences and, aligned with them, their intents (a list each, or null where none was recognised)."""
-    if rng.random() >= _CONTEXT_SHARE:
+    has_aspects = literature.aspects is not None
+    if rng.random() >= (_CONTEXT_SHARE_OF_ASPECTS if has_aspects else _CONTEXT_SHARE):
         return {"contexts": None, "intents": None}
-    sentences = [writer.context(cited) for _ in range(rng.integers(1, 4))]
+    sentences = [writer.context(citing if cited is None else cited) for _ in range(rng.integers(1, 4))]
+    if has_aspects:
+        shared = [] if cited is None else literature.intents(citing, cited)
+        return {"contexts": sentences, "intents": [shared or None] * len(sentences)}
     recognised = [sorted(rng.choice(INTENTS, size=rng.integers(1, 3), replace=False).tolist()) for _ in sentences]
     return {"contexts": sentences, "intents": [intents if rng.random() < 0.8 else None for intents in recognised]}
 

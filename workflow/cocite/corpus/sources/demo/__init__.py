@@ -31,6 +31,9 @@ class GeneratedRelease(Entry):
     """Number of topics that papers and citations follow."""
     shards: Annotated[int, Field(ge=1, le=100)] = 3
     """Shards of each dataset."""
+    aspects: bool = False
+    """Whether papers have methods and findings beside their topics, and intents say which of these two papers share. If
+    not, intents are drawn at random."""
 
 
 class Demo(FetchedSource):
