@@ -34,3 +34,19 @@ def test_the_published_graph_embeddings_are_valid():
     config = resolve(yaml.safe_load((ROOT / "experiments/graph-embeddings.yaml").read_text()))
     settings = {(entry["comparator"], entry["dimension"]) for entry in config["embeddings"].values()}
     assert settings == {("dot", 128), ("dot", 512), ("dot", 768), ("cos", 768)}
+
+
+def test_the_published_models_of_aspects_are_valid(tmp_path, monkeypatch):
+    monkeypatch.setenv("COCITE_SCIBERT", str(tmp_path))
+    config = resolve(yaml.safe_load((ROOT / "experiments/aspects.yaml").read_text()))
+    weights = {name: model["objectives"][0]["weight"] for name, model in config["models"].items() if "hybrid" in name}
+    assert weights == {f"hybrid-{tenths}": tenths / 10 for tenths in (7, 5, 6, 8, 9)}
+    temperatures = [model["loss"].get("temperature") for model in config["models"].values() if "loss" in model]
+    assert sorted({temperature for temperature in temperatures if temperature}) == [0.01, 0.05, 0.1, 0.5]
+
+
+def test_the_generated_models_of_aspects_are_scored_in_all_of_their_spaces():
+    models = resolve(yaml.safe_load((ROOT / "experiments/planted-aspects.yaml").read_text()))["models"]
+    assert models.pop("specter-cl")["spaces"] == []
+    spaces = ["background", "methodology", "result", "concatenated"]
+    assert {name: model["spaces"] for name, model in models.items()} == {"by-aspect": spaces, "hybrid": spaces}
