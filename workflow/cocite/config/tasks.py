@@ -67,6 +67,8 @@ class Task:
     """Folder of its labels or judgements, where it is not its name."""
     split: str = "test"
     """File of its judgements."""
+    relevant_from: int = 1
+    """The smallest grade of a candidate that is relevant to metrics that know no grades."""
     few_shot: tuple[FewShot, ...] = ()
     """Stages averaged with the training on everything: that counts one half, these share the other."""
     grid: tuple[float, ...] = ()

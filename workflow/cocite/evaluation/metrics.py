@@ -126,8 +126,12 @@ def tau_statistic(expected: Values, predicted: Values) -> Statistic:
     return mean_statistic(each, np.ones(len(expected)))
 
 
-def measure_rankings(judgements: Judgements, run: Ranked, metrics: Sequence[str]) -> dict[str, dict[str, float]]:
+def measure_rankings(
+    judgements: Judgements, run: Ranked, metrics: Sequence[str], relevant_from: int = 1
+) -> dict[str, dict[str, float]]:
     """Each metric of each ranked query, × 100; candidates that were left out count as judged.
+
+    Metrics that know no grades take candidates for relevant whose grade is at least `relevant_from`.
 
     trec_eval keeps scores in single precision, where near ones become ties; it is given their ranks instead. Candidates
     go to it under names that are a digest of query and candidate, so that ties fall at random, and the same way each
@@ -139,9 +143,40 @@ def measure_rankings(judgements: Judgements, run: Ranked, metrics: Sequence[str]
         raise UnscorableError("No query of the task has a vector, and a candidate with one.")
     judged = {query: _anonymous(query, judgements[query]) for query in run}
     ranked = {query: _anonymous(query, _dense_ranks(scores)) for query, scores in run.items()}
-    measures = {metric: metric.removesuffix(ADJUSTED) for metric in metrics}
-    of_queries = pytrec_eval.RelevanceEvaluator(judged, set(measures.values())).evaluate(ranked)
-    return {metric: {query: 100 * of_queries[query][name] for query in run} for metric, name in measures.items()}
+    measures = {metric: metric.removesuffix(ADJUSTED) for metric in metrics if metric not in CSFCUBE}
+    evaluator = pytrec_eval.RelevanceEvaluator(judged, set(measures.values()), relevance_level=relevant_from)
+    of_queries = evaluator.evaluate(ranked)
+    found = {metric: {query: 100 * of_queries[query][name] for query in run} for metric, name in measures.items()}
+    for metric in set(metrics) & CSFCUBE.keys():
+        graded = {query: _grades_in_order(judged[query], ranked[query]) for query in run}
+        found[metric] = {query: 100 * CSFCUBE[metric](grades, relevant_from) for query, grades in graded.items()}
+    return {metric: found[metric] for metric in metrics}
+
+
+def _grades_in_order(judged: Mapping[str, int], ranked: Mapping[str, float]) -> Values:
+    """The grades of the candidates of a query, the nearest first."""
+    return np.array([judged[name] for name in sorted(ranked, key=lambda name: (-ranked[name], name))], dtype=float)
+
+
+def _precision_to_the_last(grades: Values, relevant_from: int) -> float:
+    """The precision at the rank of the last relevant candidate, which CSFCube calls R-precision."""
+    places = np.flatnonzero(grades >= relevant_from)
+    return len(places) / (places[-1] + 1) if len(places) else 0.0
+
+
+def _ndcg_of_two_firsts(grades: Values, depth: int) -> float:
+    """nDCG at a depth by linear gains, the first two ranks counting alike (Järvelin & Kekäläinen, 2000)."""
+    discounts = np.log2(np.maximum(np.arange(1, depth + 1), 2))
+    gained, ideal = ((order[:depth] / discounts).sum() for order in (grades, -np.sort(-grades)))
+    return float(gained / ideal) if ideal else 0.0
+
+
+CSFCUBE: Mapping[str, Callable[[Values, int], float]] = {
+    "Rprec_csfcube": _precision_to_the_last,
+    "ndcg_csfcube": lambda grades, _: _ndcg_of_two_firsts(grades, len(grades)),
+    "ndcg_20%_csfcube": lambda grades, _: _ndcg_of_two_firsts(grades, len(grades) // 5),
+}
+"""The metrics of CSFCube's released evaluation (Mysore et al., 2021) that differ from trec_eval's of the same names."""
 
 
 def _dense_ranks(scores: Mapping[str, float]) -> dict[str, float]:

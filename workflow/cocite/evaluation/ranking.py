@@ -98,7 +98,7 @@ def score_ranked(scored: Scored, benchmark: Benchmark, ranked: Ranked) -> None:
     """
     task = scored.task
     judgements = benchmark.judgements[task.name]
-    for metric, values in measure_rankings(judgements, ranked, task.metrics).items():
+    for metric, values in measure_rankings(judgements, ranked, task.metrics, task.relevant_from).items():
         weights = benchmark.weights[task.name] if metric.endswith(ADJUSTED) else dict.fromkeys(values, 1.0)
         value = float(np.average(list(values.values()), weights=[weights[query] for query in values]))
         items: list[Item] = [(query, of_query, weights[query], [], []) for query, of_query in values.items()]

@@ -25,6 +25,7 @@ KINDS = {
     "mdcr": "MDCR",
     "beir": "BEIR",
     "s2and": "S2AND",
+    "csfcube": "CSFCube",
 }
 """What each known kind of benchmark is called; others go by the name of their kind."""
 BM25 = BASELINES[0]

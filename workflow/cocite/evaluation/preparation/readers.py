@@ -8,6 +8,7 @@ from cocite.config.plugins import check_choice
 from cocite.config.tasks import Task
 from cocite.evaluation.preparation.beir import read_beir
 from cocite.evaluation.preparation.builder import Builder
+from cocite.evaluation.preparation.csfcube import read_csfcube
 from cocite.evaluation.preparation.mdcr import read_mdcr
 from cocite.evaluation.preparation.s2and import read_s2and
 from cocite.evaluation.preparation.scidocs import read_scidocs
@@ -19,6 +20,7 @@ READERS: Mapping[str, Callable[[Path, Sequence[Task], Sequence[str]], Builder]] 
     "mdcr": read_mdcr,
     "beir": read_beir,
     "s2and": read_s2and,
+    "csfcube": read_csfcube,
 }
 
 
