@@ -46,8 +46,14 @@ use rule sample_triplets as sample_examples with:
         sampled="<results>/triplets/{triplets}/sampled_examples.parquet",
         omissions="<results>/triplets/omissions/{triplets}.parquet",
         settings="<results>/triplets/{triplets}/settings.json",
+    log:
+        "<logs>/triplets/{triplets}/sample-examples.log",
+    benchmark:
+        "<benchmarks>/triplets/{triplets}/sample-examples.jsonl"
     wildcard_constraints:
         triplets=either(sets_with("sampled_examples")),
+    params:
+        version=1,
 
 
 rule materialise_training:

@@ -17,7 +17,7 @@ from cocite.config.aspects import INTENTS
 from cocite.config.sampler import Gathering
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids
-from cocite.triplets.links import links_of, look_at_references, pick_linked, seats_for
+from cocite.triplets.links import Links, Seats, links_of, look_at_references, pick_linked, seats_for
 from cocite.triplets.pairing import first_drawn, shuffled, unserved
 from cocite.triplets.picking import NONE, draw
 from cocite.triplets.sampled import Block, Sampled
@@ -65,17 +65,8 @@ def gather(block: Block, asked: Gathering, aspects: Sequence[str], negatives: Ne
             "No citation of the graph has an intent, so that there is no aspect to learn; the sampler undirected needs "
             "none."
         )
-    easy = draw(block, negatives.easy * seats.aspects, "easy negatives")
     positives = pick_linked(block, links, seats, asked.positives, "positives", opposed=False).papers
-    linked = pick_linked(block, links, seats, negatives.linked, "linked negatives", opposed=True).papers
-    two_away = look_at_references(block, links, seats, negatives.two_away, easy, any_aspect=negatives.any_aspect).papers
-    # The seats of a query share its draws, so that no paper is an easy negative of two of them.
-    room = np.full(len(block.queries), negatives.easy * seats.aspects)
-    random = first_drawn(easy, room).reshape(len(seats.queries), -1)
-    parts = {"linked": linked, "two-away": two_away, "easy": random}
-    against = np.concatenate(list(parts.values()), axis=1)
-    kinds = np.repeat(list(parts), [part.shape[1] for part in parts.values()])
-
+    against, kinds = _candidates(block, links, seats, negatives)
     has_positive, has_negative = ((papers != NONE).any(axis=1) for papers in (positives, against))
     of_query = has_positive.reshape(-1, seats.aspects)
     needed = [name in INTENTS for name in aspects] if complete else [False] * seats.aspects
@@ -102,6 +93,18 @@ def gather(block: Block, asked: Gathering, aspects: Sequence[str], negatives: Ne
         **_lacking(rows, aspects, int(np.count_nonzero(is_served))),
     }
     return Sampled(rows=examples, omissions=omissions)
+
+
+def _candidates(block: Block, links: Links, seats: Seats, asked: Negatives) -> tuple[Ids, Kinds]:
+    """The negatives of each seat, seats × places, and the kind of those in each place."""
+    easy = draw(block, asked.easy * seats.aspects, "easy negatives")
+    linked = pick_linked(block, links, seats, asked.linked, "linked negatives", opposed=True)
+    two_away = look_at_references(block, links, seats, asked.two_away, easy, any_aspect=asked.any_aspect)
+    # The seats of a query share its draws, so that no paper is an easy negative of two of them.
+    room = np.full(len(block.queries), asked.easy * seats.aspects)
+    random = first_drawn(easy, room).reshape(len(seats.queries), -1)
+    parts = {"linked": linked.papers, "two-away": two_away.papers, "easy": random}
+    return np.concatenate(list(parts.values()), axis=1), np.repeat(list(parts), [of.shape[1] for of in parts.values()])
 
 
 def _paired(block: Block, asked: Gathering, rows: Rows, keys: Ids) -> Rows:
