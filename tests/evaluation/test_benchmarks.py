@@ -35,7 +35,9 @@ def test_rankings_that_two_benchmarks_have_are_one_declaration():
 
 
 def test_a_name_that_is_not_declared_is_refused_with_those_that_are():
-    with pytest.raises(InputError, match="The task: 'chess' is not known; known are background, beir_arguana, beir_nfcorpus"):
+    with pytest.raises(
+        InputError, match="The task: 'chess' is not known; known are background, beir_arguana, beir_nfcorpus"
+    ):
         declared("chess")
 
 
