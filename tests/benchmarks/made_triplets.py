@@ -19,12 +19,14 @@ PER_QUERY = 5
 LENGTH = 512
 
 
-def write_encoder(folder: Path, *, layers: int = 6, hidden: int = 384, heads: int = 12, length: int = LENGTH) -> None:
+def write_encoder(
+    folder: Path, *, layers: int = 6, hidden: int = 384, heads: int = 12, length: int = LENGTH, words: int = WORDS
+) -> None:
     """Six layers of width 384, with twelve heads, dropout and a vocabulary as MiniLM has them; or other sizes."""
     import torch
     from transformers import BertConfig, BertModel, BertTokenizer
 
-    vocabulary = {token: number for number, token in enumerate((*SPECIAL, *map(word, range(WORDS))))}
+    vocabulary = {token: number for number, token in enumerate((*SPECIAL, *map(word, range(words))))}
     torch.manual_seed(1)
     sizes = {"hidden_size": hidden, "intermediate_size": 4 * hidden}
     sizes |= {"num_hidden_layers": layers, "num_attention_heads": heads}

@@ -35,7 +35,9 @@ class Compared:
 
     def on(self, device: torch.device) -> "Compared":
         """A copy on a device."""
-        return Compared(**{name: getattr(self, name).to(device) for name in ("positives", "negatives", "triplets")})
+        return Compared(
+            **{name: _moved(getattr(self, name), device) for name in ("positives", "negatives", "triplets")}
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,9 +68,9 @@ class Batch(Compared):
     """What each of the losses compares, by aspect."""
 
     def to(self, device: torch.device) -> "Batch":
-        """Copy it to a device."""
+        """Copy it to a device, without waiting for it."""
         tokens = [
-            {name: value.to(device) if isinstance(value, Tensor) else value for name, value in some.items()}
+            {name: _moved(value, device) if isinstance(value, Tensor) else value for name, value in some.items()}
             for some in self.mini_batches
         ]
         parts = [[replace(part, compared=part.compared.on(device)) for part in of_term] for of_term in self.parts]
@@ -181,3 +183,8 @@ class Collator:
 
 def _columns(*columns: Numbers) -> Tensor:
     return torch.from_numpy(np.stack(columns, axis=1))
+
+
+def _moved(tensor: Tensor, device: torch.device) -> Tensor:
+    """A copy on a device. From pinned memory a GPU takes it when it gets there, and the CPU goes on."""
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor
