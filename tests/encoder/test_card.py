@@ -61,5 +61,5 @@ def test_a_training_without_an_origin_has_a_card_of_the_rest(trained):
 def test_a_bar_in_a_value_does_not_end_its_cell():
     best = {"step": 5, "validation_loss": 0.5, "validation_accuracy": 0.9}
     others = {"settings": {"trainable": {"kind": "all"}}, "seeds": {}, "triplets": {}, "versions": {}}
-    card = card_of(origin={"Corpus": {"source": "a | b"}}, encoder={}, best=best, **others)
+    card = card_of(origin={"Corpus": {"source": "a | b"}}, encoder={"pooling": "mean"}, best=best, **others)
     assert "| source | a \\| b |" in card

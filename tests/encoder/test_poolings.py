@@ -11,7 +11,7 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from cocite.encoder import model, poolings
+from cocite.encoder import poolings
 from cocite.encoder.build import build_encoder
 from cocite.encoder.model import open_encoder
 from cocite.ground.errors import InputError
@@ -48,6 +48,7 @@ def test_the_poolings_are_listed_with_what_they_are():
         "cls": "The first token's vector.",
         "max": "The largest value of each dimension.",
         "mean": "The mean over all tokens.",
+        "sentences": "The vectors of its sentences, weighted by their attention to the names of the aspects.",
     }
 
 
@@ -86,8 +87,8 @@ def test_no_pooling_of_ours_or_several_are_refused(encoder, tmp_path):
     assert poolings.pooling_of({}) is None
     assert poolings.pooling_of({"pooling_mode_cls_token": True, "pooling_mode_max_tokens": True}) is None
     folder = shutil.copytree(encoder, tmp_path / "model")
-    write_json(folder / model.POOLING_FOLDER / "config.json", {"pooling_mode": "weightedmean"})
-    with pytest.raises(InputError, match="1_Pooling: names no pooling of ours; there are cls, max, mean"):
+    write_json(folder / poolings.FOLDER / "config.json", {"pooling_mode": "weightedmean"})
+    with pytest.raises(InputError, match="1_Pooling: names no pooling of ours; there are cls, max, mean, sentences"):
         open_encoder(folder)
 
 

@@ -54,7 +54,8 @@ class EncoderSettings(Entry):
     """Builds an untrained BERT with a WordPiece vocabulary from the corpus itself."""
     pooling: Literal[*modules(POOLINGS)] = "mean"  # type: ignore[valid-type]
     """How the vectors of a text's tokens become one: cls takes the first token's vector, mean the mean over all tokens,
-    max the largest value of each dimension."""
+    max the largest value of each dimension, sentences the vectors of its sentences, weighted by attention to the names
+    of the aspects."""
     max_length: Annotated[int, Field(ge=8)] = 512
     """Tokens of a text; what is longer is cut."""
     adapters: dict[AdapterName, Adapter] | None = None

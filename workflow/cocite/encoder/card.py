@@ -9,8 +9,9 @@ from importlib.metadata import version
 from typing import Any
 
 from cocite.config.origins import CARD_SCORES
+from cocite.encoder.poolings import is_by_sentence
 
-VERSIONED = ("torch", "transformers", "tokenizers", "safetensors", "numpy")
+VERSIONED = ("torch", "transformers", "tokenizers", "sentencex", "safetensors", "numpy")
 UNTRAINED = """---
 library_name: sentence-transformers
 pipeline_tag: feature-extraction
@@ -28,6 +29,17 @@ USE_OF_SPACES = """
 The folder also has a space for each aspect of citations, a linear map of the vectors above ({names}):
 
     of_aspect = SentenceTransformer("this folder/aspects/{first}")"""
+USE_BY_SENTENCE = """    from cocite.encoder.papers import embed_papers
+
+    vectors = embed_papers("this folder", [(title, abstract)])
+
+sentence-transformers cannot open it: the pooling weighs the sentences of a text by the names of aspects
+(SciAspectWeighted, 2023), and no module of that library does."""
+USE_OF_SPACES_BY_SENTENCE = """
+
+The folder also has a space for each aspect of citations, a linear map of the vectors above ({names}):
+
+    vectors = embed_papers("this folder", [(title, abstract)], space="{first}")"""
 USE_OF_ADAPTER = """What was trained is the adapter `{name}` alone, in `adapters/{name}`. sentence-transformers opens
 this folder without it. The library adapters switches it on; vectors are pooled from its tokens ({pooling}):
 
@@ -88,17 +100,24 @@ def card_of(
         "Scores on the validation triplets": validated,
         "Libraries": versions,
     }
-    trainable = settings["trainable"]
-    of_adapter = trainable["kind"] == "adapter"
     return CARD.format(
-        use=(USE_OF_ADAPTER.format(name=trainable["name"], pooling=encoder["pooling"]) if of_adapter else USE)
-        + (USE_OF_SPACES.format(names=", ".join(spaces), first=spaces[0]) if spaces else ""),
+        use=_use(encoder["pooling"], settings["trainable"], spaces),
         loss=best["validation_loss"],
         step=best["step"],
         accuracy=best["validation_accuracy"],
         tables="\n\n".join(_table(heading, values) for heading, values in tables.items() if values),
         scores=CARD_SCORES,
     )
+
+
+def _use(pooling: str, trainable: Mapping[str, Any], spaces: Sequence[str]) -> str:
+    """How the encoder is opened, and the spaces of its aspects, if there are any."""
+    use, of_spaces = USE, USE_OF_SPACES
+    if is_by_sentence(pooling):
+        use, of_spaces = USE_BY_SENTENCE, USE_OF_SPACES_BY_SENTENCE
+    if trainable["kind"] == "adapter":
+        use = USE_OF_ADAPTER.format(name=trainable["name"], pooling=pooling)
+    return use + (of_spaces.format(names=", ".join(spaces), first=spaces[0]) if spaces else "")
 
 
 def card_of_untrained(title: str, text: str) -> str:

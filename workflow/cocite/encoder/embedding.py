@@ -127,7 +127,7 @@ def embed_documents(
         rows = (
             batch
             for adapter, vectors in filled.items()
-            for batch in _rows(texts_of(files, encoder.tokenizer.separator, table), adapter, schema, vectors)
+            for batch in _rows(texts_of(files, encoder.tokenizer, table), adapter, schema, vectors)
         )
         written = write_table(output, declared.name, pa.RecordBatchReader.from_batches(schema, rows)) // len(filled)
     report(f"Embedded {written} of {total} {table}; {total - written} have no text.")
@@ -209,7 +209,7 @@ def tokenised_windows(
     files: Sequence[Path], tokenizer: Tokenizer, table: str = "documents", *, start: int, size: int
 ) -> Iterator[Window]:
     """The windows of `size` documents, from the one of number `start` on."""
-    texts = islice(texts_of(files, tokenizer.separator, table), start * size, None)
+    texts = islice(texts_of(files, tokenizer, table), start * size, None)
     for first in count(start * size, size):
         read = list(islice(texts, size))
         if not read:

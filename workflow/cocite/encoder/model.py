@@ -22,18 +22,18 @@ from transformers import AutoModel
 from transformers.utils import logging
 
 from cocite.encoder import poolings
+from cocite.encoder.sentences import Names, open_names, save_names
 from cocite.encoder.tokens import Documents, Tokenizer, batches_of_like_length, features_of, open_tokenizer
 from cocite.ground.errors import InputError
-from cocite.tables.files import read_json, write_json, write_text
+from cocite.tables.files import write_json, write_text
 
 Precision = Literal["auto", "float32", "bfloat16"]
 Features = Mapping[str, Any]
 """What the transformer takes of some documents: token ids with an attention mask, or `tokens.packed`."""
 
-POOLING_FOLDER = "1_Pooling"
 MODULES = [
     {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
-    {"idx": 1, "name": "1", "path": POOLING_FOLDER, "type": "sentence_transformers.models.Pooling"},
+    {"idx": 1, "name": "1", "path": poolings.FOLDER, "type": "sentence_transformers.models.Pooling"},
 ]
 CARD = "README.md"
 ADAPTERS = "adapters"
@@ -71,6 +71,8 @@ class Encoder(nn.Module):
         """The `adapters.Adapter` that is switched on in its layers, if any."""
         self.hooks: list[RemovableHandle] = []
         """Where it is."""
+        self.names: Names | None = None
+        """The names of the aspects, where its pooling is by sentence."""
 
     @property
     def device(self) -> torch.device:
@@ -87,10 +89,14 @@ class Encoder(nn.Module):
     def forward(self, features: Features) -> Tensor:
         """The vectors of some documents, documents × dimension, pooled in float32."""
         tokens: Tensor = self.transformer(**features).last_hidden_state.float()
-        if "cu_seq_lens_q" in features:
-            packed = poolings.pool_packed(self.pooling, tokens[0], features["cu_seq_lens_q"])
-            return packed[:-1, : self.dimension]  # the last is the filling
-        return poolings.pool(self.pooling, tokens, features["attention_mask"])[:, : self.dimension]
+        packed = "cu_seq_lens_q" in features
+        if self.names is not None:
+            vectors = self.names.pool(self.transformer, features, tokens)
+        elif packed:
+            vectors = poolings.pool_packed(self.pooling, tokens[0], features["cu_seq_lens_q"])
+        else:
+            vectors = poolings.pool(self.pooling, tokens, features["attention_mask"])
+        return vectors[: -1 if packed else None, : self.dimension]  # the last packed document is the filling
 
 
 def open_encoder(folder: Path, precision: Precision = "float32", dimension: int | None = None) -> Encoder:
@@ -101,17 +107,16 @@ def open_encoder(folder: Path, precision: Precision = "float32", dimension: int 
     """
     if not (folder / "modules.json").is_file():
         raise InputError(f"{folder}: is not the folder of an encoder; it has no modules.json.")
-    pooling = poolings.pooling_of(read_json(folder / POOLING_FOLDER / "config.json"))
-    if pooling is None:
-        known = ", ".join(poolings.poolings())
-        raise InputError(f"{folder / POOLING_FOLDER}: names no pooling of ours; there are {known}.")
+    pooling, tokenizer = poolings.pooling_in(folder), open_tokenizer(folder)
     with readable(folder):
         transformer = AutoModel.from_pretrained(folder, use_safetensors=True, dtype=torch.float32)
     if dimension is not None and dimension > transformer.config.hidden_size:
         size = transformer.config.hidden_size
         raise InputError(f"{folder}: gives vectors of {size} dimensions, and {dimension} are to be kept.")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    encoder = Encoder(transformer, pooling, open_tokenizer(folder), computes_in(precision, device), dimension)
+    encoder = Encoder(transformer, pooling, tokenizer, computes_in(precision, device), dimension)
+    if poolings.is_by_sentence(pooling):
+        encoder.names = open_names(folder, transformer.config.hidden_size, tokenizer)
     return encoder.to(device)
 
 
@@ -131,7 +136,7 @@ def save_encoder(transformer: Any, folder: Path, *, pooling: str, max_length: in
     write_json(folder / "modules.json", MODULES)
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": max_length, "do_lower_case": False})
     sizes = {"word_embedding_dimension": transformer.config.hidden_size}
-    write_json(folder / POOLING_FOLDER / "config.json", sizes | poolings.flags_of(pooling))
+    write_json(folder / poolings.FOLDER / "config.json", sizes | poolings.flags_of(pooling))
     write_text(folder / CARD, card)
 
 
@@ -140,6 +145,8 @@ def save_trained(encoder: Encoder, source: Path, folder: Path, card: str) -> Non
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".*", CARD, "*.safetensors", ADAPTERS, SPACES))
     pooling, length = encoder.pooling, encoder.tokenizer.max_length
     save_encoder(encoder.transformer, folder, pooling=pooling, max_length=length, card=card)
+    if encoder.names is not None:
+        save_names(encoder.names, folder)
 
 
 @contextmanager
@@ -179,4 +186,5 @@ def computing(encoder: Encoder) -> torch.autocast:
 
 def rounded(encoder: Encoder) -> Encoder:
     """The encoder with its weights in the numbers that it computes in: it embeds faster, and can learn no more."""
-    return encoder.eval().to(encoder.computes_in)
+    encoder.transformer.to(encoder.computes_in)
+    return encoder.eval()

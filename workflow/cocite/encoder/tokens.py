@@ -1,6 +1,7 @@
 """The text of a document, documents as tokens, and some of them as what the transformer takes.
 
-A document is its title and abstract, joined by the tokenizer's own separator. Its tokens are those that transformers
+A document is its title and abstract, joined by the tokenizer's own separator, or sentence by sentence, each with the
+tokens that a text starts and ends with. Its tokens are those that transformers
 gives it, from the same file and by the same underlying library, which loads in a tenth of the time. Documents that the
 transformer takes together are of like length, and padded to the longest, or packed without padding.
 """
@@ -16,6 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from cocite.encoder import poolings
 from cocite.ground.errors import InputError
 from cocite.tables import TABLES
 from cocite.tables.files import atomic_path, checked_files, open_table, read_json
@@ -48,12 +50,30 @@ class Tokenizer:
     """Token id of the padding."""
     max_length: int
     """Tokens of a text at most, the special ones among them."""
+    sentence: int | None = None
+    """Token id that each sentence starts with; None where texts are not split into sentences."""
+
+    def text_of(self, title: str | None, *others: str | None) -> str:
+        """The text of a document: its title and abstract, and what may follow; empty where all of them are.
+
+        Where texts are split, the title is a sentence, and the separator ends a sentence and starts the next one.
+        """
+        if self.sentence is not None:
+            others = tuple(chain.from_iterable(map(sentences_of, others)))
+        return joined_text((title, *others), self.separator)
 
     def __call__(self, texts: Sequence[str]) -> Iterator[NDArray[np.int32]]:
         """Yield the token ids of each text, with the special tokens."""
         for start in range(0, len(texts), TEXTS_IN_CALL):
             encoded = self.backend.encode_batch_fast(list(texts[start : start + TEXTS_IN_CALL]))
             yield from (np.array(text.ids, dtype=np.int32) for text in encoded)
+
+
+def sentences_of(text: str | None) -> list[str]:
+    """The sentences of a text in English."""
+    from sentencex import segment
+
+    return list(segment("en", text or ""))
 
 
 def open_tokenizer(folder: Path) -> Tokenizer:
@@ -65,14 +85,18 @@ def open_tokenizer(folder: Path) -> Tokenizer:
     except Exception as error:  # tokenizers raises nothing more special
         raise InputError(f"{folder / 'tokenizer.json'}: cannot be opened as a tokenizer: {error}.") from error
     settings = read_json(folder / "tokenizer_config.json")
-    separator, padding = (_content(settings.get(f"{name}_token")) for name in ("sep", "pad"))
+    separator, padding, first = (_content(settings.get(f"{name}_token")) for name in ("sep", "pad", "cls"))
     backend.no_padding()
     backend.enable_truncation(settings["model_max_length"])
+    splits = poolings.is_by_sentence(poolings.pooling_in(folder))
+    if splits and not (separator and first):
+        raise InputError(f"{folder}: its vocabulary has no tokens that a sentence starts and ends with.")
     return Tokenizer(
         backend=backend,
-        separator=separator or " ",
+        separator=f"{separator}{first}" if splits else separator or " ",
         padding=(backend.token_to_id(padding) if padding else None) or 0,
         max_length=settings["model_max_length"],
+        sentence=backend.token_to_id(first) if splits and first else None,
     )
 
 
@@ -127,7 +151,7 @@ def tokenise_table(documents: Path, tokenizer: Tokenizer, output: Path) -> None:
     ids, lengths = array("q"), array("q")
     with atomic_path(output) as folder:
         folder.mkdir()
-        read = texts_of(files, tokenizer.separator, "training_documents")
+        read = texts_of(files, tokenizer, "training_documents")
         with (folder / "tokens.bin").open("wb") as file:
             while some := list(islice(read, TEXTS_IN_CALL)):
                 for (paper, _), tokens in zip(some, tokenizer([text for _, text in some]), strict=True):
@@ -145,14 +169,14 @@ def open_tokens(folder: Path) -> tuple[NDArray[np.int64], Documents]:
     return ids, Documents(tokens=tokens, starts=np.cumsum(lengths) - lengths, lengths=lengths)
 
 
-def texts_of(files: Sequence[Path], separator: str, table: str) -> Iterator[tuple[Any, str]]:
+def texts_of(files: Sequence[Path], tokenizer: Tokenizer, table: str) -> Iterator[tuple[Any, str]]:
     """The id and the text of each row of a table of documents, in its order; the text may be empty."""
     names = [*TABLES[table].key, "title", "abstract", *TABLES[table].columns.keys() & {"more"}]
     for file in files:
         for batch in open_table(file, table).iter_batches(ROWS_READ, columns=names):
             columns = (batch.column(name).to_pylist() for name in names)
             for document, title, abstract, *more in zip(*columns, strict=True):
-                yield document, joined_text((title, abstract, *chain(*more)), separator)
+                yield document, tokenizer.text_of(title, abstract, *chain(*more))
 
 
 def batches_of_like_length(lengths: Rows, tokens: int) -> Iterator[Rows]:

@@ -37,7 +37,9 @@ def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> N
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(derive_seed(seed, "adapter"))
                 switch_on(encoder, new_adapter(encoder, settings.trainable.name, settings.trainable.reduction))
-        encoder.transformer.requires_grad_(False)
+        for part in (encoder.transformer, encoder.names):
+            if part is not None:
+                part.requires_grad_(False)
     for name, weight in encoder.named_parameters():
         if "pooler." in name:
             weight.requires_grad_(False)

@@ -9,17 +9,26 @@ A module may have `pool_packed(hidden, starts)` as well, for documents that lie 
 `hidden` is tokens × dimension, and `starts` says where each document starts and, at the end, where the last one ends.
 Without it, packed documents are padded first. torch is imported inside the functions only, so that a pooling can be
 looked up without it.
+
+A module with `BY_SENTENCE = True` pools the vectors of sentences: documents are tokenised so that each sentence has a
+first token of its own, the mask says where these are, and `pool` takes the names of the aspects as well, as vectors
+(aspects × dimension; see `cocite.encoder.sentences`).
 """
 
 from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cocite.config.plugins import modules
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_json
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+FOLDER = "1_Pooling"
+"""Where the folder of an encoder says what its pooling is."""
 FLAGS = ("pooling_mode_cls_token", "pooling_mode_mean_tokens", "pooling_mode_max_tokens")
 """Flags that every saved encoder has: sentence-transformers takes the mean where that flag is missing."""
 
@@ -40,9 +49,22 @@ def pooling_of(config: Mapping[str, Any]) -> str | None:
     return named[0] if len(named) == 1 else None
 
 
-def pool(name: str, hidden: "Tensor", mask: "Tensor") -> "Tensor":
+def pooling_in(folder: Path) -> str:
+    """The pooling of the encoder in a folder. Raises `InputError` where it is none of ours."""
+    pooling = pooling_of(read_json(folder / FOLDER / "config.json"))
+    if pooling is None:
+        raise InputError(f"{folder / FOLDER}: names no pooling of ours; there are {', '.join(poolings())}.")
+    return pooling
+
+
+def is_by_sentence(name: str) -> bool:
+    """Whether the pooling takes the vectors of sentences, and the names of the aspects."""
+    return getattr(_module(name), "BY_SENTENCE", False)
+
+
+def pool(name: str, hidden: "Tensor", mask: "Tensor", *names: "Tensor") -> "Tensor":
     """The vector of each document, documents × dimension, from padded tokens."""
-    vectors: Tensor = _module(name).pool(hidden, mask)
+    vectors: Tensor = _module(name).pool(hidden, mask, *names)
     return vectors
 
 
@@ -51,11 +73,15 @@ def pool_packed(name: str, hidden: "Tensor", starts: "Tensor") -> "Tensor":
     if hasattr(_module(name), "pool_packed"):
         vectors: Tensor = _module(name).pool_packed(hidden, starts)
         return vectors
+    hidden = hidden.float()
+    return pool(name, padded(hidden, starts), padded(hidden.new_ones(len(hidden)), starts))
+
+
+def padded(packed: "Tensor", starts: "Tensor") -> "Tensor":
+    """What lies one document after the other, tokens × …, as documents × tokens of the longest × …, filled with 0."""
     from torch.nn.utils.rnn import pad_sequence
 
-    documents = hidden.float().split(starts.diff().tolist())
-    mask = pad_sequence([document.new_ones(len(document)) for document in documents], batch_first=True)
-    return pool(name, pad_sequence(documents, batch_first=True), mask)
+    return pad_sequence(packed.split(starts.diff().tolist()), batch_first=True)
 
 
 def _flag(name: str) -> str:
