@@ -10,6 +10,7 @@ from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.config.runs import names_in_order
 from cocite.config.tasks import BOTH, WITH_FEW_SHOT
 from cocite.report.labels import PUBLISHED, mean_cell, over_seeds, with_mode
+from cocite.report.sciaspect import published_values
 
 AVERAGES = Path(__file__).parents[2] / "report" / "published.csv"
 """The published averages of CoCite and others on SciRepEval (CoCite, 2024)."""
@@ -43,16 +44,24 @@ TASKS: dict[str, tuple[str | None, str]] = {
 """The 25 values of SciRepEval's average, and the four of reviewer matching, which is not in it."""
 MDCR: dict[str, tuple[str | None, str]] = {"MAP": (None, "map"), "nDCG": (None, "ndcg"), "recall@5": (None, "recall_5")}
 """The metric of each column; the column holds its plain mean over the fields."""
-SPECTER = (81.95, 86.44, 83.63, 91.5, 84.46, 92.39, 88.3, 94.88, 88.11, 94.77)
+OF_SCIDOCS: dict[str, tuple[float | None, ...]] = {
+    "SPECTER": (81.95, 86.44, 83.63, 91.5, 84.46, 92.39, 88.3, 94.88, 88.11, 94.77),
+    "SPECTERCL": (81.99, 89.25, 84.53, None, 86.14, None, 89.76, None, 90.26, None),
+}
+"""Cohan et al., 2020, as the released evaluation gives it; SciAspect, 2023. SciRepEval has the rankings as well."""
 VALUES: dict[str, dict[str, tuple[float | None, ...]]] = {
     "scirepeval": {
-        "SPECTER": tuple(dict(zip(SCIDOCS.values(), SPECTER, strict=True)).get(column) for column in TASKS.values())
+        model: tuple(dict(zip(SCIDOCS.values(), values, strict=True)).get(column) for column in TASKS.values())
+        for model, values in OF_SCIDOCS.items()
     },
-    "scidocs": {"SPECTER": SPECTER},
-    "mdcr": {"SciNCL": (32.57, 58.93, 27.27), "BM25": (33.7, None, 28.5), "SPECTERCL": (33.77, 59.97, 28.28)},
+    "scidocs": OF_SCIDOCS,
+    "mdcr": {
+        "SciNCL": (32.57, 58.93, 27.27),
+        "BM25": (33.7, None, 28.5),
+        "SPECTERCL": published_values("specter-cl", [f"MDCR {measure}" for measure in MDCR]),
+    },
 }
-"""Cohan et al., 2020, as the released evaluation gives it, whose rankings are tasks of SciRepEval as well; Medić &
-Šnajder, 2022."""
+"""Beside those of SciDocs: Medić & Šnajder, 2022, and SciAspect, 2023."""
 COLUMNS: dict[str, dict[str, tuple[str | None, str]]] = {"scirepeval": TASKS, "scidocs": SCIDOCS, "mdcr": MDCR}
 
 

@@ -24,6 +24,7 @@ from cocite.report.costs import costs_of_rules, read_jobs, time_at_work, write_c
 from cocite.report.differences import differences
 from cocite.report.page import write_page
 from cocite.report.results import read, read_curves, read_each, read_scored, read_summary
+from cocite.report.sciaspect import matrix
 from cocite.report.summary import best_scores, facts
 from cocite.tables.files import atomic_path, read_table
 
@@ -124,6 +125,7 @@ def _beside_published(
         "scirepeval_tasks": published.beside_published("scirepeval", scores, configuration),
         "scidocs": published.beside_published("scidocs", scores, configuration),
         "mdcr": published.beside_published("mdcr", scores, configuration),
+        "sciaspect": matrix(averages, configuration),
     }
 
 

@@ -1,0 +1,85 @@
+"""The matrix of SciAspect's published results (SciAspect, 2023), with those of this run beside them.
+
+A published row names the model of experiments/aspects.yaml that it is about, in the space in which it was scored.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from cocite.config.runs import model_of, models_in_spaces
+from cocite.report.labels import mean_cell
+
+MATRIX = Path(__file__).parents[2] / "report" / "published_aspects.csv"
+"""The published values: a row for each model and space, a column for each measure."""
+MEASURES: Mapping[str, tuple[str, tuple[str, str]]] = {
+    "SciDocs": ("scidocs", ("all", "all")),
+    "SciRepEval": ("scirepeval", ("all", "all")),
+    "MDCR MAP": ("mdcr", ("metric", "map")),
+    "MDCR nDCG": ("mdcr", ("metric", "ndcg")),
+    "MDCR recall@5": ("mdcr", ("metric", "recall_5")),
+}
+"""The kind of benchmark and the average that each measure is."""
+SAMPLERS = ("aspects", "undirected")
+"""The samplers of SciAspect's models: a model of such a name that learns from other triplets is another one."""
+
+
+def published_values(model: str, measures: Sequence[str]) -> tuple[float | None, ...]:
+    """The published values of one model; none where a measure was not published."""
+    [row] = _published().filter(model=model).select(measures).rows()
+    return tuple(None if value is None else float(value) for value in row)
+
+
+def matrix(averages: pl.DataFrame, configuration: Mapping[str, Any]) -> pl.DataFrame:
+    """One row a published result, then one for each further model of this kind, with two columns a measure.
+
+    Ours are in the mode of the published protocol where it was scored, on the first benchmark of each kind. Empty
+    without such a model or without any of the benchmarks.
+    """
+    models, benchmarks = _models(configuration), _benchmarks(configuration)
+    if not models or not benchmarks:
+        return pl.DataFrame(schema=["published result"])
+    published = _published().rows(named=True)
+    further = [name for name in models if name not in {row["model"] for row in published}]
+    own = averages.filter(pl.col("model").is_in(models))
+    rows = [_row(row, own, benchmarks) for row in (*published, *({"model": name} for name in further))]
+    return pl.DataFrame(rows, schema=dict.fromkeys(rows[0], pl.String)).fill_null("–")
+
+
+def _published() -> pl.DataFrame:
+    """The published values as text, with as many digits as they were published with."""
+    return pl.read_csv(MATRIX, infer_schema=False)
+
+
+def _models(configuration: Mapping[str, Any]) -> list[str]:
+    """The models that learn from examples as SciAspect's do, each in its spaces."""
+    sampler = {name: entry["sampler"] for name, entry in configuration["triplets"].items()}
+    learns = {name for name, entry in configuration["models"].items() if sampler[entry["triplets"]] in SAMPLERS}
+    return [name for name in models_in_spaces(configuration) if model_of(name) in learns]
+
+
+def _benchmarks(configuration: Mapping[str, Any]) -> dict[str, str]:
+    """The first benchmark of each kind that the matrix is about."""
+    kinds = {kind for kind, _ in MEASURES.values()}
+    named = reversed(configuration["benchmarks"].items())
+    return {entry["kind"]: name for name, entry in named if entry["kind"] in kinds}
+
+
+def _row(row: Mapping[str, Any], own: pl.DataFrame, benchmarks: Mapping[str, str]) -> dict[str, str | None]:
+    cells: dict[str, str | None] = {"published result": row.get("name"), "model": row["model"]}
+    for measure, (kind, (over, average)) in MEASURES.items():
+        found = own.filter(benchmark=benchmarks.get(kind, ""), model=row["model"], over=over, average=average)
+        cells |= {measure: row.get(measure), f"{measure}, ours": _own_cell(found)}
+    return cells
+
+
+def _own_cell(found: pl.DataFrame) -> str | None:
+    """Mean and deviation of an average, and over how many values it is if some are lacking."""
+    if found.is_empty():
+        return None
+    first = found.sort("mode").row(0, named=True)  # compat comes before correct.
+    cell = mean_cell(first["mean"], first["deviation"])
+    lacks = first["expected"] is not None and first["values"] < first["expected"]
+    return f"{cell} ({first['values']} of {first['expected']} values)" if lacks else cell
