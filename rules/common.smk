@@ -9,6 +9,7 @@ from cocite.config.benchmarks import (
     KINDS,
     SMALL,
     TASKS,
+    is_by_aspect,
     is_generated,
     is_held_out,
     suites_of,
@@ -44,6 +45,11 @@ BASE = config["corpus"].get("base", "")
 PAIRS = {"cocitation": "cocitations", "coupling": "couplings"}
 PAIRS_OF = {name: PAIRS[entry["signal"]] for name, entry in config["graphs"].items() if entry["signal"] in PAIRS}
 HOLDOUTS = [name for name, entry in config["benchmarks"].items() if is_held_out(entry)]
+BY_ASPECT = [
+    name
+    for name, entry in config["benchmarks"].items()
+    if is_by_aspect(entry) and any(model["spaces"] for model in config["models"].values())
+]
 # Benchmarks about the corpus itself are small and embedded in one job; published ones get a job each.
 OWN_BENCHMARKS = [name for name, entry in config["benchmarks"].items() if name in HOLDOUTS or is_generated(entry)]
 FOREIGN_BENCHMARKS = [name for name in config["benchmarks"] if name not in OWN_BENCHMARKS]

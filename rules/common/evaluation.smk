@@ -97,6 +97,11 @@ def all_scored(table):
     return [file for benchmark in config["benchmarks"] for file in scored(table, benchmark)]
 
 
+def scored_by_aspect():
+    """The scores on the benchmarks that tell the spaces of a model apart."""
+    return [file for benchmark in BY_ASPECT for file in scored("scores", benchmark)]
+
+
 def summaries():
     """The averages of every benchmark, and the comparisons of all models on it."""
     path = "<results>/evaluation/{benchmark}/{table}.parquet"

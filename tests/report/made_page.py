@@ -19,8 +19,10 @@ from cocite.report.figures import (
     draw_validation_curves,
 )
 from cocite.report.inputs import trained_models
+from cocite.report.labels import loss_of
 from cocite.report.map import draw_map
 from cocite.report.page import write_page
+from cocite.report.spaces import draw_spaces
 from cocite.report.summary import best_scores, facts
 from cocite.tables import TABLES, empty_schema
 
@@ -69,7 +71,7 @@ def page_of(configuration: Mapping[str, Any], folder: Path, **provenance: Any) -
             "trained": trained_models(configuration),
             "corpus": statistics.with_columns(pl.col("value").cast(pl.String)),
         },
-        figures=figures_of(configuration, folder, curves),
+        figures=figures_of(configuration, folder, curves) | spaces_of(configuration, folder, scores),
         differences=differences(comparisons, configuration),
         facts=facts(recorded, statistics, pl.DataFrame(COSTS), 754.0),
         provenance=recorded,
@@ -82,7 +84,7 @@ def figures_of(configuration: Mapping[str, Any], folder: Path, curves: Mapping[s
     """Figures of all kinds."""
     paths = {name: folder / f"{name}.svg" for name in ("validation_curves", "pair_counts", "link_prediction")}
     paths |= {name: folder / f"{name}.svg" for name in ("band_quality", "triplets", "map")}
-    losses = {name: entry["loss"]["kind"] for name, entry in configuration["models"].items()}
+    losses = {name: loss_of(entry) for name, entry in configuration["models"].items()}
     draw = generator(1, "page")
     draw_validation_curves(curves, losses, paths["validation_curves"])
     draw_pair_counts(
@@ -103,6 +105,14 @@ def figures_of(configuration: Mapping[str, Any], folder: Path, curves: Mapping[s
     embeddings = {name: draw.normal(size=(30, 4)) for name, _ in mapped_runs(configuration)}
     draw_map(embeddings, FIELDS, TITLES, 1, paths["map"])
     return paths
+
+
+def spaces_of(configuration: Mapping[str, Any], folder: Path, scores: pl.DataFrame) -> dict[str, Path]:
+    """The heat map, where models have spaces."""
+    if not any(entry["spaces"] for entry in configuration["models"].values()):
+        return {}
+    draw_spaces(scores, configuration, folder / "spaces.svg")
+    return {"spaces": folder / "spaces.svg"}
 
 
 def _score_tables(

@@ -25,6 +25,8 @@ class Benchmark(Entry):
     """The settings by which it is made of papers that are held out; None for one that others made."""
     layout: ClassVar[str | None] = None
     """The benchmark whose layout its files lie in, where that is another one."""
+    by_aspect: ClassVar[bool] = False
+    """Whether each of its tasks is about one aspect, so that the spaces of a model can be told apart by them."""
     seeds: Seeds = (1,)
     """Seeds of the evaluation's random choices; each task is scored once with each."""
     largest_missing: Annotated[float, Field(ge=0, le=1)] = 0.01

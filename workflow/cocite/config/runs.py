@@ -26,11 +26,12 @@ def untrained(config: Mapping[str, Any]) -> list[str]:
 
 def models_in_spaces(config: Mapping[str, Any]) -> list[str]:
     """What the models are called: each as it is, and then in the further spaces in which it is scored."""
-    return [
-        called
-        for name, entry in config["models"].items()
-        for called in (name, *(f"{name}{IN_SPACE}{space}" for space in entry.get("spaces", ())))
-    ]
+    return [called for name, entry in config["models"].items() for called in names_in_spaces(name, entry).values()]
+
+
+def names_in_spaces(model: str, entry: Mapping[str, Any]) -> dict[str, str]:
+    """What a model is called in each space in which it is scored, by the name of the space."""
+    return {"encoder": model, **{space: f"{model}{IN_SPACE}{space}" for space in entry.get("spaces", ())}}
 
 
 def model_of(name: str) -> str:

@@ -74,6 +74,19 @@ def draw(
 
 
 @app.command()
+def spaces(results: Results, provenance: Provenance, output: Output) -> None:
+    """Draw what each space of a model scores on each aspect, as a heat map."""
+    from cocite.config.benchmarks import is_by_aspect
+    from cocite.report.results import read_scored
+    from cocite.report.spaces import draw_spaces
+
+    configuration = read_json(provenance)["configuration"]
+    asked = {name: entry for name, entry in configuration["benchmarks"].items() if is_by_aspect(entry)}
+    scores = read_scored(results, {**configuration, "benchmarks": asked}, "scores")
+    draw_spaces(scores, configuration, output)
+
+
+@app.command()
 def page(
     figures: Annotated[list[Path], typer.Argument(help="Figures, SVG; the file's name is the figure's.")],
     results: Results,

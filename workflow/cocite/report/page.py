@@ -29,12 +29,14 @@ FIGURES = {
     "link_prediction": "Link prediction",
     "band_quality": "Quality of the neighbours",
     "triplets": "Triplets",
+    "spaces": "MAP by space and aspect",
     "map": "Map of the held-out papers",
 }
 """What each figure shows, for readers who cannot see it."""
 SECTIONS: Mapping[str, tuple[str, str]] = {
     "summary": ("Summary", ""),
     "scores": ("How good are the models?", "models"),
+    "spaces": ("Which space finds which aspect?", "spaces"),
     "differences": ("Which models differ?", "differences"),
     "tasks": ("How good are they on each task?", "models"),
     "losses": ("Which loss?", "losses"),

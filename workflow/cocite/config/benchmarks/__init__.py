@@ -46,6 +46,11 @@ def is_held_out(entry: Mapping[str, Any]) -> bool:
     return KINDS[entry["kind"]].made_by is not None
 
 
+def is_by_aspect(entry: Mapping[str, Any]) -> bool:
+    """Whether each task of a benchmark is about one aspect, from its entry in the configuration."""
+    return bool(KINDS[entry["kind"]].by_aspect)
+
+
 def is_generated(entry: Mapping[str, Any]) -> bool:
     """Whether a benchmark is generated about the corpus of the run, from its entry in the configuration."""
     return entry["kind"] == "scirepeval" and entry.get("folder") == "demo"

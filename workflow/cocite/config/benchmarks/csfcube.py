@@ -16,6 +16,7 @@ class CsfCube(FolderBenchmark):
     """
 
     kind: Literal["csfcube"]
+    by_aspect = True
     declared = tuple(
         Task(
             name=f"csfcube_{facet}",
