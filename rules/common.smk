@@ -33,7 +33,7 @@ from cocite.ground.gpus import gpus
 from cocite.people.status.described import report_failures
 from cocite.config.started import write_start
 from cocite.config.targets import check_spelling, check_targets, targets_of
-from cocite.config.triplets import table_of
+from cocite.config.triplets import graphs_of_aspects, sets_by_aspect, table_of
 from snakemake.logging import logger
 
 # Jobs call `cocite`; a run started as .venv/bin/snakemake finds it beside its own Python.
@@ -54,6 +54,7 @@ BY_ASPECT = [
 OWN_BENCHMARKS = [name for name, entry in config["benchmarks"].items() if name in HOLDOUTS or is_generated(entry)]
 FOREIGN_BENCHMARKS = [name for name in config["benchmarks"] if name not in OWN_BENCHMARKS]
 APPROXIMATE = [name for name, entry in config["embeddings"].items() if entry["neighbours"]["index"]["kind"] != "flat"]
+ASPECT_GRAPHS = graphs_of_aspects(config)
 UNTRAINED = untrained(config)
 ON_CLUSTER = workflow.resource_settings.nodes is not None
 # Without a cluster, jobs are given the GPUs of this machine, unless `--resources gpu=…` says how many.

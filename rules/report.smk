@@ -140,6 +140,36 @@ rule draw_map:
         """
 
 
+rule draw_aspects:
+    input:
+        intents=expand("<results>/graph/{graph}/intent_counts.parquet", graph=ASPECT_GRAPHS),
+        checks=expand("<results>/triplets/{triplets}/checks.parquet", triplets=sets_by_aspect(config)),
+        provenance="<results>/provenance.json",
+    output:
+        figure("aspects", "intents and aspects"),
+    log:
+        "<logs>/report/aspects.log",
+    benchmark:
+        "<benchmarks>/report/aspects.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    resources:
+        # The counts of one graph and two sets took 212 MB and 1.2 s.
+        mem_mb=megabytes(600),
+        runtime=minutes(10),
+    params:
+        version=1,
+        results=subpath(input.provenance, parent=True),
+    shell:
+        """
+        cocite report aspects \
+            --results {params.results:q} \
+            --provenance {input.provenance:q} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
 rule draw_spaces:
     input:
         scores=scored_by_aspect(),
@@ -184,11 +214,13 @@ rule write_page:
             triplets=config["triplets"],
             table=["checks", "per_query"],
         ),
+        intents=expand("<results>/graph/{graph}/intent_counts.parquet", graph=ASPECT_GRAPHS),
         leaks="<results>/corpus/leaks.parquet",
         statistics="<results>/report/corpus_statistics.parquet",
         figures=[
             rules.draw_figures.output,
             rules.draw_spaces.output if BY_ASPECT else [],
+            rules.draw_aspects.output if ASPECT_GRAPHS else [],
             expand("<results>/report/figures/{benchmark}/map.svg", benchmark=HOLDOUTS[:1]),
         ],
         provenance="<results>/provenance.json",

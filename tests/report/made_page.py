@@ -7,9 +7,11 @@ from typing import Any
 import polars as pl
 from tests.report.made_run import comparisons_of, configuration_of, curves_of, provenance_of, scores_of
 
+from cocite.config.aspects import INTENT_CLASSES
 from cocite.config.runs import mapped_runs
 from cocite.ground.randomness import generator
 from cocite.report import scores as of_models
+from cocite.report.aspects import draw_aspects
 from cocite.report.costs import costs_of_rules
 from cocite.report.differences import differences
 from cocite.report.figures import (
@@ -83,7 +85,7 @@ def page_of(configuration: Mapping[str, Any], folder: Path, **provenance: Any) -
 def figures_of(configuration: Mapping[str, Any], folder: Path, curves: Mapping[str, pl.DataFrame]) -> dict[str, Path]:
     """Figures of all kinds."""
     paths = {name: folder / f"{name}.svg" for name in ("validation_curves", "pair_counts", "link_prediction")}
-    paths |= {name: folder / f"{name}.svg" for name in ("band_quality", "triplets", "map")}
+    paths |= {name: folder / f"{name}.svg" for name in ("band_quality", "triplets", "aspects", "map")}
     losses = {name: loss_of(entry) for name, entry in configuration["models"].items()}
     draw = generator(1, "page")
     draw_validation_curves(curves, losses, paths["validation_curves"])
@@ -102,6 +104,11 @@ def figures_of(configuration: Mapping[str, Any], folder: Path, curves: Mapping[s
     bands = pl.DataFrame({"last_rank": [5, 10, 25], "papers": [10, 10, 5], "cocited": [9, 7, 2], "cited": [2, 1, 0]})
     for name in ("band_quality", "triplets"):
         draw_band_quality({"dot": bands}, paths[name])
+    intents = pl.DataFrame({"intent": INTENT_CLASSES, "citations": [2, 1, 0, 2, 3]})
+    served = pl.DataFrame(
+        {"check": ["served"] * 2, "part": ["background", "result"], "found": [9, 5], "among": [10, 10]}
+    )
+    draw_aspects({"g": intents}, {"by-aspect": served}, paths["aspects"])
     embeddings = {name: draw.normal(size=(30, 4)) for name, _ in mapped_runs(configuration)}
     draw_map(embeddings, FIELDS, TITLES, 1, paths["map"])
     return paths
@@ -139,6 +146,7 @@ def _run_tables() -> dict[str, pl.DataFrame]:
     beside = {"published result": ["SPECTERCL"], "model": ["specter-cl"], "SciDocs": ["81.14"], "SciDocs, ours": ["–"]}
     return {
         "sciaspect": pl.DataFrame(beside),
+        "intents": pl.DataFrame({"graph": ["g"], "citations": ["8"], "background": ["25.0% (2)"]}),
         "graph_embeddings": pl.DataFrame({"embedding": ["dot"], "graph": ["g"], "MRR": ["0.5"]}),
         "band_quality": pl.DataFrame({"embedding": ["dot"], "ranks 1–5": ["90.0"]}),
         "leaks": pl.DataFrame({"table": ["graph/g/edges"], "column": ["source"], **numbers}),

@@ -6,5 +6,8 @@ MISCELLANEOUS = "miscellaneous"
 """The aspect of a link without an intent."""
 ASPECTS = (*INTENTS, MISCELLANEOUS)
 """All aspects; a link has that of each of its intents."""
+SEVERAL, WITHOUT = "several", "none"
+INTENT_CLASSES = (*INTENTS, SEVERAL, WITHOUT)
+"""The classes of citations: of one intent alone, by intent; of several; without one."""
 CONCATENATED = "concatenated"
 """The space that has the dimensions of those of all aspects, one after the other."""

@@ -116,6 +116,19 @@ def citation_edges(
 
 
 @app.command()
+def count_intents(
+    edges: Annotated[Path, typer.Argument(help="Folder of the edges of a directed citation graph.")],
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+) -> None:
+    """Count the citations of a graph by their intent."""
+    from cocite.graph import intents
+
+    intents.count_intents(edges, memory_mb=memory_mb, threads=threads, output=output)
+
+
+@app.command()
 def combine(
     edges: Annotated[list[Path], typer.Argument(help="Folder of the edges of each graph.")],
     settings: Settings,

@@ -74,6 +74,18 @@ def draw(
 
 
 @app.command()
+def aspects(results: Results, provenance: Provenance, output: Output) -> None:
+    """Draw the intents of citations, and the queries that each aspect serves."""
+    from cocite.config.triplets import graphs_of_aspects, sets_by_aspect
+    from cocite.report.aspects import draw_aspects
+    from cocite.report.results import read_each
+
+    configuration = read_json(provenance)["configuration"]
+    intents = read_each(results, "intent_counts", "graph", graphs_of_aspects(configuration))
+    draw_aspects(intents, read_each(results, "triplet_checks", "triplets", sets_by_aspect(configuration)), output)
+
+
+@app.command()
 def spaces(results: Results, provenance: Provenance, output: Output) -> None:
     """Draw what each space of a model scores on each aspect, as a heat map."""
     from cocite.config.benchmarks import is_by_aspect

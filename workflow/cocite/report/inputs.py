@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from cocite.config.stale import is_configured
-from cocite.report.labels import GRAPH_METRICS, RELATIONS, loss_of
+from cocite.report.labels import GRAPH_METRICS, RELATIONS, loss_of, percent
 from cocite.report.results import read, read_each
 from cocite.tables.files import read_table
 
@@ -92,6 +92,19 @@ def band_quality(bands: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         {column for row in rows for column in list(row)[2:]}, key=lambda column: int(column.rpartition("–")[2])
     )
     return pl.DataFrame(rows, schema=["embedding", "neighbours", *columns], orient="row").fill_null("–")
+
+
+def intents(counts: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """One row a graph: how many citations it has, and what share of them has each intent."""
+    rows = []
+    for graph, table in counts.items():
+        citations = table["citations"].sum()
+        cells = {
+            intent: f"{percent(number / max(citations, 1))} ({number:,})"
+            for intent, number in table.select("intent", "citations").iter_rows()
+        }
+        rows.append({"graph": graph, "citations": f"{citations:,}", **cells})
+    return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["graph"])
 
 
 def triplet_sets(per_query: Mapping[str, pl.DataFrame], checks: Mapping[str, pl.DataFrame]) -> pl.DataFrame:

@@ -72,6 +72,11 @@ def mean_cell(mean: float, deviation: float | None) -> str:
     return f"{mean:.1f}" if deviation is None else f"{mean:.1f} ± {deviation:.1f}"
 
 
+def percent(share: float) -> str:
+    """A share in percent."""
+    return f"{100 * share:.1f}%"
+
+
 def over_seeds(values: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Mean and deviation over seeds, as text in the column `cell`, of the values of each group.
 

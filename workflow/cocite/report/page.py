@@ -29,6 +29,7 @@ FIGURES = {
     "link_prediction": "Link prediction",
     "band_quality": "Quality of the neighbours",
     "triplets": "Triplets",
+    "aspects": "Intents and aspects",
     "spaces": "MAP by space and aspect",
     "map": "Map of the held-out papers",
 }
@@ -46,6 +47,7 @@ SECTIONS: Mapping[str, tuple[str, str]] = {
     "graphs": ("How good are the graph embeddings?", "graph_embeddings"),
     "searches": ("What do the approximate searches miss?", "searches"),
     "neighbours": ("What do the neighbours hold?", "band_quality"),
+    "aspects": ("Why do papers cite each other?", "intents"),
     "triplets": ("What do the triplets hold?", "triplets"),
     "map": ("Where do the held-out papers lie?", "map"),
     "leaks": ("Did anything leak?", ""),

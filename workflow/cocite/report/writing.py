@@ -15,6 +15,7 @@ import polars as pl
 from cocite.config.configuration import results_folder
 from cocite.config.started import read_start
 from cocite.config.terms import generated_benchmarks
+from cocite.config.triplets import graphs_of_aspects
 from cocite.config.yaml_files import written_configuration
 from cocite.ground.errors import InputError
 from cocite.report import inputs, published
@@ -138,6 +139,7 @@ def _inputs(results: Path, configuration: Mapping[str, Any]) -> dict[str, pl.Dat
         "graph_embeddings": inputs.graph_embeddings(graphs, configuration),
         "searches": inputs.searches(results, configuration),
         "band_quality": inputs.band_quality(bands),
+        "intents": inputs.intents(read_each(results, "intent_counts", "graph", graphs_of_aspects(configuration))),
         "triplets": inputs.triplet_sets(counts, checks),
         "leaks": inputs.leaks(results),
         "omissions": inputs.omissions(results, configuration),

@@ -75,4 +75,15 @@ TABLES = [
             ),
         },
     ),
+    Table(
+        name="intent_counts",
+        path="graph/{graph}/intent_counts.parquet",
+        description="How many citations of a directed citation graph have which intent.",
+        key=("intent",),
+        columns={
+            "intent": required(TEXT, "background, methodology or result alone; several of them; or none"),
+            "citations": required(COUNT, "citations of that kind"),
+        },
+        ordered=False,
+    ),
 ]

@@ -1,0 +1,24 @@
+"""How many citations of a directed citation graph have which intent: what the aspects of links can be made of."""
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from cocite.config.aspects import INTENT_CLASSES, SEVERAL, WITHOUT
+from cocite.ground.database import connect
+from cocite.tables.files import scan_table, write_table
+
+COUNTED = f"""
+    SELECT CASE len(intents) WHEN 0 THEN '{WITHOUT}' WHEN 1 THEN intents[1] ELSE '{SEVERAL}' END, count(*)
+    FROM edges
+    GROUP BY ALL
+"""
+
+
+def count_intents(edges: Path, *, memory_mb: int, threads: int, output: Path) -> None:
+    """Write the table `intent_counts` of the graph whose folder of edges this is."""
+    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as database:
+        database.register("edges", scan_table(edges, "edges"))
+        found = dict(database.sql(COUNTED).fetchall())
+    counts = [found.get(intent, 0) for intent in INTENT_CLASSES]
+    write_table(output, "intent_counts", pa.table({"intent": INTENT_CLASSES, "citations": counts}))
