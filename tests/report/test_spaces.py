@@ -76,6 +76,15 @@ def test_the_facets_of_csfcube_are_aspects_too(tmp_path):
     assert "34.0" not in texts(str(figure.panels[1]))
 
 
+def test_two_benchmarks_of_one_kind_are_told_apart(tmp_path):
+    benchmarks = {"easy": {"kind": "aspects"}, "hard": {"kind": "aspects"}}
+    scores = [score("hybrid", "result", value, benchmark=name) for name, value in (("easy", 80.0), ("hard", 30.0))]
+    drawn(tmp_path, scores, {**CONFIGURATION, "benchmarks": benchmarks})
+    easy, hard = read_figure(tmp_path / "spaces.svg", "MAP").panels
+    assert {"80.0", "easy: hybrid"} <= set(texts(str(easy)))
+    assert {"30.0", "hard: hybrid"} <= set(texts(str(hard)))
+
+
 def luminance(colour):
     """Relative luminance, as WCAG 2 defines it."""
     parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
