@@ -234,7 +234,7 @@ rule average_scores:
         version=2,
         scores=subpath(input[0], ancestor=2),
         suites=suites_as_json,
-        runs=",".join(RUNS),
+        runs=runs,
     shell:
         """
         cocite evaluation average {params.scores:q} \
@@ -264,7 +264,7 @@ rule compare_models:
         version=1,
         outcomes=subpath(input[0], ancestor=2),
         suites=suites_as_json,
-        runs=",".join(RUNS),
+        runs=runs,
         resamples=lookup(within=config, dpath="benchmarks/{benchmark}/resamples"),
         seed=config["seed"],
     shell:

@@ -1,8 +1,5 @@
 """The tasks of benchmarks, what scoring them costs, and where benchmarks come from."""
 
-RUNS = runs_of(config)
-
-
 def prepared(*texts):
     """The tables that a benchmark is scored from, with the named tables of texts."""
     tables = [*texts, "judgements", "labels", "reviewers", "collections", "signatures"]
@@ -86,10 +83,13 @@ def comparing_minutes(wildcards, input, attempt):
 
 def scored(table, benchmark):
     """A table of every model and baseline on every suite of a benchmark: scores, outcomes or failures."""
-    return [
-        f"<results>/evaluation/{benchmark}/{table}/{suite}/{run}.parquet"
-        for suite, run in scored_runs(suites_of(config["benchmarks"][benchmark]), RUNS)
-    ]
+    suites, runs = suites_of(config["benchmarks"][benchmark]), runs_of(config, benchmark)
+    return [f"<results>/evaluation/{benchmark}/{table}/{suite}/{run}.parquet" for suite, run in scored_runs(suites, runs)]
+
+
+def runs(wildcards):
+    """All runs on a benchmark, with commas between them."""
+    return ",".join(runs_of(config, wildcards.benchmark))
 
 
 def all_scored(table):

@@ -7,6 +7,7 @@ from cocite.config.configuration import resolve
 from cocite.config.models import TrainingSettings
 from cocite.config.runs import model_of, runs_of
 from cocite.config.settings import parse_settings
+from cocite.config.stale import is_configured
 from cocite.ground.errors import InputError
 
 SUPCON = {"kind": "supcon", "temperature": 0.05}
@@ -85,6 +86,17 @@ def test_a_model_is_scored_in_its_spaces_as_well(with_aspects):
     named = [f"aspects{space}-{seed}" for space in ("", "_in_result", "_in_concatenated") for seed in (1, 2)]
     assert [run for run in runs if run.startswith("aspects")] == named
     assert model_of("aspects_in_result") == model_of("aspects") == "aspects"
+
+
+def test_a_benchmark_can_do_without_the_spaces_of_models(with_aspects):
+    with_aspects["models"]["aspects"]["spaces"] = ["result"]
+    with_aspects["benchmarks"]["holdout"]["spaces"] = False
+    config = resolve(with_aspects)
+    assert "aspects_in_result-1" not in runs_of(config, "holdout")
+    assert {"aspects-1", "random-0"} <= set(runs_of(config, "holdout")) < set(runs_of(config))
+    of_space = {"benchmark": "holdout", "model": "aspects_in_result", "seed": "1"}
+    assert is_configured({**of_space, "model": "aspects"}, config)
+    assert not is_configured(of_space, config)
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def scores_of(configuration: Mapping[str, Any]) -> pl.DataFrame:
     draw = generator(1, "scores")
     for benchmark, entry in configuration["benchmarks"].items():
         tasks = {task.name: task for task in tasks_of(entry)}
-        for name, run in scored_runs({name: [task] for name, task in tasks.items()}, runs_of(configuration)):
+        for name, run in scored_runs({name: [task] for name, task in tasks.items()}, runs_of(configuration, benchmark)):
             task, (model, seed) = tasks[name], run.rsplit("-", 1)
             keys = {"model": model, "seed": int(seed), "benchmark": benchmark, "task": name, "evaluation_seed": 1}
             counts = {"documents": 900, "missing": 0, "scored": 100, "unscored": 0}

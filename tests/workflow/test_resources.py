@@ -178,7 +178,9 @@ def scoring(mode: str) -> dict[str, Any]:
     fos, relish = TASKS["fos"], TASKS["relish"]
     suites = {"fos": [fos], "relish": [relish], "small": [fos, relish]}
     config = {"models": {}, "benchmarks": {"holdout": {"seeds": [1, 2, 3], "mode": mode}}}
-    return functions("evaluation", config, json=json, suites_of=lambda entry: suites, runs_of=lambda config: [])
+    return functions(
+        "evaluation", config, json=json, suites_of=lambda entry: suites, runs_of=lambda config, benchmark: []
+    )
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,8 @@ class Benchmark(Entry):
     largest_missing: Annotated[float, Field(ge=0, le=1)] = 0.01
     """Share of a task's documents that may be without a vector. They are counted beside each score; with more of
     them, the task has none, and the report says so."""
+    spaces: bool = True
+    """Whether models are scored in the spaces of their aspects as well, those that `models.<name>.spaces` names."""
     resamples: Annotated[int, Field(ge=100)] = 1000
     """Bootstrap samples of a task's queries or documents, in the tests whether two models differ."""
 

@@ -44,9 +44,10 @@ def names_in_order(config: Mapping[str, Any]) -> list[str]:
     return [*models_in_spaces(config), *untrained(config), *BASELINES]
 
 
-def runs_of(config: Mapping[str, Any]) -> list[str]:
-    """All runs that are scored."""
-    names = models_in_spaces(config)
+def runs_of(config: Mapping[str, Any], benchmark: str | None = None) -> list[str]:
+    """All runs that are scored on a benchmark, or on any."""
+    in_spaces = benchmark is None or config["benchmarks"][benchmark].get("spaces", True)
+    names = models_in_spaces(config) if in_spaces else list(config["models"])
     trained = [f"{name}-{seed}" for name in names for seed in config["models"][model_of(name)]["seeds"]]
     return [*trained, *(f"{name}-0" for name in (*untrained(config), *BASELINES))]
 

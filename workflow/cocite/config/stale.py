@@ -54,7 +54,8 @@ def is_configured(wildcards: Mapping[str, str], config: Mapping[str, Any]) -> bo
         return False
     if "group" in wildcards and wildcards["group"] not in [entry["group"] for entry in config["triplets"].values()]:
         return False
-    return "model" not in wildcards or f"{wildcards['model']}-{wildcards['seed']}" in runs_of(config)
+    runs = runs_of(config, wildcards.get("benchmark"))
+    return "model" not in wildcards or f"{wildcards['model']}-{wildcards['seed']}" in runs
 
 
 def configured_in(config: Mapping[str, Any] | None) -> Callable[[Mapping[str, str]], bool]:

@@ -37,7 +37,7 @@ def read_scored(results: Path, configuration: Mapping[str, Any], table: str) -> 
     found = [
         read(results, table, benchmark=benchmark, suite=suite, model=model, seed=seed)
         for benchmark, entry in configuration["benchmarks"].items()
-        for suite, run in scored_runs(suites_of(entry), runs_of(configuration))
+        for suite, run in scored_runs(suites_of(entry), runs_of(configuration, benchmark))
         for model, _, seed in [run.rpartition("-")]
     ]
     return pl.concat([_nothing(table), *found])
