@@ -16,12 +16,11 @@ rule generate_release:
         mem_mb=megabytes(300 + GENERATED["papers"] / 200),
         runtime=minutes(10 + GENERATED["papers"] / 10_000),
     params:
-        version=1,
+        version=2,
         release=config["release"],
         papers=GENERATED["papers"],
         topics=GENERATED["topics"],
         shards=GENERATED["shards"],
-        aspects="--aspects" if GENERATED["aspects"] else "--no-aspects",
         seed=config["seed"],
     shell:
         """
@@ -30,7 +29,6 @@ rule generate_release:
             --papers {params.papers} \
             --topics {params.topics} \
             --shards {params.shards} \
-            {params.aspects} \
             --seed {params.seed} \
             --output {output:q} \
             >> {log:q} 2>&1

@@ -124,7 +124,7 @@ def test_citations_stay_within_fields_and_journals_more_often_than_chance(releas
         within = sum(a == b for a, b in ends) / len(ends)
         sizes = Counter(group.values())
         chance = sum(size * size for size in sizes.values()) / len(group) ** 2
-        assert within > 3 * chance
+        assert within > 2 * chance
 
 
 def test_most_papers_with_five_references_are_cocited_twice_with_five_others(
@@ -164,10 +164,10 @@ def test_copies_of_a_citation_stand_in_several_shards_and_disagree(release: Path
     assert any(len(influence[pair]) == 2 for pair in repeated)
 
 
-def test_intents_are_lists_aligned_with_contexts_and_null_in_most_rows(release: Path, read_rows: ReadRows) -> None:
+def test_intents_are_lists_aligned_with_contexts_and_null_in_some_rows(release: Path, read_rows: ReadRows) -> None:
     rows = read_rows(release / "citations")
     with_contexts = [row for row in rows if row["contexts"] is not None]
-    assert 0 < len(with_contexts) < len(rows) / 2
+    assert len(rows) / 2 < len(with_contexts) < 0.7 * len(rows)
     assert all((row["contexts"] is None) == (row["intents"] is None) for row in rows)
     assert all(len(row["contexts"]) == len(row["intents"]) for row in with_contexts)
     intents = [intent for row in with_contexts for intent in row["intents"]]
@@ -179,7 +179,7 @@ def test_no_placeholder_is_left_in_a_text(release: Path, read_rows: ReadRows) ->
     texts = [row["title"] or "" for row in read_rows(release / "papers")]
     texts += [row["abstract"] for row in read_rows(release / "abstracts")]
     assert not [text for text in texts if re.search(r"[{}]|  ", text)]
-    assert all(5 <= row["abstract"].count(".") <= 7 for row in read_rows(release / "abstracts"))
+    assert all(7 <= row["abstract"].count(".") <= 9 for row in read_rows(release / "abstracts"))
 
 
 def test_time_grows_with_the_papers_and_not_faster(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_options_out_of_range_are_named(wrong: dict[str, Any], message: str, tmp
 
 def test_intents_say_which_methods_and_findings_papers_share(tmp_path: Path, read_rows: ReadRows) -> None:
     sizes = {"papers": 600, "topics": 12, "shards": 1}
-    generate_release(tmp_path / "release", release="2026-01-06", **sizes, seed=3, aspects=True)
+    generate_release(tmp_path / "release", release="2026-01-06", **sizes, seed=3)
     abstracts = {row["corpusid"]: row["abstract"] for row in read_rows(tmp_path / "release/abstracts")}
 
     def named(paper: int, words: tuple[tuple[str, str], ...]) -> set[int]:
@@ -224,8 +224,3 @@ def test_intents_say_which_methods_and_findings_papers_share(tmp_path: Path, rea
             checked[intent, has_intent] += 1
     assert min(checked.values()) > 100
     assert len(checked) == 4
-
-
-def test_a_release_without_aspects_has_none_of_their_words(read_rows: ReadRows, release: Path) -> None:
-    words = [name for names in (*METHODS, *FINDINGS) for name in names]
-    assert not any(word in row["abstract"] for row in read_rows(release / "abstracts") for word in words)

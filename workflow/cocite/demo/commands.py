@@ -18,15 +18,12 @@ def release(
     shards: Annotated[int, typer.Option(help="Shards of each dataset.")],
     seed: Seed,
     output: Output,
-    aspects: Annotated[
-        bool, typer.Option(help="Whether papers share methods and findings too, and cite each other by intent.")
-    ] = False,
 ) -> None:
     """Write a small generated release in the format of a real one."""
     from cocite.demo.release import generate_release
 
     sizes = {"papers": papers, "topics": topics, "shards": shards}
-    generate_release(output, release=release, **sizes, seed=seed, aspects=aspects)
+    generate_release(output, release=release, **sizes, seed=seed)
 
 
 @app.command()

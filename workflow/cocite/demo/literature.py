@@ -1,21 +1,20 @@
 """A small invented literature: papers with topics, years, authors, and references to one another.
 
-Each paper has a topic, one of its sub-topics, and a manner of naming things. Every topic has six concepts, two for each
-of its three sub-topics, and each concept has two names without a word in common. A paper keeps to one of the two
-manners of naming, so two papers on one thing need not share a word: that is what citations can teach an encoder and
-words alone cannot. The words of a field stand in papers of all its topics. All of them are in vocabulary.yaml.
+Each paper has a topic, one of its sub-topics, a method, a finding, and a manner of naming things. Every topic has six
+concepts, two for each of its three sub-topics, and each concept has two names without a word in common. A paper keeps
+to one of the two manners of naming, so two papers on one thing need not share a word: that is what citations can teach
+an encoder and words alone cannot. The words of a field stand in papers of all its topics; they are in vocabulary.yaml.
+Methods and findings stand in papers of any topic, and have two names as well; they are in aspects.yaml.
 
-References follow sub-topic, topic and field, and go to older papers only. Half of them are copied from the reference
-list of another paper, so that popular papers become more popular. This is preferential attachment (Kleinberg et al.,
-1999, "The web as a graph"), and it makes papers be cited together. The oldest papers are cited but have no record in
-the release, as in a real one.
+References follow sub-topic, topic, field, method and finding, and go to older papers only. Half of them are copied from
+the reference list of another paper, so that popular papers become more popular. This is preferential attachment
+(Kleinberg et al., 1999, "The web as a graph"), and it makes papers be cited together. The oldest papers are cited but
+have no record in the release, as in a real one.
 
-A literature with aspects also has methods and findings, which stand in papers of any topic. References follow them as
-well, and why a paper cites another one follows from what the two have in common: the topic is background, the method
-is methodology, the finding is result. Without aspects, intents are drawn at random.
+Why a paper cites another one follows from what the two have in common: the topic is background, the method is
+methodology, the finding is result.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -31,7 +30,7 @@ from cocite.ground.randomness import generator
 
 Ints = NDArray[np.int64]
 Shelf = tuple[str, object]
-"""Papers that have a sub-topic, topic or field in common, by its kind and itself."""
+"""Papers that have a sub-topic, topic, field, method or finding in common, by its kind and itself."""
 
 SUBTOPICS = 3
 CONCEPTS_PER_SUBTOPIC = 2
@@ -40,8 +39,7 @@ _UNRECORDED_SHARE = 0.07
 _SECOND_FIELD_SHARE = 0.2
 _MEAN_REFERENCES = 14.0
 _COPIED_SHARE = 0.5
-_SHELF_SHARES = {"subtopic": 0.62, "topic": 0.16, "second": 0.08, "field": 0.09, "all": 0.05}
-_SHELF_SHARES_OF_ASPECTS = {
+_SHELF_SHARES = {
     "subtopic": 0.3, "topic": 0.08, "second": 0.04, "field": 0.03, "method": 0.27, "finding": 0.27, "all": 0.01
 }  # fmt: skip
 _PAPERS_PER_AUTHOR = 3.0
@@ -75,14 +73,6 @@ _ALL_TOPICS = [topic for topics in zip(*_TOPICS, strict=True) for topic in topic
 
 
 @dataclass(frozen=True, kw_only=True)
-class Aspects:
-    """The number of each paper's method, and of its finding."""
-
-    method: Ints
-    finding: Ints
-
-
-@dataclass(frozen=True, kw_only=True)
 class Literature:
     """Papers by number, in order of publication; the first `unrecorded` have no record of their own."""
 
@@ -98,18 +88,16 @@ class Literature:
     manner: Ints
     """Which of the two names of each concept the paper uses, 0 or 1."""
     authors: list[Ints]
-    aspects: Aspects | None = None
-    """What papers have beside their topics, in a literature with aspects."""
+    method: Ints
+    finding: Ints
 
     def intents(self, citing: int, cited: int) -> list[str]:
-        """Why a paper cites another, by what the two have in common; nothing in a literature without aspects."""
-        if self.aspects is None:
-            return []
+        """Why a paper cites another, by what the two have in common."""
         topics = [{int(self.topic[paper]), int(self.second[paper])} for paper in (citing, cited)]
         shared = (
             bool(topics[0] & topics[1]),
-            self.aspects.method[citing] == self.aspects.method[cited],
-            self.aspects.finding[citing] == self.aspects.finding[cited],
+            self.method[citing] == self.method[cited],
+            self.finding[citing] == self.finding[cited],
         )
         return [intent for intent, is_shared in zip(INTENTS, shared, strict=True) if is_shared]
 
@@ -123,7 +111,7 @@ class Literature:
         return list(dict.fromkeys(self.topics[topic].field for topic in (self.topic[paper], self.second[paper])))
 
 
-def imagine_literature(papers: int, topics: int, last_year: int, seed: int, *, aspects: bool = False) -> Literature:
+def imagine_literature(papers: int, topics: int, last_year: int, seed: int) -> Literature:
     """A literature with so many recorded papers, the last of them published in `last_year`."""
     rng = generator(seed, "demo", "literature")
     chosen = _choose_topics(topics)
@@ -141,7 +129,8 @@ def imagine_literature(papers: int, topics: int, last_year: int, seed: int, *, a
         subtopic=subtopic,
         manner=rng.integers(2, size=size),
         authors=_choose_authors(main * SUBTOPICS + subtopic, rng),
-        aspects=_choose_aspects(size, rng) if aspects else None,
+        method=rng.integers(len(METHODS), size=size),
+        finding=rng.integers(len(FINDINGS), size=size),
     )
 
 
@@ -150,12 +139,11 @@ def cite_literature(literature: Literature, seed: int) -> list[list[int]]:
     rng = generator(seed, "demo", "references")
     shelves: dict[Shelf, list[int]] = {}
     references: list[list[int]] = []
-    shares = _SHELF_SHARES if literature.aspects is None else _SHELF_SHARES_OF_ASPECTS
     lengths = rng.poisson(rng.gamma(5.0, _MEAN_REFERENCES / 5.0, size=len(literature.corpusid)))
     for paper in range(len(literature.corpusid)):
         keys = _shelf_keys(literature, paper)
         known = paper >= literature.unrecorded
-        chosen = _choose_references(keys, int(lengths[paper]), shares, shelves, references, rng) if known else []
+        chosen = _choose_references(keys, int(lengths[paper]), shelves, references, rng) if known else []
         references.append(chosen)
         for name in keys.keys() - {"second"}:
             shelves.setdefault(keys[name], []).append(paper)
@@ -169,10 +157,6 @@ def _choose_topics(count: int) -> list[Topic]:
     return _ALL_TOPICS[:count]
 
 
-def _choose_aspects(size: int, rng: np.random.Generator) -> Aspects:
-    return Aspects(method=rng.integers(len(METHODS), size=size), finding=rng.integers(len(FINDINGS), size=size))
-
-
 def _choose_authors(groups: Ints, rng: np.random.Generator) -> list[Ints]:
     """One to five authors for each paper, all from the community of its group (its sub-topic)."""
     community = max(5, round(3 * len(groups) / len(np.unique(groups)) / _PAPERS_PER_AUTHOR))
@@ -182,23 +166,20 @@ def _choose_authors(groups: Ints, rng: np.random.Generator) -> list[Ints]:
 
 def _shelf_keys(literature: Literature, paper: int) -> dict[str, Shelf]:
     topic, second = int(literature.topic[paper]), int(literature.second[paper])
-    keys: dict[str, Shelf] = {
+    return {
         "subtopic": ("subtopic", (topic, int(literature.subtopic[paper]))),
         "topic": ("topic", topic),
         "second": ("topic", second),
         "field": ("field", literature.topics[topic].field),
+        "method": ("method", int(literature.method[paper])),
+        "finding": ("finding", int(literature.finding[paper])),
         "all": ("all", None),
     }
-    if literature.aspects is not None:
-        keys["method"] = "method", int(literature.aspects.method[paper])
-        keys["finding"] = "finding", int(literature.aspects.finding[paper])
-    return keys
 
 
 def _choose_references(
     keys: dict[str, Shelf],
     wanted: int,
-    shares: Mapping[str, float],
     shelves: dict[Shelf, list[int]],
     references: list[list[int]],
     rng: np.random.Generator,
@@ -209,7 +190,7 @@ def _choose_references(
     """
     chosen: dict[int, None] = {}
     tries = 3 * wanted
-    names = rng.choice(list(shares), size=tries, p=list(shares.values()))
+    names = rng.choice(list(_SHELF_SHARES), size=tries, p=list(_SHELF_SHARES.values()))
     places, copies, copied_places = rng.random((3, tries))
     for name, place, copy, copied_place in zip(names, places, copies, copied_places, strict=True):
         shelf = shelves.get(keys[name], [])

@@ -94,11 +94,11 @@ class Writer:
         return self._fill(self._pick(_TITLES), paper)
 
     def abstract(self, paper: int) -> str:
-        """An abstract of five to seven sentences; two more, at its start, in a literature with aspects."""
+        """An abstract of seven to nine sentences, which begins with its method and its finding."""
         parts = [_OPENINGS, _METHODS, _METHODS, _RESULTS, _RESULTS, _RESULTS, _CLOSINGS]
         dropped = int(self._rng.integers(3))
-        first = [] if self._literature.aspects is None else [_OF_METHODS, _OF_FINDINGS]
-        return " ".join(self._fill(self._pick(templates), paper) for templates in [*first, *parts[dropped:]])
+        kept = [_OF_METHODS, _OF_FINDINGS, *parts[dropped:]]
+        return " ".join(self._fill(self._pick(templates), paper) for templates in kept)
 
     def context(self, cited: int) -> str:
         """A sentence that cites a paper."""
@@ -121,10 +121,10 @@ class Writer:
         literature = self._literature
         if slot == "concept":
             return self._concept(paper)
-        if slot == "method" and literature.aspects:
-            return self._named(METHODS[literature.aspects.method[paper]], paper)
-        if slot == "finding" and literature.aspects:
-            return self._named(FINDINGS[literature.aspects.finding[paper]], paper)
+        if slot == "method":
+            return self._named(METHODS[literature.method[paper]], paper)
+        if slot == "finding":
+            return self._named(FINDINGS[literature.finding[paper]], paper)
         if slot == "field":
             return self._pick(FIELD_WORDS[literature.topics[literature.topic[paper]].field])
         if slot == "elsewhere":

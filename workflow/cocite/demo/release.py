@@ -7,7 +7,7 @@
 The same options give the same bytes. Rows are written as they are made, so that memory holds the literature alone.
 
 Records have the fields and types of a release of 2026, and the flaws of real ones: references that were never resolved
-(null cited ids), several copies of a citation that disagree on its influence, contexts and intents on few rows, papers
+(null cited ids), several copies of a citation that disagree on its influence, rows without contexts and intents, papers
 without abstract, titles that are null or empty, and unknown years and fields.
 """
 
@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 
-from cocite.config.aspects import INTENTS
 from cocite.demo.literature import Literature, cite_literature, imagine_literature
 from cocite.demo.prose import Writer
 from cocite.demo.shards import Record, shard_paths, write_rows
@@ -28,8 +27,7 @@ from cocite.tables.files import atomic_path, write_json, write_text
 
 _UNRESOLVED_SHARE = 0.15
 _REPEATED_SHARE = 0.2
-_CONTEXT_SHARE = 0.2
-_CONTEXT_SHARE_OF_ASPECTS = 0.6
+_CONTEXT_SHARE = 0.6
 _NO_ABSTRACT_SHARE = 0.06
 _TITLELESS_EVERY = 300
 _FIRST_CITATION_ID = 10_000_000
@@ -51,18 +49,15 @@ _DESCRIPTIONS = {
 }
 
 
-def generate_release(
-    output: Path, *, release: str, papers: int, topics: int, shards: int, seed: int, aspects: bool = False
-) -> None:
+def generate_release(output: Path, *, release: str, papers: int, topics: int, shards: int, seed: int) -> None:
     """Write the release `release` (a date) with so many papers, each dataset in so many shards.
 
-    With `aspects`, papers have methods and findings as well as topics, and intents say which of them two papers share.
     Raises `InputError` where the release is no date, or there are too few papers or too many topics.
     """
     day = parse_date(release)
     if papers < 1 or shards < 1:
         raise InputError(f"--papers and --shards: are {papers} and {shards}, must be at least 1.")
-    literature = imagine_literature(papers, topics, day.year - 1, seed, aspects=aspects)
+    literature = imagine_literature(papers, topics, day.year - 1, seed)
     references = cite_literature(literature, seed)
     influential: set[tuple[int, int]] = set()
     rows = {
@@ -166,15 +161,11 @@ def _contexts(
     literature: Literature, citing: int, cited: int | None, writer: Writer, rng: np.random.Generator
 ) -> Record:
     """Citing sentences and, aligned with them, their intents (a list each, or null where none was recognised)."""
-    has_aspects = literature.aspects is not None
-    if rng.random() >= (_CONTEXT_SHARE_OF_ASPECTS if has_aspects else _CONTEXT_SHARE):
+    if rng.random() >= _CONTEXT_SHARE:
         return {"contexts": None, "intents": None}
     sentences = [writer.context(citing if cited is None else cited) for _ in range(rng.integers(1, 4))]
-    if has_aspects:
-        shared = [] if cited is None else literature.intents(citing, cited)
-        return {"contexts": sentences, "intents": [shared or None] * len(sentences)}
-    recognised = [sorted(rng.choice(INTENTS, size=rng.integers(1, 3), replace=False).tolist()) for _ in sentences]
-    return {"contexts": sentences, "intents": [intents if rng.random() < 0.8 else None for intents in recognised]}
+    shared = [] if cited is None else literature.intents(citing, cited)
+    return {"contexts": sentences, "intents": [shared or None] * len(sentences)}
 
 
 def _title(literature: Literature, paper: int, writer: Writer) -> str | None:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 RELEASE = "demo/release"
 """Where the generated release lies in the results."""
-PACKED_OF_PAPER = {"papers": 80, "abstracts": 80, "citations": 320}
-"""Bytes of each dataset for each paper of a generated release: 79, 79 and 315 for 20,000 papers."""
+PACKED_OF_PAPER = {"papers": 80, "abstracts": 95, "citations": 500}
+"""Bytes of each dataset for each paper of a generated release: 79, 94 and 499 for 20,000 papers."""
 
 
 class GeneratedRelease(Entry):
@@ -31,9 +31,6 @@ class GeneratedRelease(Entry):
     """Number of topics that papers and citations follow."""
     shards: Annotated[int, Field(ge=1, le=100)] = 3
     """Shards of each dataset."""
-    aspects: bool = False
-    """Whether papers have methods and findings beside their topics, and intents say which of these two papers share. If
-    not, intents are drawn at random."""
 
 
 class Demo(FetchedSource):
