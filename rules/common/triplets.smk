@@ -8,12 +8,12 @@ def groups():
 
 def sampled(name):
     """The triplets or the examples of a set, as its sampler gives them."""
-    return f"<results>/triplets/{name}/{table_of(config['triplets'][name])}.parquet"
+    return f"<results>/triplets/{name}/{table_of(name, config['triplets'])}.parquet"
 
 
 def sets_with(table):
     """The sets that are sampled into a table."""
-    return [name for name, entry in config["triplets"].items() if table_of(entry) == table]
+    return [name for name in config["triplets"] if table_of(name, config["triplets"]) == table]
 
 
 def sets_of_group(group):
@@ -42,8 +42,7 @@ def sampled_sources(wildcards):
     if "graph" in entry:
         table = PAIRS_OF.get(entry["graph"], "edges")
         sources += buckets("<results>/graph/{graph}/{table}/{bucket}.parquet", graph=entry["graph"], table=table)
-    if "of" in entry:
-        sources += expand("<results>/triplets/{triplets}/triplets.parquet", triplets=entry["of"])
+    sources += map(sampled, parts_of(entry))
     if entry["sampler"] == "file":
         sources += brought_triplets(entry.get("path"))
     return sources

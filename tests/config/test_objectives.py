@@ -8,6 +8,7 @@ from cocite.config.models import TrainingSettings
 from cocite.config.runs import model_of, runs_of
 from cocite.config.settings import parse_settings
 from cocite.config.stale import is_configured
+from cocite.config.triplets import table_of
 from cocite.ground.errors import InputError
 
 SUPCON = {"kind": "supcon", "temperature": 0.05}
@@ -69,9 +70,38 @@ def test_the_space_of_aspects_needs_examples_that_have_some(with_aspects):
     assert message in refused(with_aspects, "models.aspects.triplets", "cocite")
 
 
-def test_sets_of_examples_are_no_parts_of_other_sets(with_aspects):
-    subset = {"sampler": "subset", "of": "aspects", "share": 0.5}
-    assert "names 'aspects', a set of examples" in refused(with_aspects, "triplets.part", subset)
+@pytest.fixture
+def with_parts(with_aspects):
+    """The same, with a part of a set that joins those examples with triplets and with linked papers."""
+    with_aspects["triplets"] |= {
+        "linked": {"sampler": "undirected", "graph": "cites", "group": "aspects"},
+        "joined": {"sampler": "union", "of": ["cocite", "linked", "aspects"], "group": "aspects"},
+        "part": {"sampler": "subset", "of": "joined", "share": 0.5, "group": "aspects"},
+    }
+    with_aspects["models"]["aspects"]["triplets"] = "part"
+    return with_aspects
+
+
+def test_a_set_that_is_made_of_others_is_of_examples_where_one_of_them_is(with_parts):
+    sets = resolve(with_parts)["triplets"] | {"one": {"sampler": "subset", "of": "cocite"}}
+    assert {name for name in sets if table_of(name, sets) == "sampled_examples"} == {
+        "linked",
+        "aspects",
+        "joined",
+        "part",
+    }
+
+
+def test_a_model_learns_from_the_aspects_and_kinds_of_all_that_its_set_is_made_of(with_parts):
+    with_parts["models"]["aspects"]["spaces"] = ["result"]
+    for kinds in (["two-away"], ["linked", "easy"]):
+        with_parts["models"]["aspects"]["objectives"][0]["negatives"] = kinds
+        assert resolve(with_parts)["models"]["aspects"]["objectives"][0]["negatives"] == kinds
+    with_parts["triplets"]["joined"]["of"] = ["cocite", "linked"]
+    message = "models.aspects.objectives[0].negatives names 'linked', and triplets.part has two-away, easy."
+    objectives = [{"loss": "supcon", "negatives": ["linked"]}]
+    del with_parts["models"]["aspects"]["spaces"]
+    assert message in refused(with_parts, "models.aspects.objectives", objectives)
 
 
 def test_examples_come_from_a_directed_graph_of_citations(with_aspects):

@@ -86,9 +86,9 @@ def write_triplets(path, rows, split="train"):
     return path
 
 
-def write_examples(path, rows):
+def write_examples(path, rows, kind="easy"):
     """rows: (query, aspect, positives, negatives), with the split behind where it is not train."""
-    rows = sorted((*row, "train")[:5] for row in rows)
+    rows = sorted(((*row, "train")[:5] for row in rows), key=lambda row: (row[0], row[1] or "", *row[2:]))
     numbers = [1 + sum(other[0] == row[0] for other in rows[:place]) for place, row in enumerate(rows)]
     lists = pa.list_(pa.int64())
     table = pa.table(
@@ -98,7 +98,7 @@ def write_examples(path, rows):
             "split": [row[4] for row in rows],
             "positives": pa.array([row[2] for row in rows], lists),
             "negatives": pa.array([row[3] for row in rows], lists),
-            "negative_kinds": pa.array([["easy"] * len(row[3]) for row in rows], pa.list_(pa.string())),
+            "negative_kinds": pa.array([[kind] * len(row[3]) for row in rows], pa.list_(pa.string())),
         }
     )
     if any(row[1] for row in rows):

@@ -177,6 +177,15 @@ def test_examples_collide_within_an_aspect_alone(tmp_path):
     }
 
 
+def test_examples_without_an_aspect_are_checked_beside_those_of_each(tmp_path):
+    rows = [(1, "result", [2], [3]), (1, None, [4], [5]), (4, None, [6], [1]), (5, None, [1], [4])]
+    found = checks_of(tmp_path, write_examples(tmp_path / "examples", rows), range(1, 7))
+    # 1 and 4 are near for the query 1, far for the query 4; 1 and 5 are near for 5 and far for 1.
+    assert found["collision", "pairs"] == (2, 3)
+    assert found["collision", "pairs in result"] == (0, 1)
+    assert [part for check, part in found if check == "served"] == ["result"]
+
+
 def test_examples_without_aspects_are_checked_together(tmp_path):
     path = write_examples(tmp_path / "examples", [(1, None, [2], [3, 4]), (2, None, [5], [1])])
     found = checks_of(tmp_path, path, range(1, 6))

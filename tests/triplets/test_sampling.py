@@ -15,12 +15,21 @@ from cocite.config.triplets import SAMPLERS
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import are_in, size
 from cocite.tables.files import read_table, write_table
-from cocite.triplets.sampled import read_papers
+from cocite.triplets.sampled import read_papers, table_in
 from cocite.triplets.sampling import sample
 
-from .blocks import sampler, write_cocitations, write_edges, write_neighbours, write_triplets, write_vectors
+from .blocks import (
+    sampler,
+    write_cocitations,
+    write_edges,
+    write_examples,
+    write_neighbours,
+    write_triplets,
+    write_vectors,
+)
 
 PAPERS = range(1, 301)
+ASPECTS = list(enumerate(("background", "methodology", "result")))
 SPLITS = {**dict.fromkeys(range(1, 19), "train"), 19: "validation", 20: "validation", 299: "holdout", 300: "excluded"}
 
 
@@ -41,6 +50,11 @@ def folder(tmp_path):
     write_edges(tmp_path / "edges", edges, edges)
     write_cocitations(tmp_path / "cocitations", {(p, p + step): step for p in range(1, 280) for step in (1, 2, 3, 4)})
     write_triplets(tmp_path / "before", [(q, 50 + q, 90 + i, SPLITS[q]) for q in range(1, 21) for i in range(5)])
+    for name, part in (("examples", slice(40)), ("more", slice(20, None))):
+        rows = [
+            (q, aspect, [50 + q, 70 + q], [95 + i, 120], SPLITS[q]) for q in SPLITS if q < 21 for i, aspect in ASPECTS
+        ]
+        write_examples(tmp_path / name, rows[part])
     return tmp_path
 
 
@@ -54,14 +68,22 @@ EACH = {
     "file": (["before"], {"per_query": 3}),
     "union": (["before", "before"], {}),
     "subset": (["before"], {"share": 0.6}),
+    "union of examples": (["examples", "more"], {}),
+    "union of both": (["before", "examples"], {}),
+    "subset of examples": (["examples"], {"share": 0.6, "by": "triplet"}),
 }
+"""Sources and settings of each sampler; its name may say more."""
+
+
+def named(name, **settings):
+    """The sampler of a name in `EACH`."""
+    return sampler(name.split()[0], **settings)
 
 
 def run(folder, name, output="triplets", *, threads=1, **more):
     sources, settings = EACH[name]
-    asked = sampler(name, **settings | more)
     sample(
-        asked,
+        named(name, **settings | more),
         [folder / source for source in sources],
         queries=folder / "queries",
         papers=folder / "papers",
@@ -72,7 +94,9 @@ def run(folder, name, output="triplets", *, threads=1, **more):
         written_settings=folder / "settings.json",
     )
     omitted = read_table(folder / "omissions", "omissions").to_pydict()
-    return read_table(folder / output, asked.gives), dict(zip(omitted["reason"], omitted["count"], strict=True))
+    return read_table(folder / output, table_in(folder / output)), dict(
+        zip(omitted["reason"], omitted["count"], strict=True)
+    )
 
 
 def listed_in(folder, queries="queries"):
@@ -167,7 +191,7 @@ def test_an_unknown_sampler_is_refused_with_the_known_ones():
 
 
 def test_every_sampler_is_tested():
-    assert set(plugins(SAMPLERS, "sampler")) == set(EACH)
+    assert set(plugins(SAMPLERS, "sampler")) == {name.split()[0] for name in EACH}
 
 
 def test_the_command_samples(folder):

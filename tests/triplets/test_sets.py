@@ -8,9 +8,26 @@ from hypothesis import strategies as st
 
 from cocite.ground.errors import InputError
 
-from .blocks import block, rows_of, sample, unserved, write_triplets
+from .blocks import block, rows_of, sample, unserved, write_edges, write_examples, write_triplets
 
 TRIPLETS = st.sets(st.tuples(st.integers(1, 6), st.integers(1, 9), st.integers(1, 9)), min_size=1, max_size=40)
+PAPERS_OF_A_ROLE = st.lists(st.integers(1, 4), min_size=1, max_size=3, unique=True)
+ASPECTS = st.sampled_from(["background", "result"])
+
+
+def sets_of_examples(aspects):
+    """Sets of few papers, so that examples come again, and in another order."""
+    row = st.tuples(st.integers(1, 5), aspects, PAPERS_OF_A_ROLE, PAPERS_OF_A_ROLE)
+    return st.lists(row, min_size=1, max_size=25, unique_by=said_by).map(sorted)
+
+
+def said_by(example):
+    """What makes an example the same as another."""
+    query, aspect, positives, negatives = example
+    return query, aspect, frozenset(positives), frozenset(negatives)
+
+
+EXAMPLES = sets_of_examples(st.none()) | sets_of_examples(ASPECTS)
 MANY = [(query, query + 100 + i, 500 + i) for query in range(1, 101) for i in range(4)]
 
 
@@ -38,6 +55,111 @@ def test_a_subset_is_a_share_of_each_split(tmp_path_factory, rows, train, tenths
     assert set(taken) <= rows
     for part in ({row for row in rows if row[0] > train}, {row for row in rows if row[0] <= train}):
         assert len(part & set(taken)) == round(tenths / 10 * len(part))
+
+
+def examples_in(sampled):
+    """Examples as (query, aspect, positives, negatives), with their numbers."""
+    rows = sampled.rows.to_pylist()
+    return [((row["query"], row.get("aspect"), row["positives"], row["negatives"]), row["number"]) for row in rows]
+
+
+def united(*sets):
+    """The examples of sets by definition: those of a query in the order of the sets, and of equal ones the first."""
+    found = {}
+    for row in (row for rows in sets for row in rows):
+        found.setdefault(said_by(row), row)
+    of_query = {row[0]: [other for other in found.values() if other[0] == row[0]] for row in found.values()}
+    return [(row, number) for query in sorted(of_query) for number, row in enumerate(of_query[query], start=1)]
+
+
+@settings(max_examples=120, deadline=None)
+@given(EXAMPLES, EXAMPLES)
+def test_a_union_holds_each_example_of_its_sets_once(tmp_path_factory, one, other):
+    folder = tmp_path_factory.mktemp("sets")
+    paths = [write_examples(folder / "one", one), write_examples(folder / "other", other)]
+    sampled = sample("union", block(range(1, 7), [], paths))
+    assert examples_in(sampled) == united(one, other)
+    common = set(map(said_by, one)) & set(map(said_by, other))
+    assert sampled.omissions["examples that another set holds as well"] == len(common)
+    assert sum(unserved(sampled, "an example").values()) == 6 - len({row[0] for row in [*one, *other]})
+
+
+@settings(max_examples=60, deadline=None)
+@given(TRIPLETS, EXAMPLES, st.booleans())
+def test_beside_examples_a_triplet_is_an_example_of_one_positive_and_one_negative(tmp_path_factory, rows, few, turned):
+    folder = tmp_path_factory.mktemp("sets")
+    paths = [write_triplets(folder / "triplets", rows), write_examples(folder / "examples", few)]
+    sets = [[(query, None, [near], [far]) for query, near, far in sorted(rows)], few]
+    if turned:
+        paths, sets = paths[::-1], sets[::-1]
+    assert examples_in(sample("union", block(range(1, 7), [], paths))) == united(*sets)
+
+
+def test_the_kinds_of_a_common_example_are_those_of_the_set_that_is_named_first(tmp_path):
+    paths = [
+        write_examples(tmp_path / kind, [(1, None, [2, 3], papers)], kind=kind)
+        for kind, papers in (("linked", [4, 5]), ("two-away", [5, 4]))
+    ]
+    for first, kind in ((0, "linked"), (1, "two-away")):
+        [row] = sample("union", block([1], [], [paths[first], paths[1 - first]])).rows.to_pylist()
+        assert row["negative_kinds"] == [kind, kind]
+
+
+def test_a_triplet_has_no_kind_beside_examples_and_keeps_it_beside_triplets(tmp_path):
+    triplets = [write_triplets(tmp_path / name, [(1, 2, 3)]) for name in ("one", "other")]
+    examples = write_examples(tmp_path / "examples", [(1, "result", [2], [3])])
+    rows = sample("union", block([1], [], [triplets[0], examples])).rows.to_pylist()
+    assert [(row["aspect"], row["negative_kinds"]) for row in rows] == [(None, None), ("result", ["easy"])]
+    assert sample("union", block([1], [], triplets)).rows["negative_kind"].to_pylist() == ["hard"]
+
+
+def test_what_is_no_set_is_not_joined(tmp_path):
+    paths = [write_triplets(tmp_path / "triplets", [(1, 2, 3)]), write_edges(tmp_path / "edges", [(1, 2)])]
+    for name, sources in (("union", paths), ("subset", paths[1:])):
+        with pytest.raises(InputError, match="edges: is neither the table triplets nor sampled_examples"):
+            sample(name, block([1], [], sources), **({"share": 1} if name == "subset" else {}))
+
+
+@settings(max_examples=60, deadline=None)
+@given(EXAMPLES, st.integers(0, 3), st.integers(1, 9), st.sampled_from(["query", "triplet"]))
+def test_a_subset_of_examples_is_a_share_of_each_split(tmp_path_factory, rows, train, tenths, by):
+    split = [(*row, "train" if row[0] > train else "validation") for row in rows]
+    path = write_examples(tmp_path_factory.mktemp("sets") / "all", split)
+    taken = examples_in(sample("subset", block(range(1, 7), [], [path]), share=tenths / 10, by=by))
+    whole = examples_in(sample("subset", block(range(1, 7), [], [path]), share=1))
+    assert [row for row, _ in whole] == rows
+    assert taken == [each for each in whole if each in taken]
+    for is_trained_on in (True, False):
+        queries = [row[0] for row in rows if (row[0] > train) == is_trained_on]
+        found = [row[0] for row, _ in taken if (row[0] > train) == is_trained_on]
+        assert len(found) == round(tenths / 10 * len(queries))
+        cut = [query for query in set(found) if found.count(query) < queries.count(query)]
+        assert by == "triplet" or len(cut) <= 1
+
+
+def test_a_smaller_part_of_examples_lies_within_a_larger_one(tmp_path):
+    path = write_examples(tmp_path / "all", [(query, "result", [near], [far]) for query, near, far in MANY])
+    for by in ("query", "triplet"):
+        small, large = (
+            examples_in(sample("subset", block(range(1, 101), [], [path]), share=s, by=by)) for s in (0.1, 0.3)
+        )
+        assert (len(small), len(large)) == (40, 120)
+        assert all(row in large for row in small)
+
+
+def test_parts_of_triplets_and_of_examples_hold_the_same_queries(tmp_path):
+    paths = [
+        write_triplets(tmp_path / "triplets", MANY),
+        write_examples(tmp_path / "examples", [(query, None, [near], [far]) for query, near, far in MANY]),
+    ]
+    parts = [sample("subset", block(range(1, 101), [], [path]), count=40).rows for path in paths]
+    assert parts[0]["query"].to_pylist() == parts[1]["query"].to_pylist()
+
+
+def test_a_subset_with_more_examples_than_its_set_is_refused(tmp_path):
+    path = write_examples(tmp_path / "all", [(1, None, [2], [3]), (2, None, [3], [4], "validation")])
+    with pytest.raises(InputError, match="count is 2, but there are only 1 training examples"):
+        sample("subset", block([1], [], [path]), count=2)
 
 
 def test_a_smaller_part_lies_within_a_larger_one(tmp_path):

@@ -13,8 +13,10 @@ from tests.papers import papers_table
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table, write_table
 from cocite.triplets import texts
+from cocite.triplets.combining import LISTS
 from cocite.triplets.texts import training_examples, validation_examples, write_documents, write_examples
 
+from .blocks import block, sample
 from .blocks import write_examples as write_sampled
 
 PAPERS = range(1, 61)
@@ -224,3 +226,36 @@ def test_the_common_validation_set_holds_examples_beside_triplets_each_once(fold
         (15, [16], [17]),
         (19, [16], [18, 17, 1]),
     ]
+
+
+def test_a_group_of_triplets_and_of_examples_with_aspects_has_validation_examples_of_both(folder):
+    path = write_sampled(folder / "some.parquet", [(15, "result", [16], [17, 18], "validation")])
+    rows = validation_examples([folder / "short.parquet", path], seed=1)
+    write_examples(folder / "examples.parquet", "validation_examples", rows)
+    written = read_table(folder / "examples.parquet", "validation_examples").to_pylist()
+    assert {(row["query"], row["aspect"], str(row["negative_kinds"])) for row in written} == {
+        (11, None, "None"),
+        (15, "result", "['easy', 'easy']"),
+    }
+
+
+def test_a_union_of_triplets_and_examples_counts_in_documents_and_validates_like_its_sets(folder):
+    rows = [(1, "result", [20, 21], [30]), (12, "result", [13], [14, 15], "validation")]
+    paths = [folder / "short.parquet", write_sampled(folder / "few.parquet", rows)]
+    union = folder / "union.parquet"
+    write_table(union, "sampled_examples", sample("union", block([1, 2, 3, 11, 12, 15], PAPERS, paths)).rows)
+    validating = validation_examples([union], seed=1)
+    assert sorted(map(str, said_by(validating))) == [
+        "(11, [12], [13], None)",
+        "(12, [13], [14, 15], 'result')",
+        "(15, [16], [17], None)",
+    ]
+    # Nine triplets name 27 documents, and the example four more. The next of those that are cut off would be too much.
+    assert len(training_examples(union, [union], seed=1)) == 10
+    cut = training_examples(union, [folder / "short.parquet", union], seed=1)
+    assert 23 < sum(1 + len(positives) + len(negatives) for _, positives, negatives, _ in said_by(cut)) <= 27
+
+
+def said_by(examples):
+    """Examples as query, positives, negatives and aspect."""
+    return list(zip(*(examples[name].to_pylist() for name in ("query", *LISTS, "aspect")), strict=True))

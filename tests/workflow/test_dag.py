@@ -68,6 +68,24 @@ def test_a_set_of_examples_is_sampled_and_materialised_like_triplets(run):
     assert "results/triplets/aspects/triplets.parquet" not in planned_jobs
 
 
+def test_a_set_that_is_made_of_examples_and_triplets_is_sampled_from_both(run):
+    more = {
+        "aspects": {"sampler": "aspects", "graph": "citation"},
+        "joined": {"sampler": "union", "of": ["cocite", "aspects"]},
+        "part": {"sampler": "subset", "of": "joined", "share": 0.5},
+    }
+    config = run.configure(edited(triplets=SMALL["triplets"] | more))
+    planned_jobs = run.snakemake("--dry-run", "triplets", config=config).stdout
+    found = dict(
+        re.findall(r"rule sample_examples:\n    input: (.*)\n    output: results/triplets/(\w+)/", planned_jobs)
+    )
+    sources = {name: inputs.split(", results/corpus/")[0] for inputs, name in found.items()}
+    assert sources["joined"] == (
+        "results/triplets/cocite/triplets.parquet, results/triplets/aspects/sampled_examples.parquet"
+    )
+    assert sources["part"] == "results/triplets/joined/sampled_examples.parquet"
+
+
 @pytest.fixture
 def given_release(run):
     """A configuration whose release is a folder with one shard of each dataset, and that folder."""

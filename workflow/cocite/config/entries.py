@@ -192,13 +192,13 @@ def tag_of(kind: type[Entry], key: str | None) -> Any:
     return get_args(fields_of(kind)[key].annotation)[0] if key else None
 
 
-def all_parts(name: str, parts_of: Callable[[str], Iterable[str]]) -> set[str]:
+def all_parts(name: str, parts_of: Callable[[str], Iterable[str]]) -> list[str]:
     """The entries that an entry is made of, those that its parts are made of among them."""
-    found, left = set[str](), [*parts_of(name)]
+    found, left = list[str](), [*parts_of(name)]
     while left:
-        part = left.pop()
+        part = left.pop(0)
         if part not in found:
-            found.add(part)
+            found.append(part)
             left += parts_of(part)
     return found
 

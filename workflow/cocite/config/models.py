@@ -16,6 +16,7 @@ from cocite.config.entries import (
     Seeds,
     ShortFor,
     Whole,
+    all_parts,
     distinct,
     filled,
     inconsistent,
@@ -207,9 +208,12 @@ class Model(TrainingSettings):
 
     def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
         """Objectives that the set of triplets has nothing for, or spaces that the model does not have."""
-        sampled = config.triplets[self.triplets]
+        sets = config.triplets
+        held = [sets[name] for name in (self.triplets, *all_parts(self.triplets, lambda part: sets[part].parts))]
+        aspects = dict.fromkeys(aspect for each in held for aspect in each.aspects)
+        kinds = dict.fromkeys(kind for each in held for kind in each.kinds)
         in_aspects = any(term.space == "aspects" for term in self.terms)
-        known = (*sampled.aspects, CONCATENATED) if in_aspects else ()
+        known = (*aspects, CONCATENATED) if in_aspects else ()
         for space in self.spaces:
             if space not in known:
                 has = ", ".join(known) or "none; an objective with space: aspects gives them"
@@ -218,11 +222,11 @@ class Model(TrainingSettings):
             yield f"{key}.dimension ({self.dimension}) cuts vectors, which have no other spaces then; leave it out."
         for number, term in enumerate(self.objectives or ()):
             at = f"{key}.objectives[{number}]"
-            if term.space == "aspects" and not sampled.aspects:
+            if term.space == "aspects" and not aspects:
                 yield f"{at}.space is aspects, and triplets.{self.triplets} has none; the sampler aspects gives them."
             for kind in term.negatives or ():
-                if kind not in sampled.kinds:
-                    has = ", ".join(sampled.kinds) or "no kinds of negatives"
+                if kind not in kinds:
+                    has = ", ".join(kinds) or "no kinds of negatives"
                     yield f"{at}.negatives names {kind!r}, and triplets.{self.triplets} has {has}."
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:

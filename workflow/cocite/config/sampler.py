@@ -29,13 +29,13 @@ class Sampler(Entry):
     sampler: str
     """How positives and negatives are found."""
     gives: ClassVar[Literal["triplets", "sampled_examples"]] = "triplets"
-    """The table that it gives."""
+    """The table that it gives; a set that is made of others gives examples where one of these does."""
     group: Name = "all"
     """Sets of one group are cut to the size of its smallest and share one validation set."""
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The sets of triplets that this one is made of."""
+        """The sets that this one is made of."""
         return ()
 
     @property
@@ -56,10 +56,7 @@ class Sampler(Entry):
         """
 
     def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
-        """A part that is no set of triplets, or a set that is a part of itself."""
-        for part in self.parts:
-            if config.triplets[part].gives != "triplets":
-                yield f"{key}.of names {part!r}, a set of examples; {self.sampler} takes sets of triplets."
+        """A set that is a part of itself."""
         name = key.removeprefix("triplets.")
         if name in all_parts(name, lambda part: config.triplets[part].parts):
             yield f"{key}.of: a set of triplets must not be a part of itself."

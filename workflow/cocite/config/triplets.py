@@ -1,8 +1,9 @@
 """The section `triplets`: sets of triplets, or of examples, each found by a sampler."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from cocite.config.entries import all_parts
 from cocite.config.plugins import one_of, plugins
 from cocite.config.sampler import Sampler
 
@@ -28,7 +29,19 @@ def graphs_of_aspects(config: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(config["triplets"][name]["graph"] for name in sets_by_aspect(config)))
 
 
-def table_of(entry: Mapping[str, Any]) -> str:
-    """The table that a set is sampled into, `triplets` or `sampled_examples`."""
-    sampler: Any = plugins(SAMPLERS, "sampler")[entry["sampler"]]
-    return str(sampler.gives)
+def table_of(name: str, sets: Mapping[str, Mapping[str, Any]]) -> str:
+    """The table that one of the sets is sampled into.
+
+    It is `sampled_examples` where the set, or one that it is made of, is of examples, and else `triplets`.
+    """
+    samplers: Any = plugins(SAMPLERS, "sampler")
+    gives = {
+        samplers[sets[each]["sampler"]].gives for each in (name, *all_parts(name, lambda part: parts_of(sets[part])))
+    }
+    return "sampled_examples" if "sampled_examples" in gives else "triplets"
+
+
+def parts_of(entry: Mapping[str, Any]) -> Sequence[str]:
+    """The sets that a set is made of."""
+    given: str | Sequence[str] = entry.get("of", ())
+    return [given] if isinstance(given, str) else given

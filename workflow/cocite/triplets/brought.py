@@ -13,8 +13,7 @@ from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids, are_in
 from cocite.ground.randomness import priorities
 from cocite.ground.written_ids import ids_in
-from cocite.triplets.pairing import UNSERVED
-from cocite.triplets.sampled import ROLES, Block, Sampled, as_triplets
+from cocite.triplets.sampled import ROLES, UNSERVED, Block, Sampled, as_triplets
 
 COLUMNS = (("query",), ("positive", "pos"), ("negative", "neg"))
 ID_NAMES = ("corpus_id", "doc_id")
@@ -46,8 +45,10 @@ def read_triplets(block: Block, *, per_query: int | None) -> Sampled:
     taken = triplets if per_query is None else _first(triplets, per_query, block.seed)
     counts["triplets beyond per_query"] = len(triplets) - len(taken)
     is_served = np.isin(block.queries, taken["query"].to_numpy())
-    counts[f"{UNSERVED}: none was brought"] = int(np.count_nonzero(~is_known))
-    counts[f"{UNSERVED}: theirs hold papers without text, or one twice"] = int(np.count_nonzero(is_known & ~is_served))
+    counts[f"{UNSERVED['triplets']}: none was brought"] = int(np.count_nonzero(~is_known))
+    counts[f"{UNSERVED['triplets']}: theirs hold papers without text, or one twice"] = int(
+        np.count_nonzero(is_known & ~is_served)
+    )
     return Sampled(rows=taken, omissions=dict(counts))
 
 

@@ -90,12 +90,13 @@ def _served(triplets: pa.Table, asked: int) -> Iterator[tuple[str, str, int, int
 
 
 def _by_aspect(triplets: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """The rows of each aspect; all of them, of no aspect, where the set does not tell them apart."""
+    """The rows of each aspect; those that have none, of no aspect, together."""
     if "aspect" not in triplets.column_names:
         yield "", triplets
         return
-    for aspect in pc.unique(triplets["aspect"]).to_pylist():
-        yield aspect, triplets.filter(pc.equal(triplets["aspect"], aspect))
+    aspects = triplets["aspect"].fill_null("")
+    for aspect in pc.unique(aspects).to_pylist():
+        yield aspect, triplets.filter(pc.equal(aspects, aspect))
 
 
 def _pairs_of(triplets: pa.Table) -> dict[str, Pairs]:

@@ -22,8 +22,6 @@ from cocite.triplets.pairing import first_drawn, shuffled, unserved
 from cocite.triplets.picking import NONE, draw
 from cocite.triplets.sampled import Block, Sampled
 
-UNSERVED = "queries without an example"
-
 Kinds = NDArray[np.str_]
 
 
@@ -89,7 +87,7 @@ def gather(block: Block, asked: Gathering, aspects: Sequence[str], negatives: Ne
     ]
     is_served = np.isin(block.queries, examples["query"].to_numpy())
     omissions = {
-        **unserved(UNSERVED, ~is_served, reasons),
+        **unserved("sampled_examples", ~is_served, reasons),
         **_lacking(rows, aspects, int(np.count_nonzero(is_served))),
     }
     return Sampled(rows=examples, omissions=omissions)

@@ -14,10 +14,9 @@ from cocite.config.sampler import Pairing
 from cocite.ground.id_sets import Ids, are_in
 from cocite.ground.randomness import priorities
 from cocite.triplets.picking import NONE, Draws, Picks, picks, without
-from cocite.triplets.sampled import Block, Sampled, as_triplets
+from cocite.triplets.sampled import UNSERVED, Block, Sampled, as_triplets
 
 Flags = NDArray[np.bool_]
-UNSERVED = "queries without a triplet"
 SHORT = "triplets fewer than asked for, of queries with some"
 
 
@@ -68,7 +67,7 @@ def pair(
         ("fewer triplets than asked for", is_dropped),
     ]
     omissions = {
-        **unserved(UNSERVED, counts == 0, known),
+        **unserved("triplets", counts == 0, known),
         "positives without text": lost,
         "hard negatives without text": hard_lost,
         SHORT: int(np.count_nonzero(counts)) * asked.per_query - len(triplets),
@@ -121,12 +120,12 @@ def shuffled(block: Block, of: Ids, papers: Ids) -> Ids:
     return np.argsort(keys, axis=1, kind="stable")
 
 
-def unserved(what: str, is_unserved: Flags, reasons: Sequence[tuple[str, Flags]]) -> dict[str, int]:
-    """How many queries have none of `what`, each counted with the first reason that holds of it."""
+def unserved(table: str, is_unserved: Flags, reasons: Sequence[tuple[str, Flags]]) -> dict[str, int]:
+    """How many queries have no row of a table, each counted with the first reason that holds of it."""
     counts = {}
     is_left = is_unserved.copy()
     for reason, holds in reasons:
-        counts[f"{what}: {reason}"] = int(np.count_nonzero(is_left & holds))
+        counts[f"{UNSERVED[table]}: {reason}"] = int(np.count_nonzero(is_left & holds))
         is_left &= ~holds
     return counts
 

@@ -14,14 +14,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids, IdSet, check_ids, id_set, size
-from cocite.tables.files import checked_files, open_table, read_table
+from cocite.tables.files import checked_files, open_table
 from cocite.tables.splits import read_kept_out
 
 ROWS_AT_ONCE = 1 << 18
 ROLES = ("query", "positive", "negative")
+WORDS = {"triplets": ("triplets", "a triplet"), "sampled_examples": ("examples", "an example")}
+"""What the rows of each table that a sampler gives are called, all of them and one."""
+UNSERVED = {table: f"queries without {one}" for table, (_, one) in WORDS.items()}
+"""How the queries are counted that have no row."""
 
 Result = TypeVar("Result")
 
@@ -125,17 +130,14 @@ def in_order(triplets: pa.Table) -> pa.Table:
     return ordered if is_new.all() else ordered.filter(pa.array(is_new))
 
 
-def sampled_before(block: Block, *, of_block: bool = True) -> list[pa.Table]:
-    """The sets of triplets among the sources, in the order given; with `of_block`, only those of the block's queries.
-
-    Raises `InputError` where a source is another table.
-    """
-    before = []
-    for path in block.files("triplets"):
-        rows = read_table(path, "triplets").replace_schema_metadata()
-        is_ours = np.isin(rows["query"].to_numpy(), block.queries) | (not of_block)
-        before.append(rows.filter(pa.array(is_ours)))
-    return before
+def read_chosen(path: Path, is_chosen: NDArray[np.bool_]) -> pa.Table:
+    """The rows of a sampled set that are chosen; memory holds few others."""
+    file = open_table(path, table_in(path))
+    chosen, first = [], 0
+    for batch in file.iter_batches(ROWS_AT_ONCE):
+        chosen.append(batch.filter(pa.array(is_chosen[first : first + len(batch)])))
+        first += len(batch)
+    return pa.Table.from_batches(chosen, file.schema_arrow).replace_schema_metadata()
 
 
 def read_papers(papers: Path, queries: Path) -> IdSet:

@@ -17,14 +17,11 @@ from cocite.ground.errors import InputError
 from cocite.ground.progress import report
 from cocite.tables import splits
 from cocite.tables.files import write_json, write_omissions, write_table
-from cocite.triplets.sampled import Block, read_papers
+from cocite.triplets.combining import table_made_of
+from cocite.triplets.sampled import WORDS, Block, read_papers
 
 QUERIES_AT_ONCE = 250_000
 """Queries of a block: some hundred bytes of memory each, against one more reading of the sources a block."""
-
-
-WORDS = {"triplets": ("triplets", "a triplet"), "sampled_examples": ("examples", "an example")}
-"""What the rows of each table are called, all of them and one."""
 
 
 def sample(
@@ -43,10 +40,14 @@ def sample(
 
     Raises `InputError` where no query could be served.
     """
+    table = table_made_of(sources) if sampler.parts else sampler.gives
     blocks = _blocks(sources, queries, papers, seed, threads)
     counts: Counter[str] = Counter()
-    written = write_table(output, sampler.gives, _rows(sampler, blocks, counts, output))
-    report(f"{written:,} {WORDS[sampler.gives][0]}; left out: {_in_words(counts)}")
+    many, one = WORDS[table]
+    written = write_table(
+        output, table, _rows(sampler, blocks, counts, f"{output}: no query could be served with {one}")
+    )
+    report(f"{written:,} {many}; left out: {_in_words(counts)}")
     write_omissions(omissions, counts)
     read = list(dict.fromkeys(str(source.parent if source.stem.isdigit() else source) for source in sources))
     write_json(written_settings, {**as_json(sampler), "sources": read, "seed": seed})
@@ -68,8 +69,8 @@ def _blocks(sources: Sequence[Path], queries: Path, papers: Path, seed: int, thr
         )
 
 
-def _rows(sampler: Sampler, blocks: Iterator[Block], counts: Counter[str], output: Path) -> Iterator[pa.RecordBatch]:
-    """The rows of the blocks one after the other; counts what was left out."""
+def _rows(sampler: Sampler, blocks: Iterator[Block], counts: Counter[str], none: str) -> Iterator[pa.RecordBatch]:
+    """The rows of the blocks one after the other; counts what was left out. `none` says that there are no rows."""
     written = 0
     for block in blocks:
         sampled = sampler.sample(block)
@@ -77,8 +78,7 @@ def _rows(sampler: Sampler, blocks: Iterator[Block], counts: Counter[str], outpu
         written += len(sampled.rows)
         yield from sampled.rows.to_batches()
     if written == 0:
-        one = WORDS[sampler.gives][1]
-        raise InputError(f"{output}: no query could be served with {one} ({_in_words(counts)}).")
+        raise InputError(f"{none} ({_in_words(counts)}).")
 
 
 def _in_words(counts: Counter[str]) -> str:

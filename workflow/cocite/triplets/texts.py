@@ -23,12 +23,12 @@ from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids
 from cocite.ground.randomness import priorities
 from cocite.tables.files import atomic_path, checked_files, open_table, write_table
+from cocite.triplets.combining import LISTS, as_examples, first_of_each
 from cocite.triplets.sampled import ROLES, table_in
 
 PAPERS_IN_MEMORY = 5_000
 """Papers that each thread reads at once."""
 TEXT_COLUMNS = ["corpusid", "title", "abstract"]
-LISTS = ("positives", "negatives")
 ORDER = "order"
 """The column of the hashes that the examples of a query are ordered by."""
 
@@ -51,7 +51,7 @@ def validation_examples(group: Sequence[Path], seed: int) -> pa.Table:
     sets = [_shuffled(_read_split(path, "validation", seed), seed) for path in group]
     smallest = _smallest(group, list(map(_size, sets)), "validation", "larger")
     cut = pa.concat_tables([_cut(rows, smallest) for rows in sets], promote_options="default")
-    return _shuffled(_distinct(cut), seed)
+    return _shuffled(cut.take(pa.array(first_of_each(cut))), seed)
 
 
 def _smallest(group: Sequence[Path], sizes: list[int], use: str, remedy: str) -> int:
@@ -71,10 +71,8 @@ def _batches_of(path: Path, split: str, seed: int) -> Iterator[pa.Table]:
 
 
 def _of_triplets(rows: pa.Table, seed: int) -> pa.Table:
-    ids = [rows[role].to_numpy() for role in ROLES]
-    starts = pa.array(np.arange(len(rows) + 1, dtype=np.int32))
-    lists = {name: pa.ListArray.from_arrays(starts, pa.array(of)) for name, of in zip(LISTS, ids[1:], strict=True)}
-    return pa.table({"query": ids[0], **lists, ORDER: priorities(seed, "order of triplets", *ids)})
+    order = priorities(seed, "order of triplets", *(rows[role].to_numpy() for role in ROLES))
+    return as_examples(rows).drop_columns(["split"]).append_column(ORDER, pa.array(order))
 
 
 def _of_examples(rows: pa.Table, seed: int) -> pa.Table:
@@ -108,25 +106,6 @@ def _shuffled(rows: pa.Table, seed: int) -> pa.Table:
         ORDER: rows[ORDER],
     }
     return rows.take(pc.sort_indices(pa.table(keys), sort_keys=[(key, "ascending") for key in keys]))
-
-
-def _distinct(rows: pa.Table) -> pa.Table:
-    """The first of the examples that say the same, by a hash of the papers in each role."""
-    keys = [rows["query"].to_numpy().view(np.uint64), *(_hashes_of(rows[name].combine_chunks()) for name in LISTS)]
-    if "aspect" in rows.column_names:
-        keys.append(
-            rows["aspect"].combine_chunks().dictionary_encode().indices.fill_null(-1).to_numpy().astype(np.uint64)
-        )
-    first = np.unique(np.stack(keys, axis=1), axis=0, return_index=True)[1]
-    return rows.take(pa.array(first))
-
-
-def _hashes_of(lists: pa.ListArray) -> NDArray[np.uint64]:
-    """One number for the papers of each list, whatever their order."""
-    of_each = pc.list_parent_indices(lists).to_numpy()
-    hashes = np.zeros(len(lists), dtype=np.uint64)
-    np.add.at(hashes, of_each, priorities(0, "paper of an example", lists.flatten().to_numpy()))
-    return hashes
 
 
 def write_examples(output: Path, table: str, rows: pa.Table) -> None:

@@ -12,13 +12,15 @@ _EXAMPLE_COLUMNS = {
 _OF_SAMPLED_EXAMPLES = {
     "negative_kinds": Column(
         type=pa.list_(TEXT),
-        meaning="of each negative: linked, by another aspect; two-away, a reference of a reference; or easy",
+        meaning="of each negative: linked, by another aspect; two-away, a reference of a reference; or easy; null for "
+        "what came as a triplet",
+        nullable=True,
         optional=True,
     ),
     "aspect": Column(
         type=TEXT,
         meaning="background, methodology, result or miscellaneous: what links the query with the positives; not there "
-        "where the sampler does not tell aspects apart",
+        "where no sampler tells aspects apart",
         nullable=True,
         optional=True,
     ),
@@ -58,7 +60,10 @@ TABLES = [
         key=("query", "number"),
         columns={
             "query": _EXAMPLE_COLUMNS["query"],
-            "number": required(pa.int32(), "number of the example among those of the query, from 1"),
+            "number": required(
+                pa.int32(),
+                "number of the example among those of the query, from 1; a part of a set keeps those of the whole",
+            ),
             "split": required(TEXT, "train or validation: that of the query"),
             **{name: column for name, column in _EXAMPLE_COLUMNS.items() if name != "query"},
             **_OF_SAMPLED_EXAMPLES,

@@ -12,22 +12,22 @@ if TYPE_CHECKING:
 
 
 class Subset(Sampler):
-    """A random part of a named set of triplets, such as the 1% and the 10% of SciNCL's ablation (Ostendorff et al.,
-    2022).
+    """A random part of a named set, such as the 1% and the 10% of SciNCL's ablation (Ostendorff et al., 2022).
 
-    Queries, or triplets, are ranked by hashes that depend on the seed and on their ids. So a smaller part of a set
-    lies within a larger one, and parts of several sets with the same queries hold the same queries.
+    Queries, or triplets, are ranked by hashes that depend on the seed and on their ids; examples by those of the query
+    and of their number, which they keep. So a smaller part of a set lies within a larger one, and parts of several sets
+    with the same queries hold the same queries.
     """
 
     sampler: Literal["subset"]
     of: Annotated[str, Refers("triplets")]
-    """Name of the set of triplets that a part is taken of."""
+    """Name of the set that a part is taken of, of triplets or of examples."""
     share: Annotated[float, Field(gt=0, le=1)] | None = None
-    """Share of the triplets that is taken."""
+    """Share of the triplets, or of the examples, that is taken."""
     count: Count | None = None
-    """Instead of share, the number of training triplets; for validation, the same share."""
+    """Instead of share, the number of training triplets or examples; for validation, the same share."""
     by: Literal["query", "triplet"] = "query"
-    """query takes whole queries, but for the last one; triplet takes each triplet for itself."""
+    """query takes whole queries, but for the last one; triplet takes each triplet, or example, for itself."""
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -41,26 +41,30 @@ class Subset(Sampler):
         return self
 
     def sample(self, block: "Block") -> "Sampled":
-        """Take a part of the table `triplets`, of its training and of its validation triplets alike.
+        """Take a part of a table, of its rows for training and of those for validation alike.
 
-        Raises `InputError` where there are fewer training triplets than `count`.
+        Raises `InputError` where there are fewer training triplets, or examples, than `count`.
         """
         import numpy as np
-        import pyarrow as pa
 
         from cocite.ground.errors import InputError
         from cocite.ground.randomness import priorities
-        from cocite.triplets.pairing import UNSERVED
-        from cocite.triplets.sampled import ROLES, Sampled, sampled_before
+        from cocite.tables import TABLES
+        from cocite.tables.files import read_table
+        from cocite.triplets.combining import table_made_of
+        from cocite.triplets.sampled import UNSERVED, WORDS, Sampled, read_chosen
 
-        whole = pa.concat_tables(sampled_before(block, of_block=False))
-        splits, columns = whole["split"].to_numpy(), [whole[role].to_numpy() for role in ROLES]
+        [path] = block.sources
+        table = table_made_of([path])
+        many, key = WORDS[table][0], TABLES[table].key
+        whole = read_table(path, table, [*key, "split"])
+        splits, columns = whole["split"].to_numpy(), [whole[name].to_numpy().astype(np.int64) for name in key]
         training = int(np.count_nonzero(splits == "train"))
         if (self.count or 0) > training:
-            raise InputError(f"Setting count is {self.count}, but there are only {training} training triplets.")
+            raise InputError(f"Setting count is {self.count}, but there are only {training} training {many}.")
         share = self.share or (self.count or 0) / training
-        keys = [priorities(block.seed, "subset of triplets", *columns)]
-        if self.by == "query":  # keeps the triplets of a query together
+        keys = [priorities(block.seed, f"subset of {many}", *columns)]
+        if self.by == "query":  # keeps those of a query together
             keys.append(priorities(block.seed, "subset of queries", columns[0]))
         ranked = np.lexsort(keys)
         is_chosen = np.zeros(len(whole), dtype=bool)
@@ -70,9 +74,9 @@ class Subset(Sampler):
         is_ours = np.isin(columns[0], block.queries)
         served = len(np.unique(columns[0][is_chosen & is_ours]))
         return Sampled(
-            rows=whole.filter(pa.array(is_chosen & is_ours)),
+            rows=read_chosen(path, is_chosen & is_ours),
             omissions={
-                f"{UNSERVED}: not in the part": len(block.queries) - served,
-                "triplets that are not in the part": int(np.count_nonzero(is_ours & ~is_chosen)),
+                f"{UNSERVED[table]}: not in the part": len(block.queries) - served,
+                f"{many} that are not in the part": int(np.count_nonzero(is_ours & ~is_chosen)),
             },
         )

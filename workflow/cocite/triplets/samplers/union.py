@@ -12,11 +12,15 @@ if TYPE_CHECKING:
 
 
 class Union(Sampler):
-    """Several named sets of triplets as one; a triplet that more than one of them holds is taken once."""
+    """Several named sets as one; a triplet, or an example, that more than one of them holds is taken once.
+
+    With a set of examples among them, triplets become examples of one positive and one negative. Examples are the same
+    that have the same query, aspect, positives and negatives, in whatever order.
+    """
 
     sampler: Literal["union"]
     of: Annotated[Names, Field(min_length=2), Refers("triplets")]
-    """Names of the sets of triplets that are joined."""
+    """Names of the sets that are joined, of triplets or of examples."""
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -24,20 +28,22 @@ class Union(Sampler):
         return self.of
 
     def sample(self, block: "Block") -> "Sampled":
-        """Join the tables `triplets`; ranks and kind of a common one are those of the set that is named first."""
+        """Join the tables; ranks and kinds of a common row are those of the set that is named first.
+
+        Raises `InputError` where a source is no set.
+        """
         import numpy as np
-        import pyarrow as pa
 
-        from cocite.triplets.pairing import UNSERVED
-        from cocite.triplets.sampled import Sampled, in_order, sampled_before
+        from cocite.triplets.combining import joined, table_made_of
+        from cocite.triplets.sampled import UNSERVED, WORDS, Sampled
 
-        before = pa.concat_tables(sampled_before(block))
-        triplets = in_order(before)
-        served = len(np.unique(triplets["query"].to_numpy()))
+        table = table_made_of(block.sources)
+        rows, found = joined(block, table)
+        served = len(np.unique(rows["query"].to_numpy()))
         return Sampled(
-            rows=triplets,
+            rows=rows,
             omissions={
-                f"{UNSERVED}: in none of the sets": len(block.queries) - served,
-                "triplets that another set holds as well": len(before) - len(triplets),
+                f"{UNSERVED[table]}: in none of the sets": len(block.queries) - served,
+                f"{WORDS[table][0]} that another set holds as well": found - len(rows),
             },
         )
