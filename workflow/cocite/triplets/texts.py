@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids
 from cocite.ground.randomness import priorities
+from cocite.tables import TABLES
 from cocite.tables.files import atomic_path, checked_files, open_table, write_table
 from cocite.triplets.combining import LISTS, as_examples, first_of_each
 from cocite.triplets.sampled import ROLES, table_in
@@ -38,7 +39,7 @@ def training_examples(sampled: Path, group: Sequence[Path], seed: int) -> pa.Tab
 
     Raises `InputError` where that has none.
     """
-    sizes = [sum(map(_size, _batches_of(path, "train", seed))) for path in group]
+    sizes = [_size_of(path, "train") for path in group]
     smallest = _smallest(group, sizes, "training", "smaller")
     return _cut(_shuffled(_read_split(sampled, "train", seed), seed), smallest)
 
@@ -62,12 +63,28 @@ def _smallest(group: Sequence[Path], sizes: list[int], use: str, remedy: str) ->
     return min(sizes)
 
 
-def _batches_of(path: Path, split: str, seed: int) -> Iterator[pa.Table]:
-    """The examples of a split as tables of lists; of triplets, lists of one."""
-    name = table_in(path)
-    for batch in open_table(path, name).iter_batches():
-        rows = pa.Table.from_batches([batch.filter(pc.equal(batch["split"], split))])
-        yield _of_triplets(rows, seed) if name == "triplets" else _of_examples(rows, seed)
+def _size_of(path: Path, split: str) -> int:
+    """How many documents the examples of a split name; no ids of triplets are read for it."""
+    if table_in(path) == "triplets":
+        return len(ROLES) * sum(map(len, _rows_of(path, split, [])))
+    return sum(map(_size, _rows_of(path, split, LISTS)))
+
+
+def _read_split(path: Path, split: str, seed: int) -> pa.Table:
+    """The examples of a split as a table of lists; of triplets, lists of one."""
+    if table_in(path) == "triplets":
+        batches = (_of_triplets(rows, seed) for rows in _rows_of(path, split, ROLES))
+    else:
+        batches = (_of_examples(rows, seed) for rows in _rows_of(path, split, [*TABLES["sampled_examples"].columns]))
+    return pa.concat_tables(batches).combine_chunks()
+
+
+def _rows_of(path: Path, split: str, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """The rows of a split, some at a time; of optional columns, those that are there."""
+    file = open_table(path, table_in(path))
+    read = {"split", *columns}.intersection(file.schema_arrow.names)
+    for batch in file.iter_batches(columns=sorted(read)):
+        yield pa.Table.from_batches([batch.filter(pc.equal(batch["split"], split))])
 
 
 def _of_triplets(rows: pa.Table, seed: int) -> pa.Table:
@@ -78,10 +95,6 @@ def _of_triplets(rows: pa.Table, seed: int) -> pa.Table:
 def _of_examples(rows: pa.Table, seed: int) -> pa.Table:
     order = priorities(seed, "order of examples", rows["query"].to_numpy(), rows["number"].to_numpy().astype(np.int64))
     return rows.drop_columns(["split", "number"]).append_column(ORDER, pa.array(order))
-
-
-def _read_split(path: Path, split: str, seed: int) -> pa.Table:
-    return pa.concat_tables(_batches_of(path, split, seed)).combine_chunks()
 
 
 def _sizes(rows: pa.Table) -> Ids:
