@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -129,6 +130,14 @@ def test_paired_each_positive_has_one_negative_and_few_are_used_again_where_aske
     assert sorted(p for [p] in again["positives"].to_pylist()) in ([2, 2, 2, 3, 3], [2, 2, 3, 3, 3])
     assert {4, 5} <= {n for [n] in again["negatives"].to_pylist()}
     assert sorted(kind for [kind] in again["negative_kinds"].to_pylist()) == ["easy"] * 3 + ["two-away"] * 2
+
+
+def test_a_block_may_have_millions_of_negatives(tmp_path):
+    path = write_edges(tmp_path / "0", [(query, 30_000 + query) for query in range(1, 25_001)])
+    found = sample("undirected", block(range(1, 25_001), range(1, 55_001), [path]), hard=0, easy=170).rows
+    for name in ("negatives", "negative_kinds"):
+        assert pc.unique(pc.list_value_length(found[name])).to_pylist() == [170]
+    assert pc.unique(pc.list_flatten(found["negative_kinds"])).to_pylist() == ["easy"]
 
 
 def test_a_corpus_without_intents_is_refused_with_what_to_use_instead(tmp_path):

@@ -22,7 +22,9 @@ from cocite.triplets.pairing import first_drawn, shuffled, unserved
 from cocite.triplets.picking import NONE, draw
 from cocite.triplets.sampled import Block, Sampled
 
-Kinds = NDArray[np.str_]
+KINDS = ("linked", "two-away", "easy")
+Kinds = NDArray[np.int8]
+"""The kinds of negatives, by their places in `KINDS`; as text they would take 32 bytes each."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,8 +103,9 @@ def _candidates(block: Block, links: Links, seats: Seats, asked: Negatives) -> t
     # The seats of a query share its draws, so that no paper is an easy negative of two of them.
     room = np.full(len(block.queries), asked.easy * seats.aspects)
     random = first_drawn(easy, room).reshape(len(seats.queries), -1)
-    parts = {"linked": linked.papers, "two-away": two_away.papers, "easy": random}
-    return np.concatenate(list(parts.values()), axis=1), np.repeat(list(parts), [of.shape[1] for of in parts.values()])
+    parts = [linked.papers, two_away.papers, random]
+    kinds = np.arange(len(KINDS), dtype=np.int8)
+    return np.concatenate(parts, axis=1), np.repeat(kinds, [papers.shape[1] for papers in parts])
 
 
 def _paired(block: Block, asked: Gathering, rows: Rows, keys: Ids) -> Rows:
@@ -125,23 +128,24 @@ def _table(block: Block, rows: Rows, aspects: Sequence[str]) -> pa.Table:
     """The columns of the table `sampled_examples`, in the order of queries and, of a query, of aspects."""
     places = rows.seats // max(1, len(aspects))
     first = np.flatnonzero(np.diff(places, prepend=-1))
+    has_positive, has_negative = (papers != NONE for papers in (rows.positives, rows.negatives))
     columns = {
         "query": block.queries[places],
         "number": 1 + np.arange(len(places)) - np.repeat(first, np.diff(first, append=len(places))),
         "split": block.splits.take(pa.array(places)),
-        "positives": _lists(rows.positives, rows.positives != NONE),
-        "negatives": _lists(rows.negatives, rows.negatives != NONE),
-        "negative_kinds": _lists(rows.kinds, rows.negatives != NONE),
+        "positives": _lists(pa.array(rows.positives[has_positive]), has_positive),
+        "negatives": _lists(pa.array(rows.negatives[has_negative]), has_negative),
+        "negative_kinds": _lists(pa.array(KINDS).take(pa.array(rows.kinds[has_negative])), has_negative),
     }
     if aspects:
         columns["aspect"] = pa.array(aspects).take(pa.array(rows.seats % len(aspects)))
     return pa.table(columns)
 
 
-def _lists(values: NDArray[np.int64] | Kinds, is_there: NDArray[np.bool_]) -> pa.ListArray:
-    """The values of each row that are there, as lists."""
+def _lists(values: pa.Array, is_there: NDArray[np.bool_]) -> pa.ListArray:
+    """Values as lists, of which each row has as many as are there."""
     starts = np.append(0, np.cumsum(np.count_nonzero(is_there, axis=1)))
-    return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), pa.array(values[is_there]))
+    return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), values)
 
 
 def _lacking(rows: Rows, aspects: Sequence[str], served: int) -> dict[str, int]:
