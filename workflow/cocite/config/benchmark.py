@@ -74,6 +74,7 @@ class HoldoutSettings(Entry):
     """Settings of a benchmark about held-out papers."""
 
     linked: ClassVar[int] = 0
+    """Candidates that are linked with the query by another aspect: none, since these benchmarks tell none apart."""
     positives: Count = 5
     """Relevant candidates of each query; queries with fewer are left out and counted."""
     negatives: Count = 25
