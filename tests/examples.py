@@ -13,6 +13,11 @@ Texts = Mapping[int, tuple[str | None, str | None]]
 """Title and abstract by the paper's number."""
 Row = tuple[int, list[int], list[int], str | None, list[str]]
 """An example: query, positives, negatives, aspect, and the kinds of the negatives."""
+HYBRID = [
+    {"loss": "supcon", "space": "aspects", "negatives": ["linked"], "weight": 0.3},
+    {"loss": {"kind": "infonce", "temperature": 0.5}, "negatives": ["two-away", "easy"], "weight": 0.7},
+]
+"""A hybrid of two losses: one in the spaces of aspects, and one in that of the encoder."""
 
 
 def files_in(folder: Path) -> ExampleFiles:

@@ -7,14 +7,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.examples import files_in, written_aspects, written_examples
+from tests.examples import HYBRID, files_in, written_aspects, written_examples
 from tests.papers import papers_table
 
 from cocite.config.encoders import Architecture, EncoderSettings
+from cocite.config.models import TrainingSettings
 from cocite.encoder.build import build_encoder
 from cocite.encoder.examples import ExampleFiles
 from cocite.encoder.results import Outputs
-from cocite.encoder.training import Inputs
+from cocite.encoder.training import Inputs, train_encoder
 from cocite.tables.files import read_json, write_table
 
 TOPICS = {0: "bees collect nectar from flowers in the meadow", 1: "compilers allocate registers for loops in programs"}
@@ -157,6 +158,20 @@ def outputs_in():
         )
 
     return outputs
+
+
+@pytest.fixture
+def train_hybrid(aspects, outputs_in, tmp_path):
+    """A function that trains by a hybrid of two losses into a folder of this name."""
+
+    def run(name, stopping=None, inputs=aspects, **settings):
+        folder = tmp_path / name
+        given = TrainingSettings(**{"objectives": HYBRID, "epochs": 3, "batch_size": 4, "lr": 3e-3, **settings})
+        where = {"threads": 1, "state": folder / "state", "stopping": stopping}
+        train_encoder(inputs, outputs_in(folder), given, seed=1, training_seed=1, **where)
+        return folder
+
+    return run
 
 
 @pytest.fixture(scope="session")

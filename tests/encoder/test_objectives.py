@@ -1,32 +1,21 @@
-"""Examples of aspects, losses in their spaces and hybrids of them, against loops; models that others open."""
-
-import shutil
+"""Several losses, over kinds of negatives and in the spaces of aspects: against loops, and in trainings."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import torch
-from tests.examples import Row, curve_in
+from tests.examples import HYBRID, Row, curve_in
 from torch import nn
 
 from cocite.config.models import TrainingSettings
-from cocite.encoder import spaces
 from cocite.encoder.batches import arranged
 from cocite.encoder.examples import Examples, Links, open_examples
-from cocite.encoder.learner import Learner, new_learner
-from cocite.encoder.model import embed, open_encoder
+from cocite.encoder.learner import Learner
 from cocite.encoder.objective import Objective
 from cocite.encoder.schedule import Stopping, Unfinished
-from cocite.encoder.spaces import read_space, spaces_in
-from cocite.encoder.tokens import documents_of, tokenise
-from cocite.encoder.training import Inputs, train_encoder
+from cocite.encoder.spaces import read_space
+from cocite.encoder.tokens import documents_of
 from cocite.ground.errors import InputError
-from cocite.tables.files import read_json, read_table, vector_column, vectors_of, write_json, write_table
 
-HYBRID = [
-    {"loss": "supcon", "space": "aspects", "negatives": ["linked"], "weight": 0.3},
-    {"loss": {"kind": "infonce", "temperature": 0.5}, "negatives": ["two-away", "easy"], "weight": 0.7},
-]
 # Papers 0 to 7 are documents 0 to 7.
 ROWS: list[Row] = [
     (0, [1, 2], [3, 4, 5], "background", ["linked", "two-away", "easy"]),
@@ -98,7 +87,7 @@ def infonce_by_hand(v, query, near, far, temperature=0.5):
 
 
 def by_hand(vectors, learner):
-    """The hybrid above as loops: the examples of an aspect with a negative of the kinds, by their share."""
+    """The hybrid as loops: the examples of an aspect with a negative of the kinds, by their share."""
     total = 0.0
     for weight, kinds, in_aspects, loss in (
         (0.3, {"linked"}, True, supcon_by_hand),
@@ -192,31 +181,17 @@ def test_kinds_of_negatives_that_have_none_are_refused(inputs):
         open_examples(inputs.training).with_negatives(["linked"])
 
 
-@pytest.fixture
-def train(aspects, outputs_in, tmp_path):
-    """A function that trains into a folder of this name."""
-
-    def run(name, stopping=None, inputs=aspects, **settings):
-        folder = tmp_path / name
-        given = TrainingSettings(**{"objectives": HYBRID, "epochs": 3, "batch_size": 4, "lr": 3e-3, **settings})
-        where = {"threads": 1, "state": folder / "state", "stopping": stopping}
-        train_encoder(inputs, outputs_in(folder), given, seed=1, training_seed=1, **where)
-        return folder
-
-    return run
-
-
 def contents(folder):
     """The files of a model and its curves, links among them, by their names."""
     files = [path for path in (folder / "model").rglob("*") if path.is_file()]
     return {str(path.relative_to(folder)): path.read_bytes() for path in [*files, folder / "curves.parquet"]}
 
 
-def test_weights_of_one_and_nought_are_the_single_objectives_bit_for_bit(train):
+def test_weights_of_one_and_nought_are_the_single_objectives_bit_for_bit(train_hybrid):
     for chosen in (0, 1):
         weights = [{"weight": float(number == chosen)} for number in (0, 1)]
-        both = train(f"both-{chosen}", objectives=[term | w for term, w in zip(HYBRID, weights, strict=True)])
-        alone = train(f"alone-{chosen}", objectives=[HYBRID[chosen] | {"weight": 1.0}])
+        both = train_hybrid(f"both-{chosen}", objectives=[term | w for term, w in zip(HYBRID, weights, strict=True)])
+        alone = train_hybrid(f"alone-{chosen}", objectives=[HYBRID[chosen] | {"weight": 1.0}])
         left_out = {"model/README.md"}
         some, others = (
             {name: content for name, content in contents(folder).items() if name not in left_out}
@@ -237,84 +212,20 @@ class AfterThreeSteps(Stopping):
         return "a test" if self.steps == 3 else None
 
 
-def test_a_training_of_aspects_goes_on_from_where_it_was_stopped_with_its_maps(train):
-    whole = train("whole")
+def test_a_training_of_aspects_goes_on_from_where_it_was_stopped_with_its_maps(train_hybrid):
+    whole = train_hybrid("whole")
     with pytest.raises(Unfinished):
-        train("stopped", AfterThreeSteps())
-    assert contents(train("stopped")) == contents(whole)
+        train_hybrid("stopped", AfterThreeSteps())
+    assert contents(train_hybrid("stopped")) == contents(whole)
 
 
-def test_mini_batches_in_bounded_memory_learn_the_same(train):
-    whole, bounded = train("whole", epochs=1), train("bounded", epochs=1, mini_batch_tokens=40)
+def test_mini_batches_in_bounded_memory_learn_the_same(train_hybrid):
+    whole, bounded = train_hybrid("whole", epochs=1), train_hybrid("bounded", epochs=1, mini_batch_tokens=40)
     for name in ("background", "result"):
         some, others = (read_space(folder / "model", name, 16) for folder in (whole, bounded))
         torch.testing.assert_close(some.weight, others.weight, rtol=1e-3, atol=1e-5)
 
 
-def test_the_loss_falls_in_the_spaces_of_the_aspects(train):
-    losses = list(curve_in(train("longer", epochs=8), "training_loss").values())
+def test_the_loss_falls_in_the_spaces_of_the_aspects(train_hybrid):
+    losses = list(curve_in(train_hybrid("longer", epochs=8), "training_loss").values())
     assert np.mean(losses[-4:]) < np.mean(losses[:4])
-
-
-TEXTS = ["bees collect nectar", "compilers allocate registers for loops", "flowers in the meadow"]
-
-
-def test_each_space_opens_in_sentence_transformers_with_the_same_vectors(train, tmp_path):
-    from sentence_transformers import SentenceTransformer
-
-    folder = shutil.copytree(train("spaces") / "model", tmp_path / "copied", symlinks=True)
-    encoder = open_encoder(folder)
-    plain = torch.from_numpy(embed(encoder, tokenise(TEXTS, encoder.tokenizer)))
-    np.testing.assert_allclose(SentenceTransformer(str(folder)).encode(TEXTS), plain, atol=1e-5)
-    assert spaces_in(folder) == ["background", "result", "concatenated"]
-    seen = {}
-    for name in spaces_in(folder):
-        seen[name] = read_space(folder, name, 16)(plain).detach().numpy()
-        vectors = SentenceTransformer(str(folder / "aspects" / name)).encode(TEXTS)
-        np.testing.assert_allclose(vectors, seen[name], atol=1e-5)
-    np.testing.assert_array_equal(seen["concatenated"], np.concatenate([seen["background"], seen["result"]], axis=1))
-
-
-def test_vectors_are_mapped_to_a_space_row_by_row(train, encoder, tmp_path, monkeypatch):
-    monkeypatch.setattr(spaces, "ROWS_AT_ONCE", 3)
-    folder = train("mapped") / "model"
-    vectors = np.random.default_rng(1).normal(size=(8, 16)).astype(np.float32)
-    names = [f"d{number}" for number in range(8)]
-    table = pa.table({"adapter": [""] * 8, "document": names, "vector": vector_column(vectors)})
-    write_table(tmp_path / "embeddings.parquet", "document_embeddings", table)
-    for name in ("result", "concatenated"):
-        spaces.map_vectors(tmp_path / "embeddings.parquet", folder, name, tmp_path / f"{name}.parquet")
-        found = read_table(tmp_path / f"{name}.parquet", "document_embeddings")
-        expected = read_space(folder, name, 16)(torch.from_numpy(vectors)).detach().numpy()
-        assert found["document"].to_pylist() == names
-        np.testing.assert_allclose(vectors_of(found), expected, rtol=1e-5, atol=1e-6)
-
-
-def test_a_training_goes_on_from_the_maps_of_the_encoder_it_starts_from(train, aspects):
-    first = train("first") / "model"
-    learner = new_learner(
-        open_encoder(first),
-        TrainingSettings(objectives=HYBRID),
-        seed=5,
-        maps={name: read_space(first, name, 16) for name in ("background", "result")},
-    )
-    assert torch.equal(learner.heads["result"].weight, read_space(first, "result", 16).weight)
-    again = train(
-        "again", inputs=Inputs(encoder=first, training=aspects.training, validation=aspects.validation), lr=1e-9
-    )
-    torch.testing.assert_close(read_space(again / "model", "result", 16).weight, read_space(first, "result", 16).weight)
-
-
-def test_a_map_of_another_dimension_is_refused(train):
-    folder = train("small") / "model"
-    path = folder / "aspects/result/2_Dense/config.json"
-    write_json(path, read_json(path) | {"in_features": 32})
-    with pytest.raises(InputError, match=r"2_Dense: maps vectors of 32 dimensions, and those of the encoder have 16"):
-        read_space(folder, "result", 16)
-    with pytest.raises(InputError, match="has no space methodology; it has background, result, concatenated"):
-        read_space(folder, "methodology", 16)
-
-
-def test_examples_without_aspects_have_no_spaces(encoder):
-    with pytest.raises(InputError, match="objective is in the space of aspects, and the examples have none"):
-        new_learner(open_encoder(encoder), TrainingSettings(objectives=HYBRID), seed=1)

@@ -1,0 +1,82 @@
+"""The spaces of aspects: models that others open, vectors that are mapped, trainings that go on from the maps."""
+
+import shutil
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from tests.examples import HYBRID
+
+from cocite.config.models import TrainingSettings
+from cocite.encoder import spaces
+from cocite.encoder.learner import new_learner
+from cocite.encoder.model import embed, open_encoder
+from cocite.encoder.spaces import read_space, spaces_in
+from cocite.encoder.tokens import tokenise
+from cocite.encoder.training import Inputs
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_json, read_table, vector_column, vectors_of, write_json, write_table
+
+TEXTS = ["bees collect nectar", "compilers allocate registers for loops", "flowers in the meadow"]
+
+
+def test_each_space_opens_in_sentence_transformers_with_the_same_vectors(train_hybrid, tmp_path):
+    from sentence_transformers import SentenceTransformer
+
+    folder = shutil.copytree(train_hybrid("spaces") / "model", tmp_path / "copied", symlinks=True)
+    encoder = open_encoder(folder)
+    plain = torch.from_numpy(embed(encoder, tokenise(TEXTS, encoder.tokenizer)))
+    np.testing.assert_allclose(SentenceTransformer(str(folder)).encode(TEXTS), plain, atol=1e-5)
+    assert spaces_in(folder) == ["background", "result", "concatenated"]
+    seen = {}
+    for name in spaces_in(folder):
+        seen[name] = read_space(folder, name, 16)(plain).detach().numpy()
+        vectors = SentenceTransformer(str(folder / "aspects" / name)).encode(TEXTS)
+        np.testing.assert_allclose(vectors, seen[name], atol=1e-5)
+    np.testing.assert_array_equal(seen["concatenated"], np.concatenate([seen["background"], seen["result"]], axis=1))
+
+
+def test_vectors_are_mapped_to_a_space_row_by_row(train_hybrid, encoder, tmp_path, monkeypatch):
+    monkeypatch.setattr(spaces, "ROWS_AT_ONCE", 3)
+    folder = train_hybrid("mapped") / "model"
+    vectors = np.random.default_rng(1).normal(size=(8, 16)).astype(np.float32)
+    names = [f"d{number}" for number in range(8)]
+    table = pa.table({"adapter": [""] * 8, "document": names, "vector": vector_column(vectors)})
+    write_table(tmp_path / "embeddings.parquet", "document_embeddings", table)
+    for name in ("result", "concatenated"):
+        spaces.map_vectors(tmp_path / "embeddings.parquet", folder, name, tmp_path / f"{name}.parquet")
+        found = read_table(tmp_path / f"{name}.parquet", "document_embeddings")
+        expected = read_space(folder, name, 16)(torch.from_numpy(vectors)).detach().numpy()
+        assert found["document"].to_pylist() == names
+        np.testing.assert_allclose(vectors_of(found), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_a_training_goes_on_from_the_maps_of_the_encoder_it_starts_from(train_hybrid, aspects):
+    first = train_hybrid("first") / "model"
+    learner = new_learner(
+        open_encoder(first),
+        TrainingSettings(objectives=HYBRID),
+        seed=5,
+        maps={name: read_space(first, name, 16) for name in ("background", "result")},
+    )
+    assert torch.equal(learner.heads["result"].weight, read_space(first, "result", 16).weight)
+    again = train_hybrid(
+        "again", inputs=Inputs(encoder=first, training=aspects.training, validation=aspects.validation), lr=1e-9
+    )
+    torch.testing.assert_close(read_space(again / "model", "result", 16).weight, read_space(first, "result", 16).weight)
+
+
+def test_a_map_of_another_dimension_is_refused(train_hybrid):
+    folder = train_hybrid("small") / "model"
+    path = folder / "aspects/result/2_Dense/config.json"
+    write_json(path, read_json(path) | {"in_features": 32})
+    with pytest.raises(InputError, match=r"2_Dense: maps vectors of 32 dimensions, and those of the encoder have 16"):
+        read_space(folder, "result", 16)
+    with pytest.raises(InputError, match="has no space methodology; it has background, result, concatenated"):
+        read_space(folder, "methodology", 16)
+
+
+def test_examples_without_aspects_have_no_spaces(encoder):
+    with pytest.raises(InputError, match="objective is in the space of aspects, and the examples have none"):
+        new_learner(open_encoder(encoder), TrainingSettings(objectives=HYBRID), seed=1)
