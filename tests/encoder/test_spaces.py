@@ -1,11 +1,14 @@
 """The spaces of aspects: models that others open, vectors that are mapped, trainings that go on from the maps."""
 
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from safetensors.torch import save_file
 from tests.examples import HYBRID
 
 from cocite.config.models import TrainingSettings
@@ -16,7 +19,7 @@ from cocite.encoder.spaces import read_space, spaces_in
 from cocite.encoder.tokens import tokenise
 from cocite.encoder.training import Inputs
 from cocite.ground.errors import InputError
-from cocite.tables.files import read_json, read_table, vector_column, vectors_of, write_json, write_table
+from cocite.tables.files import read_table, vector_column, vectors_of, write_table
 
 TEXTS = ["bees collect nectar", "compilers allocate registers for loops", "flowers in the meadow"]
 
@@ -37,13 +40,19 @@ def test_each_space_opens_in_sentence_transformers_with_the_same_vectors(train_h
     np.testing.assert_array_equal(seen["concatenated"], np.concatenate([seen["background"], seen["result"]], axis=1))
 
 
+def written_vectors(path, vectors):
+    """Write vectors as those of documents, and give the names of these."""
+    names = [f"d{number}" for number in range(len(vectors))]
+    table = pa.table({"adapter": [""] * len(names), "document": names, "vector": vector_column(vectors)})
+    write_table(path, "document_embeddings", table)
+    return names
+
+
 def test_vectors_are_mapped_to_a_space_row_by_row(train_hybrid, encoder, tmp_path, monkeypatch):
     monkeypatch.setattr(spaces, "ROWS_AT_ONCE", 3)
     folder = train_hybrid("mapped") / "model"
     vectors = np.random.default_rng(1).normal(size=(8, 16)).astype(np.float32)
-    names = [f"d{number}" for number in range(8)]
-    table = pa.table({"adapter": [""] * 8, "document": names, "vector": vector_column(vectors)})
-    write_table(tmp_path / "embeddings.parquet", "document_embeddings", table)
+    names = written_vectors(tmp_path / "embeddings.parquet", vectors)
     for name in ("result", "concatenated"):
         spaces.map_vectors(tmp_path / "embeddings.parquet", folder, name, tmp_path / f"{name}.parquet")
         found = read_table(tmp_path / f"{name}.parquet", "document_embeddings")
@@ -69,12 +78,39 @@ def test_a_training_goes_on_from_the_maps_of_the_encoder_it_starts_from(train_hy
 
 def test_a_map_of_another_dimension_is_refused(train_hybrid):
     folder = train_hybrid("small") / "model"
-    path = folder / "aspects/result/2_Dense/config.json"
-    write_json(path, read_json(path) | {"in_features": 32})
+    weights = {"linear.weight": torch.zeros(16, 32), "linear.bias": torch.zeros(16)}
+    save_file(weights, folder / "aspects/result/2_Dense/model.safetensors")
     with pytest.raises(InputError, match=r"2_Dense: maps vectors of 32 dimensions, and those of the encoder have 16"):
         read_space(folder, "result", 16)
     with pytest.raises(InputError, match="has no space methodology; it has background, result, concatenated"):
         read_space(folder, "methodology", 16)
+
+
+def test_a_map_that_is_broken_or_another_models_is_named(train_hybrid):
+    folder = train_hybrid("small") / "model"
+    weights = folder / "aspects/result/2_Dense/model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:40])
+    with pytest.raises(InputError, match="2_Dense: cannot be opened as a map"):
+        read_space(folder, "result", 16)
+    save_file({"weight": torch.zeros(16, 16)}, weights)
+    with pytest.raises(InputError, match=r"2_Dense: cannot be opened as a map: 'linear\.weight'"):
+        read_space(folder, "result", 16)
+
+
+def test_vectors_are_mapped_without_torch(tmp_path):
+    spaces.save_spaces({"result": torch.nn.Linear(4, 4)}, tmp_path)
+    written_vectors(tmp_path / "embeddings.parquet", np.ones((2, 4)))
+    code = """
+import sys
+from pathlib import Path
+from cocite.encoder.commands import map_to_space
+embeddings, model, output = map(Path, sys.argv[1:])
+map_to_space(embeddings, model=model, space="result", output=output)
+print({"torch", "transformers"} & {*sys.modules})
+"""
+    paths = (tmp_path / "embeddings.parquet", tmp_path, tmp_path / "mapped.parquet")
+    ran = subprocess.run([sys.executable, "-c", code, *paths], capture_output=True, text=True, check=True)
+    assert ran.stdout == "set()\n"
 
 
 def test_examples_without_aspects_have_no_spaces(encoder):

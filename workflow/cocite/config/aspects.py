@@ -11,3 +11,5 @@ INTENT_CLASSES = (*INTENTS, SEVERAL, WITHOUT)
 """The classes of citations: of one intent alone, by intent; of several; without one."""
 CONCATENATED = "concatenated"
 """The space that has the dimensions of those of all aspects, one after the other."""
+SPACES = "aspects"
+"""The folder of the spaces in that of an encoder."""

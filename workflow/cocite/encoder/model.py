@@ -21,6 +21,7 @@ from torch.utils.hooks import RemovableHandle
 from transformers import AutoModel
 from transformers.utils import logging
 
+from cocite.config.aspects import SPACES
 from cocite.encoder import poolings
 from cocite.encoder.sentences import Names, open_names, save_names
 from cocite.encoder.tokens import Documents, Tokenizer, batches_of_like_length, features_of, open_tokenizer
@@ -38,8 +39,6 @@ MODULES = [
 CARD = "README.md"
 ADAPTERS = "adapters"
 """Folder of its adapters, in which each has one of its own; see the module `adapters`."""
-SPACES = "aspects"
-"""Folder of the spaces of its aspects; see the module `spaces`."""
 TOKENS_IN_BATCH = {"cpu": 2048, "cuda": 65_536}
 """Tokens of a batch that is embedded, with padding: on a CPU, few enough to stay in its caches; on a GPU, enough to
 fill it."""

@@ -3,21 +3,25 @@
 A map keeps the number of dimensions: z = W h + b (SciAspect, 2023). In the folder of an encoder each has a folder of
 its own, `aspects/<aspect>`, and `aspects/concatenated` has all of them one after the other. sentence-transformers opens
 each of these as a model, whose last module is the map; the encoder in it is a link to the one of the whole folder.
+
+Vectors are mapped by NumPy, and torch is imported by what trains maps alone: its import takes longer than the vectors
+of a small benchmark.
 """
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
-import torch
-from safetensors.torch import load_file, save_file
-from torch import nn
+from numpy.typing import NDArray
 
-from cocite.config.aspects import ASPECTS, CONCATENATED
-from cocite.encoder.model import CARD, MODULES, SPACES, readable
+from cocite.config.aspects import ASPECTS, CONCATENATED, SPACES
 from cocite.ground.errors import InputError
-from cocite.tables.files import open_table, read_json, vector_column, vectors_of, write_json, write_table
+from cocite.tables.files import open_table, vector_column, vectors_of, write_json, write_table
+
+if TYPE_CHECKING:
+    from torch import nn
 
 DENSE, WEIGHTS = "2_Dense", "model.safetensors"
 ROWS_AT_ONCE = 4096
@@ -25,33 +29,72 @@ ROWS_AT_ONCE = 4096
 MAP = {"idx": 2, "name": "2", "path": DENSE, "type": "sentence_transformers.models.Dense"}
 
 
+class LinearMap(NamedTuple):
+    """A map to a space."""
+
+    weight: NDArray[np.float32]
+    """Dimensions of the space × dimensions of the encoder."""
+    bias: NDArray[np.float32]
+
+
 def spaces_in(folder: Path) -> list[str]:
     """The spaces in the folder of an encoder, the concatenated one last."""
     return [name for name in (*ASPECTS, CONCATENATED) if (folder / SPACES / name / "modules.json").is_file()]
 
 
-def read_space(folder: Path, name: str, dimension: int) -> nn.Linear:
+def read_map(folder: Path, name: str, dimension: int) -> LinearMap:
     """The map of a space in the folder of an encoder, whose vectors have so many dimensions.
 
     Raises `InputError` where there is no such space, or its map takes vectors of another length.
     """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
     if name not in spaces_in(folder):
         raise InputError(f"{folder}: has no space {name}; it has {', '.join(spaces_in(folder)) or 'none'}.")
     place = folder / SPACES / name / DENSE
-    sizes = read_json(place / "config.json")
-    if sizes["in_features"] != dimension:
-        raise InputError(
-            f"{place}: maps vectors of {sizes['in_features']} dimensions, and those of the encoder have {dimension}."
-        )
-    linear = nn.Linear(dimension, sizes["out_features"])
-    with readable(place):
+    try:
         weights = load_file(place / WEIGHTS)
-        linear.load_state_dict({key.removeprefix("linear."): weight for key, weight in weights.items()})
-    return linear
+        found = LinearMap(weights["linear.weight"], weights["linear.bias"])
+    except (OSError, KeyError, SafetensorError) as error:
+        raise InputError(f"{place}: cannot be opened as a map: {error}") from error
+    if found.weight.shape[1] != dimension:
+        raise InputError(
+            f"{place}: maps vectors of {found.weight.shape[1]} dimensions, and those of the encoder have {dimension}."
+        )
+    return found
 
 
-def save_spaces(maps: Mapping[str, nn.Linear], folder: Path) -> None:
+def map_vectors(embeddings: Path, model: Path, space: str, output: Path) -> None:
+    """Write the table `document_embeddings` as it is in a space of the model in a folder.
+
+    Raises `InputError` where the model has no such space, or its vectors were cut.
+    """
+    file = open_table(embeddings, "document_embeddings")
+    weight, bias = read_map(model, space, file.schema_arrow.field("vector").type.list_size)
+
+    def mapped(batch: pa.RecordBatch) -> pa.RecordBatch:
+        column = vector_column(vectors_of(pa.table(batch)) @ weight.T + bias)
+        others = {name: batch[name] for name in batch.schema.names if name != "vector"}
+        return pa.record_batch({**others, "vector": column})
+
+    write_table(output, "document_embeddings", map(mapped, file.iter_batches(ROWS_AT_ONCE)))
+
+
+def read_space(folder: Path, name: str, dimension: int) -> "nn.Linear":
+    """The map of a space as a layer that learns on; raises what `read_map` raises."""
+    import torch
+
+    weight, bias = map(torch.from_numpy, read_map(folder, name, dimension))
+    return _linear(weight, bias)
+
+
+def save_spaces(maps: Mapping[str, "nn.Linear"], folder: Path) -> None:
     """Write the maps of aspects, in their order, and all of them as one, to the folder of an encoder."""
+    from safetensors.torch import save_file
+
+    from cocite.encoder.model import CARD, MODULES
+
     for name, linear in {**maps, CONCATENATED: concatenated(maps.values())}.items():
         place = folder / SPACES / name
         place.mkdir(parents=True)
@@ -65,34 +108,23 @@ def save_spaces(maps: Mapping[str, nn.Linear], folder: Path) -> None:
         save_file(weights, place / DENSE / WEIGHTS)
 
 
-def map_vectors(embeddings: Path, model: Path, space: str, output: Path) -> None:
-    """Write the table `document_embeddings` as it is in a space of the model in a folder.
-
-    Raises `InputError` where the model has no such space, or its vectors were cut.
-    """
-    file = open_table(embeddings, "document_embeddings")
-    dimension = file.schema_arrow.field("vector").type.list_size
-    linear = read_space(model, space, dimension)
-
-    def mapped(batch: pa.RecordBatch) -> pa.RecordBatch:
-        vectors = torch.from_numpy(vectors_of(pa.table(batch)))
-        with torch.inference_mode():
-            column = vector_column(linear(vectors).numpy())
-        others = {name: batch[name] for name in batch.schema.names if name != "vector"}
-        return pa.record_batch({**others, "vector": column})
-
-    write_table(output, "document_embeddings", map(mapped, file.iter_batches(ROWS_AT_ONCE)))
-
-
-def concatenated(maps: Iterable[nn.Linear]) -> nn.Linear:
+def concatenated(maps: Iterable["nn.Linear"]) -> "nn.Linear":
     """One map to the vectors of several, one after the other."""
+    import torch
+
     weights, biases = zip(*((linear.weight.detach(), linear.bias.detach()) for linear in maps), strict=True)
-    whole = nn.Linear(weights[0].shape[1], sum(len(weight) for weight in weights))
-    whole.load_state_dict({"weight": torch.cat(weights), "bias": torch.cat(biases)})
-    return whole
+    return _linear(torch.cat(weights), torch.cat(biases))
 
 
-def _config_of(linear: nn.Linear) -> dict[str, Any]:
+def _linear(weight: Any, bias: Any) -> "nn.Linear":
+    from torch import nn
+
+    linear = nn.Linear(weight.shape[1], weight.shape[0])
+    linear.load_state_dict({"weight": weight, "bias": bias})
+    return linear
+
+
+def _config_of(linear: "nn.Linear") -> dict[str, Any]:
     """The configuration of sentence-transformers' Dense module."""
     sizes = {"in_features": linear.in_features, "out_features": linear.out_features, "bias": True}
     return sizes | {"activation_function": "torch.nn.modules.linear.Identity"}
