@@ -133,6 +133,7 @@ def test_a_folder_among_the_sources_is_refused(folder):
 def test_neither_triplets_nor_counts_depend_on_threads_or_what_is_read_at_once(folder, name, monkeypatch):
     one = run(folder, name)
     monkeypatch.setattr("cocite.triplets.sampled.ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("cocite.triplets.combining.QUERIES_AT_ONCE", 3)
     assert run(folder, name, output="again", threads=3) == one
 
 

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cocite.ground.errors import InputError
+from cocite.triplets import combining
 
 from .blocks import block, rows_of, sample, unserved, write_edges, write_examples, write_triplets
 
@@ -73,11 +74,13 @@ def united(*sets):
 
 
 @settings(max_examples=120, deadline=None)
-@given(EXAMPLES, EXAMPLES)
-def test_a_union_holds_each_example_of_its_sets_once(tmp_path_factory, one, other):
+@given(EXAMPLES, EXAMPLES, st.integers(1, 6))
+def test_a_union_holds_each_example_of_its_sets_once(tmp_path_factory, one, other, at_once):
     folder = tmp_path_factory.mktemp("sets")
     paths = [write_examples(folder / "one", one), write_examples(folder / "other", other)]
-    sampled = sample("union", block(range(1, 7), [], paths))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(combining, "QUERIES_AT_ONCE", at_once)
+        sampled = sample("union", block(range(1, 7), [], paths))
     assert examples_in(sampled) == united(one, other)
     common = set(map(said_by, one)) & set(map(said_by, other))
     assert sampled.omissions["examples that another set holds as well"] == len(common)

@@ -19,6 +19,8 @@ from cocite.tables.files import read_table
 from cocite.triplets.sampled import ROLES, WORDS, Block, in_order, read_chosen, table_in
 
 LISTS = ("positives", "negatives")
+QUERIES_AT_ONCE = 50_000
+"""Queries whose rows are joined together: memory holds them several times."""
 
 
 def table_made_of(sets: Sequence[Path]) -> str:
@@ -32,17 +34,21 @@ def table_made_of(sets: Sequence[Path]) -> str:
 
 def joined(block: Block, table: str) -> tuple[pa.Table, int]:
     """The rows of all sources for the queries of a block, each once, and how many there are before."""
-    parts = [_of_block(block, path, table) for path in block.sources]
-    rows = pa.concat_tables(parts, promote_options="default")
-    return in_order(rows) if table == "triplets" else each_once(rows), len(rows)
+    sets = [(path, read_table(path, table_in(path), ["query"])["query"].to_numpy()) for path in block.sources]
+    pieces, found = [], 0
+    for first in range(0, len(block.queries), QUERIES_AT_ONCE):
+        queries = block.queries[first : first + QUERIES_AT_ONCE]
+        parts = [_read_as(table, path, np.isin(of_rows, queries)) for path, of_rows in sets]
+        rows = pa.concat_tables(parts, promote_options="default")
+        pieces.append(in_order(rows) if table == "triplets" else each_once(rows))
+        found += len(rows)
+    return pa.concat_tables(pieces), found
 
 
-def _of_block(block: Block, path: Path, table: str) -> pa.Table:
-    """The rows of a set for the queries of a block, as those of a table."""
-    held = table_in(path)
-    queries = read_table(path, held, ["query"])["query"].to_numpy()
-    rows = read_chosen(path, np.isin(queries, block.queries))
-    return rows if held == table else as_examples(rows)
+def _read_as(table: str, path: Path, is_chosen: NDArray[np.bool_]) -> pa.Table:
+    """The chosen rows of a set, as those of a table."""
+    rows = read_chosen(path, is_chosen)
+    return rows if table_in(path) == table else as_examples(rows)
 
 
 def as_examples(triplets: pa.Table) -> pa.Table:
@@ -55,9 +61,10 @@ def as_examples(triplets: pa.Table) -> pa.Table:
 
 def each_once(examples: pa.Table) -> pa.Table:
     """The examples of each query, in the order in which they come, numbered; of those that say the same, the first."""
-    ordered = examples.take(pa.array(np.argsort(examples["query"].to_numpy(), kind="stable")))
-    rows = ordered.take(pa.array(np.sort(first_of_each(ordered))))
-    queries = rows["query"].to_numpy()
+    chosen = np.sort(first_of_each(examples))
+    queries = examples["query"].to_numpy()[chosen]
+    order = np.argsort(queries, kind="stable")
+    rows, queries = examples.take(pa.array(chosen[order])), queries[order]
     numbers = 1 + np.arange(len(rows)) - np.searchsorted(queries, queries)
     return rows.set_column(rows.column_names.index("number"), "number", pa.array(numbers))
 
@@ -65,7 +72,7 @@ def each_once(examples: pa.Table) -> pa.Table:
 def first_of_each(examples: pa.Table) -> Ids:
     """The place of the first of the examples that say the same, which is known by a hash of the papers in each role."""
     keys = [examples["query"].to_numpy().view(np.uint64)]
-    keys += [_hashes_of(examples[name].combine_chunks()) for name in LISTS]
+    keys += [_hashes_of(examples[name]) for name in LISTS]
     if "aspect" in examples.column_names:
         aspects = examples["aspect"].combine_chunks().dictionary_encode().indices
         keys.append(aspects.fill_null(-1).to_numpy().astype(np.uint64))
@@ -73,9 +80,12 @@ def first_of_each(examples: pa.Table) -> Ids:
     return first
 
 
-def _hashes_of(lists: pa.ListArray) -> NDArray[np.uint64]:
+def _hashes_of(lists: pa.ChunkedArray) -> NDArray[np.uint64]:
     """One number for the papers of each list, whatever their order."""
-    of_each = pc.list_parent_indices(lists).to_numpy()
     hashes = np.zeros(len(lists), dtype=np.uint64)
-    np.add.at(hashes, of_each, priorities(0, "paper of an example", lists.flatten().to_numpy()))
+    first = 0
+    for chunk in lists.chunks:
+        of_each = first + pc.list_parent_indices(chunk).to_numpy()
+        np.add.at(hashes, of_each, priorities(0, "paper of an example", chunk.flatten().to_numpy()))
+        first += len(chunk)
     return hashes

@@ -131,13 +131,16 @@ def in_order(triplets: pa.Table) -> pa.Table:
 
 
 def read_chosen(path: Path, is_chosen: NDArray[np.bool_]) -> pa.Table:
-    """The rows of a sampled set that are chosen; memory holds few others."""
+    """The rows of a sampled set that are chosen; memory holds few others, and row groups without any are not read."""
     file = open_table(path, table_in(path))
     chosen, first = [], 0
-    for batch in file.iter_batches(ROWS_AT_ONCE):
-        chosen.append(batch.filter(pa.array(is_chosen[first : first + len(batch)])))
-        first += len(batch)
-    return pa.Table.from_batches(chosen, file.schema_arrow).replace_schema_metadata()
+    for number in range(file.num_row_groups):
+        last = first + file.metadata.row_group(number).num_rows
+        for batch in file.iter_batches(ROWS_AT_ONCE, [number]) if is_chosen[first:last].any() else ():
+            chosen.append(batch.filter(pa.array(is_chosen[first : first + len(batch)])))
+            first += len(batch)
+        first = last
+    return pa.Table.from_batches(filter(len, chosen), file.schema_arrow).replace_schema_metadata()
 
 
 def read_papers(papers: Path, queries: Path) -> IdSet:

@@ -77,6 +77,7 @@ def _rows(sampler: Sampler, blocks: Iterator[Block], counts: Counter[str], none:
         counts.update(sampled.omissions)
         written += len(sampled.rows)
         yield from sampled.rows.to_batches()
+        del sampled  # or the rows of this block would be held beside those of the next
     if written == 0:
         raise InputError(f"{none} ({_in_words(counts)}).")
 
