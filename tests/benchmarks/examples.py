@@ -1,8 +1,9 @@
 """Examples of one positive and ten negatives beside triplets: a training's time for each distinct document of a batch.
 
-MiniLM's size, texts as long as those of hci, two threads. Triplets are five a query, in batches of 16, with the triplet
-loss; examples are of three aspects, in batches of three, which have about as many documents, with SupCon in the spaces
-of the aspects. Both embed each document of a batch once. Steps are measured, without opening, validating and saving.
+MiniLM's size, texts as long as those of hci, two threads. Both have the same documents: an example is a query with its
+eleven others, of which the triplets pair five positives with six negatives. Triplets have the triplet loss, examples
+SupCon in the spaces of three aspects; batches have about as many documents, each of which is embedded once. The steps
+of two epochs are measured, after one in which memory is taken, without opening, validating and saving.
 """
 
 import json
@@ -10,24 +11,21 @@ import shutil
 import statistics
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from tests.benchmarks.made_triplets import paper_text, write_encoder, write_triplets
+from tests.benchmarks.made_triplets import paper_text, write_encoder
 from tests.benchmarks.measuring import Cost, run, say
-from tests.examples import Row, files_in, written_aspects
+from tests.examples import Row, files_in, written_aspects, written_examples
 
 from cocite.config.aspects import ASPECTS
 from cocite.config.models import TrainingSettings
 
-QUERIES, NEGATIVES = 18, 10
-ROUNDS = 3
-WARM = 2
-"""Steps that are not measured."""
+QUERIES, POSITIVES, OTHERS = 12, 5, 11
+ROUNDS, EPOCHS = 3, 3
 SETTINGS = {
-    "triplets": {"batch_size": 16},
-    "examples": {"batch_size": 3, "objectives": [{"loss": "supcon", "space": "aspects"}]},
+    "triplets": {"batch_size": 18, "epochs": EPOCHS},
+    "examples": {"batch_size": 3, "epochs": EPOCHS, "objectives": [{"loss": "supcon", "space": "aspects"}]},
 }
 
 
@@ -36,8 +34,7 @@ def main(folder: Path) -> None:
     folder = folder / "examples"
     shutil.rmtree(folder, ignore_errors=True)
     write_encoder(folder / "encoder")
-    write_triplets(folder / "triplets", QUERIES, 1, folder / "encoder")
-    write_examples(folder / "examples")
+    write_sets(folder)
     measured: dict[str, list[tuple[float, float, Cost]]] = {name: [] for name in SETTINGS}
     for _ in range(ROUNDS):
         for name, rounds in measured.items():
@@ -53,21 +50,20 @@ def main(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-def write_examples(folder: Path) -> None:
-    """An example of each aspect for each query, with documents of its own beside it."""
-    random = np.random.default_rng(2)
-    examples = QUERIES // len(ASPECTS) * len(ASPECTS)
-    others = QUERIES // len(ASPECTS) + examples * (1 + NEGATIVES)
-    texts = dict(enumerate(paper_text(random) for _ in range(others)))
-    written_aspects(folder, list(_rows(examples)), texts, folder.parent / "encoder")
-
-
-def _rows(examples: int) -> Iterator[Row]:
-    first = QUERIES // len(ASPECTS)
-    for number in range(examples):
-        positive, *negatives = range(first + number * (1 + NEGATIVES), first + (number + 1) * (1 + NEGATIVES))
-        kinds = ["linked"] * len(negatives)
-        yield number // len(ASPECTS), [positive], negatives, ASPECTS[number % len(ASPECTS)], kinds
+def write_sets(folder: Path) -> None:
+    """The same documents as examples, one a query, and as triplets."""
+    random = np.random.default_rng(1)
+    texts = dict(enumerate(paper_text(random) for _ in range(QUERIES * (1 + OTHERS))))
+    examples: list[Row] = []
+    triplets = []
+    for number in range(QUERIES):
+        query, *others = range(number * (1 + OTHERS), (number + 1) * (1 + OTHERS))
+        kinds = ["linked"] * (OTHERS - 1)
+        examples.append((query, others[:1], others[1:], ASPECTS[number % len(ASPECTS)], kinds))
+        positives, negatives = others[:POSITIVES], others[POSITIVES:]
+        triplets += [(query, positives[place % POSITIVES], negative) for place, negative in enumerate(negatives)]
+    written_aspects(folder / "examples", examples, texts, folder / "encoder")
+    written_examples(folder / "triplets", triplets, texts, folder / "encoder")
 
 
 def measure(name: str, folder: Path) -> tuple[float, float]:
@@ -89,15 +85,16 @@ def measure(name: str, folder: Path) -> tuple[float, float]:
     maps: dict[str, nn.Linear | None] = {} if examples.aspects is None else dict.fromkeys(ASPECTS)
     learner = new_learner(encoder, settings, 1, maps)
     training = Training(learner, examples, examples, settings, seed=1, state=folder / "state")
-    seconds, documents, batches_taken = 0.0, 0, 0
-    for step, batches in training.steps():
-        start = time.perf_counter()
+    epochs = list(training.steps())
+    first, measured = epochs[: len(epochs) // EPOCHS], epochs[len(epochs) // EPOCHS :]
+    for step, batches in first:
         training.take(step, batches)
-        if step > WARM:
-            seconds += time.perf_counter() - start
-            documents += sum(len(batch.documents) for batch in batches)
-            batches_taken += len(batches)
-    return 1000 * seconds / documents, documents / batches_taken
+    start = time.perf_counter()
+    for step, batches in measured:
+        training.take(step, batches)
+    seconds = time.perf_counter() - start
+    documents = [len(batch.documents) for _, batches in measured for batch in batches]
+    return 1000 * seconds / sum(documents), sum(documents) / len(documents)
 
 
 if __name__ == "__main__":
