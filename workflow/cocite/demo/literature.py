@@ -40,7 +40,7 @@ _SECOND_FIELD_SHARE = 0.2
 _MEAN_REFERENCES = 14.0
 _COPIED_SHARE = 0.5
 _SHELF_SHARES = {
-    "subtopic": 0.3, "topic": 0.08, "second": 0.04, "field": 0.03, "method": 0.27, "finding": 0.27, "all": 0.01
+    "subtopic": 0.5, "topic": 0.12, "second": 0.06, "field": 0.06, "method": 0.12, "finding": 0.12, "all": 0.02
 }  # fmt: skip
 _PAPERS_PER_AUTHOR = 3.0
 
