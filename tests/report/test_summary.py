@@ -101,6 +101,15 @@ def test_the_best_model_of_a_task_stands_with_its_gains_and_their_intervals():
     ]
 
 
+def test_the_best_model_may_be_one_in_a_space_of_its_own_and_is_measured_against_its_encoder():
+    scores = [score("m0", 60.0), score("m0_in_result", 80.0), score("bm25", 70.0, seed=0)]
+    compared = [comparison("m0_in_result", "untrained_e", 30.0), comparison("m0_in_result", "bm25", 10.0)]
+    configuration = provenance(seeds=[(1,)], h={"kind": "holdout"})["configuration"]
+    configuration["models"]["m0"]["spaces"] = ["result"]
+    [row] = best_scores(pl.DataFrame(scores), NO_AVERAGES, pl.DataFrame(compared), configuration).rows()
+    assert row[2:5] == ("m0_in_result", "80.0", "+30.0 (+29.0 to +32.0)")
+
+
 def test_by_averages_models_with_all_values_compete_mode_by_mode():
     averages = [average("m0", 60.0), average("m1", 65.5, deviation=0.5), average("untrained_e", 40.0)]
     averages += [average("m0", 99.0, values=3, mode="compat"), average("m0", 50.0, mode="correct")]

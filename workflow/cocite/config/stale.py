@@ -54,8 +54,9 @@ def is_configured(wildcards: Mapping[str, str], config: Mapping[str, Any]) -> bo
         return False
     if "group" in wildcards and wildcards["group"] not in [entry["group"] for entry in config["triplets"].values()]:
         return False
-    runs = runs_of(config, wildcards.get("benchmark"))
-    return "model" not in wildcards or f"{wildcards['model']}-{wildcards['seed']}" in runs
+    if "model" not in wildcards:
+        return True
+    return f"{wildcards['model']}-{wildcards['seed']}" in runs_of(config, wildcards.get("benchmark"))
 
 
 def configured_in(config: Mapping[str, Any] | None) -> Callable[[Mapping[str, str]], bool]:

@@ -7,7 +7,7 @@ import polars as pl
 
 from cocite.config.benchmarks import BENCHMARKS, is_held_out, tasks_of
 from cocite.config.origins import corpus_in_words, encoder_in_words
-from cocite.config.runs import BASELINES, untrained
+from cocite.config.runs import BASELINES, model_of, models_in_spaces, untrained
 from cocite.config.tasks import BOTH
 from cocite.config.terms import generated_benchmarks, has_generated_corpus
 from cocite.ground.words import clock_time
@@ -130,11 +130,12 @@ def _best_by_task(
     rows = []
     for task in tasks_of(entry):
         asked = {"benchmark": benchmark, "task": task.name, "metric": task.metrics[0], "mode": BOTH}
-        of_task = scores.filter(pl.col("model").is_in(list(configuration["models"])), **asked)
+        models = models_in_spaces(configuration)
+        of_task = scores.filter(pl.col("model").is_in(models), **asked)
         if of_task.is_empty():
             continue
         means = dict(of_task.group_by("model").agg(pl.col("value").mean()).iter_rows())
-        best = max(configuration["models"], key=lambda name: means.get(name, float("-inf")))
+        best = max(models, key=lambda name: means.get(name, float("-inf")))
         compared = comparisons.filter(**asked)
         gains = [_gain(compared, best, other) for other in _references(best, configuration)]
         cells = over_seeds(of_task.filter(model=best), ["model"])["cell"]
@@ -152,7 +153,7 @@ def _best_by_average(
     for (mode,), part in sorted(found.partition_by("mode", as_dict=True).items()):
         most = max(part["values"].to_list())
         of_models = {row["model"]: row for row in part.filter(values=most).iter_rows(named=True)}
-        trained = [name for name in configuration["models"] if name in of_models]
+        trained = [name for name in models_in_spaces(configuration) if name in of_models]
         if not trained:
             continue
         best = max(trained, key=lambda name: of_models[name]["mean"])
@@ -173,7 +174,7 @@ def _leading_average(kind: str) -> tuple[str, str]:
 
 def _references(model: str, configuration: Configuration) -> Sequence[str]:
     """What a model is measured against: the encoder that it starts from, and BM25."""
-    return *untrained({"encoders": [configuration["models"][model]["encoder"]]}), BM25
+    return *untrained({"encoders": [configuration["models"][model_of(model)]["encoder"]]}), BM25
 
 
 def _gain(comparisons: pl.DataFrame, model: str, other: str) -> str:

@@ -60,13 +60,23 @@
     return cell;
   }
 
-  function show(cellOf, remark) {
+  // The places of the models that were compared in one of the questions.
+  function comparedIn(asked) {
+    const places = models.map((_, place) => place);
+    return places.filter((one) => places.some((other) => one !== other && asked.some((question) => pair(question, one, other))));
+  }
+
+  function show(asked, cellOf, remark) {
+    const places = comparedIn(asked);
     const head = element("tr", "");
-    head.append(element("th", "row − column", { scope: "col" }), ...models.map((name) => element("th", name, { scope: "col" })));
-    const rows = models.map((name, row) => {
+    head.append(
+      element("th", "row − column", { scope: "col" }),
+      ...places.map((place) => element("th", models[place], { scope: "col" })),
+    );
+    const rows = places.map((row) => {
       const line = element("tr", "");
-      const cells = models.map((_, column) => (row === column ? element("td", "·", { class: "self" }) : cellOf(row, column)));
-      line.append(element("th", name, { scope: "row" }), ...cells);
+      const cells = places.map((column) => (row === column ? element("td", "·", { class: "self" }) : cellOf(row, column)));
+      line.append(element("th", models[row], { scope: "row" }), ...cells);
       return line;
     });
     const [thead, tbody] = [element("thead", ""), element("tbody", "")];
@@ -81,10 +91,15 @@
     const [kind, which] = [select.value.slice(0, 1), select.value.slice(1)];
     if (kind === "q") {
       const question = questions[+which];
-      show((row, column) => differenceCell(question, row, column), `over ${question.items.toLocaleString("en")} queries or documents`);
+      show(
+        [question],
+        (row, column) => differenceCell(question, row, column),
+        `over ${question.items.toLocaleString("en")} queries or documents`,
+      );
     } else {
       const asked = questions.filter(({ benchmark }) => benchmark === which);
       show(
+        asked,
         (row, column) => countCell(asked, row, column),
         `on how many of ${asked.length} values the row is better, and on how many the column is, with an interval without zero`,
       );
