@@ -43,7 +43,7 @@ def test_the_default_configuration_is_complete_with_defaults(written):
             "key models.cocite.loss is 'tripel'; it must be one of angle, cosent, infonce",
         ),
         ("models.cocite.encoder", "big", "key models.cocite.encoder names 'big', which encoders does not declare"),
-        ("models.cocite.triplets", "none", "(declared: cocite, scincl, specter)"),
+        ("models.cocite.triplets", "none", "(declared: cocite, scincl, specter, aspects)"),
         ("models.bm25", {"triplets": "cocite", "encoder": "small"}, "key models.bm25: that name is a baseline's"),
         ("models.Cocite", {}, "key models.Cocite: a name must be of small letters"),
         ("triplets.cocite.k_positive", 300, "k_positive (300) must be below k_negative (300)"),
@@ -147,7 +147,7 @@ def test_the_default_configuration_is_complete_with_defaults(written):
         (
             "exclude",
             ["none.txt"],
-            "key exclude[0]: none.txt is neither a file nor a benchmark (declared: holdout, scire",
+            "key exclude[0]: none.txt is neither a file nor a benchmark (declared: holdout, aspects, scire",
         ),
         (
             "exclude",

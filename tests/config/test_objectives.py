@@ -17,6 +17,8 @@ SUPCON = {"kind": "supcon", "temperature": 0.05}
 @pytest.fixture
 def with_aspects(written):
     """A configuration with a set of examples of aspects, and a model that learns from it."""
+    for of_demo in ("sciaspect", "hybrid"):
+        del written["models"][of_demo]
     written["graphs"]["cites"] = {"signal": "citation"}
     written["triplets"]["aspects"] = {"sampler": "aspects", "graph": "cites", "group": "aspects"}
     objectives = [{"loss": "supcon", "space": "aspects"}]
