@@ -77,9 +77,10 @@ def measure(name: str, folder: Path) -> tuple[float, float]:
     from cocite.encoder.examples import open_examples
     from cocite.encoder.learner import new_learner
     from cocite.encoder.model import open_encoder
-    from cocite.encoder.training import Training
+    from cocite.encoder.training import KEPT, Training, set_memory
 
     torch.set_num_threads(2)
+    set_memory(KEPT)
     settings, examples = TrainingSettings(**SETTINGS[name]), open_examples(files_in(folder / name))
     encoder = open_encoder(folder / "encoder")
     maps: dict[str, nn.Linear | None] = {} if examples.aspects is None else dict.fromkeys(ASPECTS)
