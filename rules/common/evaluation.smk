@@ -1,5 +1,6 @@
 """The tasks of benchmarks, what scoring them costs, and where benchmarks come from."""
 
+
 def prepared(*texts):
     """The tables that a benchmark is scored from, with the named tables of texts."""
     tables = [*texts, "judgements", "labels", "reviewers", "collections", "signatures"]
@@ -84,7 +85,9 @@ def comparing_minutes(wildcards, input, attempt):
 def scored(table, benchmark):
     """A table of every model and baseline on every suite of a benchmark: scores, outcomes or failures."""
     suites, runs = suites_of(config["benchmarks"][benchmark]), runs_of(config, benchmark)
-    return [f"<results>/evaluation/{benchmark}/{table}/{suite}/{run}.parquet" for suite, run in scored_runs(suites, runs)]
+    return [
+        f"<results>/evaluation/{benchmark}/{table}/{suite}/{run}.parquet" for suite, run in scored_runs(suites, runs)
+    ]
 
 
 def runs(wildcards):
