@@ -26,7 +26,7 @@ from tests.releases.revision import (
     with_fields,
 )
 
-from cocite.demo.release import INTENTS
+from cocite.config.aspects import INTENTS
 from cocite.demo.shards import Record
 
 _UNKNOWN = -1
