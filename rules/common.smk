@@ -9,7 +9,7 @@ from cocite.config.benchmarks import (
     KINDS,
     SMALL,
     TASKS,
-    is_by_aspect,
+    tells_spaces_apart,
     is_generated,
     is_held_out,
     suites_of,
@@ -48,7 +48,7 @@ HOLDOUTS = [name for name, entry in config["benchmarks"].items() if is_held_out(
 BY_ASPECT = [
     name
     for name, entry in config["benchmarks"].items()
-    if is_by_aspect(entry) and any(model["spaces"] for model in config["models"].values())
+    if tells_spaces_apart(entry) and any(model["spaces"] for model in config["models"].values())
 ]
 # Benchmarks about the corpus itself are small and embedded in one job; published ones get a job each.
 OWN_BENCHMARKS = [name for name, entry in config["benchmarks"].items() if name in HOLDOUTS or is_generated(entry)]

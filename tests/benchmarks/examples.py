@@ -76,8 +76,9 @@ def measure(name: str, folder: Path) -> tuple[float, float]:
 
     from cocite.encoder.examples import open_examples
     from cocite.encoder.learner import new_learner
+    from cocite.encoder.memory import KEPT, set_memory
     from cocite.encoder.model import open_encoder
-    from cocite.encoder.training import KEPT, Training, set_memory
+    from cocite.encoder.training import Training
 
     torch.set_num_threads(2)
     set_memory(KEPT)

@@ -3,6 +3,7 @@
 import pytest
 from tests.configurations import refused
 
+from cocite.config.benchmarks import tells_spaces_apart
 from cocite.config.configuration import resolve
 from cocite.config.models import TrainingSettings
 from cocite.config.runs import model_of, runs_of
@@ -129,6 +130,12 @@ def test_a_benchmark_can_do_without_the_spaces_of_models(with_aspects):
     of_space = {"benchmark": "holdout", "model": "aspects_in_result", "seed": "1"}
     assert is_configured({**of_space, "model": "aspects"}, config)
     assert not is_configured(of_space, config)
+
+
+def test_the_spaces_of_models_are_told_apart_where_they_are_scored_on_one_aspect_at_a_time():
+    assert tells_spaces_apart({"kind": "aspects"})
+    assert not tells_spaces_apart({"kind": "aspects", "spaces": False})
+    assert not tells_spaces_apart({"kind": "holdout"})
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from cocite.encoder.model import embed, open_encoder
-from cocite.encoder.spaces import read_space
+from cocite.encoder.spaces import read_map
 from cocite.encoder.tokens import tokenise
 
 
@@ -23,10 +22,4 @@ def embed_papers(
     encoder = open_encoder(Path(folder))
     texts = [encoder.tokenizer.text_of(title, abstract) for title, abstract in papers]
     vectors = embed(encoder, tokenise(texts, encoder.tokenizer))
-    if space is None:
-        return vectors
-    with torch.inference_mode():
-        mapped: NDArray[np.float32] = read_space(Path(folder), space, encoder.dimension)(
-            torch.from_numpy(vectors)
-        ).numpy()
-    return mapped
+    return vectors if space is None else read_map(Path(folder), space, encoder.dimension).of(vectors)

@@ -36,6 +36,11 @@ class LinearMap(NamedTuple):
     """Dimensions of the space × dimensions of the encoder."""
     bias: NDArray[np.float32]
 
+    def of(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Vectors as they are in the space, documents × dimensions."""
+        mapped: NDArray[np.float32] = vectors @ self.weight.T + self.bias
+        return mapped
+
 
 def spaces_in(folder: Path) -> list[str]:
     """The spaces in the folder of an encoder, the concatenated one last."""
@@ -71,10 +76,10 @@ def map_vectors(embeddings: Path, model: Path, space: str, output: Path) -> None
     Raises `InputError` where the model has no such space, or its vectors were cut.
     """
     file = open_table(embeddings, "document_embeddings")
-    weight, bias = read_map(model, space, file.schema_arrow.field("vector").type.list_size)
+    to_space = read_map(model, space, file.schema_arrow.field("vector").type.list_size)
 
     def mapped(batch: pa.RecordBatch) -> pa.RecordBatch:
-        column = vector_column(vectors_of(pa.table(batch)) @ weight.T + bias)
+        column = vector_column(to_space.of(vectors_of(pa.table(batch))))
         others = {name: batch[name] for name in batch.schema.names if name != "vector"}
         return pa.record_batch({**others, "vector": column})
 

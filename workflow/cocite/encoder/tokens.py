@@ -1,9 +1,9 @@
 """The text of a document, documents as tokens, and some of them as what the transformer takes.
 
 A document is its title and abstract, joined by the tokenizer's own separator, or sentence by sentence, each with the
-tokens that a text starts and ends with. Its tokens are those that transformers
-gives it, from the same file and by the same underlying library, which loads in a tenth of the time. Documents that the
-transformer takes together are of like length, and padded to the longest, or packed without padding.
+tokens that a text starts and ends with. Its tokens are those that transformers gives it, from the same file and by the
+same underlying library, which loads in a tenth of the time. Documents that the transformer takes together are of like
+length, and padded to the longest, or packed without padding.
 """
 
 from array import array

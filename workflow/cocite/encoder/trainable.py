@@ -37,9 +37,8 @@ def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> N
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(derive_seed(seed, "adapter"))
                 switch_on(encoder, new_adapter(encoder, settings.trainable.name, settings.trainable.reduction))
-        for part in (encoder.transformer, encoder.names):
-            if part is not None:
-                part.requires_grad_(False)
+        encoder.requires_grad_(False)
+        encoder.adapter.requires_grad_(True)
     for name, weight in encoder.named_parameters():
         if "pooler." in name:
             weight.requires_grad_(False)

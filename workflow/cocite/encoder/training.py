@@ -6,10 +6,9 @@ its learning rate, the random numbers of its dropout, whether it is followed by 
 killed, or has stopped by itself, goes on from its last checkpoint and ends with the same weights and curves.
 """
 
-import ctypes
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from cocite.encoder.dropout import let_drop_fast
 from cocite.encoder.examples import ExampleFiles, Examples, open_examples
 from cocite.encoder.learner import Learner, new_learner
 from cocite.encoder.measuring import UnreadLoss, explained_memory, measure, read_losses, unread
+from cocite.encoder.memory import KEPT, RETURNED, set_memory
 from cocite.encoder.model import Precision, open_encoder
 from cocite.encoder.objective import Objective, refusing_what_is_not_deterministic
 from cocite.encoder.packing import let_pack
@@ -42,16 +42,6 @@ from cocite.ground.progress import report
 from cocite.ground.randomness import derive_seed
 
 SECONDS_BETWEEN_CHECKPOINTS = 300.0
-TRIM_THRESHOLD, MMAP_THRESHOLD, MMAP_MAX = -1, -3, -4
-"""Settings of glibc's `mallopt`: from how many free bytes on a heap is cut, from how many on memory is mapped in place
-of being taken from the heap, and how often."""
-KEPT = {TRIM_THRESHOLD: -1, MMAP_MAX: 0}
-"""Memory that is freed is kept for later steps. To give it back took 8 to 14% of a training's time with MiniLM's size,
-since the same pages are zeroed again, and saved up to a tenth of the memory."""
-RETURNED = {TRIM_THRESHOLD: 2**17, MMAP_THRESHOLD: 2**20, MMAP_MAX: 2**16}
-"""Memory that is freed goes back to the system at once. Else the pieces of mini-batches are kept for later ones, which
-they do not fit, and many mini-batches take much more than one. It takes a third of a step's time: it is for trainings
-that are bounded in memory."""
 ON_GPU = "cuda"
 """The kind of device on which documents are packed."""
 
@@ -146,14 +136,6 @@ def _set_up(threads: int) -> None:
     # Every tensor is written before it is read; filling all of them first takes a third of the kernels of a step.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     processes.connect()
-
-
-def set_memory(settings: Mapping[int, int]) -> None:
-    """Say what glibc, where it is there, does with memory that is freed."""
-    libc = ctypes.CDLL(None)
-    if hasattr(libc, "mallopt"):
-        for name, value in settings.items():
-            libc.mallopt(name, value)
 
 
 def _seed_dropout(seed: int, device: torch.device) -> None:

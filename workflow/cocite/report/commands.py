@@ -88,12 +88,12 @@ def aspects(results: Results, provenance: Provenance, output: Output) -> None:
 @app.command()
 def spaces(results: Results, provenance: Provenance, output: Output) -> None:
     """Draw what each space of a model scores on each aspect, as a heat map."""
-    from cocite.config.benchmarks import is_by_aspect
+    from cocite.config.benchmarks import tells_spaces_apart
     from cocite.report.results import read_scored
     from cocite.report.spaces import draw_spaces
 
     configuration = read_json(provenance)["configuration"]
-    asked = {name: entry for name, entry in configuration["benchmarks"].items() if is_by_aspect(entry)}
+    asked = {name: entry for name, entry in configuration["benchmarks"].items() if tells_spaces_apart(entry)}
     scores = read_scored(results, {**configuration, "benchmarks": asked}, "scores")
     draw_spaces(scores, configuration, output)
 

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.patches import Rectangle
 
-from cocite.config.benchmarks import is_by_aspect, tasks_of
+from cocite.config.benchmarks import tasks_of, tells_spaces_apart
 from cocite.config.runs import names_in_spaces
 from cocite.config.tasks import Task
 from cocite.report.canvas import COLOURS, canvas
@@ -40,7 +40,9 @@ def draw_spaces(scores: pl.DataFrame, configuration: Mapping[str, Any], output: 
     several. Colours go from the lowest to the highest value of a benchmark.
     """
     models = {name: names_in_spaces(name, entry) for name, entry in configuration["models"].items() if entry["spaces"]}
-    benchmarks = {name: tasks_of(entry) for name, entry in configuration["benchmarks"].items() if is_by_aspect(entry)}
+    benchmarks = {
+        name: tasks_of(entry) for name, entry in configuration["benchmarks"].items() if tells_spaces_apart(entry)
+    }
     rows, columns = (max(map(len, shown.values()), default=0) for shown in (models, benchmarks))
     size = ((SPACES + columns) * WIDTH, (ASPECTS + rows) * HEIGHT)
     panels = list(product(benchmarks, models))

@@ -46,9 +46,9 @@ def is_held_out(entry: Mapping[str, Any]) -> bool:
     return KINDS[entry["kind"]].made_by is not None
 
 
-def is_by_aspect(entry: Mapping[str, Any]) -> bool:
-    """Whether each task of a benchmark is about one aspect, from its entry in the configuration."""
-    return bool(KINDS[entry["kind"]].by_aspect)
+def tells_spaces_apart(entry: Mapping[str, Any]) -> bool:
+    """Whether models are scored in their spaces on tasks of one aspect each, from a benchmark's entry."""
+    return bool(KINDS[entry["kind"]].by_aspect and entry.get("spaces", True))
 
 
 def is_generated(entry: Mapping[str, Any]) -> bool:
