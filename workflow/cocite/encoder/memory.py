@@ -19,9 +19,9 @@ LIBRARIES_MB = {"cpu": 700, "cuda": 4000}
 """Memory of a process before it has weights. That of a GPU's libraries, outside of the GPU, is a guess."""
 BYTES_OF_A_WEIGHT = 20
 """Weight, gradient, the two moments of AdamW, and the copy that is saved."""
-BYTES_OF_A_TOKEN = 90
+BYTES_OF_A_TOKEN = 135
 """For each layer and dimension of the hidden state."""
-BYTES_OF_A_PAIR = 8
+BYTES_OF_A_PAIR = 12
 """For each layer and head that compares two tokens of a document."""
 DEVIATIONS = 3
 """By how many standard deviations the documents of the largest batch exceed those of a usual one."""
