@@ -53,15 +53,60 @@ use rule sample_triplets as sample_examples with:
     benchmark:
         "<benchmarks>/triplets/{triplets}/sample-examples.jsonl"
     wildcard_constraints:
-        triplets=either(sets_with("sampled_examples")),
+        triplets=either(name for name in sets_with("sampled_examples") if name not in sets_that_bring_texts()),
     params:
         version=1,
+
+
+rule sample_texts:
+    input:
+        sources=sampled_sources,
+        queries="<results>/corpus/queries.parquet",
+        papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
+    output:
+        sampled="<results>/triplets/{triplets}/sampled_examples.parquet",
+        texts="<results>/triplets/{triplets}/texts.parquet",
+        omissions="<results>/triplets/omissions/{triplets}.parquet",
+        settings="<results>/triplets/{triplets}/settings.json",
+    log:
+        "<logs>/triplets/{triplets}/sample-texts.log",
+    benchmark:
+        "<benchmarks>/triplets/{triplets}/sample-texts.jsonl"
+    wildcard_constraints:
+        triplets=either(sets_that_bring_texts()),
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 2
+    resources:
+        # It streams its sources, and holds the ids of the examples.
+        mem_mb=megabytes(2000),
+        runtime=minutes(20, sources=0.005, papers=0.002),
+    params:
+        version=1,
+        papers=folders_of("papers"),
+        settings=sampler_settings,
+        seed=config["seed"],
+    shell:
+        """
+        cocite triplets sample {input.sources:q} \
+            --queries {input.queries:q} \
+            --papers {params.papers:q} \
+            --settings {params.settings:q} \
+            --seed {params.seed} \
+            --threads {threads} \
+            --output {output.sampled:q} \
+            --texts {output.texts:q} \
+            --omissions {output.omissions:q} \
+            --written-settings {output.settings:q} \
+            >> {log:q} 2>&1
+        """
 
 
 rule materialise_training:
     input:
         triplets=lambda wildcards: sampled(wildcards.triplets),
         group=lambda wildcards: sets_of_group(config["triplets"][wildcards.triplets]["group"]),
+        texts=lambda wildcards: texts_of_sets([wildcards.triplets]),
         papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
     output:
         examples="<results>/triplets/{triplets}/examples.parquet",
@@ -76,7 +121,7 @@ rule materialise_training:
     resources:
         # 200,200 triplets from a million papers took 490 MB and 6.5 s (docs/speed.md).
         mem_mb=megabytes(700, triplets=80),
-        runtime=minutes(20, group=1, papers=0.002),
+        runtime=minutes(20, group=1, texts=0.005, papers=0.002),
     params:
         version=3,
         triplets=lambda wildcards, input: input.triplets,
@@ -84,7 +129,7 @@ rule materialise_training:
         seed=config["seed"],
     shell:
         """
-        cocite triplets materialise {input.group:q} \
+        cocite triplets materialise {input.group:q} {input.texts:q} \
             --triplets={params.triplets:q} \
             --papers {params.papers:q} \
             --seed {params.seed} \
@@ -98,6 +143,7 @@ rule materialise_training:
 use rule materialise_training as materialise_validation with:
     input:
         group=lambda wildcards: sets_of_group(wildcards.group),
+        texts=lambda wildcards: texts_of_sets(names_of_group(wildcards.group)),
         papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
     output:
         examples="<results>/triplets/validation_{group}/examples.parquet",
@@ -109,7 +155,7 @@ use rule materialise_training as materialise_validation with:
     resources:
         # As materialise_training.
         mem_mb=megabytes(700, group=80),
-        runtime=minutes(20, group=1, papers=0.002),
+        runtime=minutes(20, group=1, texts=0.005, papers=0.002),
     params:
         triplets="",
 

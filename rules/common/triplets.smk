@@ -16,9 +16,25 @@ def sets_with(table):
     return [name for name in config["triplets"] if table_of(name, config["triplets"]) == table]
 
 
+def sets_that_bring_texts():
+    """The sets whose samplers bring texts that are no papers."""
+    return [name for name in config["triplets"] if name in sets_with_texts(name, config["triplets"])]
+
+
+def texts_of_sets(names):
+    """The texts that are no papers of some sets: their own, and those of the sets that they are made of."""
+    bringing = dict.fromkeys(each for name in names for each in sets_with_texts(name, config["triplets"]))
+    return expand("<results>/triplets/{triplets}/texts.parquet", triplets=bringing)
+
+
+def names_of_group(group):
+    """The names of all sets of a group."""
+    return [name for name, entry in config["triplets"].items() if entry["group"] == group]
+
+
 def sets_of_group(group):
     """All sets of a group."""
-    return [sampled(name) for name, entry in config["triplets"].items() if entry["group"] == group]
+    return [sampled(name) for name in names_of_group(group)]
 
 
 def sets_of_examples():

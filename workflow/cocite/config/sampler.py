@@ -30,6 +30,8 @@ class Sampler(Entry):
     """How positives and negatives are found."""
     gives: ClassVar[Literal["triplets", "sampled_examples"]] = "triplets"
     """The table that it gives; a set that is made of others gives examples where one of these does."""
+    brings_texts: ClassVar[bool] = False
+    """Whether it gives texts that are no papers as well, and then examples (`triplets.sampled.Sampled.texts`)."""
     group: Name = "all"
     """Sets of one group are cut to the size of its smallest and share one validation set."""
 
@@ -52,7 +54,8 @@ class Sampler(Entry):
     def sample(self, block: Any) -> Any:
         """The rows of the queries of a block (`triplets.sampled.Block`), and what was left out, by reason.
 
-        Sources are read from front to back; what is made of a query depends on the query and the seed alone.
+        Sources are read from front to back; what is made of a query depends on the query and the seed alone. A sampler
+        that brings texts is given all queries in one block.
         """
 
     def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:

@@ -41,6 +41,13 @@ def table_of(name: str, sets: Mapping[str, Mapping[str, Any]]) -> str:
     return "sampled_examples" if "sampled_examples" in gives else "triplets"
 
 
+def sets_with_texts(name: str, sets: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The set, and those that it is made of, whose samplers bring texts that are no papers."""
+    samplers: Any = plugins(SAMPLERS, "sampler")
+    held = (name, *all_parts(name, lambda part: parts_of(sets[part])))
+    return [each for each in held if samplers[sets[each]["sampler"]].brings_texts]
+
+
 def parts_of(entry: Mapping[str, Any]) -> Sequence[str]:
     """The sets that a set is made of."""
     given: str | Sequence[str] = entry.get("of", ())

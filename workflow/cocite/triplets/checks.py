@@ -9,8 +9,10 @@ al., 2022 ("SciNCL", figure 4) find that collisions grow as the ranks of hard ne
 positives, and vanish far behind them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +24,7 @@ from cocite.tables.documents import corpus_ids_of
 from cocite.tables.files import open_table, write_table
 from cocite.tables.splits import read_queries
 from cocite.triplets.sampled import ROLES, read_papers, table_in
+from cocite.triplets.sampled_texts import brought_queries
 
 COLLISION, NO_TEXT, IN_BENCHMARK, SERVED = "collision", "no text", "in benchmark", "served"
 POINTS = 40
@@ -31,6 +34,8 @@ ROWS_AT_ONCE = 1 << 20
 Numbers = NDArray[np.int64]
 Pairs = tuple[Ids, Ids]
 """Queries, and as many other papers."""
+Places = Callable[[Ids], NDArray[Any]]
+"""Gives papers their places among those of a set."""
 
 
 def check_triplets(
@@ -49,12 +54,23 @@ def check_triplets(
     `neighbours` are the files that it was drawn from, none if it was not drawn from any; `papers` is the folder
     of the table papers; `benchmarks` are tables `documents`, each in the folder of its benchmark.
     """
-    table, asked = open_table(triplets, table_in(triplets)).read(), read_queries(queries)
+    table = open_table(triplets, table_in(triplets)).read()
+    asked = _asked(table, read_queries(queries), triplets)
     write_table(per_query, "triplets_per_query", count_per_query(table, asked))
     found = sorted([*_checks(table, read_papers(papers, queries), benchmarks), *_served(table, len(asked))])
     columns = dict(zip(("check", "part", "found", "among"), zip(*found, strict=True), strict=True))
     write_table(checks, "triplet_checks", pa.table(columns))
     write_table(collisions, "collisions", collision_curve(table, neighbours) if neighbours else [])
+
+
+def _asked(table: pa.Table, queries: pa.Table, triplets: Path) -> pa.Table:
+    """The queries that a set was sampled for: those of the corpus, and those that are texts, which the set brings.
+
+    A set whose queries are texts alone was sampled for no other.
+    """
+    brought = brought_queries([triplets])
+    is_of_corpus = len(brought) == 0 or (table["query"].to_numpy() >= 0).any()
+    return pa.concat_tables([brought, queries.cast(brought.schema)]) if is_of_corpus else brought
 
 
 def count_per_query(triplets: pa.Table, queries: pa.Table) -> pa.Table:
@@ -75,7 +91,7 @@ def _checks(triplets: pa.Table, papers: IdSet, benchmarks: Sequence[Path]) -> It
     of_role = {"query": np.unique(triplets["query"].to_numpy())}
     of_role |= {role: np.unique(papers) for role, (_, papers) in pairs.items()}
     for role, ids in of_role.items():
-        yield NO_TEXT, role, int(np.count_nonzero(~are_in(papers, ids))), len(ids)
+        yield NO_TEXT, role, int(np.count_nonzero((ids >= 0) & ~are_in(papers, ids))), len(ids)
     held = np.unique(np.concatenate(list(of_role.values())))
     for documents in benchmarks:
         ids = np.unique(corpus_ids_of(documents)[0])
@@ -113,8 +129,12 @@ def _pairs_of(triplets: pa.Table) -> dict[str, Pairs]:
 def count_collisions(triplets: pa.Table) -> tuple[int, int]:
     """How many unordered pairs are positive and negative at once, and how many are positive."""
     pairs = _pairs_of(triplets)
-    papers = id_set(ids for of_role in pairs.values() for ids in of_role)
-    positive, negative = (_distinct_pairs(of_role, papers) for of_role in pairs.values())
+    papers = np.unique(np.concatenate([ids for of_role in pairs.values() for ids in of_role]))
+
+    def places(ids: Ids) -> Numbers:
+        return np.searchsorted(papers, ids)
+
+    positive, negative = (_distinct_pairs(of_role, places) for of_role in pairs.values())
     return len(np.intersect1d(positive, negative, assume_unique=True)), len(positive)
 
 
@@ -127,8 +147,9 @@ def collision_curve(triplets: pa.Table, neighbours: Sequence[Path]) -> pa.Table:
     hard = triplets.filter(pc.equal(triplets["negative_kind"], "hard"))
     pairs = np.unique([hard["query"].to_numpy(), hard["negative"].to_numpy()], axis=1)
     width = int(np.unique(pairs[0], return_counts=True)[1].max(initial=1))
-    papers = _papers_of(triplets)
-    ranks = _ranks_of_queries(triplets, papers, neighbours)
+    papers = id_set(triplets[role].to_numpy() for role in ROLES)
+    places = partial(places_of, papers)
+    ranks = _ranks_of_queries(triplets, places, neighbours)
     # Collisions at ranks up to k are at k + width: a difference over `width` is a band, also of the first ranks.
     up_to = np.concatenate([np.zeros(width, dtype=np.int64), np.cumsum(ranks)])
     nearest = (pc.max(triplets["positive_rank"]).as_py() or 0) + width
@@ -139,31 +160,26 @@ def collision_curve(triplets: pa.Table, neighbours: Sequence[Path]) -> pa.Table:
         {
             "k_negative": pa.array(points, pa.int32()),
             "collisions": up_to[points + width] - up_to[points],
-            "pairs": np.full(len(points), len(_distinct_pairs(_pairs_of(triplets)["positive"], papers))),
+            "pairs": np.full(len(points), len(_distinct_pairs(_pairs_of(triplets)["positive"], places))),
         }
     )
 
 
-def _papers_of(triplets: pa.Table) -> IdSet:
-    """All papers of some triplets."""
-    return id_set(triplets[role].to_numpy() for role in ROLES)
-
-
-def _distinct_pairs(pairs: Pairs, papers: IdSet) -> Numbers:
+def _distinct_pairs(pairs: Pairs, places: Places) -> Numbers:
     """The unordered pairs of a query and another paper, each as one number."""
-    return np.unique(_as_numbers(papers, *np.sort(np.stack(pairs), axis=0)))
+    return np.unique(_as_numbers(places, *np.sort(np.stack(pairs), axis=0)))
 
 
-def _as_numbers(papers: IdSet, first: Ids, second: Ids) -> Numbers:
-    """Pairs by the places of their papers; below 0 where the first is none of the papers."""
-    return places_of(papers, first).astype(np.int64) << 32 | places_of(papers, second)
+def _as_numbers(places: Places, first: Ids, second: Ids) -> Numbers:
+    """Pairs by the places of their papers; below 0 where the first has none."""
+    return places(first).astype(np.int64) << 32 | places(second)
 
 
-def _ranks_of_queries(triplets: pa.Table, papers: IdSet, neighbours: Sequence[Path]) -> Numbers:
+def _ranks_of_queries(triplets: pa.Table, places: Places, neighbours: Sequence[Path]) -> Numbers:
     """How many queries stand at each rank among the neighbours of their own positives, from rank 0, where none does."""
     query, positive = triplets["query"].to_numpy(), triplets["positive"].to_numpy()
     queries = set_of(query)
-    wanted = np.unique(_as_numbers(papers, positive, query))
+    wanted = np.unique(_as_numbers(places, positive, query))
     counts = np.zeros(1, dtype=np.int64)
     for path in neighbours:
         file = open_table(path, "neighbours")
@@ -171,7 +187,7 @@ def _ranks_of_queries(triplets: pa.Table, papers: IdSet, neighbours: Sequence[Pa
             of, found, rank = (batch.column(name).to_numpy() for name in ("query", "neighbour", "rank"))
             counts = np.pad(counts, (0, max(0, int(rank.max()) + 1 - len(counts))))
             is_query = are_in(queries, found)
-            pair = _as_numbers(papers, of[is_query], found[is_query])
+            pair = _as_numbers(places, of[is_query], found[is_query])
             place = np.minimum(np.searchsorted(wanted, pair), len(wanted) - 1)
             counts += np.bincount(rank[is_query][wanted[place] == pair], minlength=len(counts))
     return counts

@@ -21,6 +21,9 @@ def sample(
     omissions: Omissions,
     written_settings: WrittenSettings,
     sources: Annotated[list[Path] | None, typer.Argument(help="All files that the sampler draws from.")] = None,
+    texts: Annotated[
+        Path | None, typer.Option(help="Table sampled_texts to write, of a sampler that brings texts.")
+    ] = None,
 ) -> None:
     """Sample triplets, or examples; the settings are an entry of the configuration, which names the sampler."""
     from cocite.config.settings import parse_settings
@@ -37,13 +40,18 @@ def sample(
         output=output,
         omissions=omissions,
         written_settings=written_settings,
+        texts=texts,
     )
 
 
 @app.command()
 def materialise(
     group: Annotated[
-        list[Path], typer.Argument(help="Tables triplets or sampled_examples of all sets that are compared.")
+        list[Path],
+        typer.Argument(
+            help="Tables triplets or sampled_examples of all sets that are compared, and sampled_texts of those whose "
+            "documents are written."
+        ),
     ],
     papers: Papers,
     seed: Seed,
@@ -57,11 +65,14 @@ def materialise(
     The training examples are cut to the smallest set of the group. Without `--triplets`, the validation examples are
     written.
     """
+    from cocite.triplets.sampled import table_in
     from cocite.triplets.texts import training_examples, validation_examples, write_documents, write_examples
 
     use = "training" if triplets else "validation"
-    rows = training_examples(Path(triplets), group, seed) if triplets else validation_examples(group, seed)
-    write_documents(documents, f"{use}_documents", rows, papers, threads=threads)
+    texts = [path for path in group if table_in(path) == "sampled_texts"]
+    sets = [path for path in group if path not in texts]
+    rows = training_examples(Path(triplets), sets, seed) if triplets else validation_examples(sets, seed)
+    write_documents(documents, f"{use}_documents", rows, papers, texts, threads=threads)
     write_examples(output, f"{use}_examples", rows)
 
 

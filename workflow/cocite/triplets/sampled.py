@@ -4,7 +4,7 @@ The papers that triplets may hold are those with a title and an abstract that ar
 reading of a table by its row groups: each is opened by the thread that reads it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +36,7 @@ class Block:
     """Queries that are sampled for at once."""
 
     queries: Ids
-    """Their ids, rising."""
+    """Their ids, rising. Those that are negative are texts, for sets that are made of other sets."""
     splits: pa.ChunkedArray
     """The split of each: train or validation."""
     papers: IdSet
@@ -97,6 +97,9 @@ class Sampled:
 
     rows: pa.Table
     """Columns of the table that the sampler gives, in the order of its key."""
+    texts: pa.Table | Iterable[pa.RecordBatch] | None = None
+    """The texts among them that are no papers, of a sampler that brings some: columns of `sampled_texts`, in any order;
+    a text may come again. They are read after the rows are written."""
     omissions: dict[str, int] = field(default_factory=dict)
     """How many of what were left out, and why; a reason that never occurred counts 0."""
 

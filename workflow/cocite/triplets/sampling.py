@@ -3,6 +3,9 @@
 It takes the tables that a sampler draws from, the queries and the papers with a text, and writes the table `triplets`
 or `sampled_examples`, and the omissions. A sampler is given a block of queries and reads its sources from front to
 back; what is made of a query depends on the query and the seed alone.
+
+A sampler may bring queries and documents of its own, which are no papers: their texts are written beside its examples.
+A set that is made of such sets has the texts of its parts as queries beside those of the corpus.
 """
 
 from collections import Counter
@@ -19,6 +22,7 @@ from cocite.tables import splits
 from cocite.tables.files import write_json, write_omissions, write_table
 from cocite.triplets.combining import table_made_of
 from cocite.triplets.sampled import WORDS, Block, read_papers
+from cocite.triplets.sampled_texts import BROUGHT_QUERIES, Texts, batches_of, brought_queries, write_texts
 
 QUERIES_AT_ONCE = 250_000
 """Queries of a block: some hundred bytes of memory each, against one more reading of the sources a block."""
@@ -35,29 +39,40 @@ def sample(
     output: Path,
     omissions: Path,
     written_settings: Path,
+    texts: Path | None = None,
 ) -> None:
     """Write the sampler's table, what was left out and the settings; `papers` is the folder of the table papers.
 
-    Raises `InputError` where no query could be served.
+    `texts` is the table `sampled_texts` to write, of a sampler that brings some. Raises `InputError` where no query
+    could be served, or where texts are brought and nowhere to be written.
     """
+    if sampler.brings_texts and texts is None:
+        raise InputError(f"The sampler {sampler.sampler} brings texts: --texts must name the file to write them to.")
     table = table_made_of(sources) if sampler.parts else sampler.gives
-    blocks = _blocks(sources, queries, papers, seed, threads)
+    blocks = _blocks(sampler, sources, queries, papers, seed, threads)
     counts: Counter[str] = Counter()
     many, one = WORDS[table]
-    written = write_table(
-        output, table, _rows(sampler, blocks, counts, f"{output}: no query could be served with {one}")
-    )
+    brought: list[Texts] = []
+    rows = _rows(sampler, blocks, counts, brought, f"{output}: no query could be served with {one}")
+    written = write_table(output, table, rows)
+    if texts is not None:
+        write_texts(texts, (batch for some in brought for batch in batches_of(some)))
     report(f"{written:,} {many}; left out: {_in_words(counts)}")
     write_omissions(omissions, counts)
     read = list(dict.fromkeys(str(source.parent if source.stem.isdigit() else source) for source in sources))
     write_json(written_settings, {**as_json(sampler), "sources": read, "seed": seed})
 
 
-def _blocks(sources: Sequence[Path], queries: Path, papers: Path, seed: int, threads: int) -> Iterator[Block]:
+def _blocks(
+    sampler: Sampler, sources: Sequence[Path], queries: Path, papers: Path, seed: int, threads: int
+) -> Iterator[Block]:
     asked = splits.read_queries(queries)
+    if sampler.parts:
+        asked = pa.concat_tables([brought_queries(sources), asked.cast(BROUGHT_QUERIES)])
     listed = read_papers(papers, queries)
-    for first in range(0, len(asked), QUERIES_AT_ONCE):
-        some = asked.slice(first, QUERIES_AT_ONCE)
+    at_once = max(1, len(asked)) if sampler.brings_texts else QUERIES_AT_ONCE
+    for first in range(0, len(asked), at_once):
+        some = asked.slice(first, at_once)
         yield Block(
             queries=some["corpusid"].to_numpy(),
             splits=some["split"],
@@ -69,12 +84,19 @@ def _blocks(sources: Sequence[Path], queries: Path, papers: Path, seed: int, thr
         )
 
 
-def _rows(sampler: Sampler, blocks: Iterator[Block], counts: Counter[str], none: str) -> Iterator[pa.RecordBatch]:
-    """The rows of the blocks one after the other; counts what was left out. `none` says that there are no rows."""
+def _rows(
+    sampler: Sampler, blocks: Iterator[Block], counts: Counter[str], brought: list[Texts], none: str
+) -> Iterator[pa.RecordBatch]:
+    """The rows of the blocks one after the other; counts what was left out, and collects the texts that are brought.
+
+    `none` says that there are no rows.
+    """
     written = 0
     for block in blocks:
         sampled = sampler.sample(block)
         counts.update(sampled.omissions)
+        if sampled.texts is not None:
+            brought.append(sampled.texts)
         written += len(sampled.rows)
         yield from sampled.rows.to_batches()
         del sampled  # or the rows of this block would be held beside those of the next

@@ -6,12 +6,13 @@ which is what an encoder computes: a set of triplets has a third as many triplet
 a shuffle that does not depend on jobs: queries follow each other at random, and so do the examples of a query, which
 stay together.
 
-The papers are read once, front to back, and those that are named are written as they come. Memory holds the ids of all
-examples, and some texts a thread.
+The papers are read once, front to back, and those that are named are written as they come, behind the texts that are no
+papers. Memory holds the ids of all examples, and some texts a thread.
 """
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -26,10 +27,12 @@ from cocite.tables import TABLES
 from cocite.tables.files import atomic_path, checked_files, open_table, write_table
 from cocite.triplets.combining import LISTS, as_examples, first_of_each
 from cocite.triplets.sampled import ROLES, table_in
+from cocite.triplets.sampled_texts import find_texts
 
 PAPERS_IN_MEMORY = 5_000
 """Papers that each thread reads at once."""
 TEXT_COLUMNS = ["corpusid", "title", "abstract"]
+IS_QUERY = "is_query"
 ORDER = "order"
 """The column of the hashes that the examples of a query are ordered by."""
 
@@ -126,31 +129,60 @@ def write_examples(output: Path, table: str, rows: pa.Table) -> None:
     write_table(output, table, rows.drop_columns([ORDER]))
 
 
-def write_documents(output: Path, table: str, rows: pa.Table, papers: Path, *, threads: int) -> None:
-    """Write the papers of examples, each once, as the table training_documents or validation_documents.
+def write_documents(
+    output: Path, table: str, rows: pa.Table, papers: Path, texts: Sequence[Path] = (), *, threads: int
+) -> None:
+    """Write the documents of examples, each once, as the table training_documents or validation_documents.
 
-    Its buckets are those of the folder `papers`. Raises `InputError` where a paper has no text there.
+    They are papers of the folder `papers`, whose buckets the table has as well, and texts of the tables `sampled_texts`
+    in `texts`, which the buckets share evenly. Raises `InputError` where a paper has no text there, or a text is in
+    none of the tables.
     """
     named = [rows["query"], *(pc.list_flatten(rows[name]) for name in LISTS)]
     wanted = np.unique(np.concatenate([ids.to_numpy() for ids in named]))
-    found = np.zeros(len(wanted), dtype=bool)
+    of_texts, of_papers = np.split(wanted, [np.searchsorted(wanted, 0)])
+    found_texts, found = (np.zeros(len(ids), dtype=bool) for ids in (of_texts, of_papers))
+    buckets = checked_files(papers, "papers")
+    shares = zip(*(np.array_split(some, len(buckets)) for some in (of_texts, found_texts)), strict=True)
     with atomic_path(output) as folder:
         folder.mkdir()
 
-        def write(bucket: Path) -> None:
-            write_table(folder / bucket.name, table, _documents(wanted, found, bucket))
+        def write(bucket: Path, share: tuple[Ids, NDArray[np.bool_]]) -> None:
+            documents = _documents(of_papers, found, bucket)
+            if len(of_texts):
+                documents = chain(_texts(*share, texts), map(_as_document, documents))
+            write_table(folder / bucket.name, table, documents)
 
         with ThreadPoolExecutor(threads) as workers:
-            list(workers.map(write, checked_files(papers, "papers")))
+            list(workers.map(write, buckets, shares))
+        if not found_texts.all():
+            given = ", ".join(map(str, texts)) or "none are given"
+            raise InputError(
+                f"{np.count_nonzero(~found_texts):,} texts of the examples are in no table sampled_texts ({given}), "
+                f"the first of them {of_texts[~found_texts][0]}."
+            )
         if not found.all():
             raise InputError(
                 f"{papers}: {np.count_nonzero(~found):,} papers of the triplets have neither title nor abstract there, "
-                f"the first of them {wanted[~found][0]}; triplets must be of papers with a text."
+                f"the first of them {of_papers[~found][0]}; triplets must be of papers with a text."
             )
+
+
+def _texts(wanted: Ids, found: NDArray[np.bool_], texts: Sequence[Path]) -> Iterator[pa.RecordBatch]:
+    """The texts that are wanted, as documents; their places in `found` become true."""
+    for batch in find_texts(wanted, found, texts):
+        yield batch.rename_columns([*TEXT_COLUMNS, IS_QUERY])
+
+
+def _as_document(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Papers beside texts: none of them is a short query."""
+    return batch.append_column(IS_QUERY, pa.array(np.zeros(len(batch), dtype=bool)))
 
 
 def _documents(wanted: Ids, found: NDArray[np.bool_], papers: Path) -> Iterator[pa.RecordBatch]:
     """The papers of a bucket that are wanted and have a text; their places in `found` become true."""
+    if len(wanted) == 0:
+        return
     file = open_table(papers, "papers")
     for batch in file.iter_batches(PAPERS_IN_MEMORY, columns=TEXT_COLUMNS, use_threads=False):
         has_text = pc.or_(*(pc.is_valid(batch.column(name)) for name in ("title", "abstract")))

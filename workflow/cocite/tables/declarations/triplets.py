@@ -2,12 +2,12 @@
 
 import pyarrow as pa
 
-from cocite.tables.declarations.columns import COUNT, TEXT, Column, Table, corpus_id, corpus_ids, optional, required
+from cocite.tables.declarations.columns import COUNT, ID, TEXT, Column, Table, corpus_id, corpus_ids, optional, required
 
 _EXAMPLE_COLUMNS = {
     "query": corpus_id("corpus id of the query"),
     "positives": corpus_ids("corpus ids of the papers that shall be near"),
-    "negatives": corpus_ids("corpus ids of the papers that shall be far"),
+    "negatives": corpus_ids("corpus ids of the papers that shall be far; empty where none were brought"),
 }
 _OF_SAMPLED_EXAMPLES = {
     "negative_kinds": Column(
@@ -26,9 +26,14 @@ _OF_SAMPLED_EXAMPLES = {
     ),
 }
 _DOCUMENT_COLUMNS = {
-    "corpusid": corpus_id("corpus id"),
+    "corpusid": corpus_id("corpus id, or the negative id of a text that is no paper"),
     "title": optional(TEXT, "title"),
     "abstract": optional(TEXT, "abstract"),
+    "is_query": Column(
+        type=pa.bool_(),
+        meaning="whether it is a short query; not there where no set of the examples brings texts",
+        optional=True,
+    ),
 }
 
 TABLES = [
@@ -67,6 +72,21 @@ TABLES = [
             "split": required(TEXT, "train or validation: that of the query"),
             **{name: column for name, column in _EXAMPLE_COLUMNS.items() if name != "query"},
             **_OF_SAMPLED_EXAMPLES,
+        },
+    ),
+    Table(
+        name="sampled_texts",
+        path="triplets/{triplets}/texts.parquet",
+        description=(
+            "The texts of sampled examples that are no papers of the corpus: short queries, and documents that were "
+            "brought. Not there for sets of papers alone."
+        ),
+        key=("text",),
+        columns={
+            "text": required(ID, "negative id, which follows from the text; examples name the text by it"),
+            "title": optional(TEXT, "title, or the words of a short query"),
+            "abstract": optional(TEXT, "abstract, or the text of a document without a title"),
+            "is_query": required(pa.bool_(), "whether it is a short query, and not a document"),
         },
     ),
     Table(
@@ -159,7 +179,7 @@ TABLES = [
     Table(
         name="training_documents",
         path="triplets/{triplets}/documents/{bucket}.parquet",
-        description="The texts of all papers of the training examples, each paper once.",
+        description="The texts of all papers of the training examples, and what else these name, each once.",
         key=("corpusid",),
         columns=_DOCUMENT_COLUMNS,
     ),
@@ -177,7 +197,7 @@ TABLES = [
     Table(
         name="validation_documents",
         path="triplets/validation_{group}/documents/{bucket}.parquet",
-        description="The texts of all papers of the validation examples, each paper once.",
+        description="The texts of all papers of the validation examples, and what else these name, each once.",
         key=("corpusid",),
         columns=_DOCUMENT_COLUMNS,
     ),

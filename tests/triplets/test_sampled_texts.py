@@ -1,0 +1,197 @@
+"""Examples may hold texts that are no papers: they are written once, found again, and counted for what they are."""
+
+from typing import ClassVar, Literal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.papers import papers_table
+from tests.triplets.blocks import write_triplets
+from tests.triplets.small_tables import write_queries
+
+from cocite.config.sampler import Sampler
+from cocite.ground.errors import InputError
+from cocite.ground.text_ids import text_id
+from cocite.tables.files import read_table, write_table
+from cocite.triplets import sampled_texts
+from cocite.triplets.checks import check_triplets
+from cocite.triplets.sampled import Sampled
+from cocite.triplets.sampled_texts import find_texts, texts_table, write_texts
+from cocite.triplets.samplers.subset import Subset
+from cocite.triplets.samplers.union import Union
+from cocite.triplets.sampling import sample
+from cocite.triplets.texts import training_examples, validation_examples, write_documents, write_examples
+
+WORDS = st.lists(st.tuples(st.sampled_from("abcdefgh"), st.none() | st.sampled_from("xyz")), min_size=1, max_size=30)
+PAPERS = {paper: (f"title {paper}", f"abstract {paper}") for paper in range(1, 31)}
+SEARCHES = {f"search {number}": "validation" if number > 8 else "train" for number in range(1, 11)}
+
+
+def query(words):
+    return text_id(words, None, is_query=True)
+
+
+def document(title, abstract=None):
+    return text_id(title, abstract, is_query=False)
+
+
+class Searches(Sampler):
+    """A sampler of searches: a few words, a paper that they find, a brought document, and no negative."""
+
+    sampler: Literal["searches"] = "searches"
+    gives = "sampled_examples"
+    brings_texts: ClassVar[bool] = True
+
+    def sample(self, block):
+        found = sorted((query(words), 1 + place, split) for place, (words, split) in enumerate(SEARCHES.items()))
+        lists = pa.list_(pa.int64())
+        rows = {
+            "query": pa.array([row[0] for row in found], pa.int64()),
+            "number": pa.array([1] * len(found), pa.int32()),
+            "split": [row[2] for row in found],
+            "positives": pa.array([[row[1], document("brought", "elsewhere")] for row in found], lists),
+            "negatives": pa.array([[]] * len(found), lists),
+        }
+        texts = [
+            texts_table([*SEARCHES], [None] * len(SEARCHES), is_query=True),
+            texts_table(["brought"] * 2, ["elsewhere"] * 2, is_query=False),
+        ]
+        return Sampled(rows=pa.table(rows), texts=pa.concat_tables(texts))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    splits = {paper: "validation" if paper > 8 else "train" for paper in range(1, 11)}
+    write_queries(tmp_path, splits)
+    for bucket in (0, 1):
+        some = {paper: texts for paper, texts in PAPERS.items() if paper % 2 == bucket}
+        write_table(tmp_path / f"papers/{bucket}.parquet", "papers", papers_table(some))
+    write_triplets(tmp_path / "triplets.parquet", [(paper, 10 + paper, 20 + paper, splits[paper]) for paper in splits])
+    run(tmp_path, Searches(), "searches", texts=tmp_path / "texts.parquet")
+    return tmp_path
+
+
+def run(folder, sampler, output, sources=(), texts=None):
+    sample(
+        sampler,
+        [folder / f"{source}.parquet" for source in sources],
+        queries=folder / "queries.parquet",
+        papers=folder / "papers",
+        seed=1,
+        threads=1,
+        output=folder / f"{output}.parquet",
+        omissions=folder / "omissions.parquet",
+        written_settings=folder / "settings.json",
+        texts=texts,
+    )
+    return read_table(folder / f"{output}.parquet", "sampled_examples")
+
+
+@settings(max_examples=30, deadline=None)
+@given(WORDS, st.integers(1, 7), st.sets(st.sampled_from("abcdefgh")))
+def test_texts_come_once_in_the_order_of_their_ids_and_are_found_again(tmp_path_factory, words, at_once, asked):
+    path = tmp_path_factory.mktemp("texts") / "texts.parquet"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sampled_texts, "ROWS_AT_ONCE", at_once)
+        batches = [batch for pair in words for batch in texts_table(*zip(pair), is_query=False).to_batches()]
+        written = write_texts(path, batches)
+        rows = read_table(path, "sampled_texts").to_pylist()
+        expected = {document(*pair): (*pair, False) for pair in words}
+        assert written == len(rows)
+        assert {row["text"]: (row["title"], row["abstract"], row["is_query"]) for row in rows} == expected
+        wanted = np.array(sorted(document(title) for title in asked), dtype=np.int64)
+        found = np.zeros(len(wanted), dtype=bool)
+        texts = [row for batch in find_texts(wanted, found, [path, path]) for row in batch.to_pylist()]
+    assert [row["text"] for row in texts] == [id_ for id_ in wanted if id_ in expected]
+    assert found.tolist() == [id_ in expected for id_ in wanted]
+
+
+def test_without_a_file_for_its_texts_a_sampler_that_brings_some_is_refused(folder):
+    with pytest.raises(InputError, match="brings texts: --texts must name the file"):
+        run(folder, Searches(), "again")
+
+
+def test_brought_texts_stand_among_the_documents_beside_the_papers(folder):
+    rows = training_examples(folder / "searches.parquet", [folder / "searches.parquet"], seed=1)
+    write_examples(folder / "examples.parquet", "training_examples", rows)
+    write_documents(
+        folder / "documents", "training_documents", rows, folder / "papers", [folder / "texts.parquet"], threads=2
+    )
+    assert sorted(path.name for path in (folder / "documents").iterdir()) == ["0.parquet", "1.parquet"]
+    written = read_table(folder / "documents", "training_documents").to_pylist()
+    found = {row["corpusid"]: (row["title"], row["abstract"], row["is_query"]) for row in written}
+    searches = {query(words): (words, None, True) for words, split in SEARCHES.items() if split == "train"}
+    papers = {paper: (*PAPERS[paper], False) for paper in range(1, 9)}
+    assert found == searches | papers | {document("brought", "elsewhere"): ("brought", "elsewhere", False)}
+    assert len(written) == len(found)
+
+
+def test_documents_of_papers_alone_do_not_say_what_a_query_is(folder):
+    rows = training_examples(folder / "triplets.parquet", [folder / "triplets.parquet"], seed=1)
+    write_documents(
+        folder / "documents", "training_documents", rows, folder / "papers", [folder / "texts.parquet"], threads=1
+    )
+    assert read_table(folder / "documents", "training_documents").column_names == ["corpusid", "title", "abstract"]
+
+
+def test_a_text_that_no_table_holds_is_named_and_nothing_is_written(folder):
+    rows = training_examples(folder / "searches.parquet", [folder / "searches.parquet"], seed=1)
+    with pytest.raises(InputError, match=r"9 texts of the examples are in no table sampled_texts \(none are given\)"):
+        write_documents(folder / "documents", "training_documents", rows, folder / "papers", threads=1)
+    assert not (folder / "documents").exists()
+
+
+def test_a_union_keeps_queries_that_are_texts_beside_papers(folder):
+    found = run(folder, Union(sampler="union", of=("searches", "triplets")), "union", ["searches", "triplets"])
+    assert sorted(found["query"].to_pylist()) == sorted([*map(query, SEARCHES), *range(1, 11)])
+    assert {row["query"]: row["split"] for row in found.to_pylist() if row["query"] < 0} == {
+        query(words): split for words, split in SEARCHES.items()
+    }
+
+
+def test_a_part_of_brought_searches_is_taken_like_that_of_any_set(folder):
+    found = run(folder, Subset(sampler="subset", of="searches", share=0.5), "half", ["searches"])
+    assert found["split"].to_pylist().count("train") == 4
+    assert found["split"].to_pylist().count("validation") == 1
+    assert set(found["query"].to_pylist()) <= set(map(query, SEARCHES))
+
+
+def test_validation_examples_of_papers_and_of_texts_are_one_set(folder):
+    sets = [folder / "triplets.parquet", folder / "searches.parquet"]
+    found = validation_examples(sets, seed=1)
+    assert sorted(found["query"].to_pylist()) == sorted([query("search 9"), query("search 10"), 9, 10])
+
+
+def test_checks_count_texts_as_texts_and_their_queries_as_queries(folder):
+    outputs = {name: folder / f"{name}.parquet" for name in ("checks", "per_query", "collisions")}
+
+    def checked(name):
+        check_triplets(
+            folder / f"{name}.parquet",
+            neighbours=(),
+            queries=folder / "queries.parquet",
+            papers=folder / "papers",
+            benchmarks=(),
+            **outputs,
+        )
+        checks = read_table(outputs["checks"], "triplet_checks").to_pylist()
+        per_query = read_table(outputs["per_query"], "triplets_per_query").to_pylist()
+        return {(row["check"], row["part"]): (row["found"], row["among"]) for row in checks}, per_query
+
+    checks, per_query = checked("searches")
+    assert checks == {
+        ("collision", "pairs"): (0, 20),
+        ("no text", "query"): (0, 10),
+        ("no text", "positive"): (0, 11),
+        ("no text", "negative"): (0, 0),
+    }
+    assert per_query == [
+        {"split": "train", "count": 1, "queries": 8},
+        {"split": "validation", "count": 1, "queries": 2},
+    ]
+    run(folder, Union(sampler="union", of=("searches", "triplets")), "union", ["searches", "triplets"])
+    checks, per_query = checked("union")
+    assert checks["no text", "positive"] == (0, 21)
+    assert per_query[0] == {"split": "train", "count": 1, "queries": 16}

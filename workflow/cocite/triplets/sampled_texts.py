@@ -1,0 +1,122 @@
+"""Texts of examples that are no papers, such as brought queries: written in the order of their ids, and found again.
+
+A text's id follows from its content (`ground.text_ids`), so ids are spread evenly, and a range of them is a share of
+the texts. Texts come in any order and more than once; they are dealt out to ranges on the disk, and memory holds those
+of one range, however many there are.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from cocite.ground.id_sets import Ids
+from cocite.ground.text_ids import text_ids
+from cocite.tables import TABLES, empty_schema
+from cocite.tables.files import open_table, write_table
+from cocite.triplets.sampled import table_in
+
+Texts: TypeAlias = pa.Table | Iterable[pa.RecordBatch]
+
+SCHEMA = empty_schema(TABLES["sampled_texts"])
+BROUGHT_QUERIES = pa.schema([("corpusid", pa.int64()), ("split", pa.string())])
+RANGE_BITS = 6
+ID_BITS = 62
+"""Negative ids lie between −2⁶² and −1."""
+ROWS_AT_ONCE = 50_000
+"""Texts that are found together, and those of a row group."""
+
+
+def texts_table(titles: Sequence[str | None], abstracts: Sequence[str | None], *, is_query: bool) -> pa.Table:
+    """The rows of `sampled_texts` for some texts, in their order, with the ids that follow from them."""
+    columns = [text_ids(titles, abstracts, is_query=is_query), titles, abstracts, np.full(len(titles), is_query)]
+    return pa.table([pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], SCHEMA.names)
+
+
+def batches_of(texts: Texts) -> Iterator[pa.RecordBatch]:
+    """Texts batch by batch."""
+    yield from texts.to_batches() if isinstance(texts, pa.Table) else texts
+
+
+def write_texts(output: Path, texts: Iterable[pa.RecordBatch]) -> int:
+    """Write texts, each once, as the table `sampled_texts`; return how many there are."""
+    from cocite.ground.database import spill_folder
+
+    with spill_folder(output.parent) as folder:
+        ranges = _dealt_out(texts, Path(folder))
+        return write_table(output, "sampled_texts", (batch for path in ranges for batch in _in_order(path)))
+
+
+def _dealt_out(texts: Iterable[pa.RecordBatch], folder: Path) -> list[Path]:
+    """A file for each range of ids, from the lowest."""
+    paths = [folder / str(number) for number in range(1 << RANGE_BITS)]
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with ExitStack() as stack:
+        files = [stack.enter_context(pa.ipc.new_stream(str(path), SCHEMA, options=options)) for path in paths]
+        for some in _gathered(texts):
+            numbers = (some["text"].to_numpy() + (1 << ID_BITS)) >> (ID_BITS - RANGE_BITS)
+            order = np.argsort(numbers, kind="stable")
+            ends = np.searchsorted(numbers[order], np.arange(len(files) + 1))
+            for file, first, last in zip(files, ends[:-1], ends[1:], strict=True):
+                if first < last:
+                    file.write_table(some.take(pa.array(order[first:last])))
+    return paths
+
+
+def _gathered(texts: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Some batches at a time as one table with the declared columns."""
+    held: list[pa.RecordBatch] = []
+    for batch in texts:
+        held.append(batch.select(SCHEMA.names).cast(SCHEMA))
+        if sum(map(len, held)) >= ROWS_AT_ONCE:
+            yield pa.Table.from_batches(held).combine_chunks()
+            held = []
+    if held:
+        yield pa.Table.from_batches(held).combine_chunks()
+
+
+def _in_order(path: Path) -> Iterator[pa.RecordBatch]:
+    """The texts of a range by their ids, each once."""
+    with pa.ipc.open_stream(str(path)) as file:
+        rows = file.read_all()
+    first = np.unique(rows["text"].to_numpy(), return_index=True)[1]
+    yield from rows.take(pa.array(first)).combine_chunks().to_batches(ROWS_AT_ONCE)
+
+
+def brought_queries(sets: Sequence[Path]) -> pa.Table:
+    """The queries of some sets that are texts: their ids, rising, and the split of each."""
+    found = [BROUGHT_QUERIES.empty_table()]
+    for path in sets:
+        for batch in open_table(path, table_in(path)).iter_batches(columns=["query", "split"]):
+            is_text = pa.array(batch["query"].to_numpy() < 0)
+            found.append(pa.Table.from_batches([batch.filter(is_text)]).rename_columns(BROUGHT_QUERIES.names))
+    rows = pa.concat_tables(table.cast(BROUGHT_QUERIES) for table in found)
+    first = np.unique(rows["corpusid"].to_numpy(), return_index=True)[1]
+    return rows.take(pa.array(first))
+
+
+def find_texts(wanted: Ids, found: NDArray[np.bool_], files: Sequence[Path]) -> Iterator[pa.RecordBatch]:
+    """The texts that are wanted, by their rising ids, from tables `sampled_texts`; their places in `found` become true.
+
+    Row groups that hold none of them are not read.
+    """
+    opened = [open_table(path, "sampled_texts") for path in files]
+    for first in range(0, len(wanted), ROWS_AT_ONCE):
+        ids = wanted[first : first + ROWS_AT_ONCE]
+        is_found = np.zeros(len(ids), dtype=bool)
+        pieces = [SCHEMA.empty_table()]
+        for file in opened:
+            for number in range(file.num_row_groups):
+                bounds = file.metadata.row_group(number).column(0).statistics
+                if bounds.min <= ids[-1] and bounds.max >= ids[0]:
+                    rows = file.read_row_group(number, SCHEMA.names)
+                    place = np.minimum(np.searchsorted(ids, rows["text"].to_numpy()), len(ids) - 1)
+                    is_new = (ids[place] == rows["text"].to_numpy()) & ~is_found[place]
+                    is_found[place[is_new]] = True
+                    pieces.append(rows.filter(pa.array(is_new)).cast(SCHEMA))
+        found[first : first + ROWS_AT_ONCE] = is_found
+        yield from pa.concat_tables(pieces).sort_by("text").combine_chunks().to_batches()
