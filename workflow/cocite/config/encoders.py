@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from cocite.config.entries import Commit, Count, Entry, GivenPath, PackageName, Whole, inconsistent, unpinned
+from cocite.config.entries import Commit, Count, Entry, GivenPath, PackageName, Text, Whole, inconsistent, unpinned
 from cocite.config.plugins import modules
 
 POOLINGS = "cocite.encoder.poolings"
@@ -40,6 +40,21 @@ class Adapter(Entry):
     """Commit of the Hugging Face model, 40 hexadecimal digits."""
 
 
+class Prompts(Entry):
+    """What is put before texts. Models that were trained with prompts say which, such as `query: ` and `passage: `."""
+
+    query: Text | None = None
+    """Before short queries: those of sets of examples and of benchmarks, and what `cocite search` is asked."""
+    document: Text | None = None
+    """Before all other texts: papers, also where they are queries, and documents that are brought."""
+
+    @model_validator(mode="after")
+    def _has_one(self) -> "Prompts":
+        if self.query is None and self.document is None:
+            raise inconsistent(" needs query, document or both.")
+        return self
+
+
 class EncoderSettings(Entry):
     """One encoder before fine-tuning: exactly one of model, package and build says where it comes from."""
 
@@ -58,6 +73,11 @@ class EncoderSettings(Entry):
     of the aspects."""
     max_length: Annotated[int, Field(ge=8)] = 512
     """Tokens of a text; what is longer is cut."""
+    prompts: Prompts | None = None
+    """What is put before texts. It travels with models that are trained from the encoder. Left out, nothing, also where
+    the folder of the model has prompts."""
+    query_max_length: Annotated[int, Field(ge=8)] | None = None
+    """Tokens of a short query, its prompt included; what is longer is cut. Left out, max_length."""
     adapters: dict[AdapterName, Adapter] | None = None
     """Adapters that belong to the model, by the format of tasks that sees them switched on (SPECTER2): bottlenecks
     within its layers. A model that is fine-tuned from the encoder keeps them where it trains an adapter itself."""
@@ -69,6 +89,10 @@ class EncoderSettings(Entry):
             raise inconsistent(" needs exactly one of model, package and build.")
         if self.revision is not None and self.model is None:
             raise inconsistent(f".revision does not go with {given[0]}: only a model of the hub has one.")
+        if self.query_max_length is not None and self.query_max_length > self.max_length:
+            raise inconsistent(
+                f".query_max_length ({self.query_max_length}) must not exceed max_length ({self.max_length})."
+            )
         if self.adapters and self.build is not None:
             raise inconsistent(".adapters do not go with build: they belong to the weights of an encoder that exists.")
         return self

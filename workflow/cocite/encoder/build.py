@@ -17,6 +17,7 @@ import torch
 from cocite.config.encoders import EncoderSettings
 from cocite.encoder.card import card_of_untrained
 from cocite.encoder.model import save_encoder
+from cocite.encoder.prompts import write_prompts
 from cocite.ground.errors import InputError
 from cocite.ground.randomness import derive_seed
 from cocite.tables.files import atomic_path, scan_table
@@ -66,6 +67,7 @@ def build_encoder(papers: Sequence[Path], queries: Path, output: Path, *, settin
     with atomic_path(output) as folder:
         tokenizer.save_pretrained(folder)
         save_encoder(bert, folder, pooling=settings.pooling, max_length=settings.max_length, card=card)
+        write_prompts(folder, settings)
 
 
 def corpus_texts(papers: Sequence[Path], queries: Path) -> Texts:

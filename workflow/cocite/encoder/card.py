@@ -23,7 +23,11 @@ pipeline_tag: feature-extraction
 USE = """    from sentence_transformers import SentenceTransformer
 
     model = SentenceTransformer("this folder")
-    vectors = model.encode([title + model.tokenizer.sep_token + abstract])"""
+    vectors = model.encode([title + model.tokenizer.sep_token + abstract{of_document})"""
+USE_OF_PROMPTS = """
+
+It was trained with prompts, which the library puts before the texts: `prompt_name="document"` before publications, and
+`prompt_name="query"` before short queries."""
 USE_OF_SPACES = """
 
 The folder also has a space for each aspect of citations, a linear map of the vectors above ({names}):
@@ -101,7 +105,7 @@ def card_of(
         "Libraries": versions,
     }
     return CARD.format(
-        use=_use(encoder["pooling"], settings["trainable"], spaces),
+        use=_use(encoder["pooling"], settings["trainable"], spaces, has_prompts="prompts" in encoder),
         loss=best["validation_loss"],
         step=best["step"],
         accuracy=best["validation_accuracy"],
@@ -110,9 +114,11 @@ def card_of(
     )
 
 
-def _use(pooling: str, trainable: Mapping[str, Any], spaces: Sequence[str]) -> str:
+def _use(pooling: str, trainable: Mapping[str, Any], spaces: Sequence[str], *, has_prompts: bool) -> str:
     """How the encoder is opened, and the spaces of its aspects, if there are any."""
-    use, of_spaces = USE, USE_OF_SPACES
+    use, of_spaces = USE.format(of_document='], prompt_name="document"' if has_prompts else "]"), USE_OF_SPACES
+    if has_prompts:
+        use += USE_OF_PROMPTS
     if is_by_sentence(pooling):
         use, of_spaces = USE_BY_SENTENCE, USE_OF_SPACES_BY_SENTENCE
     if trainable["kind"] == "adapter":

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from cocite.encoder.adapters import read_adapter, switch_on
 from cocite.encoder.card import library_versions
 from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, Precision, embed_batch, open_encoder, rounded
-from cocite.encoder.tokens import Documents, Tokenizer, batches_of_like_length, texts_of, tokenise
+from cocite.encoder.tokens import Documents, Text, Tokenizer, batches_of_like_length, texts_of, tokenise
 from cocite.ground.ahead import ahead
 from cocite.ground.checkpoints import fingerprint_of, open_state, remove_state
 from cocite.ground.errors import InputError
@@ -180,13 +180,11 @@ def _check_finite(vectors: NDArray[np.float32], names: Sequence[str]) -> None:
         )
 
 
-def _rows(
-    texts: Iterator[tuple[Any, str]], adapter: str, schema: pa.Schema, vectors: "VectorFile"
-) -> Iterator[pa.RecordBatch]:
+def _rows(texts: Iterator[Text], adapter: str, schema: pa.Schema, vectors: "VectorFile") -> Iterator[pa.RecordBatch]:
     """The rows of the table by an adapter: each document that has a text with its vector."""
     numbered = enumerate(texts)
     while read := list(islice(numbered, ROWS_WRITTEN)):
-        kept = [(row, document) for row, (document, text) in read if text]
+        kept = [(row, each.id) for row, each in read if each.text]
         rows = np.array([row for row, _ in kept], dtype=np.int64)
         names = {"adapter": [adapter] * len(kept), schema.names[-2]: [document for _, document in kept]}
         columns = [pa.array(names[name], schema.field(name).type) for name in schema.names[:-1]]
@@ -209,16 +207,17 @@ def tokenised_windows(
     files: Sequence[Path], tokenizer: Tokenizer, table: str = "documents", *, start: int, size: int
 ) -> Iterator[Window]:
     """The windows of `size` documents, from the one of number `start` on."""
-    texts = islice(texts_of(files, tokenizer, table), start * size, None)
+    rows = islice(texts_of(files, tokenizer, table), start * size, None)
     for first in count(start * size, size):
-        read = list(islice(texts, size))
+        read = list(islice(rows, size))
         if not read:
             return
-        kept = [row for row, (_, text) in enumerate(read) if text]
+        kept = [row for row, each in enumerate(read) if each.text]
+        texts, are_queries = [read[row].text for row in kept], [read[row].is_query for row in kept]
         yield Window(
-            names=[read[row][0] for row in kept],
+            names=[read[row].id for row in kept],
             rows=first + np.array(kept, dtype=np.int64),
-            tokens=tokenise([read[row][1] for row in kept], tokenizer),
+            tokens=tokenise(texts, tokenizer, are_queries),
         )
 
 

@@ -20,6 +20,7 @@ from cocite.config.encoders import Adapter, EncoderSettings
 from cocite.encoder.adapters import CONFIG, WEIGHTS, read_adapter
 from cocite.encoder.card import card_of_untrained
 from cocite.encoder.model import ADAPTERS, open_encoder, readable, save_encoder
+from cocite.encoder.prompts import write_prompts
 from cocite.ground.errors import InputError
 from cocite.ground.hub import fetch_files
 from cocite.ground.progress import report
@@ -116,6 +117,7 @@ def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, card: 
     tokenizer.model_max_length = settings.max_length
     tokenizer.save_pretrained(folder)
     save_encoder(transformer, folder, pooling=settings.pooling, max_length=settings.max_length, card=card)
+    write_prompts(folder, settings)
 
 
 def _write_adapter(adapter: Adapter, folder: Path, name: str) -> None:

@@ -21,6 +21,7 @@ from cocite.encoder.adapters import save_adapters
 from cocite.encoder.card import card_of, library_versions
 from cocite.encoder.checkpoints import History
 from cocite.encoder.model import Encoder, save_trained
+from cocite.encoder.prompts import Prompts
 from cocite.encoder.spaces import save_spaces
 from cocite.ground.progress import progress_bar, report
 from cocite.tables.files import atomic_path, write_json, write_table
@@ -133,6 +134,7 @@ def write_results(
             "pooling": encoder.pooling,
             "longest text": f"{encoder.tokenizer.max_length} tokens; what is longer is cut",
             "dimension": encoder.dimension,
+            **_lengths_and_prompts(encoder.tokenizer.prompts),
         },
         best={"step": best["step"], **{name: best[key] for key, name in CURVES.items() if key in best}},
         spaces=[*spaces, *([CONCATENATED] if spaces else [])],
@@ -143,6 +145,16 @@ def write_results(
         save_adapters(encoder, source, folder)
         if spaces:
             save_spaces(spaces, folder)
+
+
+def _lengths_and_prompts(prompts: Prompts) -> dict[str, str]:
+    """What the card says of short queries; nothing where they are read like documents."""
+    said = {}
+    if prompts.query or prompts.document:
+        said["prompts"] = f"{prompts.query!r} before short queries, {prompts.document!r} before documents"
+    if prompts.query_max_length is not None:
+        said["longest short query"] = f"{prompts.query_max_length} tokens; what is longer is cut"
+    return said
 
 
 def curves_of(log: list[dict[str, Any]]) -> pa.Table:

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from cocite.encoder import poolings
+from cocite.encoder.prompts import Prompts, read_prompts
 from cocite.ground.errors import InputError
 from cocite.tables import TABLES
 from cocite.tables.files import atomic_path, checked_files, open_table, read_json
@@ -31,6 +32,10 @@ ROW = 128
 used again by rows of the same length."""
 TEXTS_IN_CALL = 1000
 """Texts in one call of the tokenizer, which holds some 100 kB for each, the text after the last token included."""
+
+
+IS_QUERY = "is_query"
+"""The column that marks short queries among documents, where there are any."""
 
 
 def joined_text(parts: Iterable[str | None], separator: str) -> str:
@@ -52,21 +57,37 @@ class Tokenizer:
     """Tokens of a text at most, the special ones among them."""
     sentence: int | None = None
     """Token id that each sentence starts with; None where texts are not split into sentences."""
+    prompts: Prompts = Prompts()
+    """What texts begin with."""
+    of_queries: Any = None
+    """A backend that cuts texts to the length of short queries; None where these are as long as documents."""
 
-    def text_of(self, title: str | None, *others: str | None) -> str:
+    def text_of(self, title: str | None, *others: str | None, is_query: bool = False) -> str:
         """The text of a document: its title and abstract, and what may follow; empty where all of them are.
 
-        Where texts are split, the title is a sentence, and the separator ends a sentence and starts the next one.
+        A prompt goes before it. Where texts are split, the title is a sentence, and the separator ends a sentence and
+        starts the next one.
         """
         if self.sentence is not None:
             others = tuple(chain.from_iterable(map(sentences_of, others)))
-        return joined_text((title, *others), self.separator)
+        text = joined_text((title, *others), self.separator)
+        return self.prompts.of(is_query=is_query) + text if text else ""
 
-    def __call__(self, texts: Sequence[str]) -> Iterator[NDArray[np.int32]]:
-        """Yield the token ids of each text, with the special tokens."""
+    def __call__(self, texts: Sequence[str], are_queries: Sequence[bool] = ()) -> Iterator[NDArray[np.int32]]:
+        """Yield the token ids of each text, special ones too; without `are_queries`, no text is a short query."""
         for start in range(0, len(texts), TEXTS_IN_CALL):
-            encoded = self.backend.encode_batch_fast(list(texts[start : start + TEXTS_IN_CALL]))
-            yield from (np.array(text.ids, dtype=np.int32) for text in encoded)
+            some = slice(start, start + TEXTS_IN_CALL)
+            yield from self._encoded(list(texts[some]), are_queries[some])
+
+    def _encoded(self, texts: list[str], are_queries: Sequence[bool]) -> list[NDArray[np.int32]]:
+        if self.of_queries is None or not any(are_queries):
+            return [np.array(text.ids, dtype=np.int32) for text in self.backend.encode_batch_fast(texts)]
+        found: list[NDArray[np.int32]] = [np.empty(0, np.int32)] * len(texts)
+        for backend, of_queries in ((self.backend, False), (self.of_queries, True)):
+            rows = [row for row, is_query in enumerate(are_queries) if is_query == of_queries]
+            for row, text in zip(rows, backend.encode_batch_fast([texts[row] for row in rows]), strict=True):
+                found[row] = np.array(text.ids, dtype=np.int32)
+        return found
 
 
 def sentences_of(text: str | None) -> list[str]:
@@ -78,16 +99,9 @@ def sentences_of(text: str | None) -> list[str]:
 
 def open_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer in an encoder's folder. Raises `InputError` if there is none, or none with a vocabulary."""
-    from tokenizers import Tokenizer as Backend
-
-    try:
-        backend = Backend.from_file(str(folder / "tokenizer.json"))
-    except Exception as error:  # tokenizers raises nothing more special
-        raise InputError(f"{folder / 'tokenizer.json'}: cannot be opened as a tokenizer: {error}.") from error
-    settings = read_json(folder / "tokenizer_config.json")
+    settings, prompts = read_json(folder / "tokenizer_config.json"), read_prompts(folder)
+    backend = _open_backend(folder, settings["model_max_length"])
     separator, padding, first = (_content(settings.get(f"{name}_token")) for name in ("sep", "pad", "cls"))
-    backend.no_padding()
-    backend.enable_truncation(settings["model_max_length"])
     splits = poolings.is_by_sentence(poolings.pooling_in(folder))
     if splits and not (separator and first):
         raise InputError(f"{folder}: its vocabulary has no tokens that a sentence starts and ends with.")
@@ -97,7 +111,22 @@ def open_tokenizer(folder: Path) -> Tokenizer:
         padding=(backend.token_to_id(padding) if padding else None) or 0,
         max_length=settings["model_max_length"],
         sentence=backend.token_to_id(first) if splits and first else None,
+        prompts=prompts,
+        of_queries=_open_backend(folder, prompts.query_max_length) if prompts.query_max_length else None,
     )
+
+
+def _open_backend(folder: Path, length: int) -> Any:
+    """The tokenizer of a folder as the library has it, which cuts texts to so many tokens."""
+    from tokenizers import Tokenizer as Backend
+
+    try:
+        backend = Backend.from_file(str(folder / "tokenizer.json"))
+    except Exception as error:  # tokenizers raises nothing more special
+        raise InputError(f"{folder / 'tokenizer.json'}: cannot be opened as a tokenizer: {error}.") from error
+    backend.no_padding()
+    backend.enable_truncation(length)
+    return backend
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,9 +169,9 @@ def documents_of(tokens: Sequence[NDArray[np.int32]]) -> Documents:
     return Documents(tokens=joined, starts=np.cumsum(lengths) - lengths, lengths=lengths)
 
 
-def tokenise(texts: Sequence[str], tokenizer: Tokenizer) -> Documents:
-    """Tokenise some texts in memory."""
-    return documents_of(list(tokenizer(texts)))
+def tokenise(texts: Sequence[str], tokenizer: Tokenizer, are_queries: Sequence[bool] = ()) -> Documents:
+    """Tokenise some texts in memory; without `are_queries`, none of them is a short query."""
+    return documents_of(list(tokenizer(texts, are_queries)))
 
 
 def tokenise_table(documents: Path, tokenizer: Tokenizer, output: Path) -> None:
@@ -154,9 +183,10 @@ def tokenise_table(documents: Path, tokenizer: Tokenizer, output: Path) -> None:
         read = texts_of(files, tokenizer, "training_documents")
         with (folder / "tokens.bin").open("wb") as file:
             while some := list(islice(read, TEXTS_IN_CALL)):
-                for (paper, _), tokens in zip(some, tokenizer([text for _, text in some]), strict=True):
+                tokenised = tokenizer([each.text for each in some], [each.is_query for each in some])
+                for each, tokens in zip(some, tokenised, strict=True):
                     file.write(tokens.tobytes())
-                    ids.append(paper)
+                    ids.append(each.id)
                     lengths.append(len(tokens))
         for name, numbers in (("ids", ids), ("lengths", lengths)):
             np.save(folder / f"{name}.npy", np.array(numbers))
@@ -169,14 +199,28 @@ def open_tokens(folder: Path) -> tuple[NDArray[np.int64], Documents]:
     return ids, Documents(tokens=tokens, starts=np.cumsum(lengths) - lengths, lengths=lengths)
 
 
-def texts_of(files: Sequence[Path], tokenizer: Tokenizer, table: str) -> Iterator[tuple[Any, str]]:
-    """The id and the text of each row of a table of documents, in its order; the text may be empty."""
+class Text(NamedTuple):
+    """What a row of a table of documents says."""
+
+    id: Any
+    text: str
+    """Its text with the prompt; empty where it has none."""
+    is_query: bool
+    """Whether it is a short query."""
+
+
+def texts_of(files: Sequence[Path], tokenizer: Tokenizer, table: str) -> Iterator[Text]:
+    """The text of each row of a table of documents, in its order."""
     names = [*TABLES[table].key, "title", "abstract", *TABLES[table].columns.keys() & {"more"}]
     for file in files:
-        for batch in open_table(file, table).iter_batches(ROWS_READ, columns=names):
+        opened = open_table(file, table)
+        asked = [*names, *({IS_QUERY} & set(opened.schema_arrow.names))]
+        for batch in opened.iter_batches(ROWS_READ, columns=asked):
             columns = (batch.column(name).to_pylist() for name in names)
-            for document, title, abstract, *more in zip(*columns, strict=True):
-                yield document, tokenizer.text_of(title, abstract, *chain(*more))
+            are_queries = batch.column(IS_QUERY).to_pylist() if IS_QUERY in asked else [False] * len(batch)
+            for is_query, document, title, abstract, *more in zip(are_queries, *columns, strict=True):
+                text = tokenizer.text_of(title, abstract, *chain(*more), is_query=bool(is_query))
+                yield Text(document, text, bool(is_query))
 
 
 def batches_of_like_length(lengths: Rows, tokens: int) -> Iterator[Rows]:

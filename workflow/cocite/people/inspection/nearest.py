@@ -151,5 +151,6 @@ def _embed(model: Model, text: str, dimension: int) -> list[float]:
     adapter = next((name for name in ADAPTERS["search"] if name in present), None)
     if adapter is not None:
         switch_on(encoder, read_adapter(encoder, model.folder, adapter))
-    vector: list[float] = embed(encoder, tokenise([text], encoder.tokenizer))[0].tolist()
+    tokens = tokenise([encoder.tokenizer.text_of(text, is_query=True)], encoder.tokenizer, [True])
+    vector: list[float] = embed(encoder, tokens)[0].tolist()
     return vector
