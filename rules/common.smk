@@ -33,7 +33,14 @@ from cocite.ground.gpus import gpus
 from cocite.people.status.described import report_failures
 from cocite.config.started import write_start
 from cocite.config.targets import check_spelling, check_targets, targets_of
-from cocite.config.triplets import graphs_of_aspects, parts_of, sets_by_aspect, sets_with_texts, table_of
+from cocite.config.triplets import (
+    TripletSet,
+    graphs_of_aspects,
+    parts_of,
+    sets_by_aspect,
+    sets_with_texts,
+    table_of,
+)
 from snakemake.logging import logger
 
 # Jobs call `cocite`; a run started as .venv/bin/snakemake finds it beside its own Python.

@@ -58,6 +58,36 @@ use rule sample_triplets as sample_examples with:
         version=1,
 
 
+rule fetch_pairs:
+    output:
+        directory("<results>/triplets/{triplets}/fetched"),
+    log:
+        "<logs>/triplets/{triplets}/fetch.log",
+    benchmark:
+        "<benchmarks>/triplets/{triplets}/fetch.jsonl"
+    wildcard_constraints:
+        triplets=either(sets_to_fetch()),
+    localrule: True
+    conda:
+        "../envs/pipeline.yaml"
+    resources:
+        # It streams a dataset of unknown size, and a stopped job resumes.
+        mem_mb=megabytes(1000),
+        runtime=minutes(480),
+    params:
+        version=1,
+        parts=parts_to_fetch,
+        state=state("triplets/{triplets}"),
+    shell:
+        """
+        cocite triplets fetch \
+            --parts {params.parts:q} \
+            --state {params.state:q} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
 rule sample_texts:
     input:
         sources=sampled_sources,

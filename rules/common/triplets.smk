@@ -61,7 +61,28 @@ def sampled_sources(wildcards):
     sources += map(sampled, parts_of(entry))
     if entry["sampler"] == "file":
         sources += brought_triplets(entry.get("path"))
+    if entry["sampler"] == "pairs":
+        sources += brought_pairs(wildcards.triplets)
     return sources
+
+
+def brought_pairs(name):
+    """The files of queries and documents that the user brings, and the folder of those that are fetched."""
+    set_of_pairs = entry_of(config["triplets"][name], TripletSet)
+    fetched = ["<results>/triplets/{triplets}/fetched"] if set_of_pairs.fetched else []
+    brought = [Path(origin) for part, (origin, _) in set_of_pairs.origins.items() if part not in set_of_pairs.fetched]
+    return fetched + [file for path in brought for file in (files_in(path) if path.is_dir() else [str(path)])]
+
+
+def sets_to_fetch():
+    """The sets of brought pairs of which a part comes from the hub."""
+    pairs = [name for name, entry in config["triplets"].items() if entry["sampler"] == "pairs"]
+    return [name for name in pairs if entry_of(config["triplets"][name], TripletSet).fetched]
+
+
+def parts_to_fetch(wildcards):
+    """The parts of a set of brought pairs that come from the hub, as JSON for `--parts`."""
+    return json.dumps(entry_of(config["triplets"][wildcards.triplets], TripletSet).fetched, sort_keys=True)
 
 
 def sampler_settings(wildcards):

@@ -114,6 +114,12 @@ def sampling_of(triplets: str, provenance: Provenance) -> dict[str, Any]:
     stated = dict(entry)
     if not (entry.get("easy") or entry.get("fill")):
         stated.pop("easy_negatives", None)  # It has no effect where no easy ones are drawn.
+    if isinstance(stated.get("layout"), Mapping):
+        layout = stated.pop("layout")
+        stated |= {"layout": layout["kind"], **{key: value for key, value in layout.items() if key != "kind"}}
+        stated |= {key: dataset_in_words(value) for key, value in stated.items() if isinstance(value, Mapping)}
+    if "dataset" in stated:
+        stated["dataset"] = dataset_in_words({key: stated.pop(key, None) for key in ("dataset", "revision")})
     if "path" in stated:
         stated["path"] = Path(stated["path"]).name
     if isinstance(stated.get("easy_negatives"), Mapping):
@@ -121,6 +127,13 @@ def sampling_of(triplets: str, provenance: Provenance) -> dict[str, Any]:
         stated |= {"easy_negatives": ways["kind"], **{key: value for key, value in ways.items() if key != "kind"}}
     sampler = stated.pop("sampler")
     return {"sampler": f"{sampler}: {summary_of(plugins(SAMPLERS, 'sampler')[sampler])}", **stated}
+
+
+def dataset_in_words(entry: Mapping[str, Any]) -> str:
+    """A dataset of the hub with its commit, or the name of a folder or file."""
+    if entry.get("revision") is None:
+        return Path(entry["dataset"]).name
+    return f"{entry['dataset']} of the Hugging Face hub, commit {entry['revision']}"
 
 
 def graph_of(triplets: str, provenance: Provenance) -> dict[str, Any]:

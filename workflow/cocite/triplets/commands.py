@@ -5,7 +5,18 @@ from typing import Annotated
 
 import typer
 
-from cocite.ground.options import MemoryMb, Omissions, Output, Papers, Queries, Seed, Settings, Threads, WrittenSettings
+from cocite.ground.options import (
+    MemoryMb,
+    Omissions,
+    Output,
+    Papers,
+    Queries,
+    Seed,
+    Settings,
+    State,
+    Threads,
+    WrittenSettings,
+)
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -42,6 +53,26 @@ def sample(
         written_settings=written_settings,
         texts=texts,
     )
+
+
+@app.command()
+def fetch(
+    parts: Annotated[
+        str,
+        typer.Option(
+            help="What is fetched, as JSON: for each part, such as pairs, its dataset on the Hugging Face hub, the "
+            "revision and patterns of its files."
+        ),
+    ],
+    state: State,
+    output: Output,
+) -> None:
+    """Fetch brought queries and documents from the Hugging Face hub, pinned by commit; a killed fetch resumes."""
+    import json
+
+    from cocite.triplets.brought_pairs.fetch import fetch_parts
+
+    fetch_parts(json.loads(parts), state=state, output=output)
 
 
 @app.command()

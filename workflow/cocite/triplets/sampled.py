@@ -20,6 +20,8 @@ from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids, IdSet, check_ids, id_set, size
 from cocite.tables.files import checked_files, open_table
 from cocite.tables.splits import read_kept_out
+from cocite.triplets.titles import NONE as NO_TITLES
+from cocite.triplets.titles import Titles
 
 ROWS_AT_ONCE = 1 << 18
 ROLES = ("query", "positive", "negative")
@@ -49,6 +51,10 @@ class Block:
     """Threads that may read the sources."""
     is_first: bool = True
     """Whether no queries were sampled for before."""
+    kept_out: Titles = NO_TITLES
+    """The titles of papers that are kept out, for a sampler that brings texts."""
+    spill_to: Path | None = None
+    """Beside what a sampler may write temporary files."""
 
     def files(self, table: str) -> list[Path]:
         """The sources that hold a table, in the order given. Raises `InputError` where none does."""

@@ -23,6 +23,8 @@ from cocite.tables.files import write_json, write_omissions, write_table
 from cocite.triplets.combining import table_made_of
 from cocite.triplets.sampled import WORDS, Block, read_papers
 from cocite.triplets.sampled_texts import BROUGHT_QUERIES, Texts, batches_of, brought_queries, write_texts
+from cocite.triplets.titles import NONE as NO_TITLES
+from cocite.triplets.titles import kept_out_titles
 
 QUERIES_AT_ONCE = 250_000
 """Queries of a block: some hundred bytes of memory each, against one more reading of the sources a block."""
@@ -49,7 +51,7 @@ def sample(
     if sampler.brings_texts and texts is None:
         raise InputError(f"The sampler {sampler.sampler} brings texts: --texts must name the file to write them to.")
     table = table_made_of(sources) if sampler.parts else sampler.gives
-    blocks = _blocks(sampler, sources, queries, papers, seed, threads)
+    blocks = _blocks(sampler, sources, queries, papers, seed, threads, output.parent)
     counts: Counter[str] = Counter()
     many, one = WORDS[table]
     brought: list[Texts] = []
@@ -64,14 +66,16 @@ def sample(
 
 
 def _blocks(
-    sampler: Sampler, sources: Sequence[Path], queries: Path, papers: Path, seed: int, threads: int
+    sampler: Sampler, sources: Sequence[Path], queries: Path, papers: Path, seed: int, threads: int, spill_to: Path
 ) -> Iterator[Block]:
     asked = splits.read_queries(queries)
     if sampler.parts:
         asked = pa.concat_tables([brought_queries(sources), asked.cast(BROUGHT_QUERIES)])
     listed = read_papers(papers, queries)
-    at_once = max(1, len(asked)) if sampler.brings_texts else QUERIES_AT_ONCE
-    for first in range(0, len(asked), at_once):
+    kept_out, number, at_once = NO_TITLES, len(asked), QUERIES_AT_ONCE
+    if sampler.brings_texts:
+        kept_out, number, at_once = kept_out_titles(papers, queries), 1, max(1, len(asked))
+    for first in range(0, number, at_once):
         some = asked.slice(first, at_once)
         yield Block(
             queries=some["corpusid"].to_numpy(),
@@ -81,6 +85,8 @@ def _blocks(
             seed=seed,
             threads=threads,
             is_first=first == 0,
+            kept_out=kept_out,
+            spill_to=spill_to,
         )
 
 

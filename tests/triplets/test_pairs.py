@@ -1,0 +1,476 @@
+"""Queries and documents that are brought, in each of the layouts that they come in."""
+
+import gzip
+import json
+import pickle
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.papers import papers_table
+from tests.triplets.small_tables import write_queries
+
+from cocite.config.settings import parse_settings
+from cocite.config.triplets import TripletSet
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_table, write_table
+from cocite.triplets.brought_pairs import scores
+from cocite.triplets.sampling import sample
+
+HELD_OUT = "On the Held-Out Paper"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A corpus with one paper that is held out, and a folder `brought` for what is brought."""
+    write_queries(tmp_path, {1: "train", 2: "validation", 3: "holdout"})
+    texts = {1: ("one", "first"), 2: ("two", "second"), 3: (HELD_OUT, "third")}
+    write_table(tmp_path / "papers/0.parquet", "papers", papers_table(texts))
+    (tmp_path / "brought").mkdir()
+    return tmp_path
+
+
+def lines(path, rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+
+
+def tabs(path, rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join("\t".join(map(str, row)) + "\n" for row in rows))
+
+
+def run(folder, layout, sources=(), **more):
+    given = {"sampler": "pairs", "layout": layout, "dataset": str(folder / "brought"), "validation": 0.0, **more}
+    sample(
+        parse_settings(TripletSet, json.dumps(given)),
+        list(sources),
+        queries=folder / "queries.parquet",
+        papers=folder / "papers",
+        seed=1,
+        threads=1,
+        output=folder / "examples.parquet",
+        omissions=folder / "omissions.parquet",
+        written_settings=folder / "settings.json",
+        texts=folder / "texts.parquet",
+    )
+    texts = {row["text"]: row for row in read_table(folder / "texts.parquet", "sampled_texts").to_pylist()}
+    said = {key: " | ".join(filter(None, (row["title"], row["abstract"]))) for key, row in texts.items()}
+    rows = read_table(folder / "examples.parquet", "sampled_examples").to_pylist()
+    named = {key for row in rows for key in (row["query"], *row["positives"], *row["negatives"])}
+    assert named == set(texts)  # every text that is named, and no other
+    short = {said[key] for key, row in texts.items() if row["is_query"]}
+    found = [
+        (said[row["query"]], [said[key] for key in row["positives"]], [said[key] for key in row["negatives"]])
+        for row in rows
+    ]
+    counts = read_table(folder / "omissions.parquet", "omissions").to_pylist()
+    omitted = {row["reason"]: row["count"] for row in counts if row["count"]}
+    return Found(sorted(found), {said[row["query"]]: row["split"] for row in rows}, short, omitted)
+
+
+class Found:
+    """What a set holds: examples as words, the split of each query, which of them are short, and what is omitted."""
+
+    def __init__(self, examples, splits, short, omitted):
+        self.examples, self.splits, self.short, self.omitted = examples, splits, short, omitted
+
+
+def test_rows_hold_short_queries_and_documents_as_texts_or_objects(folder):
+    rows = [
+        {"query": "bees", "positive": "About bees.", "negatives": ["About cars.", {"title": "Cars", "text": "Fast."}]},
+        {"query": " flowers ", "positives": [{"title": "Roses", "abstract": "Red."}]},
+    ]
+    lines(folder / "brought/train.jsonl", rows)
+    found = run(folder, "rows")
+    assert found.examples == [
+        ("bees", ["About bees."], ["About cars.", "Cars | Fast."]),
+        ("flowers", ["Roses | Red."], []),
+    ]
+    assert found.short == {"bees", "flowers"}
+
+
+def test_a_file_alone_will_do(folder):
+    lines(folder / "pairs.jsonl.gz", [{"anchor": "bees", "positive": "About bees."}])
+    assert run(folder, "rows", dataset=str(folder / "pairs.jsonl.gz")).examples == [("bees", ["About bees."], [])]
+
+
+def test_triplets_of_parquet_have_numbered_negatives(folder):
+    table = {"query": ["bees"], "positive": ["nectar"], "negative_1": ["cars"], "negative_2": ["boats"]}
+    (folder / "brought/triplet-50").mkdir()
+    pq.write_table(pa.table(table), folder / "brought/triplet-50/train-00000-of-00001.parquet")
+    pq.write_table(pa.table({"other": [1]}), folder / "brought/other.parquet")
+    layout = {"kind": "rows", "files": ["triplet-50/*.parquet"]}
+    assert run(folder, layout).examples == [("bees", ["nectar"], ["cars", "boats"])]
+
+
+def test_the_published_triplets_of_specter_have_papers_as_queries(folder):
+    def paper(name):
+        return {"corpus_id": 7, "title": name, "abstract": f"about {name}"}
+
+    (folder / "brought/cite_prediction_new").mkdir()
+    for split, name in (("train", "a"), ("evaluation", "d")):
+        table = pa.table({"query": [paper(name)], "pos": [paper("b")], "neg": [paper("c")]})
+        pq.write_table(table, folder / f"brought/cite_prediction_new/{split}-00000-of-00001.parquet")
+    found = run(folder, "specter")
+    assert found.examples == [
+        ("a | about a", ["b | about b"], ["c | about c"]),
+        ("d | about d", ["b | about b"], ["c | about c"]),
+    ]
+    assert found.short == set()
+    assert found.splits == {"a | about a": "train", "d | about d": "validation"}
+
+
+def test_specters_own_files_tell_citations_from_papers_two_away(folder):
+    brought = folder / "brought"
+    names = "qabcd"
+    (brought / "metadata.json").write_text(json.dumps({n: {"title": n, "abstract": None, "year": 2} for n in names}))
+    data = {"q": {"a": {"count": 5}, "b": {"count": 1}, "missing": {"count": 5}}, "c": {"d": {"count": 5}}, "x": {}}
+    (brought / "data.json").write_text(json.dumps(data))
+    (brought / "train.txt").write_text("q\n")
+    (brought / "val.txt").write_text("c\n")
+    found = run(folder, "specter")
+    assert found.examples == [("c", ["d"], []), ("q", ["a"], ["b"])]
+    assert found.splits == {"q": "train", "c": "validation"}
+    assert found.omitted == {
+        "queries of data.json in neither train.txt nor val.txt": 1,
+        "names of documents that no text has": 1,
+    }
+
+
+@pytest.fixture
+def beir(folder):
+    brought = folder / "brought"
+    lines(brought / "corpus.jsonl", [{"_id": f"d{n}", "title": f"title {n}", "text": f"text {n}"} for n in range(5)])
+    lines(brought / "queries.jsonl", [{"_id": f"q{n}", "text": f"words {n}", "metadata": {}} for n in range(4)])
+    header = ("query-id", "corpus-id", "score")
+    tabs(brought / "qrels/train.tsv", [header, ("q0", "d0", 2), ("q1", "d1", 1), ("q0", "d2", 1), ("q0", "d3", 0)])
+    return folder
+
+
+def test_the_layout_of_beir_has_judgements_and_those_of_nothing_are_negatives(beir):
+    found = run(beir, "beir")
+    assert found.examples == [
+        ("words 0", ["title 0 | text 0", "title 2 | text 2"], ["title 3 | text 3"]),
+        ("words 1", ["title 1 | text 1"], []),
+    ]
+    assert found.short == {"words 0", "words 1"}
+    assert set(found.splits.values()) == {"train"}
+
+
+def test_judgements_of_dev_validate_and_their_queries_do_not_train(beir):
+    header = ("query-id", "corpus-id", "score")
+    tabs(beir / "brought/qrels/dev.tsv", [header, ("q1", "d4", 1), ("q2", "d4", 1)])
+    found = run(beir, "beir")
+    assert found.splits == {"words 0": "train", "words 1": "validation", "words 2": "validation"}
+    assert found.omitted == {"training examples of a query that validates": 1}
+    with pytest.raises(InputError, match=r"qrels/test\.tsv, and layout\.validate_on is test"):
+        run(beir, {"kind": "beir", "validate_on": "test"})
+
+
+def test_judgements_that_name_unknown_ids_and_queries_without_a_judged_document_are_counted(beir):
+    rows = [("q0", "d9", 1), ("q9", "d1", 1), ("q2", "d1", 0), ("q3", "d2", 1)]
+    tabs(beir / "brought/qrels/train.tsv", rows)
+    found = run(beir, "beir")
+    assert found.examples == [("words 3", ["title 2 | text 2"], [])]
+    assert found.omitted == {
+        "names of queries that no text has": 1,
+        "names of documents that no text has": 1,
+        "examples of a query that is not used": 1,
+        "examples without a positive": 2,
+    }
+
+
+def test_a_relevance_that_is_no_number_is_named(beir):
+    tabs(beir / "brought/qrels/train.tsv", [("q0", "d0", 1), ("q0", "d1", "much")])
+    with pytest.raises(InputError, match=r"train\.tsv, line 2: the relevance must be a number, not 'much'"):
+        run(beir, "beir")
+
+
+@pytest.fixture
+def msmarco(folder):
+    """One query with the positive 1, scored 10, and negatives of two systems: 2 to 5 scored 9, 7, 6.5 and 1."""
+    brought = folder / "brought"
+    rows = [{"qid": 7, "pos": [1], "neg": {"bm25": [2, 3, 4, 5], "dense": [5, 4, 6]}}, {"qid": 8, "pos": [], "neg": {}}]
+    lines(brought / "msmarco-hard-negatives.jsonl.gz", rows)
+    tabs(brought / "collection.tsv", [(n, f"passage {n}") for n in range(1, 7)])
+    tabs(brought / "queries.train.tsv", [(7, "seven"), (8, "eight")])
+    tabs(folder / "scores.tsv", [(7, 1, 10.0), (7, 2, 9), (7, 3, 7.0), (7, 4, 6.5), (7, 5, 1), (8, 2, 3)])
+    return folder
+
+
+def negatives(found):
+    [(query, positives, far)] = found.examples
+    assert (query, positives) == ("seven", ["passage 1"])
+    return [int(text.removeprefix("passage ")) for text in far]
+
+
+def test_mined_negatives_are_the_first_of_each_system_that_no_other_gave(msmarco):
+    assert negatives(run(msmarco, {"kind": "msmarco", "per_system": 2})) == [2, 3, 5, 4]
+    assert negatives(run(msmarco, {"kind": "msmarco", "per_system": 2, "systems": ["dense"]})) == [5, 4]
+    found = run(msmarco, "msmarco")
+    assert negatives(found) == [2, 3, 4, 5, 6]
+    assert found.omitted == {"queries without a positive": 1}
+
+
+def test_negatives_score_so_much_less_than_the_positive(msmarco):
+    layout = {"kind": "msmarco", "scores": {"dataset": str(msmarco / "scores.tsv")}}
+    found = run(msmarco, {**layout, "margin": 3.0})
+    # 3 has a score of 7 = 10 − 3, which is still kept; 6 has none.
+    assert negatives(found) == [3, 4, 5]
+    assert found.omitted[scores.TOO_CLOSE] == 2
+    assert negatives(run(msmarco, {**layout, "max_score": 6.5})) == [4, 5]
+    assert negatives(run(msmarco, {**layout, "max_score": 3.0})) == [5]
+
+
+@pytest.mark.parametrize("kind", ["lists", "pairs", "parquet", "parquet lists"])
+def test_scores_come_in_several_tables(msmarco, kind):
+    rows = [(7, 1, 10.0), (7, 2, 9.0), (7, 3, 7.0), (7, 4, 6.5), (7, 5, 1.0)]
+    path = msmarco / ("scores.jsonl" if not kind.startswith("parquet") else "scores.parquet")
+    listed = {"query_id": 7, "corpus_id": [row[1] for row in rows], "score": [row[2] for row in rows]}
+    single = [{"qid": str(q), "pid": str(d), "score": s} for q, d, s in rows]
+    if kind == "lists":
+        lines(path, [listed])
+    elif kind == "pairs":
+        lines(path, single)
+    else:
+        pq.write_table(pa.Table.from_pylist([listed] if kind.endswith("lists") else single), path)
+    layout = {"kind": "msmarco", "scores": {"dataset": str(path)}, "margin": 3.0}
+    assert negatives(run(msmarco, layout)) == [3, 4, 5]
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.dictionaries(
+        st.integers(1, 400),
+        st.tuples(st.lists(st.integers(1, 30), min_size=1, max_size=2), st.lists(st.integers(1, 30), max_size=8)),
+        min_size=1,
+        max_size=30,
+    ),
+    st.floats(0, 5),
+    st.integers(1, 4),
+)
+def test_the_margin_is_that_of_the_published_script(tmp_path_factory, mined, margin, per_system):
+    folder = tmp_path_factory.mktemp("msmarco")
+    write_queries(folder, {1: "train"})
+    write_table(folder / "papers/0.parquet", "papers", papers_table({1: ("one", "first")}))
+    score = {(q, d): (q * 31 + d * 17) % 100 / 8 for q in mined for d in range(1, 31)}
+    lines(
+        folder / "brought/msmarco-hard-negatives.jsonl.gz",
+        [{"qid": q, "pos": near, "neg": {"one": far, "other": far[::-1]}} for q, (near, far) in mined.items()],
+    )
+    tabs(folder / "brought/collection.tsv", [(d, f"passage {d}") for d in range(1, 31)])
+    tabs(folder / "brought/queries.train.tsv", [(q, f"words {q}") for q in mined])
+    tabs(folder / "scores.tsv", [(*pair, value) for pair, value in score.items()])
+    expected = []
+    for q, (near, far) in mined.items():
+        most = min(score[q, d] for d in near) - margin
+        taken = []
+        for system in (far, far[::-1]):
+            fresh = [d for d in dict.fromkeys(system) if score[q, d] <= most and d not in taken]
+            taken += fresh[:per_system]
+        positives = [f"passage {d}" for d in dict.fromkeys(near)]
+        expected.append((f"words {q}", positives, [f"passage {d}" for d in taken if d not in near]))
+    layout = {"kind": "msmarco", "scores": {"dataset": str(folder / "scores.tsv")}, "margin": margin}
+    assert run(folder, {**layout, "per_system": per_system}).examples == sorted(expected)
+
+
+def test_a_margin_without_scores_is_refused(msmarco):
+    with pytest.raises(InputError, match=r"margin and \.max_score need scores"):
+        run(msmarco, {"kind": "msmarco", "margin": 3.0})
+    lines(msmarco / "brought/train.jsonl", [{"query": "a", "positive": "b", "negative": "c", "negative_score": 1}])
+    with pytest.raises(
+        InputError, match="has 0 positive_scores for 1 positives; margin and max_score need one for each"
+    ):
+        run(msmarco, {"kind": "rows", "files": ["train.jsonl"], "margin": 3.0})
+
+
+def test_rows_may_have_scores_as_well(folder):
+    row = {"query": "a", "positive": "b", "negatives": ["c", "d"], "positive_score": 9, "negative_scores": [8, 2.5]}
+    lines(folder / "brought/train.jsonl", [row])
+    assert run(folder, {"kind": "rows", "margin": 3.0}).examples == [("a", ["b"], ["d"])]
+    assert run(folder, {"kind": "rows", "max_score": 8}).examples == [("a", ["b"], ["c", "d"])]
+    assert run(folder, {"kind": "rows"}).examples == [("a", ["b"], ["c", "d"])]
+
+
+def test_a_pickle_of_scores_is_not_loaded(msmarco):
+    (msmarco / "pickled").mkdir()
+    path = msmarco / "pickled/cross-encoder-ms-marco-MiniLM-L-6-v2-scores.pkl.gz"
+    path.write_bytes(gzip.compress(pickle.dumps({7: {1: 10.0}})))
+    layout = {"kind": "msmarco", "scores": {"dataset": str(path.parent)}, "margin": 3.0}
+    with pytest.raises(InputError, match=r"scores\.pkl\.gz is a pickle, which is not loaded\).*msmarco-scores"):
+        run(msmarco, layout)
+
+
+def test_scores_that_are_no_numbers_are_named(msmarco):
+    layout = {"kind": "msmarco", "scores": {"dataset": str(msmarco / "scores.tsv")}, "margin": 3.0}
+    tabs(msmarco / "scores.tsv", [("qid", "pid", "score"), (7, 1, "high")])
+    with pytest.raises(InputError, match=r"scores\.tsv, line 2: the score must be a number, not 'high'"):
+        run(msmarco, layout)
+    lines(msmarco / "brought/train.jsonl", [{"query": "a", "positive": "b", "negative": "c", "negative_score": "1"}])
+    with pytest.raises(InputError, match=r"train\.jsonl, line 1: negative_scores must be a number, not '1'"):
+        run(msmarco, {"kind": "rows", "files": ["train.jsonl"], "max_score": 3.0})
+
+
+def test_queries_of_inpars_are_kept_by_their_scores(folder):
+    rows = [
+        {"query": "one", "doc_id": "d1", "log_probs": [-1.0, -3.0], "prompt_text": "…", "fewshot_examples": []},
+        {"query": "two", "doc_id": "d2", "log_probs": [-0.5, -0.5, -0.5]},
+        {"query": "three", "doc_id": "d1", "log_probs": [-9.0], "score": -1},
+    ]
+    lines(folder / "brought/queries.jsonl", rows)
+    lines(folder / "brought/corpus.jsonl", [{"_id": f"d{n}", "title": f"T{n}", "text": f"t{n}"} for n in (1, 2)])
+    assert [each[0] for each in run(folder, {"kind": "inpars", "top": 2}).examples] == ["three", "two"]
+    found = run(folder, {"kind": "inpars", "top": 1})
+    assert found.examples == [("two", ["T2 | t2"], [])]
+    assert found.omitted == {"queries beyond the best scores": 2}
+    assert len(run(folder, "inpars").examples) == 3
+
+
+def test_queries_of_inpars_may_bring_their_documents(folder):
+    lines(folder / "brought/queries.jsonl", [{"question": "one", "doc_id": 3, "doc_text": "text", "log_probs": -1.5}])
+    assert run(folder, "inpars").examples == [("one", ["text"], [])]
+    lines(folder / "brought/queries.jsonl", [{"query": "one", "doc_id": 3, "log_probs": -1.5}])
+    with pytest.raises(InputError, match=r"holds no documents, and the queries name theirs by doc_id"):
+        run(folder, "inpars")
+
+
+def test_a_text_with_the_title_of_a_paper_that_is_held_out_is_left_out_on_either_side(folder):
+    title = "on the HELD-OUT  paper."
+    rows = [
+        {"query": title, "positive": "a"},
+        {"query": "b", "positives": [{"title": title, "abstract": "x"}, "c"], "negatives": [title, "d"]},
+        {"query": "on the held-out paper and others", "positive": "e"},
+    ]
+    lines(folder / "brought/train.jsonl", rows)
+    found = run(folder, "rows")
+    assert found.examples == [("b", ["c"], ["d"]), ("on the held-out paper and others", ["e"], [])]
+    assert found.omitted["queries with the title of a paper that is kept out"] == 1
+    assert found.omitted["documents with the title of a paper that is kept out"] == 2
+
+
+def test_empty_queries_and_very_long_ones_are_left_out_and_counted(folder):
+    rows = [
+        {"query": " ", "positive": "a"},
+        {"query": "word " * 10_000, "positive": "b"},
+        {"query": "c", "positive": ""},
+        {"query": "d", "positive": "word " * 10_000},
+        {"query": None, "positive": "e"},
+    ]
+    lines(folder / "brought/train.jsonl", rows)
+    found = run(folder, "rows")
+    assert [query for query, _, _ in found.examples] == ["d"]
+    assert found.omitted == {
+        "queries without a text": 1,
+        "documents without a text": 1,
+        "short queries of more than 1,000 words": 1,
+        "examples of a query that is not used": 3,
+        "examples without a positive": 1,
+    }
+
+
+def test_a_negative_that_is_a_positive_of_the_query_is_left_out(folder):
+    rows = [{"query": "q", "positive": "a", "negatives": ["b", "c"]}, {"query": "q", "positive": "b", "negative": "c"}]
+    lines(folder / "brought/train.jsonl", rows)
+    found = run(folder, "rows")
+    assert found.examples == [("q", ["a"], ["c"]), ("q", ["b"], ["c"])]
+    assert found.omitted == {"negatives that are positives of the same query": 1}
+
+
+def test_pairs_have_one_positive_and_one_negative(folder):
+    rows = [
+        {"query": "q", "positives": ["a", "b"], "negatives": ["c", "d", "e"]},
+        {"query": "r", "positives": ["a", "b"]},
+    ]
+    lines(folder / "brought/train.jsonl", rows)
+    found = run(folder, "rows", paired=True).examples
+    assert found == [
+        *[("q", ["a"], ["c"]), ("q", ["a"], ["e"]), ("q", ["b"], ["d"])],
+        *[("r", ["a"], []), ("r", ["b"], [])],
+    ]
+    few = run(folder, "rows", paired=True, per_query=2)
+    assert [query for query, _, _ in few.examples] == ["q", "q", "r", "r"]
+    assert set(map(str, few.examples)) <= set(map(str, found))
+    assert few.omitted == {"examples beyond per_query": 1}
+
+
+def test_a_share_of_the_queries_validates_where_no_file_says_which(folder):
+    rows = [{"query": f"query {n}", "positive": f"text {n} {i}"} for n in range(400) for i in range(2)]
+    lines(folder / "brought/train.jsonl", rows)
+    found = run(folder, "rows", validation=0.1)
+    assert 25 <= list(found.splits.values()).count("validation") <= 55
+    lines(folder / "brought/train.jsonl", rows[::-1])
+    assert run(folder, "rows", validation=0.1).splits == found.splits
+
+
+def test_files_that_validate_are_told_by_their_names(folder):
+    for name in ("train", "dev", "test"):
+        lines(folder / f"brought/{name}.jsonl", [{"query": name, "positive": f"text of {name}"}])
+    assert run(folder, "rows", validation=0.5).splits == {"train": "train", "dev": "validation"}
+
+
+def test_the_same_text_is_a_query_of_its_own_beside_a_document(folder):
+    lines(folder / "brought/train.jsonl", [{"query": "bees", "positive": "bees"}])
+    assert run(folder, "rows").examples == [("bees", ["bees"], [])]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.jsonl", '{"query": "a", "positiv": "b"}', r"line 1: has the unknown column 'positiv'; a row has a query"),
+        ("a.jsonl", '{"query": "a"}', r"line 1: has no query, or no positive \(its columns: query\)"),
+        ("a.jsonl", '{"query": 3, "positive": "b"}', r"line 1: query must be a text, not 3"),
+        ("a.jsonl", '{"query": "a", "positive": ["b", 3]}', r"line 1: positive must be a text, not 3"),
+        ("a.jsonl", '["a"]', r"line 1: must be a JSON object, not \['a'\]"),
+        ("a.jsonl", '{"query": "a", ', r"line 1: not JSON"),
+        ("a.parquet", "no table", r"a\.parquet: not a readable Parquet file"),
+        ("a.jsonl.gz", "no gzip", r"a\.jsonl\.gz: not a whole gzip file"),
+        ("a.csv", "query,positive", r"holds no files of JSON Lines \(\.jsonl\) or Parquet"),
+    ],
+)
+def test_what_has_no_place_in_the_layout_is_named(folder, name, text, message):
+    (folder / "brought" / name).write_text(text)
+    with pytest.raises(InputError, match=message):
+        run(folder, "rows")
+
+
+@pytest.mark.parametrize(
+    ("layout", "message"),
+    [
+        ("beir", r"brought: holds no qrels/train\.tsv"),
+        ("msmarco", r"brought: holds no msmarco-hard-negatives\.jsonl\.gz"),
+        ("specter", r"brought: holds no files of JSON Lines \(\.jsonl\) or Parquet"),
+        ("inpars", r"brought: holds no files of JSON Lines"),
+    ],
+)
+def test_a_folder_that_lacks_the_files_of_its_layout_is_refused(folder, layout, message):
+    with pytest.raises(InputError, match=message):
+        run(folder, layout)
+
+
+def test_a_collection_without_texts_is_refused(msmarco):
+    (msmarco / "brought/collection.tsv").unlink()
+    with pytest.raises(
+        InputError, match=r"brought: holds no documents; there should be corpus\.jsonl, collection\.tsv"
+    ):
+        run(msmarco, "msmarco")
+
+
+def test_a_set_of_which_nothing_is_left_says_why(folder):
+    lines(folder / "brought/train.jsonl", [{"query": HELD_OUT, "positive": "a"}])
+    with pytest.raises(
+        InputError, match=r"no query could be served .*queries with the title of a paper .* kept out: 1"
+    ):
+        run(folder, "rows")
+    assert not (folder / "texts.parquet").exists()
+
+
+def test_large_sets_are_read_in_parts_of_any_size(msmarco, monkeypatch):
+    layout = {"kind": "msmarco", "scores": {"dataset": str(msmarco / "scores.tsv")}, "margin": 3.0}
+    expected = run(msmarco, layout).examples
+    monkeypatch.setattr("cocite.triplets.brought_pairs.reading.TEXTS_AT_ONCE", 2)
+    monkeypatch.setattr(scores, "ROWS_AT_ONCE", 1)
+    assert run(msmarco, layout).examples == expected

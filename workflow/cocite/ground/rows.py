@@ -1,0 +1,160 @@
+"""Rows of files that people bring: JSON Lines, Parquet, tables as text and one large JSON object, some in gzip.
+
+Rows are read one after the other, however large the file is, and checked as they are read: whatever is wrong is
+reported with the file and the line.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from cocite.ground.errors import InputError
+
+PARQUET_ROWS = 10_000
+"""Rows of a Parquet file that are in memory together."""
+
+
+class Row(NamedTuple):
+    """A row, and where it stands."""
+
+    values: dict[str, Any]
+    path: Path
+    number: int
+
+    @property
+    def place(self) -> str:
+        """The file and the line."""
+        return f"{self.path}, {'row' if self.path.suffix == '.parquet' else 'line'} {self.number}"
+
+    def name(self, *keys: str) -> str:
+        """The id under the first of these keys that is there; numbers are taken as text."""
+        for key in keys:
+            if (value := self.values.get(key)) is not None:
+                return self.as_name(value, key)
+        raise InputError(f"{self.place}: has no {' or '.join(keys)}, which should be an id.")
+
+    def as_name(self, value: Any, key: str) -> str:
+        """A value as an id. Raises `InputError` where it is none."""
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            raise InputError(f"{self.place}: {key} must be an id, a string or a whole number, not {value!r:.80}.")
+        return str(value)
+
+    def text(self, *keys: str) -> str | None:
+        """The text under the first of these keys that has one."""
+        for key in keys:
+            if (value := self.values.get(key)) is not None:
+                return self.as_text(value, key)
+        return None
+
+    def as_text(self, value: Any, key: str) -> str | None:
+        """A value as a text without the space around it, None where nothing is left."""
+        if not isinstance(value, str):
+            raise InputError(f"{self.place}: {key} must be a text, not {value!r:.80}.")
+        return value.strip() or None
+
+    def as_number(self, value: Any, key: str) -> float:
+        """A value as a finite number."""
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise InputError(f"{self.place}: {key} must be a number, not {value!r:.80}.")
+        return float(value)
+
+
+def read_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[Row]:
+    """The rows of a file of JSON Lines or Parquet; of Parquet, those of these columns that are there.
+
+    Raises `InputError` where the file is missing, broken or neither.
+    """
+    if path.suffix == ".parquet":
+        yield from _read_parquet(path, columns)
+    elif is_json_lines(path):
+        yield from _read_lines(path)
+    else:
+        raise InputError(f"{path}: is neither JSON Lines (.jsonl, .jsonl.gz) nor Parquet (.parquet).")
+
+
+def is_json_lines(path: Path) -> bool:
+    """Whether the name of a file says so."""
+    return path.name.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
+
+
+def _read_lines(path: Path) -> Iterator[Row]:
+    with opened(path) as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                values = json.loads(line)
+            except UnicodeDecodeError as error:
+                raise InputError(f"{path}, line {number}: not UTF-8 ({error.reason}).") from None
+            except json.JSONDecodeError as error:
+                raise InputError(f"{path}, line {number}: not JSON ({error.msg}).") from None
+            if not isinstance(values, dict):
+                raise InputError(f"{path}, line {number}: must be a JSON object, not {values!r:.80}.")
+            yield Row(values, path, number)
+
+
+def _read_parquet(path: Path, columns: Sequence[str] | None) -> Iterator[Row]:
+    number = 0
+    for batch in read_batches(path, columns):
+        for values in batch.to_pylist():
+            number += 1
+            yield Row(values, path, number)
+
+
+def read_batches(path: Path, columns: Sequence[str] | None = None) -> Iterator[Any]:
+    """The rows of a Parquet file as Arrow's batches; of these columns, those that are there."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            there = file.schema_arrow.names
+            asked = there if columns is None else [name for name in columns if name in there]
+            yield from file.iter_batches(PARQUET_ROWS, columns=asked)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"{path}: not a readable Parquet file ({error}).") from None
+
+
+def read_fields(path: Path, count: int) -> Iterator[tuple[int, list[str]]]:
+    """The number and the fields of each line of a file of text whose fields stand between tabs.
+
+    The last field may hold tabs. Raises `InputError` for a line with fewer fields.
+    """
+    with opened(path) as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                fields = line.decode("utf-8").rstrip("\r\n").split("\t", count - 1)
+            except UnicodeDecodeError as error:
+                raise InputError(f"{path}, line {number}: not UTF-8 ({error.reason}).") from None
+            if len(fields) != count:
+                raise InputError(
+                    f"{path}, line {number}: has {len(fields)} fields between tabs, where {count} are expected."
+                )
+            yield number, fields
+
+
+def read_members(path: Path) -> Iterator[tuple[str, Any]]:
+    """Key and value of each member of the JSON object in a file, without holding the others."""
+    import ijson
+
+    with opened(path) as file:
+        try:
+            yield from ijson.kvitems(file, "", use_float=True)
+        except ijson.JSONError as error:
+            said = error.args[0] if isinstance(error.args[0], str) else error.args[0].decode(errors="replace")
+            raise InputError(f"{path}: not a JSON object ({said.splitlines()[0]}).") from None
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """A file, unpacked where its name ends in .gz. Raises `InputError` where it is missing or packed otherwise."""
+    from isal import igzip
+
+    try:
+        with igzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+            yield file
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist.") from None
+    except (igzip.BadGzipFile, EOFError) as error:
+        raise InputError(f"{path}: not a whole gzip file ({error}).") from None

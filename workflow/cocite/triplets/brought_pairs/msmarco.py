@@ -1,0 +1,128 @@
+"""MS MARCO's mined negatives, as sentence-transformers publishes them (`msmarco-hard-negatives.jsonl.gz`).
+
+Each line has a query, its positives and, by the name of each system that mined them, documents that rank high:
+{"qid": 867436, "pos": [5238393], "neg": {"bm25": [...], ...}}. The texts are those of MS MARCO's collection.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from cocite.ground.database import spill_folder
+from cocite.ground.errors import InputError
+from cocite.ground.rows import Row, read_rows
+from cocite.triplets.brought_pairs import scores
+from cocite.triplets.brought_pairs.reading import (
+    DOCUMENTS,
+    QUERIES,
+    Brought,
+    Example,
+    all_named,
+    as_list,
+    key_of,
+)
+from cocite.triplets.brought_pairs.scores import TOO_CLOSE, Bounds
+
+BEYOND = "negatives beyond per_system"
+NO_POSITIVE = "queries without a positive"
+
+
+def read_msmarco(
+    folder: Path,
+    collection: Path,
+    scored: Path | None,
+    *,
+    bounds: Bounds,
+    per_system: int | None,
+    systems: Sequence[str],
+    spill_to: Path,
+) -> Brought:
+    """Queries with positives and, of each of several systems, negatives that it ranks high, by their names.
+
+    As published, a negative is kept if its score is at most that of the query's lowest positive less a margin, and each
+    system gives so many that no system before it gave. Raises `InputError` for bounds without scores.
+    """
+    mined = _mined_in(folder)
+    files = None if scored is None else scores.score_files(scored)
+    if files is None and bounds:
+        raise InputError(
+            f"{folder}: margin and max_score need scores; layout.scores names them, such as the dataset "
+            f"{scores.PUBLISHED}."
+        )
+
+    def examples(counts: Counter[str]) -> Iterator[Example]:
+        counts[TOO_CLOSE] += 0
+        counts[BEYOND] += 0
+        counts[NO_POSITIVE] += 0
+        if files is None or not bounds:
+            for row in read_rows(mined):
+                yield from _example_of_mined(row, None, bounds, per_system, systems, counts)
+            return
+        with spill_folder(spill_to) as temporary:
+            scores.deal_out_scores(files, Path(temporary))
+            for part, rows in _dealt_out_rows(mined, Path(temporary)):
+                known = scores.scores_of_part(part, Path(temporary))
+                for row in rows:
+                    yield from _example_of_mined(row, known, bounds, per_system, systems, counts)
+
+    return Brought(examples=examples, texts=partial(all_named, collection))
+
+
+def _mined_in(folder: Path) -> Path:
+    names = ("msmarco-hard-negatives.jsonl.gz", "msmarco-hard-negatives.jsonl")
+    places = [folder] if folder.is_file() else [folder / name for name in names]
+    found = next((path for path in places if path.is_file()), None)
+    if found is None:
+        raise InputError(f"{folder}: holds no {names[0]}, as sentence-transformers publishes MS MARCO's negatives.")
+    return found
+
+
+def _dealt_out_rows(mined: Path, folder: Path) -> Iterator[tuple[int, Iterator[Row]]]:
+    """The rows whose queries are dealt out to each file, file by file."""
+    paths = [folder / f"rows-{part}.jsonl" for part in range(scores.PARTS)]
+    files = [path.open("w", encoding="utf-8") for path in paths]
+    try:
+        for row in read_rows(mined):
+            part = scores.part_of(key_of(row.name("qid"), QUERIES))
+            files[part].write(json.dumps({**row.values, "line": row.number}) + "\n")
+    finally:
+        for file in files:
+            file.close()
+    for part, path in enumerate(paths):
+        yield part, (Row(row.values, mined, row.values["line"]) for row in read_rows(path))
+
+
+def _example_of_mined(
+    row: Row,
+    known: scores.Scores | None,
+    bounds: Bounds,
+    per_system: int | None,
+    systems: Sequence[str],
+    counts: Counter[str],
+) -> Iterator[Example]:
+    """The example of a row; none where it has no positive."""
+    query = key_of(row.name("qid"), QUERIES)
+    near = [key_of(row.as_name(name, "pos"), DOCUMENTS) for name in as_list(row, "pos")]
+    mined = row.values.get("neg") or {}
+    if not isinstance(mined, Mapping):
+        raise InputError(f"{row.place}: neg must be an object of systems and their documents, not {mined!r:.80}.")
+    unknown = [name for name in systems if name not in mined]
+    if unknown and row.number == 1:
+        raise InputError(f"{row.place}: has no system {unknown[0]!r}; it has {', '.join(mined)}.")
+    if not near:
+        counts[NO_POSITIVE] += 1
+        return
+    of_positives = [] if known is None else [each for each in known.of(query, near).tolist() if each == each]
+    taken = dict[int, None]()
+    for name in systems or mined:
+        far = [key_of(row.as_name(each, "neg"), DOCUMENTS) for each in mined.get(name, ())]
+        if known is not None:
+            is_kept = bounds.kept(of_positives, known.of(query, far))
+            counts[TOO_CLOSE] += len(far) - int(is_kept.sum())
+            far = [key for key, kept in zip(far, is_kept.tolist(), strict=True) if kept]
+        fresh = [key for key in dict.fromkeys(far) if key not in taken]
+        counts[BEYOND] += len(fresh) - len(fresh[:per_system])
+        taken |= dict.fromkeys(fresh[:per_system])
+    yield Example(query, near, list(taken))

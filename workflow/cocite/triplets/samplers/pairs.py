@@ -1,0 +1,271 @@
+"""The sampler `pairs`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from cocite.config.entries import (
+    Commit,
+    Count,
+    Entry,
+    GivenPath,
+    Names,
+    NonNegative,
+    ShortFor,
+    Whole,
+    inconsistent,
+)
+from cocite.config.sampler import Sampler
+
+if TYPE_CHECKING:
+    from cocite.triplets.brought_pairs.reading import Brought
+    from cocite.triplets.sampled import Block, Sampled
+
+TABLES = ("*.jsonl", "*.jsonl.gz", "*.parquet")
+COLLECTION = tuple(
+    f"{name}*{end}" for name in ("corpus", "collection", "passage", "quer") for end in (".jsonl*", ".tsv*", ".parquet")
+)
+"""Patterns of what holds queries and documents by their names; * stands for folders as well."""
+
+
+class Origin(Entry):
+    """Where a part of a layout comes from."""
+
+    dataset: GivenPath
+    """Hugging Face dataset (pin it with revision), or a local folder or file. Variables of the environment are filled
+    in."""
+    revision: Commit | None = None
+    """Commit of the Hugging Face dataset, 40 hexadecimal digits."""
+
+
+class Scored(Entry):
+    """What negatives are kept by, where scores of a cross-encoder are there."""
+
+    margin: NonNegative | None = None
+    """A negative is kept if its score is at most that of the query's lowest positive less this (published: 3.0).
+    Left out, scores are not compared."""
+    max_score: float | None = None
+    """A negative is kept if its score is at most this."""
+
+
+class TextRows(Scored):
+    """JSON Lines or Parquet whose rows hold texts: query, positives and, where there are some, negatives,
+    positive_scores and negative_scores."""
+
+    kind: Literal["rows"]
+    """The layout."""
+    files: Names = ()
+    """Patterns of the files that are taken, such as triplet-hard/*.parquet; left out, all."""
+
+    def patterns(self) -> dict[str, tuple[str, ...]]:
+        """The files of each part."""
+        return {"pairs": self.files or TABLES}
+
+    def read(self, folders: dict[str, Path], block: "Block") -> "Brought":
+        """Read them."""
+        from cocite.triplets.brought_pairs.scores import Bounds
+        from cocite.triplets.brought_pairs.text_rows import read_text_rows
+
+        return read_text_rows(folders["pairs"], self.files, Bounds(margin=self.margin, most=self.max_score))
+
+
+class BeirFolder(Entry):
+    """corpus.jsonl, queries.jsonl and qrels/train.tsv, as BEIR has them. Documents of relevance 0 are negatives."""
+
+    kind: Literal["beir"]
+    """The layout."""
+    qrels: Origin | None = None
+    """Where the judgements are, if not beside the corpus."""
+    validate_on: Literal["dev", "test", "share"] = "dev"
+    """Which judgements validate: those of qrels/dev.tsv, where it is there; those of qrels/test.tsv; or a share of the
+    queries of qrels/train.tsv."""
+
+    def patterns(self) -> dict[str, tuple[str, ...]]:
+        """The files of each part."""
+        return {"pairs": (*COLLECTION, "qrels/*.tsv"), "qrels": ("*.tsv", "*.tsv.gz")}
+
+    def read(self, folders: dict[str, Path], block: "Block") -> "Brought":
+        """Read them."""
+        from cocite.triplets.brought_pairs.beir import read_beir
+
+        return read_beir(folders["pairs"], folders.get("qrels", folders["pairs"]), self.validate_on)
+
+
+class SpecterFolder(Entry):
+    """data.json, metadata.json and train.txt, as SPECTER was trained from them; or the Parquet files of SPECTER2's
+    triplets (cite_prediction_new), with their texts. Queries are papers."""
+
+    kind: Literal["specter"]
+    """The layout."""
+    files: Names = ()
+    """Patterns of the Parquet files that are taken; left out, all of cite_prediction_new."""
+
+    def patterns(self) -> dict[str, tuple[str, ...]]:
+        """The files of each part."""
+        return {"pairs": self.files or ("*.json", "*.txt", "cite_prediction_new/*.parquet")}
+
+    def read(self, folders: dict[str, Path], block: "Block") -> "Brought":
+        """Read them."""
+        from cocite.triplets.brought_pairs.specter import read_specter
+
+        return read_specter(folders["pairs"], self.files)
+
+
+class MsMarco(Scored):
+    """msmarco-hard-negatives.jsonl.gz, as sentence-transformers publishes MS MARCO's mined negatives."""
+
+    kind: Literal["msmarco"]
+    """The layout."""
+    collection: Origin | None = None
+    """Where the texts are, if not beside the negatives: collection.tsv and queries.train.tsv, or the dataset
+    sentence-transformers/msmarco-corpus."""
+    scores: Origin | None = None
+    """A table of query, document and score, as TSV, JSON Lines or Parquet, such as the dataset
+    sentence-transformers/msmarco-scores-ms-marco-MiniLM-L6-v2. The published pickle is not loaded."""
+    per_system: Count | None = 5
+    """Negatives of each system that mined some, the first that are kept and that no system before it gave."""
+    systems: Names = ()
+    """Systems whose negatives are taken; left out, all."""
+
+    @model_validator(mode="after")
+    def _has_scores_for_its_bounds(self) -> "MsMarco":
+        has_bounds = self.margin is not None or self.max_score is not None
+        if has_bounds and self.scores is None:
+            raise inconsistent(".margin and .max_score need scores, which names a table of them.")
+        if self.scores is not None and not has_bounds:
+            raise inconsistent(".scores has no effect without margin or max_score.")
+        return self
+
+    def patterns(self) -> dict[str, tuple[str, ...]]:
+        """The files of each part."""
+        return {
+            "pairs": ("msmarco-hard-negatives.jsonl.gz", *(() if self.collection else COLLECTION)),
+            "collection": COLLECTION,
+            "scores": ("list/*.parquet", "*.tsv", "*.tsv.gz", "*.jsonl", "*.jsonl.gz"),
+        }
+
+    def read(self, folders: dict[str, Path], block: "Block") -> "Brought":
+        """Read them."""
+        from cocite.triplets.brought_pairs.msmarco import read_msmarco
+        from cocite.triplets.brought_pairs.scores import Bounds
+
+        return read_msmarco(
+            folders["pairs"],
+            folders.get("collection", folders["pairs"]),
+            folders.get("scores"),
+            bounds=Bounds(margin=self.margin, most=self.max_score),
+            per_system=self.per_system,
+            systems=self.systems,
+            spill_to=block.spill_to or Path(),
+        )
+
+
+class Inpars(Entry):
+    """JSON Lines of InPars: queries that a language model wrote for documents, each named by doc_id or with its
+    doc_text. They have no negatives."""
+
+    kind: Literal["inpars"]
+    """The layout."""
+    collection: Origin | None = None
+    """Where the documents are, if not beside the queries: a corpus.jsonl as BEIR has it."""
+    files: Names = ()
+    """Patterns of the files of queries; left out, all files of JSON Lines, or queries.jsonl where the documents are
+    beside it."""
+    top: Count | None = 10_000
+    """So many queries are kept, those with the best scores (published: 10,000): score, which a reranker gave, or the
+    mean of log_probs. null keeps all."""
+
+    def patterns(self) -> dict[str, tuple[str, ...]]:
+        """The files of each part."""
+        return {"pairs": self.files or ("*.jsonl", "*.jsonl.gz"), "collection": COLLECTION}
+
+    def read(self, folders: dict[str, Path], block: "Block") -> "Brought":
+        """Read them."""
+        from cocite.triplets.brought_pairs.inpars import read_inpars
+
+        folder = folders["pairs"]
+        beside = ("queries.jsonl*",) if any(folder.glob("corpus.jsonl*")) else ()
+        return read_inpars(folder, folders.get("collection", folder), self.files or beside, self.top)
+
+
+Layout = Annotated[TextRows | BeirFolder | SpecterFolder | MsMarco | Inpars, Field(discriminator="kind")]
+
+
+class BroughtPairs(Sampler):
+    """Queries and documents that the user brings, with or without negatives and scores, in one of several layouts.
+
+    They are texts of their own, also where the corpus has papers of these titles; those with the title of a paper that
+    is kept out are left out.
+    """
+
+    sampler: Literal["pairs"]
+    gives = "sampled_examples"
+    brings_texts: ClassVar[bool] = True
+    layout: Annotated[Layout, ShortFor("kind")]
+    """How the files are laid out: a name, or a name and its settings."""
+    dataset: GivenPath
+    """Hugging Face dataset (pin it with revision), or a local folder or file. Variables of the environment are filled
+    in."""
+    revision: Commit | None = None
+    """Commit of the Hugging Face dataset, 40 hexadecimal digits."""
+    validation: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    """Share of the queries that validate, where the files do not say which do."""
+    paired: bool = False
+    """Whether each negative makes an example of its own with one of the positives: triplets."""
+    per_query: Count | None = None
+    """At most so many examples of a query, at random. Left out, all."""
+    longest_query: Count = 1000
+    """Short queries of more words are left out."""
+
+    @property
+    def origins(self) -> dict[str, tuple[str, str | None]]:
+        """The dataset and the revision of each part."""
+        parts = {"pairs": (self.dataset, self.revision)}
+        for name in ("collection", "qrels", "scores"):
+            origin = getattr(self.layout, name, None)
+            if origin is not None:
+                parts[name] = (origin.dataset, origin.revision)
+        return parts
+
+    @property
+    def fetched(self) -> dict[str, tuple[str, str, tuple[str, ...]]]:
+        """The parts that come from the hub: dataset, revision and patterns of the files."""
+        patterns = self.layout.patterns()
+        return {
+            part: (dataset, revision, patterns[part])
+            for part, (dataset, revision) in self.origins.items()
+            if revision is not None and not Path(dataset).exists()
+        }
+
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
+        """A folder or file that is not there, or a dataset of the hub without its commit."""
+        for part, (dataset, revision) in self.origins.items():
+            at = key if part == "pairs" else f"{key}.layout.{part}"
+            if Path(dataset).exists():
+                if revision is not None:
+                    yield f"{at}.revision does not go with {dataset}, which is here: only a dataset of the hub has one."
+            elif dataset.startswith((".", "/")):
+                yield f"{at}.dataset: {dataset} is neither a folder nor a file."
+            elif revision is None:
+                yield f"{at}.revision is missing; what comes from the Hugging Face hub is pinned by its commit."
+
+    def sample(self, block: "Block") -> "Sampled":
+        """Read the examples of the layout, and their texts.
+
+        Raises `InputError` where files are missing or wrong, or a row has no place in the layout.
+        """
+        from cocite.ground.errors import InputError
+        from cocite.triplets.brought_pairs.examples import Rules, sample_brought
+
+        folders = {part: Path(dataset) for part, (dataset, _) in self.origins.items()}
+        if self.fetched:
+            [*found] = [path for path in block.sources if path.is_dir()]
+            if len(found) != 1:
+                raise InputError(
+                    f"{self.dataset}: one folder that `cocite triplets fetch` wrote must be among the sources."
+                )
+            folders |= {part: found[0] / part for part in self.fetched}
+        rules: Any = {name: getattr(self, name) for name in ("validation", "longest_query", "paired", "per_query")}
+        return sample_brought(block, self.layout.read(folders, block), Rules(**rules))
