@@ -1,0 +1,94 @@
+"""Brought queries and documents in a run: fetched once, sampled, and joined with sets of papers."""
+
+import json
+import re
+
+from tests.hub import COMMIT, serve_hub
+from tests.workflow.conftest import SMALL, edited
+
+from cocite.tables.files import read_table
+
+
+def write_pairs(folder, count=40):
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [{"query": f"words {n}", "positive": {"title": f"Document {n}", "text": "about them"}} for n in range(count)]
+    (folder / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+def test_a_set_that_brings_texts_has_them_beside_its_examples_and_so_has_what_is_made_of_it(run):
+    write_pairs(run.folder / "brought")
+    more = {
+        "searches": {"sampler": "pairs", "layout": "rows", "dataset": "brought"},
+        "joined": {"sampler": "union", "of": ["searches", "specter"], "group": "joined"},
+        "part": {"sampler": "subset", "of": "joined", "share": 0.5, "group": "part"},
+    }
+    config = run.configure(edited(triplets=SMALL["triplets"] | more))
+    result = run.snakemake("--dry-run", "triplets", config=config)
+    assert result.returncode == 0, result.stderr[-3000:]
+    planned_jobs = result.stdout
+    [inputs, output] = re.findall(r"rule sample_texts:\n    input: (.*)\n    output: (.*)", planned_jobs)[0]
+    assert inputs.split(", ")[0] == "brought/train.jsonl"
+    assert output.split(", ")[:2] == [
+        "results/triplets/searches/sampled_examples.parquet",
+        "results/triplets/searches/texts.parquet",
+    ]
+    rules = {"training": "[a-z]+", "validation": "validation_[a-z]+"}
+    for rule, name in rules.items():
+        found = re.findall(
+            rf"rule materialise_{rule}:\n    input: (.*)\n    output: results/triplets/({name})/", planned_jobs
+        )
+        with_texts = {each for inputs, each in found if "results/triplets/searches/texts.parquet" in inputs.split(", ")}
+        assert (
+            with_texts
+            == {
+                "training": {"searches", "joined", "part"},
+                "validation": {"validation_all", "validation_joined", "validation_part"},
+            }[rule]
+        )
+    assert "rule fetch_pairs:" not in planned_jobs
+
+
+def test_pairs_are_fetched_once_and_learned_from_without_the_hub_after_that(run, monkeypatch):
+    hub = write_pairs(run.folder / "hub/searches")
+    searches = {
+        "sampler": "pairs",
+        "layout": "rows",
+        "dataset": "lab/searches",
+        "revision": COMMIT,
+        "group": "searches",
+    }
+    joined = {"sampler": "union", "of": ["searches", "specter"], "group": "joined"}
+    config = run.configure(edited(triplets=SMALL["triplets"] | {"searches": searches, "joined": joined}))
+    monkeypatch.setenv("HF_HOME", str(run.folder / "home"))
+    monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    targets = [f"results/triplets/{name}/documents" for name in ("joined", "validation_searches")]
+    with serve_hub({"lab/searches": hub}) as (url, _):
+        monkeypatch.setenv("HF_ENDPOINT", url)
+        result = run.snakemake("--until", "fetch_pairs", "--", *targets, config=config)
+        assert result.returncode == 0, result.stderr[-3000:]
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    result = run.snakemake(*targets, config=config)
+    assert result.returncode == 0, result.stderr[-3000:]
+    documents = read_table(run.folder / targets[0], "training_documents").to_pylist()
+    short = {row["title"] for row in documents if row["is_query"]}
+    assert 30 <= len(short) <= 39
+    assert short < {f"words {n}" for n in range(40)}
+    assert all((row["corpusid"] < 0) == (row["title"].startswith(("words ", "Document "))) for row in documents)
+    validating = {row["title"] for row in read_table(run.folder / targets[1], "training_documents").to_pylist()}
+    assert {f"words {n}" for n in range(40)} == short | {title for title in validating if title.startswith("words")}
+
+
+def test_a_hub_that_cannot_be_reached_gives_one_sentence(run, monkeypatch):
+    searches = {"sampler": "pairs", "layout": "rows", "dataset": "lab/searches", "revision": COMMIT}
+    config = run.configure(edited(triplets=SMALL["triplets"] | {"searches": searches}))
+    monkeypatch.setenv("HF_HOME", str(run.folder / "home"))
+    monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    result = run.snakemake("results/triplets/searches/fetched", config=config)
+    assert result.returncode != 0
+    log = (run.folder / "logs/triplets/searches/fetch.log").read_text()
+    assert f"lab/searches at {COMMIT} cannot be fetched from the hub" in log
+    assert "Traceback" not in log
