@@ -3,10 +3,13 @@
 import gzip
 import json
 import pickle
+import re
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.papers import papers_table
@@ -474,3 +477,34 @@ def test_large_sets_are_read_in_parts_of_any_size(msmarco, monkeypatch):
     monkeypatch.setattr("cocite.triplets.brought_pairs.reading.TEXTS_AT_ONCE", 2)
     monkeypatch.setattr(scores, "ROWS_AT_ONCE", 1)
     assert run(msmarco, layout).examples == expected
+
+
+PAGE = (Path(__file__).parents[2] / "docs/how-to/pairs.md").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE, flags=re.MULTILINE | re.DOTALL))
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        (
+            "Rows that hold texts",
+            [
+                ("nectar of flowers", ["Bees | They collect nectar."], ["Cars are fast."]),
+                ("register allocation", ["Colouring the graph of variables.", "Linear scan."], []),
+            ],
+        ),
+        ("BEIR's layout", [("a few words", ["Title 0 | Text 0."], ["Title 1 | Text 1."])]),
+        ("SPECTER's triplets", [("Paper p", ["Paper q"], ["Paper r"])]),
+        (
+            "MS MARCO's mined negatives",
+            [("what is a passage", ["Passage 1."], [f"Passage {pid}."]) for pid in (3, 4)],
+        ),
+        ("InPars", [("query 0", ["Document 0."], []), ("query 1", ["Document 1."], [])]),
+    ],
+)
+def test_the_example_of_each_layout_in_the_documentation_is_read_as_documented(folder, monkeypatch, title, expected):
+    monkeypatch.chdir(folder)
+    blocks = dict(re.findall(r"```(python|yaml)\n(.*?)```", SECTIONS[title], flags=re.DOTALL))
+    exec(compile(blocks["python"], "pairs.md", "exec"), {})  # noqa: S102
+    [entry] = yaml.safe_load(blocks["yaml"])["triplets"].values()
+    assert run(folder, **{key: value for key, value in entry.items() if key != "sampler"}).examples == expected
