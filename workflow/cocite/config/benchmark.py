@@ -4,9 +4,9 @@ module.
 The benchmarks are modules of `config/benchmarks`; how to add one is in docs/how-to/new-task.md.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -36,6 +36,12 @@ class Benchmark(Entry):
     """Whether models are scored in the spaces of their aspects as well, those that `models.<name>.spaces` names."""
     resamples: Annotated[int, Field(ge=100)] = 1000
     """Bootstrap samples of a task's queries or documents, in the tests whether two models differ."""
+
+    @classmethod
+    def tasks_in(cls, entry: Mapping[str, Any]) -> Sequence[Task]:
+        """The tasks of an entry of this kind, resolved: those that it lists, or all that are declared."""
+        asked = entry.get("tasks")
+        return cls.declared if asked is None else [task for task in cls.declared if task.name in asked]
 
 
 class BroughtBenchmark(Benchmark):
@@ -70,6 +76,14 @@ class FolderBenchmark(BroughtBenchmark):
             yield f"{key}.folder: the folder {self.folder} does not exist."
 
 
+class TitleSearch(Entry):
+    """A search task made of held-out papers: their titles as queries for their abstracts."""
+
+    documents: Count = 1000
+    """Abstracts that are searched at most, each of a held-out paper whose title is a query. They are drawn with the
+    run's seed."""
+
+
 class HoldoutSettings(Entry):
     """Settings of a benchmark about held-out papers."""
 
@@ -81,6 +95,9 @@ class HoldoutSettings(Entry):
     """Random candidates of each query."""
     min_cocitations: Count = 2
     """Times a paper must be cited with the query to be relevant in the task cocite."""
+    search: TitleSearch | None = None
+    """Settings of the task title_search, in which the title of a held-out paper has to find its abstract among those of
+    others. Left out, there is no such task."""
 
 
 class AspectSettings(Entry):

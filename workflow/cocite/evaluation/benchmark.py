@@ -4,7 +4,7 @@ Every kind of benchmark is prepared into these tables, and every scorer reads th
 compare words read the texts; the other tables say which documents a task is about.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -95,13 +95,20 @@ def _rows_of(task: Task, tables: Path, name: str) -> Iterator[dict[str, Any]]:
 
 
 def write_benchmark(
-    benchmark: Benchmark, documents: Mapping[str, Document], omitted: dict[str, int], *, tables: Path, omissions: Path
+    benchmark: Benchmark,
+    documents: Mapping[str, Document],
+    omitted: dict[str, int],
+    *,
+    short_queries: Collection[str] = frozenset(),
+    tables: Path,
+    omissions: Path,
 ) -> None:
     """Write a benchmark into the folder `tables`: its documents, what its tasks ask, and `sizes.json`.
 
-    This says how many documents there are, and how many each task has. What was left out goes to `omissions`.
+    This says how many documents there are, and how many each task has. `short_queries` names the documents that are
+    queries of some words. What was left out goes to `omissions`.
     """
-    write_documents(tables, documents)
+    write_documents(tables, documents, short_queries)
     write_tables(benchmark, tables)
     sizes = {name: len(benchmark.documents_of(task)) for name, task in TASKS.items() if benchmark.holds(task)}
     write_json(tables / "sizes.json", {"documents": len(documents), "tasks": sizes})
@@ -135,18 +142,25 @@ def write_tables(benchmark: Benchmark, tables: Path) -> None:
         write_rows(tables / f"{table}.parquet", table, of_table)
 
 
-def write_documents(tables: Path, documents: Mapping[str, Document]) -> None:
-    """Write the texts of the documents."""
-    rows = ((name, *document) for name, document in documents.items())
+def write_documents(
+    tables: Path, documents: Mapping[str, Document], short_queries: Collection[str] = frozenset()
+) -> None:
+    """Write the texts of the documents, and which of them are short queries where any is."""
+    rows = (
+        (name, *document, *([name in short_queries] if short_queries else [])) for name, document in documents.items()
+    )
     write_rows(tables / "documents.parquet", "documents", rows)
 
 
 def write_rows(path: Path, table: str, rows: Iterable[tuple[object, ...]]) -> None:
-    """Write rows, each a tuple in the order of the declared columns, sorted by the table's key."""
+    """Write rows, each a tuple in the order of the declared columns, sorted by the table's key.
+
+    Optional columns at the end may be left out.
+    """
     declared = TABLES[table]
     width = len(declared.key)
     ordered = sorted(rows, key=lambda row: row[:width])
     columns = list(zip(*ordered, strict=True)) or [()] * len(declared.columns)
-    schema = empty_schema(declared)
+    schema = pa.schema(list(empty_schema(declared))[: len(columns)])
     arrays = [pa.array(column, type_) for column, type_ in zip(columns, schema.types, strict=True)]
     write_table(path, table, pa.table(arrays, schema=schema))

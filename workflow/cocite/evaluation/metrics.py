@@ -29,6 +29,8 @@ Ranked = Mapping[str, Mapping[str, float]]
 """The candidates of each query with their similarity; more is nearer."""
 Value = TypeVar("Value")
 
+RECIP_RANK_10 = "recip_rank_10"
+"""The reciprocal rank of the first relevant candidate among the first ten, which MRR@10 is the mean of."""
 ADJUSTED = "_adjusted"
 """How the name of a metric ends whose mean over the queries is adjusted for the propensity of their clicks."""
 DOCUMENTS_AT_ONCE = 512
@@ -143,14 +145,21 @@ def measure_rankings(
         raise UnscorableError("No query of the task has a vector, and a candidate with one.")
     judged = {query: _anonymous(query, judgements[query]) for query in run}
     ranked = {query: _anonymous(query, _dense_ranks(scores)) for query, scores in run.items()}
-    measures = {metric: metric.removesuffix(ADJUSTED) for metric in metrics if metric not in CSFCUBE}
+    measures = {metric: _measure_of(metric) for metric in metrics if metric not in CSFCUBE}
     evaluator = pytrec_eval.RelevanceEvaluator(judged, set(measures.values()), relevance_level=relevant_from)
     of_queries = evaluator.evaluate(ranked)
     found = {metric: {query: 100 * of_queries[query][name] for query in run} for metric, name in measures.items()}
+    if RECIP_RANK_10 in found:  # trec_eval has the reciprocal rank at full depth only.
+        found[RECIP_RANK_10] = {query: v if v >= 100 / 10 else 0.0 for query, v in found[RECIP_RANK_10].items()}
     for metric in set(metrics) & CSFCUBE.keys():
         graded = {query: _grades_in_order(judged[query], ranked[query]) for query in run}
         found[metric] = {query: 100 * CSFCUBE[metric](grades, relevant_from) for query, grades in graded.items()}
     return {metric: found[metric] for metric in metrics}
+
+
+def _measure_of(metric: str) -> str:
+    """The measure of trec_eval that a metric is, or is made of."""
+    return "recip_rank" if metric == RECIP_RANK_10 else metric.removesuffix(ADJUSTED)
 
 
 def _grades_in_order(judged: Mapping[str, int], ranked: Mapping[str, float]) -> Values:

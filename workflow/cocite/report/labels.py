@@ -20,6 +20,7 @@ METRICS = {
     "recall_5": "recall@5",
     "recall_100": "recall@100",
     "ndcg_cut_10": "nDCG@10",
+    "recip_rank_10": "MRR@10",
     "ndcg_adjusted": "adjusted nDCG",
     "P_1_adjusted": "adjusted P@1",
     "P_20": "P@20",

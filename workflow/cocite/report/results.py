@@ -73,6 +73,8 @@ def read_heldout_embeddings(
     """
     queries = read(results, "judgements", benchmark=benchmark)["query"]
     documents = read(results, "documents", benchmark=benchmark)
+    if "is_query" in documents.columns:
+        documents = documents.filter(~pl.col("is_query"))
     heldout = documents.filter(pl.col("document").is_in(queries.unique().implode()))
     tables = {
         name: read(results, "document_embeddings", model=name, seed=seed, benchmark=benchmark)

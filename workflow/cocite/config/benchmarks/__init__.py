@@ -36,9 +36,8 @@ def declared(name: str) -> Task:
 
 def tasks_of(entry: Mapping[str, Any]) -> Sequence[Task]:
     """The tasks of a benchmark, from its entry in the configuration: those that it lists, or all of its kind."""
-    declared = BENCHMARKS[entry["kind"]]
-    asked = entry.get("tasks")
-    return declared if asked is None else [task for task in declared if task.name in asked]
+    tasks: Sequence[Task] = KINDS[entry["kind"]].tasks_in(entry)
+    return tasks
 
 
 def is_held_out(entry: Mapping[str, Any]) -> bool:

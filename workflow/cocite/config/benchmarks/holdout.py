@@ -1,11 +1,18 @@
 """The benchmark `holdout`."""
 
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 from cocite.config.benchmark import Benchmark, HoldoutSettings
 from cocite.config.entries import Whole
 from cocite.config.tasks import Task
+
+TITLE_SEARCH = Task(
+    name="title_search",
+    kind="retrieval",
+    group="title-search",
+    metrics=("ndcg_cut_10", "recip_rank_10", "recall_100"),
+)
 
 
 class Holdout(Benchmark, HoldoutSettings):
@@ -16,7 +23,13 @@ class Holdout(Benchmark, HoldoutSettings):
     declared = (
         Task(name="cite", kind="ranking", group="holdout", metrics=("map", "ndcg")),
         Task(name="cocite", kind="ranking", group="holdout", metrics=("map", "ndcg")),
+        TITLE_SEARCH,
     )
+
+    @classmethod
+    def tasks_in(cls, entry: Mapping[str, Any]) -> Sequence[Task]:
+        """The tasks of an entry: the search only where it has settings."""
+        return [task for task in cls.declared if task is not TITLE_SEARCH or "search" in entry]
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:
         """No held-out papers."""

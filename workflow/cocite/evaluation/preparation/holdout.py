@@ -3,7 +3,8 @@
 In: papers, citations, queries. Out: for each held-out paper some papers that it cites (task cite) or that are cited
 together with it (task cocite), among random papers; or, for each aspect of citations, some that it is linked with by
 that aspect, among some that it is linked with by another one and random papers. Links are counted in the whole release:
-held-out papers are kept out of graphs, indexes and triplets, not out of the truth.
+held-out papers are kept out of graphs, indexes and triplets, not out of the truth. Where it is asked for, titles of
+held-out papers are searched for among their abstracts as well (`title_search`).
 
 DuckDB joins within the job's memory; what comes back is the links of the held-out papers alone. Random papers are drawn
 from a seeded pool of at most a million papers with text, so that memory does not grow with the corpus.
@@ -20,8 +21,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cocite.config.aspects import INTENTS
-from cocite.config.benchmark import AspectSettings, HoldoutSettings
+from cocite.config.benchmark import AspectSettings, HoldoutSettings, TitleSearch
+from cocite.config.benchmarks.holdout import TITLE_SEARCH
 from cocite.evaluation.benchmark import Benchmark, Document, Judgements, write_benchmark
+from cocite.evaluation.preparation.title_search import BEYOND, Paper, ask_for_abstracts, fitting
 from cocite.ground.database import connect
 from cocite.ground.errors import InputError
 from cocite.ground.randomness import generator, priorities
@@ -105,8 +108,11 @@ def prepare_holdout(
                 f"it {linked}, and {settings.negatives} others; hold out more papers, or lower "
                 "`positives` and `negatives` of the benchmark."
             )
-        documents = _texts(database, benchmark)
-    write_benchmark(benchmark, documents, omitted, tables=tables, omissions=omissions)
+        documents, short_queries = _texts(database, benchmark), set[str]()
+        if isinstance(settings, HoldoutSettings) and settings.search:
+            of_search, short_queries = _add_search(database, benchmark, settings.search, seed, omitted)
+            documents |= of_search
+    write_benchmark(benchmark, documents, omitted, short_queries=short_queries, tables=tables, omissions=omissions)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,3 +237,26 @@ def _texts(database: duckdb.DuckDBPyConnection, benchmark: Benchmark) -> dict[st
     database.register("wanted", pa.table({"corpusid": sorted(ids)}))
     rows = database.sql("SELECT corpusid, title, abstract, fields[1] FROM papers SEMI JOIN wanted USING (corpusid)")
     return {str(corpusid): (title, abstract, (), field) for corpusid, title, abstract, field in rows.fetchall()}
+
+
+def _add_search(
+    database: duckdb.DuckDBPyConnection, benchmark: Benchmark, settings: TitleSearch, seed: int, omitted: dict[str, int]
+) -> tuple[dict[str, Document], set[str]]:
+    """Add the search of abstracts by titles to a benchmark; return its documents, and which of them are queries.
+
+    Raises `InputError` where no held-out paper has a title to search for.
+    """
+    rows = database.sql("SELECT corpusid, title, abstract, fields[1] FROM papers SEMI JOIN queries USING (corpusid)")
+    papers: dict[int, Paper] = {paper: (title, abstract, field) for paper, title, abstract, field in rows.fetchall()}
+    ids = np.array(sorted(fitting(papers, omitted)), dtype=np.int64)
+    if not len(ids):
+        raise InputError(
+            f"None of the {len(papers)} held-out papers with a text has a title of its own that its abstract does not "
+            "repeat; hold out more papers, or leave `search` out of the benchmark."
+        )
+    chosen = ids[np.argsort(priorities(seed, f"holdout {TITLE_SEARCH.name}", ids), kind="stable")[: settings.documents]]
+    omitted[BEYOND] = len(ids) - len(chosen)
+    judgements, collection, documents, queries = ask_for_abstracts(chosen.tolist(), papers)
+    benchmark.judgements[TITLE_SEARCH.name] = judgements
+    benchmark.collections[TITLE_SEARCH.name] = collection
+    return documents, queries

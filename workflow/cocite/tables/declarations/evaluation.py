@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from cocite.tables.declarations.columns import COUNT, TEXT, Table, optional, required
+from cocite.tables.declarations.columns import COUNT, TEXT, Column, Table, optional, required
 
 _SCORED = {
     "model": required(TEXT, "name of the model or baseline"),
@@ -28,6 +28,11 @@ TABLES = [
                 pa.list_(TEXT), "what its text holds after the abstract, in order: venue and year in the task search"
             ),
             "field": optional(TEXT, "field of study, where the benchmark knows one"),
+            "is_query": Column(
+                type=pa.bool_(),
+                meaning="whether it is a short query of a search, not a paper; where the benchmark has such queries",
+                optional=True,
+            ),
         },
     ),
     Table(
