@@ -16,6 +16,7 @@ from cocite.config.benchmarks import (
     splits_to_fetch,
     tasks_of,
 )
+from cocite.config.benchmarks.beir import CORPUS, QRELS, QUERIES, BeirSettings
 from cocite.config.corpus import Corpus
 from cocite.config.embeddings import AnyEngine, EdgeSettings, IndexSettings, SearchSettings
 from cocite.config.encoders import EncoderSettings
@@ -52,6 +53,7 @@ BASE = config["corpus"].get("base", "")
 PAIRS = {"cocitation": "cocitations", "coupling": "couplings"}
 PAIRS_OF = {name: PAIRS[entry["signal"]] for name, entry in config["graphs"].items() if entry["signal"] in PAIRS}
 HOLDOUTS = [name for name, entry in config["benchmarks"].items() if is_held_out(entry)]
+COLLECTIONS = [name for name, entry in config["benchmarks"].items() if entry["kind"] == "beir"]
 BY_ASPECT = [
     name
     for name, entry in config["benchmarks"].items()

@@ -91,7 +91,7 @@ rule prepare_folder:
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/prepare.jsonl"
     wildcard_constraints:
-        benchmark=either(set(config["benchmarks"]).difference(HOLDOUTS)),
+        benchmark=either(set(config["benchmarks"]).difference(HOLDOUTS, COLLECTIONS)),
     conda:
         "../envs/pipeline.yaml"
     resources:
@@ -108,6 +108,40 @@ rule prepare_folder:
         """
         cocite evaluation prepare-folder {params.folder:q} \
             --kind {params.kind} \
+            --tasks={params.tasks:q} \
+            --tables {params.tables:q} \
+            --omissions {output.omissions:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule prepare_beir:
+    input:
+        files=dataset_files,
+    output:
+        tables=prepared("documents"),
+        sizes="<results>/evaluation/{benchmark}/sizes.json",
+        omissions="<results>/evaluation/omissions/{benchmark}.parquet",
+    log:
+        "<logs>/evaluation/{benchmark}/prepare.log",
+    benchmark:
+        "<benchmarks>/evaluation/{benchmark}/prepare.jsonl"
+    wildcard_constraints:
+        benchmark=either(COLLECTIONS),
+    conda:
+        "../envs/pipeline.yaml"
+    resources:
+        mem_mb=megabytes(1000, files=8),
+        runtime=minutes(20, files=0.02),
+    params:
+        version=1,
+        tables=subpath(output.sizes, parent=True),
+        settings=settings("benchmarks", "benchmark", BeirSettings),
+        tasks=lambda wildcards: ",".join(config["benchmarks"][wildcards.benchmark].get("tasks", [])),
+    shell:
+        """
+        cocite evaluation prepare-beir \
+            --settings {params.settings:q} \
             --tasks={params.tasks:q} \
             --tables {params.tables:q} \
             --omissions {output.omissions:q} \

@@ -123,6 +123,14 @@ def benchmark_sources(wildcards):
     ]
 
 
+def dataset_files(wildcards):
+    """The files of the datasets that a benchmark searches."""
+    entry = config["benchmarks"][wildcards.benchmark]
+    asked = [task.test for task in tasks_of(entry)]
+    files = [CORPUS, QUERIES, QRELS.format(split=entry["split"])]
+    return [str(Path(entry["datasets"][name], file)) for name in asked for file in files]
+
+
 def benchmark_folder(wildcards, input):
     """The folder of a published benchmark; a fetched one has the halves metadata and test."""
     entry = config["benchmarks"][wildcards.benchmark]

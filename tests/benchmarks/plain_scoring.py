@@ -37,7 +37,7 @@ def _examples(vectors: Path, task: Task, rows: list[dict[str, object]]) -> Examp
     of_split = {
         split: {row["document"]: row["labels"] for row in rows if row["split"] == split} for split in ("train", "test")
     }
-    found = joined(read_blocks(vectors, task, [str(row["document"]) for row in rows]))
+    found = joined(read_blocks(vectors, task, [], [str(row["document"]) for row in rows]))
     train, test = (found.of(list(documents)) for documents in of_split.values())
     train_labels, test_labels = (list(documents.values()) for documents in of_split.values())
     return Examples(train=train, train_labels=train_labels, test=test, test_labels=test_labels)

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from cocite.config.benchmarks import TASKS
+from cocite.config.benchmarks import declared
 from cocite.evaluation.benchmark import Benchmark, read_task
 from cocite.evaluation.preparation.readers import prepare_folder
 from cocite.tables.files import read_table
@@ -13,7 +13,8 @@ from cocite.tables.files import read_table
 def read_benchmark(tables: Path) -> Benchmark:
     """The judgements and labels of every task that there are any of, and the reviewers."""
     benchmark = Benchmark()
-    for task in TASKS.values():
+    names = json.loads((tables / "sizes.json").read_text())["tasks"]
+    for task in map(declared, names):
         of_task = read_task(task, tables)
         for whole, part in zip(vars(benchmark).values(), vars(of_task).values(), strict=True):
             whole.update(part)

@@ -6,31 +6,53 @@ import pytest
 import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.evaluation.folders import BenchmarkFolder
+from tests.evaluation.folders import BenchmarkFolder, read_benchmark
 
-from cocite.config.benchmarks import TASKS
+from cocite.config.benchmarks import TASKS, declared
+from cocite.config.benchmarks.beir import BeirSettings
 from cocite.evaluation import vectors as vectors_module
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.bm25 import score_words
+from cocite.evaluation.preparation.beir import prepare_beir, read_beir
 from cocite.evaluation.ranking import best_hits
 from cocite.evaluation.scored import Run, UnscorableError
 from cocite.evaluation.scoring import embedded
 from cocite.ground.errors import InputError
-from cocite.tables.files import vector_column, write_table
+from cocite.tables.files import read_table, vector_column, write_table
 
 RUN = Run(model="m", training_seed=1, benchmark="b", modes=["compat"], evaluation_seeds=[1])
 TASK = TASKS["beir_scifact"]
 
 
+class Datasets(BenchmarkFolder):
+    """A folder of datasets in BEIR's layout."""
+
+    def write_dataset(self, name, corpus, queries, judgements):
+        self.write_lines(f"{name}/corpus.jsonl", *corpus)
+        self.write_lines(f"{name}/queries.jsonl", *queries)
+        lines = ["query-id\tcorpus-id\tscore", *("\t".join(map(str, row)) for row in judgements)]
+        self.write_text(f"{name}/qrels/test.tsv", "".join(f"{line}\n" for line in lines))
+
+    def prepare(self, *tasks, **settings):
+        datasets = {path.name: str(path) for path in self.root.iterdir()}
+        asked = BeirSettings.model_validate({"datasets": datasets, **settings})
+        prepare_beir(asked, tasks, tables=self.tables, omissions=self.tables / "omissions.parquet")
+        return read_benchmark(self.tables)
+
+    def short_queries(self):
+        rows = read_table(self.tables / "documents.parquet", "documents").to_pylist()
+        return {row["document"] for row in rows if row.get("is_query")}
+
+
+def document(number, **more):
+    return {"_id": str(number), "title": f"t{number}", "text": f"x{number}", "metadata": {}, **more}
+
+
 @pytest.fixture
 def beir(tmp_path):
-    folder = BenchmarkFolder(tmp_path, "beir")
-    folder.write_lines(
-        "scifact/corpus.jsonl",
-        *({"_id": str(n), "title": f"t{n}", "text": f"x{n}", "metadata": {}} for n in range(4)),
-    )
-    folder.write_lines("scifact/queries.jsonl", {"_id": "1", "text": "a claim"}, {"_id": "9", "text": "unjudged"})
-    folder.write_text("scifact/qrels/test.tsv", "query-id\tcorpus-id\tscore\n1\t2\t1\n1\t3\t-1\n")
+    folder = Datasets(tmp_path, "beir")
+    queries = [{"_id": "1", "text": "a claim"}, {"_id": "9", "text": "unjudged"}]
+    folder.write_dataset("scifact", map(document, range(4)), queries, [(1, 2, 1), (1, 3, -1)])
     return folder
 
 
@@ -41,16 +63,93 @@ def test_the_whole_corpus_is_searched_and_only_judged_queries_are_kept(beir):
     assert beir.documents()["scifact-query:1"] == ("a claim", None)
     assert beir.documents()["2"] == ("t2", "x2")
     assert len(beir.documents()) == 4 + 1
-    assert beir.omitted() == {"document that no task asks for": 1}
+    assert beir.omitted() == {"document that no task asks for": 1, "task beir_scifact: query without a judgement": 1}
+
+
+def test_a_dataset_of_any_name_is_a_task(beir):
+    beir.write_dataset("my-papers-2", [document(5)], [{"_id": "q", "text": "words"}], [("q", 5, 2)])
+    benchmark = beir.prepare()
+    assert benchmark.judgements["beir_my_papers_2"] == {"q": {"5": 2}}
+    assert benchmark.judgements.keys() == {"beir_scifact", "beir_my_papers_2"}
+    assert declared("beir_my_papers_2").metrics == ("ndcg_cut_10", "recip_rank_10", "recall_100")
 
 
 def test_a_dataset_that_is_asked_for_must_be_there(beir):
-    with pytest.raises(
-        InputError, match="has no folder trec-covid, but the task beir_trec_covid is asked for; it holds beir_scifact"
-    ):
+    with pytest.raises(InputError, match="beir_trec_covid is the task of no dataset; there are beir_scifact"):
         beir.prepare("beir_scifact", "beir_trec_covid")
-    assert "beir_scifact" in beir.prepare().judgements
-    assert beir.omitted()["task beir_arguana absent"] == 1
+
+
+@pytest.mark.parametrize(
+    ("queries", "short", "texts"),
+    [
+        ("auto", {"b"}, {"a": ("a title", "a text"), "b": ("words", None)}),
+        ("short", {"a", "b"}, {"a": ("a text", None), "b": ("words", None)}),
+        ("documents", set(), {"a": ("a title", "a text"), "b": (None, "words")}),
+    ],
+)
+def test_queries_with_a_title_and_a_text_are_documents_and_others_short_unless_said_otherwise(
+    tmp_path, queries, short, texts
+):
+    folder = Datasets(tmp_path, "beir")
+    asked = [{"_id": "a", "title": "a title", "text": "a text"}, {"_id": "b", "text": "words"}]
+    folder.write_dataset("own", [document(1)], asked, [("a", 1, 1), ("b", 1, 1)])
+    folder.prepare(queries=queries)
+    assert folder.short_queries() == short
+    assert {name: text for name, text in folder.documents().items() if name in texts} == texts
+
+
+def test_a_query_that_is_a_document_of_the_corpus_is_embedded_once_and_does_not_find_itself(tmp_path):
+    folder = Datasets(tmp_path, "beir")
+    query = {"_id": "1", "title": "t1", "text": "x1"}
+    folder.write_dataset("iclr2022", map(document, range(1, 4)), [query], [(1, 1, 2), (1, 2, 2), (1, 3, 1)])
+    benchmark = folder.prepare()
+    assert set(folder.documents()) == {"1", "2", "3"}
+    assert folder.short_queries() == set()
+    assert folder.omitted() == {"task beir_iclr2022: relevant document with the id of its query (never found)": 1}
+    vectors = {name: np.array([float(name)], "f4") for name in "123"}
+    found = embedded(write_vectors(tmp_path, vectors), RUN)(declared("beir_iclr2022"), benchmark)
+    # Found are 2 and 3, of grades 2 and 1, where 1, 2 and 3 are judged.
+    ideal = 2 + 2 / np.log2(3) + 1 / np.log2(4)
+    assert scores_of(found)["ndcg_cut_10"] == pytest.approx(100 * (2 + 1 / np.log2(3)) / ideal)
+    assert scores_of(found)["recall_100"] == pytest.approx(100 * 2 / 3)
+
+
+def test_a_short_query_with_the_text_and_id_of_a_document_is_another_document(tmp_path):
+    folder = Datasets(tmp_path, "beir")
+    corpus = [{"_id": "1", "title": "words"}, document(2)]
+    folder.write_dataset("own", corpus, [{"_id": "1", "text": "words"}], [(1, 2, 1)])
+    folder.prepare()
+    assert folder.short_queries() == {"own-query:1"}
+    assert set(folder.documents()) == {"own-query:1", "own:1", "2"}
+
+
+def test_ids_in_the_judgements_that_nothing_has_are_counted(beir):
+    rows = [(1, 2, 1), (1, "lost", 1), (8, 2, 1), (8, 3, 1), (1, 0, 0), (1, 3, 1)]
+    beir.write_dataset("scifact", map(document, range(4)), [{"_id": "1", "text": "a claim"}], rows)
+    assert beir.prepare().judgements == {"beir_scifact": {"scifact-query:1": {"2": 1, "0": 0, "3": 1}}}
+    assert beir.omitted() == {
+        "task beir_scifact: document without text": 3,  # lost, and 8 twice
+        "task beir_scifact: query without text, or without a judged document with text": 1,
+    }
+
+
+def test_judgements_that_are_mostly_of_another_corpus_are_refused(beir):
+    beir.write_dataset("scifact", map(document, range(4)), [{"_id": "1", "text": "a claim"}], [(7, 8, 1), (1, 2, 1)])
+    beir.prepare()
+    beir.write_dataset("scifact", map(document, range(4)), [{"_id": "1", "text": "a claim"}], [(7, 8, 1), (1, 8, 1)])
+    with pytest.raises(InputError, match="no text for the document '7'; 3 of 4 mentions in the task beir_scifact"):
+        beir.prepare()
+
+
+def test_a_query_whose_documents_are_all_irrelevant_is_counted_and_scored_0(beir):
+    beir.write_dataset("scifact", map(document, range(4)), [{"_id": "1", "text": "a claim"}], [(1, 2, 0)])
+    beir.prepare()
+    assert beir.omitted() == {"task beir_scifact: query without a relevant document (scored 0)": 1}
+
+
+def test_another_table_of_judgements_can_be_named(beir):
+    beir.write_text("scifact/qrels/dev.tsv", "query-id\tcorpus-id\tscore\n9\t0\t1\n")
+    assert beir.prepare(split="dev").judgements == {"beir_scifact": {"9": {"0": 1}}}
 
 
 @pytest.mark.parametrize(
@@ -61,10 +160,14 @@ def test_a_dataset_that_is_asked_for_must_be_there(beir):
             "query-id\tcorpus-id\tscore\n1\t2\n",
             "test.tsv, line 2: has 2 fields, where 3 are expected",
         ),
+        ("qrels/test.tsv", "1\t2\t1\n", "test.tsv, line 1: is a judgement, where a line of names is expected"),
+        ("qrels/test.tsv", "query-id\tcorpus-id\tscore\n", "test.tsv: judges no query of queries.jsonl on a document"),
+        ("qrels/test.tsv", "", "test.tsv: has no rows"),
         ("qrels/test.tsv", "query-id\tcorpus-id\tscore\n1\t2\thigh\n", "relevance must be a whole number, not 'high'"),
-        ("qrels/test.tsv", "query-id\tcorpus-id\tscore\n1\tlost\t1\n", "no text for the document 'lost'"),
+        ("qrels/test.tsv", "query-id\tcorpus-id\tscore\n1\tlost\t1\n", "judges no query of queries.jsonl"),
         ("corpus.jsonl", '{"title": "t"}\n', "corpus.jsonl, line 1: the key '_id' is missing"),
         ("corpus.jsonl", "{broken\n", "corpus.jsonl, line 1: not JSON"),
+        ("corpus.jsonl", "", "corpus.jsonl: has no rows"),
         ("queries.jsonl", '{"_id": "1", "text": 3}\n', "queries.jsonl, line 1: text must be a string"),
     ],
 )
@@ -80,6 +183,15 @@ def test_a_missing_file_is_named(beir, lost):
     (beir.root / "scifact" / lost).unlink()
     with pytest.raises(InputError, match=f"{lost} does not exist"):
         beir.prepare("beir_scifact")
+
+
+def test_a_kind_of_its_own_can_have_tasks_in_the_layout(beir):
+    tasks = [declared("beir_scifact"), declared("beir_arguana")]
+    builder = read_beir(beir.root, tasks, [])
+    assert builder.benchmark.judgements.keys() == {"beir_scifact"}
+    assert builder.omitted["task beir_arguana absent"] == 1
+    with pytest.raises(InputError, match="has no folder arguana, but the task beir_arguana is asked for"):
+        read_beir(beir.root, tasks, ["beir_arguana"])
 
 
 def collection(documents, queries, seed=0):
@@ -118,8 +230,13 @@ def test_scores_are_those_of_the_distances_to_all_documents_whatever_the_blocks(
         order = sorted(near, key=near.get, reverse=True)[:100]
         run[query] = {name: 100.0 - place for place, name in enumerate(order)}
     measured = pytrec_eval.RelevanceEvaluator(judged, {"ndcg_cut_10", "recall_100"}).evaluate(run)
-    for metric, value in scores_of(found).items():
-        assert value == pytest.approx(100 * np.mean([of_query[metric] for of_query in measured.values()]))
+    expected = {
+        metric: np.mean([of_query[metric] for of_query in measured.values()])
+        for metric in ("ndcg_cut_10", "recall_100")
+    }
+    firsts = [[name in judged[query] for name in list(ranked)[:10]] for query, ranked in run.items()]
+    expected["recip_rank_10"] = np.mean([1 / (1 + hits.index(True)) if any(hits) else 0 for hits in firsts])
+    assert scores_of(found) == pytest.approx({metric: 100 * value for metric, value in expected.items()})
 
 
 def test_a_query_never_finds_the_document_with_its_own_id(tmp_path):

@@ -9,7 +9,7 @@ from sklearn.metrics import f1_score
 from typer.testing import CliRunner
 
 from cocite.cli import app
-from cocite.config.benchmarks import TASKS
+from cocite.config.benchmarks import TASKS, declared
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark, write_tables
@@ -116,7 +116,7 @@ def test_vectors_that_are_not_finite_are_refused(tmp_path):
     vectors = vector_column(np.array([[1.0, 2.0], [np.nan, 0.0]]))
     write_table(path, "document_embeddings", pa.table({"adapter": [""] * 2, "document": ["a", "b"], "vector": vectors}))
     with pytest.raises(InputError, match="the vector of the document 'b' holds values that are not finite"):
-        joined(read_blocks(path, SEARCH, ["a", "b"]))
+        joined(read_blocks(path, SEARCH, [], ["a", "b"]))
 
 
 def test_vectors_are_read_for_the_documents_that_are_asked_for(tmp_path):
@@ -124,7 +124,7 @@ def test_vectors_are_read_for_the_documents_that_are_asked_for(tmp_path):
     vectors = vector_column(np.array([[1.0], [np.inf], [3.0]]))
     rows = {"adapter": [""] * 3, "document": ["a", "b", "c"], "vector": vectors}
     write_table(path, "document_embeddings", pa.table(rows))
-    read = joined(read_blocks(path, SEARCH, ["c", "a", "unknown"]))
+    read = joined(read_blocks(path, SEARCH, [], ["c", "a", "unknown"]))
     assert read.of(["c", "a"]).tolist() == [[3], [1]]
     assert "unknown" not in read.rows
 
@@ -132,21 +132,28 @@ def test_vectors_are_read_for_the_documents_that_are_asked_for(tmp_path):
 @pytest.mark.parametrize(
     ("present", "read"),
     [
-        (["", "proximity", "search"], {"search-query:q": "search", "a": "proximity"}),
-        (["", "search"], {"search-query:q": "search", "a": ""}),
-        (["proximity"], {"search-query:q": "proximity", "a": "proximity"}),
-        ([""], {"search-query:q": "", "a": ""}),
+        (["", "proximity", "search"], {"q": "search", "a": "proximity"}),
+        (["", "search"], {"q": "search", "a": ""}),
+        (["proximity"], {"q": "proximity", "a": "proximity"}),
+        ([""], {"q": "", "a": ""}),
     ],
 )
 def test_a_search_sees_queries_by_its_own_adapter_and_documents_by_that_of_proximity(tmp_path, present, read):
-    path, documents = tmp_path / "embeddings.parquet", ["a", "search-query:q"]
+    path, documents = tmp_path / "embeddings.parquet", ["a", "q"]
     rows = [(adapter, document, [float(place)]) for place, adapter in enumerate(present) for document in documents]
     adapters, names, vectors = zip(*rows, strict=True)
     columns = {"adapter": adapters, "document": names, "vector": vector_column(np.array(vectors))}
     write_table(path, "document_embeddings", pa.table(columns))
-    found = joined(read_blocks(path, SEARCH, documents))
+    asked = Benchmark(judgements={SEARCH.name: {"q": {"a": 1}}})
+    found = joined(read_blocks(path, SEARCH, asked.queries_alone(SEARCH), documents))
     numbers = {document: present[int(found.of([document])[0, 0])] for document in found.rows}
     assert numbers == read
+
+
+def test_a_query_that_is_searched_as_a_document_is_seen_as_a_document():
+    task = declared("beir_own")
+    asked = Benchmark(judgements={task.name: {"1": {"2": 1}, "words": {"1": 1}}}, collections={task.name: {"1", "2"}})
+    assert asked.queries_alone(task) == {"words"}
 
 
 def test_scirepeval_averages_over_25_values():

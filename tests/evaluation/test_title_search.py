@@ -62,8 +62,8 @@ def omitted(folder):
 def test_each_title_has_to_find_its_own_abstract_among_those_of_held_out_papers(tmp_path):
     benchmark = prepare_search(tmp_path)
     assert benchmark.judgements["title_search"] == {
-        "title_search-query:1": {"abstract:1": 1},
-        "title_search-query:7": {"abstract:7": 1},
+        "title:1": {"abstract:1": 1},
+        "title:7": {"abstract:7": 1},
     }
     assert benchmark.collections["title_search"] == {"abstract:1", "abstract:7"}
 
@@ -81,10 +81,10 @@ def test_titles_that_are_given_away_or_have_several_answers_are_counted(tmp_path
 def test_a_query_is_a_title_alone_and_a_document_an_abstract_alone(tmp_path):
     prepare_search(tmp_path)
     rows = {row["document"]: row for row in read_table(tmp_path / "documents.parquet", "documents").to_pylist()}
-    query, document = rows["title_search-query:1"], rows["abstract:1"]
+    query, document = rows["title:1"], rows["abstract:1"]
     assert (query["title"], query["abstract"], query["is_query"]) == ("Graph kernels", None, True)
     assert (document["title"], document["abstract"], document["is_query"]) == (None, "We compare methods.", False)
-    assert {name for name, row in rows.items() if row["is_query"]} == {"title_search-query:1", "title_search-query:7"}
+    assert {name for name, row in rows.items() if row["is_query"]} == {"title:1", "title:7"}
 
 
 def test_so_many_papers_are_drawn_by_the_seed_and_the_others_counted(tmp_path):
@@ -113,7 +113,7 @@ def test_without_a_title_to_search_for_it_says_so(tmp_path):
 def test_other_tasks_of_the_benchmark_do_not_depend_on_it(tmp_path):
     alone = prepare(tmp_path / "a", STAR, {1, 2})
     with_search = prepare(tmp_path / "b", STAR, {1, 2}, search=TitleSearch())
-    assert with_search.judgements.pop("title_search").keys() == {"title_search-query:1", "title_search-query:2"}
+    assert with_search.judgements.pop("title_search").keys() == {"title:1", "title:2"}
     assert with_search.judgements == alone.judgements
     assert "is_query" not in read_table(tmp_path / "a/documents.parquet", "documents").column_names
 

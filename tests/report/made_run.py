@@ -2,12 +2,16 @@
 
 import copy
 from collections.abc import Mapping
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from cocite.config.benchmarks import tasks_of
+from cocite.config.benchmarks.beir import PUBLISHED
 from cocite.config.configuration import resolve
 from cocite.config.runs import runs_of, scored_runs
 from cocite.config.tasks import BOTH
@@ -43,7 +47,14 @@ def configuration_of(models: int, seeds: int, kinds: tuple[str, ...] = KINDS) ->
             for kind in kinds
         },
     }
-    return resolve(copy.deepcopy(config))
+    with TemporaryDirectory() as folder:
+        if "beir" in kinds:
+            config["benchmarks"]["beir"]["folder"] = folder
+            for path in product(PUBLISHED, ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")):
+                file = Path(folder, *path)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.touch()
+        return resolve(copy.deepcopy(config))
 
 
 def provenance_of(configuration: Mapping[str, Any], **more: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from cocite.config.benchmarks import TASKS
+from cocite.config.benchmarks import declared
 from cocite.config.tasks import BOTH, FORMATS, Task
 from cocite.evaluation.benchmark import write_rows
 from cocite.tables.files import open_table
@@ -83,7 +83,7 @@ def _values_of_run(rows: Iterable[Score]) -> dict[Average, dict[Value, float]]:
     """The values that each average is over."""
     values: dict[Average, dict[Value, float]] = {}
     for row in rows:
-        for average in (*_averages_of(TASKS[row["task"]]), ("metric", row["metric"])):
+        for average in (*_averages_of(declared(row["task"])), ("metric", row["metric"])):
             if average[0] != "metric" or row["format"] != REVIEWERS:
                 values.setdefault(average, {})[row["task"], row["metric"]] = row["value"]
     return values

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cocite.config.benchmarks import TASKS
+from cocite.config.benchmarks import declared
 from cocite.config.tasks import Task
 from cocite.tables import TABLES, empty_schema
 from cocite.tables.files import open_table, write_json, write_omissions, write_table
@@ -44,10 +44,22 @@ class Benchmark:
     signatures: dict[str, dict[str, Signature]] = field(default_factory=dict)
     """The names on papers whose authors are to be found, by task and id."""
 
+    @property
+    def tasks(self) -> set[str]:
+        """The names of the tasks that there is anything of."""
+        return {*self.judgements, *self.signatures, *(name for name, _ in self.labels)}
+
     def holds(self, task: Task) -> bool:
         """Whether there is anything of a task."""
-        labelled = (name for name, _ in self.labels)
-        return task.name in {*self.judgements, *self.signatures, *labelled}
+        return task.name in self.tasks
+
+    def queries_alone(self, task: Task) -> set[str]:
+        """The queries of a search that are not among the documents which are searched."""
+        if task.format != "search":
+            return set()
+        judgements = self.judgements[task.name]
+        candidates = {candidate for relevance in judgements.values() for candidate in relevance}
+        return set(judgements) - candidates - self.collections.get(task.name, set())
 
     def documents_of(self, task: Task) -> set[str]:
         """The distinct documents that a task needs vectors of; instead of reviewers, their papers."""
@@ -110,7 +122,7 @@ def write_benchmark(
     """
     write_documents(tables, documents, short_queries)
     write_tables(benchmark, tables)
-    sizes = {name: len(benchmark.documents_of(task)) for name, task in TASKS.items() if benchmark.holds(task)}
+    sizes = {name: len(benchmark.documents_of(declared(name))) for name in sorted(benchmark.tasks)}
     write_json(tables / "sizes.json", {"documents": len(documents), "tasks": sizes})
     write_omissions(omissions, omitted)
 
@@ -157,10 +169,10 @@ def write_rows(path: Path, table: str, rows: Iterable[tuple[object, ...]]) -> No
 
     Optional columns at the end may be left out.
     """
-    declared = TABLES[table]
-    width = len(declared.key)
+    of_table = TABLES[table]
+    width = len(of_table.key)
     ordered = sorted(rows, key=lambda row: row[:width])
-    columns = list(zip(*ordered, strict=True)) or [()] * len(declared.columns)
-    schema = pa.schema(list(empty_schema(declared))[: len(columns)])
+    columns = list(zip(*ordered, strict=True)) or [()] * len(of_table.columns)
+    schema = pa.schema(list(empty_schema(of_table))[: len(columns)])
     arrays = [pa.array(column, type_) for column, type_ in zip(columns, schema.types, strict=True)]
     write_table(path, table, pa.table(arrays, schema=schema))

@@ -101,6 +101,17 @@ def prepare_folder_command(
     prepare_folder(folder, kind, names(tasks), tables=tables, omissions=omissions)
 
 
+@app.command("prepare-beir")
+def prepare_beir_command(*, settings: Settings, tasks: TaskNames, tables: Tables, omissions: Omissions) -> None:
+    """Read datasets in BEIR's layout, each from a folder."""
+    from cocite.config.benchmarks import names
+    from cocite.config.benchmarks.beir import BeirSettings
+    from cocite.config.settings import parse_settings
+    from cocite.evaluation.preparation.beir import prepare_beir
+
+    prepare_beir(parse_settings(BeirSettings, settings), names(tasks), tables=tables, omissions=omissions)
+
+
 @app.command("score")
 def score_command(
     seeds: Annotated[list[int], typer.Argument(help="Evaluation seeds; supervised tasks are scored once with each.")],

@@ -53,7 +53,9 @@ def write_results(tasks: Sequence[Task], tables: Path, run: Run, files: Mapping[
 
 def embedded(embeddings: Path, run: Run) -> Score:
     """How a task is scored by the embeddings of a model."""
-    return lambda task, asked: score_vectors(task, asked, partial(read_blocks, embeddings, task), run)
+    return lambda task, asked: score_vectors(
+        task, asked, partial(read_blocks, embeddings, task, asked.queries_alone(task)), run
+    )
 
 
 def baseline(tables: Path, seed: int, run: Run) -> Score:

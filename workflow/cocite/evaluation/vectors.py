@@ -42,19 +42,20 @@ def joined(blocks: Iterable[Vectors]) -> Vectors:
     return Vectors({document: row for row, document in enumerate(documents)}, matrix)
 
 
-def read_blocks(path: Path, task: Task, documents: Collection[str]) -> Iterator[Vectors]:
+def read_blocks(path: Path, task: Task, queries: Collection[str], documents: Collection[str]) -> Iterator[Vectors]:
     """Some thousand embeddings at a time, of some documents of a task, those that have one.
 
-    They are those by the adapters of the task's format, among those that the file has.
+    They are those by the adapters of the task's format, among those that the file has; `queries` says which of the
+    documents are queries that are no papers.
 
     Raises `UnscorableError` where a vector holds a number that is not finite.
     """
-    wanted = pa.array(sorted(documents), pa.string())
+    wanted, asking = (pa.array(sorted(names), pa.string()) for names in (documents, queries))
     of_queries, of_others = task.adapters_among(_adapters_in(path))
     # Batch by batch: a filtered scan of the whole file takes more memory than the file's own size.
     with open_table(path, "document_embeddings") as file:
         for batch in file.iter_batches(ROWS_AT_ONCE):
-            is_query = pc.starts_with(batch["document"], f"{task.query_namespace}:")
+            is_query = pc.is_in(batch["document"], asking)
             by_its_own = pc.equal(batch["adapter"], pc.if_else(is_query, of_queries, of_others))
             chosen = pc.and_(by_its_own, pc.is_in(batch["document"], wanted))
             table = pa.Table.from_batches([batch.filter(chosen)])

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cocite.config.benchmark import Benchmark
+from cocite.config.benchmarks.beir import task_named
 from cocite.config.plugins import check_choice, one_of, plugins
 from cocite.config.tasks import Task
 
@@ -19,6 +20,7 @@ BENCHMARKS: dict[str, tuple[Task, ...]] = {name: kind.declared for name, kind in
 LAYOUTS: dict[str, str] = {name: kind.layout or name for name, kind in KINDS.items()}
 """The layout that the files of each kind of benchmark lie in: the name of the benchmark that brought it up."""
 TASKS = {task.name: task for tasks in BENCHMARKS.values() for task in tasks}
+"""The tasks that are declared; datasets in BEIR's layout have further ones."""
 SMALL = "small"
 """The suite that has all tasks of a benchmark but the large ones."""
 
@@ -30,8 +32,10 @@ def names(text: str) -> list[str]:
 
 def declared(name: str) -> Task:
     """The task of that name. Raises `InputError` where there is none."""
-    check_choice(name, TASKS, "The task")
-    return TASKS[name]
+    task = TASKS.get(name) or task_named(name)
+    if task is None:
+        check_choice(name, TASKS, "The task")
+    return task or TASKS[name]
 
 
 def tasks_of(entry: Mapping[str, Any]) -> Sequence[Task]:

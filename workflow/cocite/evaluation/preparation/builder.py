@@ -25,8 +25,9 @@ class Texts:
     def __init__(self, asked: Container[tuple[str, str]] | None = None) -> None:
         self._asked = asked
         self._texts: dict[tuple[str, str], Text] = {}
-        self._first: dict[str, Text] = {}
+        self._first: dict[str, tuple[Text, bool]] = {}
         self._clashing: set[str] = set()
+        self._queries: set[tuple[str, str]] = set()
         self.unasked: set[tuple[str, str]] = set()
         """Texts that were not taken in."""
         self.changed = 0
@@ -36,6 +37,11 @@ class Texts:
         """Take in the title and abstract of a paper."""
         self.add(namespace, identifier, (row.text("title"), row.text("abstract"), more))
 
+    def add_query(self, namespace: str, identifier: str, text: str | None) -> None:
+        """Take in a short query, which is no document even where a document has the same text."""
+        self._queries.add((namespace, identifier))
+        self.add(namespace, identifier, (text, None, ()))
+
     def add(self, namespace: str, identifier: str, text: Text) -> None:
         """Take in the text of an id."""
         if self._asked is not None and (namespace, identifier) not in self._asked:
@@ -43,7 +49,8 @@ class Texts:
             return
         known = self._texts.setdefault((namespace, identifier), text)
         self.changed += known != text
-        if self._first.setdefault(identifier, known) != known:
+        kept = known, (namespace, identifier) in self._queries
+        if self._first.setdefault(identifier, kept) != kept:
             self._clashing.add(identifier)
 
     def name(self, namespace: str, identifier: str) -> str | None:
@@ -55,6 +62,10 @@ class Texts:
     def named(self) -> dict[str, Text]:
         """Every text by its name."""
         return {str(self.name(namespace, identifier)): text for (namespace, identifier), text in self._texts.items()}
+
+    def short_queries(self) -> set[str]:
+        """The names of the short queries."""
+        return {str(self.name(*query)) for query in self._queries if query in self._texts}
 
 
 class References:
@@ -78,9 +89,9 @@ class References:
         self._first_unknown = self._first_unknown or f"{place}: no text for the document {identifier!r}"
         return None
 
-    def check(self, owner: str) -> None:
-        """Raise `InputError` if too many of the documents have no text."""
-        if self.unknown > self.asked * LARGEST_MISSING_SHARE:
+    def check(self, owner: str, largest_missing: float) -> None:
+        """Raise `InputError` if too large a share of the documents has no text."""
+        if self.unknown > self.asked * largest_missing:
             raise InputError(f"{self._first_unknown}; {self.unknown} of {self.asked} mentions in {owner} have none.")
 
 
@@ -97,17 +108,21 @@ class Builder:
         """Names of documents that have the text of another one, with its name."""
 
     @contextmanager
-    def references(self, owner: str, reason: str) -> Iterator[References]:
+    def references(
+        self, owner: str, reason: str, largest_missing: float = LARGEST_MISSING_SHARE
+    ) -> Iterator[References]:
         """Look up the documents that an owner names; count those without text under a reason, or refuse too many."""
         references = References(self.texts)
         yield references
-        references.check(owner)
+        references.check(owner, largest_missing)
         self.omitted[reason] = references.unknown
         self.used |= references.found
 
-    def documents_of(self, task: Task) -> AbstractContextManager[References]:
+    def documents_of(
+        self, task: Task, largest_missing: float = LARGEST_MISSING_SHARE
+    ) -> AbstractContextManager[References]:
         """Look up the documents that a task names."""
-        return self.references(f"the task {task.name}", f"task {task.name}: document without text")
+        return self.references(f"the task {task.name}", f"task {task.name}: document without text", largest_missing)
 
     def label(self, task: Task, split: str, document: str | None, labels: list[str]) -> None:
         """Take in the labels of a document, if it has a text; of repeated ones, the first count."""
@@ -132,5 +147,11 @@ class Builder:
         self.omitted["document without title and abstract (kept)"] = sum(not any(named[name]) for name in self.used)
         texts = {name: named[name] for name in self.used}
         texts |= {name: named[document] for name, document in self.copies.items()}
-        documents = {name: (*text, None) for name, text in texts.items()}
-        write_benchmark(self.benchmark, documents, dict(self.omitted), tables=tables, omissions=omissions)
+        write_benchmark(
+            self.benchmark,
+            {name: (*text, None) for name, text in texts.items()},
+            dict(self.omitted),
+            short_queries=self.texts.short_queries() & texts.keys(),
+            tables=tables,
+            omissions=omissions,
+        )

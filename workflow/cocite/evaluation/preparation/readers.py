@@ -29,5 +29,5 @@ def prepare_folder(folder: Path, kind: str, names: Sequence[str], *, tables: Pat
 
     Raises `InputError` where a named task is not in the folder, where none is, and where a file is missing or wrong.
     """
-    check_choice(kind, [known for known, layout in LAYOUTS.items() if layout in READERS], "--kind")
+    check_choice(kind, [known for known, layout in LAYOUTS.items() if layout in READERS and known != "beir"], "--kind")
     READERS[LAYOUTS[kind]](folder, BENCHMARKS[kind], names).write(tables=tables, omissions=omissions)

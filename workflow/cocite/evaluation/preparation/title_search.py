@@ -49,7 +49,7 @@ def ask_for_abstracts(
     documents: dict[str, Document] = {}
     for paper in chosen:
         title, abstract, field = papers[paper]
-        query, document = f"{TITLE_SEARCH.query_namespace}:{paper}", f"abstract:{paper}"
+        query, document = f"title:{paper}", f"abstract:{paper}"
         judgements[query] = {document: 1}
         documents |= {query: (title, None, (), field), document: (None, abstract, (), field)}
     queries = set(judgements)
