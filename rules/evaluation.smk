@@ -99,7 +99,7 @@ rule prepare_folder:
         mem_mb=megabytes(1000, files=8),
         runtime=minutes(20, files=0.02),
     params:
-        version=4,
+        version=5,
         tables=subpath(output.sizes, parent=True),
         folder=benchmark_folder,
         kind=lookup(within=config, dpath="benchmarks/{benchmark}/kind"),
@@ -170,7 +170,7 @@ rule score_model:
         mem_mb=scoring_memory("embeddings", 700, ranked=3, fitted=12),
         runtime=scoring_minutes("embeddings"),
     params:
-        version=7,
+        version=8,
         tables=subpath(input.sizes, parent=True),
         tasks=tasks_of_suite,
         model="{model}",
@@ -217,7 +217,7 @@ use rule score_model as score_random with:
         mem_mb=megabytes(600, tables=8),
         runtime=scoring_minutes("tables"),
     params:
-        version=7,
+        version=8,
         model="random",
         training_seed=0,
         # Every document has a vector.
@@ -241,7 +241,7 @@ use rule score_random as score_bm25 with:
         mem_mb=scoring_memory("tables", 600, ranked=20),
         runtime=word_scoring_minutes,
     params:
-        version=6,
+        version=7,
         model="bm25",
         # It ranks only, without a random choice: neither the benchmark's mode nor the run's seed changes its scores.
         mode="correct",

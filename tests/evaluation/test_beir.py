@@ -1,5 +1,7 @@
 """BEIR folders: whole corpora are searched, exactly, in blocks, and no query finds itself."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -106,7 +108,7 @@ def test_a_query_that_is_a_document_of_the_corpus_is_embedded_once_and_does_not_
     assert set(folder.documents()) == {"1", "2", "3"}
     assert folder.short_queries() == set()
     assert folder.omitted() == {"task beir_iclr2022: relevant document with the id of its query (never found)": 1}
-    vectors = {name: np.array([float(name)], "f4") for name in "123"}
+    vectors = {name: np.array([1.0, float(name)], "f4") for name in "123"}
     found = embedded(write_vectors(tmp_path, vectors), RUN)(declared("beir_iclr2022"), benchmark)
     # Found are 2 and 3, of grades 2 and 1, where 1, 2 and 3 are judged.
     ideal = 2 + 2 / np.log2(3) + 1 / np.log2(4)
@@ -215,18 +217,28 @@ def scores_of(scored):
     return {row[4]: row[8] for row in scored.scores}
 
 
+def cosine(one, other):
+    return float(one @ other / np.sqrt((one @ one) * (other @ other)))
+
+
+def minus_distance(one, other):
+    return -float(np.sqrt(((one - other) ** 2).sum()))
+
+
+@pytest.mark.parametrize(("similarity", "near_by"), [("distance", minus_distance), ("cosine", cosine)])
 @pytest.mark.parametrize("block", [7, 64, 8192])
-def test_scores_are_those_of_the_distances_to_all_documents_whatever_the_blocks(tmp_path, monkeypatch, block):
+def test_scores_are_those_of_the_nearest_of_all_documents_whatever_the_blocks(
+    tmp_path, monkeypatch, block, similarity, near_by
+):
     monkeypatch.setattr(vectors_module, "ROWS_AT_ONCE", block)
     benchmark, vectors = collection(300, 20)
-    found = embedded(write_vectors(tmp_path, vectors), RUN)(TASK, benchmark)
+    task = replace(TASK, similarity=similarity)
+    found = embedded(write_vectors(tmp_path, vectors), RUN)(task, benchmark)
     judged = benchmark.judgements[TASK.name]
     names = sorted(benchmark.collections[TASK.name])
     run = {}
     for query in judged:
-        near = {
-            name: -float(np.linalg.norm(vectors[name].astype("f8") - vectors[query].astype("f8"))) for name in names
-        }
+        near = {name: near_by(vectors[name].astype("f8"), vectors[query].astype("f8")) for name in names}
         order = sorted(near, key=near.get, reverse=True)[:100]
         run[query] = {name: 100.0 - place for place, name in enumerate(order)}
     measured = pytrec_eval.RelevanceEvaluator(judged, {"ndcg_cut_10", "recall_100"}).evaluate(run)
@@ -245,7 +257,8 @@ def test_a_query_never_finds_the_document_with_its_own_id(tmp_path):
     benchmark = Benchmark(judgements={TASK.name: {query: {"d7": 1}}}, collections={TASK.name: set(names)})
     vectors = {name: np.array([n], "f4") for n, name in enumerate(names)} | {query: np.array([3.2], "f4")}
     vectors["d7"] = np.array([3.3], "f4")
-    assert scores_of(embedded(write_vectors(tmp_path, vectors), RUN)(TASK, benchmark))["ndcg_cut_10"] == 100
+    by_distance = replace(TASK, similarity="distance")
+    assert scores_of(embedded(write_vectors(tmp_path, vectors), RUN)(by_distance, benchmark))["ndcg_cut_10"] == 100
 
 
 def test_missing_vectors_of_the_collection_are_counted_and_many_of_them_are_a_failure(tmp_path):

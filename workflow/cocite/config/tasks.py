@@ -5,6 +5,7 @@ The tasks themselves are declared in `benchmarks`, a module a benchmark.
 
 from collections.abc import Container
 from dataclasses import dataclass
+from typing import Literal
 
 FORMATS = {
     "binary": "classification",
@@ -73,6 +74,8 @@ class Task:
     """Stages averaged with the training on everything: that counts one half, these share the other."""
     grid: tuple[float, ...] = ()
     """Values of C to choose from, rising, where they are not those of its kind."""
+    similarity: Literal["distance", "cosine"] = "distance"
+    """What documents of a collection are ranked by: the Euclidean distance, or the cosine, as BEIR does."""
     large: bool = False
     """Whether it takes minutes or gigabytes as it was published, and so a job of its own."""
 

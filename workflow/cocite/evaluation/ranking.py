@@ -127,28 +127,41 @@ NO_HITS = Hits(np.empty(0, np.object_), np.empty(0), np.empty(0, np.uint64))
 
 
 def score_search(task: Task, benchmark: Benchmark, queries: Vectors, blocks: Iterable[Vectors], run: Run) -> Scored:
-    """Score the search of a collection by minus the Euclidean distance.
+    """Score the search of a collection, by minus the Euclidean distance or the cosine.
 
     Raises `UnscorableError` where a larger share of the queries and the collection than the run allows has no vector.
     """
     asked = [query for query in benchmark.judgements[task.name] if query in queries.rows]
     seen = set(asked)
     with threadpool_limits(1):  # The last bits of products of matrices depend on how many threads there are.
-        found = best_hits(task, asked, _by_distance_in_blocks(queries.of(asked), blocks, seen))
+        found = best_hits(task, asked, _nearness_in_blocks(task, queries.of(asked), blocks, seen))
     scored = count_missing(task, benchmark, seen, run)
     score_ranked(scored, benchmark, found)
     return scored
 
 
-def _by_distance_in_blocks(queries: NDArray[np.float64], blocks: Iterable[Vectors], seen: set[str]) -> Iterator[Block]:
-    """Minus the squared distance of each query to each document; add the documents to those that were seen."""
+def _nearness_in_blocks(
+    task: Task, queries: NDArray[np.float64], blocks: Iterable[Vectors], seen: set[str]
+) -> Iterator[Block]:
+    """The cosine of each query and each document, or minus the squared distance; add the documents to those seen."""
+    by_cosine = task.similarity == "cosine"
+    asked = _directions(queries) if by_cosine else queries
     for block in progress(blocks, of="Searched", unit="block"):
         names = list(block.rows)
         seen.update(names)
         if names and len(queries):
             documents = block.of(names)
-            squares = (queries**2).sum(axis=1)[:, None] + (documents**2).sum(axis=1)[None, :]
-            yield names, 2 * queries @ documents.T - squares
+            if by_cosine:
+                yield names, asked @ _directions(documents).T
+            else:
+                squares = (asked**2).sum(axis=1)[:, None] + (documents**2).sum(axis=1)[None, :]
+                yield names, 2 * asked @ documents.T - squares
+
+
+def _directions(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Vectors of length 1; vectors of zeros stay what they are."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(lengths > 0, lengths, 1.0)
 
 
 def best_hits(

@@ -26,6 +26,7 @@ def task_of(dataset: str) -> Task:
         kind="retrieval",
         group="beir",
         metrics=("ndcg_cut_10", "recip_rank_10", "recall_100"),
+        similarity="cosine",
         test=dataset,
     )
 

@@ -12,6 +12,7 @@ TITLE_SEARCH = Task(
     kind="retrieval",
     group="title-search",
     metrics=("ndcg_cut_10", "recip_rank_10", "recall_100"),
+    similarity="cosine",
 )
 
 
