@@ -12,6 +12,7 @@ from cocite.config.benchmarks import (
     tells_spaces_apart,
     is_generated,
     is_held_out,
+    sides_of,
     suites_of,
     splits_to_fetch,
     tasks_of,
@@ -59,6 +60,7 @@ BY_ASPECT = [
     for name, entry in config["benchmarks"].items()
     if tells_spaces_apart(entry) and any(model["spaces"] for model in config["models"].values())
 ]
+SIDES = sides_of(config)
 # Benchmarks about the corpus itself are small and embedded in one job; published ones get a job each.
 OWN_BENCHMARKS = [name for name, entry in config["benchmarks"].items() if name in HOLDOUTS or is_generated(entry)]
 FOREIGN_BENCHMARKS = [name for name in config["benchmarks"] if name not in OWN_BENCHMARKS]

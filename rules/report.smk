@@ -199,6 +199,34 @@ rule draw_spaces:
         """
 
 
+rule draw_trade:
+    input:
+        scores=scored_on_both_sides(),
+        provenance="<results>/provenance.json",
+    output:
+        figure("trade", "short queries against documents"),
+    log:
+        "<logs>/report/trade.log",
+    benchmark:
+        "<benchmarks>/report/trade.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    resources:
+        mem_mb=megabytes(600, scores=20),
+        runtime=minutes(10, scores=1),
+    params:
+        version=1,
+        results=subpath(input.provenance, parent=True),
+    shell:
+        """
+        cocite report trade \
+            --results {params.results:q} \
+            --provenance {input.provenance:q} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
 rule write_page:
     input:
         scores=all_scored("scores"),
@@ -219,6 +247,7 @@ rule write_page:
         statistics="<results>/report/corpus_statistics.parquet",
         figures=[
             rules.draw_figures.output,
+            rules.draw_trade.output if all(SIDES) else [],
             rules.draw_spaces.output if BY_ASPECT else [],
             rules.draw_aspects.output if ASPECT_GRAPHS else [],
             expand("<results>/report/figures/{benchmark}/map.svg", benchmark=HOLDOUTS[:1]),

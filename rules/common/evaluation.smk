@@ -105,6 +105,12 @@ def scored_by_aspect():
     return [file for benchmark in BY_ASPECT for file in scored("scores", benchmark)]
 
 
+def scored_on_both_sides():
+    """The scores on the benchmarks that ask with short queries or with documents."""
+    benchmarks = dict.fromkeys(benchmark for side in SIDES for benchmark, _ in side)
+    return [file for benchmark in benchmarks for file in scored("scores", benchmark)]
+
+
 def summaries():
     """The averages of every benchmark, and the comparisons of all models on it."""
     path = "<results>/evaluation/{benchmark}/{table}.parquet"

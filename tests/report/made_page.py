@@ -8,6 +8,7 @@ import polars as pl
 from tests.report.made_run import comparisons_of, configuration_of, curves_of, provenance_of, scores_of
 
 from cocite.config.aspects import INTENT_CLASSES
+from cocite.config.benchmarks import sides_of
 from cocite.config.runs import mapped_runs
 from cocite.ground.randomness import generator
 from cocite.report import scores as of_models
@@ -26,6 +27,7 @@ from cocite.report.map import draw_map
 from cocite.report.page import write_page
 from cocite.report.spaces import draw_spaces
 from cocite.report.summary import best_scores, facts
+from cocite.report.trade import draw_trade
 from cocite.tables import TABLES, empty_schema
 
 FIELDS = ["physics"] * 20 + ["biology"] * 10
@@ -73,7 +75,9 @@ def page_of(configuration: Mapping[str, Any], folder: Path, **provenance: Any) -
             "trained": trained_models(configuration),
             "corpus": statistics.with_columns(pl.col("value").cast(pl.String)),
         },
-        figures=figures_of(configuration, folder, curves) | spaces_of(configuration, folder, scores),
+        figures=figures_of(configuration, folder, curves)
+        | trade_of(configuration, folder, scores)
+        | spaces_of(configuration, folder, scores),
         differences=differences(comparisons, configuration),
         facts=facts(recorded, statistics, pl.DataFrame(COSTS), 754.0),
         provenance=recorded,
@@ -112,6 +116,14 @@ def figures_of(configuration: Mapping[str, Any], folder: Path, curves: Mapping[s
     embeddings = {name: draw.normal(size=(30, 4)) for name, _ in mapped_runs(configuration)}
     draw_map(embeddings, FIELDS, TITLES, 1, paths["map"])
     return paths
+
+
+def trade_of(configuration: Mapping[str, Any], folder: Path, scores: pl.DataFrame) -> dict[str, Path]:
+    """Short queries against documents, where a run has both."""
+    if not all(sides_of(configuration)):
+        return {}
+    draw_trade(scores, configuration, folder / "trade.svg")
+    return {"trade": folder / "trade.svg"}
 
 
 def spaces_of(configuration: Mapping[str, Any], folder: Path, scores: pl.DataFrame) -> dict[str, Path]:

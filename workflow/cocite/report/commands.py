@@ -99,6 +99,19 @@ def spaces(results: Results, provenance: Provenance, output: Output) -> None:
 
 
 @app.command()
+def trade(results: Results, provenance: Provenance, output: Output) -> None:
+    """Draw what each model scores on short queries against what it scores on documents."""
+    from cocite.config.benchmarks import sides_of
+    from cocite.report.results import read_scored
+    from cocite.report.trade import draw_trade
+
+    configuration = read_json(provenance)["configuration"]
+    named = {benchmark for side in sides_of(configuration) for benchmark, _ in side}
+    asked = {name: entry for name, entry in configuration["benchmarks"].items() if name in named}
+    draw_trade(read_scored(results, {**configuration, "benchmarks": asked}, "scores"), configuration, output)
+
+
+@app.command()
 def page(
     figures: Annotated[list[Path], typer.Argument(help="Figures, SVG; the file's name is the figure's.")],
     results: Results,

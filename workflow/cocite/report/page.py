@@ -30,6 +30,7 @@ FIGURES = {
     "band_quality": "Quality of the neighbours",
     "triplets": "Triplets",
     "aspects": "Intents and aspects",
+    "trade": "Short queries against documents",
     "spaces": "MAP by space and aspect",
     "map": "Map of the held-out papers",
 }
@@ -37,6 +38,7 @@ FIGURES = {
 SECTIONS: Mapping[str, tuple[str, str]] = {
     "summary": ("Summary", ""),
     "scores": ("How good are the models?", "models"),
+    "trade": ("Short queries or documents?", "trade"),
     "spaces": ("Which space finds which aspect?", "spaces"),
     "differences": ("Which models differ?", "differences"),
     "tasks": ("How good are they on each task?", "models"),

@@ -68,6 +68,23 @@ def suites_of(entry: Mapping[str, Any]) -> dict[str, list[Task]]:
     return suites
 
 
+Side = dict[tuple[str, str], str]
+"""The first metric of each task, by the names of its benchmark and of the task."""
+
+
+def sides_of(config: Mapping[str, Any]) -> tuple[Side, Side]:
+    """The tasks of a configuration that ask with short queries, and those that rank documents for a document."""
+    short: Side = {}
+    documents: Side = {}
+    for name, entry in config["benchmarks"].items():
+        asks_shortly = entry.get("queries") != "documents"
+        for task in tasks_of(entry):
+            if task.format in ("search", "proximity"):
+                side = short if task.format == "search" and asks_shortly else documents
+                side[name, task.name] = task.metrics[0]
+    return short, documents
+
+
 def splits_to_fetch(tasks: Sequence[Task]) -> dict[tuple[str, str], list[str]]:
     """What tasks of SciRepEval lie in on the hub: splits of configs with texts (metadata) and with labels (test)."""
     splits: dict[tuple[str, str], list[str]] = {}

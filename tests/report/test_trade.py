@@ -1,0 +1,148 @@
+"""Each model is a point: short queries to the right, documents up; labels cover nothing."""
+
+import re
+from itertools import combinations
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.report.made_page import page_of
+from tests.report.made_run import configuration_of
+
+from cocite.config.benchmarks import sides_of
+from cocite.report.trade import LETTER, SIZE, Box, Point, draw_trade, placed, points_of
+
+HOLDOUT = {"kind": "holdout", "search": {"documents": 10}}
+CONFIGURATION = {
+    "models": {"cropping": {}, "citations": {}},
+    "encoders": {"small": {}},
+    "benchmarks": {
+        "holdout": HOLDOUT,
+        "claims": {"kind": "beir", "datasets": {"scifact": "x"}},
+        "iclr": {"kind": "beir", "datasets": {"iclr2022": "y"}, "queries": "documents"},
+    },
+}
+
+
+def score(model, task, value, *, benchmark="holdout", seed=1, metric=None, evaluation_seed=1):
+    metric = metric or ("map" if task in ("cite", "cocite") else "ndcg_cut_10")
+    row = {"benchmark": benchmark, "task": task, "metric": metric, "model": model, "seed": seed}
+    return row | {"evaluation_seed": evaluation_seed, "value": value}
+
+
+def everything(model, short, documents, seed=1):
+    """Scores of a model on all five tasks, around a value on either side."""
+    values = {
+        ("holdout", "title_search"): short - 5,
+        ("claims", "beir_scifact"): short + 5,
+        ("holdout", "cite"): documents - 3,
+        ("holdout", "cocite"): documents + 3,
+        ("iclr", "beir_iclr2022"): documents,
+    }
+    return [score(model, task, value, benchmark=name, seed=seed) for (name, task), value in values.items()]
+
+
+def points(scores):
+    return {point.model: point for point in points_of(pl.DataFrame(scores), sides_of(CONFIGURATION), CONFIGURATION)}
+
+
+def test_searches_ask_with_short_queries_and_rankings_with_documents_unless_said_otherwise():
+    short, documents = sides_of(CONFIGURATION)
+    assert short == {("holdout", "title_search"): "ndcg_cut_10", ("claims", "beir_scifact"): "ndcg_cut_10"}
+    assert documents == {
+        ("holdout", "cite"): "map",
+        ("holdout", "cocite"): "map",
+        ("iclr", "beir_iclr2022"): "ndcg_cut_10",
+    }
+    assert sides_of({"benchmarks": {"sre": {"kind": "scirepeval", "tasks": ["fos", "search"]}}}) == (
+        {("sre", "search"): "ndcg"},
+        {},
+    )
+
+
+def test_a_point_is_the_mean_over_the_tasks_of_a_side_and_over_seeds():
+    scores = [*everything("cropping", 50.0, 30.0, seed=1), *everything("cropping", 54.0, 31.0, seed=2)]
+    scores += [score("cropping", "cite", 99.0, metric="ndcg"), *everything("bm25", 40.0, 20.0, seed=0)]
+    found = points(scores)
+    assert found["cropping"] == pytest.approx(("cropping", 52.0, 30.5, 8**0.5, 0.5**0.5))
+    assert found["bm25"] == ("bm25", 40.0, 20.0, None, None)
+
+
+def test_random_vectors_are_not_shown():
+    assert points([*everything("random", 1.0, 1.0, seed=0), *everything("citations", 9.0, 9.0)]).keys() == {"citations"}
+
+
+def test_a_task_that_one_model_lacks_is_left_out_for_all():
+    scores = [*everything("cropping", 50.0, 30.0), *everything("citations", 40.0, 45.0)]
+    scores = [row for row in scores if (row["model"], row["task"]) != ("citations", "cite")]
+    assert points(scores)["cropping"].documents == pytest.approx((33 + 30) / 2)
+    assert points(scores)["citations"].documents == pytest.approx((48 + 45) / 2)
+
+
+def test_evaluation_seeds_are_averaged_first():
+    scores = everything("cropping", 50.0, 30.0)
+    again = [row | {"evaluation_seed": 2, "value": row["value"] + 2} for row in scores]
+    assert points(scores + again)["cropping"].short == pytest.approx(51)
+
+
+POINTS = st.lists(
+    st.builds(
+        Point,
+        st.text("abcdefgh-", min_size=1, max_size=28),
+        st.floats(20, 80),
+        st.floats(20, 80),
+        st.none() | st.floats(0, 5),
+        st.none() | st.floats(0, 5),
+    ),
+    max_size=14,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(POINTS)
+def test_labels_cover_neither_each_other_nor_a_point_and_stay_in_the_panel(found):
+    boxes = [label.box for label in placed(found, (0.0, 100.0), (0.0, 100.0)) if label]
+    covered = [
+        Box(*(place * size / 100 for place, size in zip((p.short, p.documents) * 2, SIZE * 2, strict=True)))
+        for p in found
+    ]
+    assert all(box.left >= 0 and box.right <= SIZE[0] and box.bottom >= 0 and box.top <= SIZE[1] for box in boxes)
+    for one, other in combinations(boxes, 2):
+        assert one.right <= other.left or other.right <= one.left or one.top <= other.bottom or other.top <= one.bottom
+    for box in boxes:
+        assert not any(box.left < x < box.right and box.bottom < y < box.top for x, y, _, _ in covered)
+
+
+def test_a_label_that_has_room_stands_right_of_its_point():
+    [label] = placed([Point("alone", 50.0, 50.0, None, None)], (0.0, 100.0), (0.0, 100.0))
+    assert label.side == (1, 0)
+    assert label.box.left > SIZE[0] / 2
+    assert label.box.right - label.box.left == pytest.approx(5 * LETTER)
+    assert not label.is_far
+
+
+def test_the_figure_names_every_model_and_says_its_values(tmp_path):
+    scores = [*everything("cropping", 50.0, 30.0), *everything("citations", 40.0, 45.0)]
+    scores += [*everything("untrained_small", 30.0, 20.0, seed=0), *everything("bm25", 45.0, 25.0, seed=0)]
+    draw_trade(pl.DataFrame(scores), CONFIGURATION, tmp_path / "trade.svg")
+    svg = (tmp_path / "trade.svg").read_text()
+    texts = re.findall(r"<text[^>]*>([^<]+)</text>", svg)
+    assert {"cropping", "citations", "untrained_small", "bm25"} <= set(texts)
+    assert "short queries: nDCG@10, mean over 2 tasks" in texts
+    assert "documents as queries: MAP or nDCG@10, mean over 3 tasks" in texts
+    assert "<title>citations: short queries 40.0, documents 45.0</title>" in svg
+
+
+def test_a_run_without_a_score_has_an_empty_figure(tmp_path):
+    draw_trade(pl.DataFrame(everything("random", 1.0, 1.0)), CONFIGURATION, tmp_path / "trade.svg")
+    assert "short queries" in (tmp_path / "trade.svg").read_text()
+
+
+@pytest.mark.parametrize("searches", [True, False])
+def test_the_page_has_the_section_where_a_run_has_both_kinds_of_tasks(tmp_path, searches):
+    configuration = configuration_of(models=3, seeds=2, kinds=("holdout",))
+    if searches:
+        configuration["benchmarks"]["holdout"]["search"] = {"documents": 10}
+    text = page_of(configuration, tmp_path).read_text()
+    assert ("Short queries or documents?" in text) is searches

@@ -1,0 +1,229 @@
+"""Each model as a point: what it scores on short queries against what it scores on documents.
+
+Labels stand beside the points, where they cover neither one another nor a point. Their size is estimated from their
+letters: matplotlib would have to draw them to measure them, and a browser draws them in a font of its own.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+from matplotlib.axes import Axes
+
+from cocite.config.benchmarks import sides_of
+from cocite.config.runs import BASELINES, untrained
+from cocite.report.canvas import COLOURS, Entry, Titles, canvas
+from cocite.report.labels import METRICS, mean_cell
+from cocite.report.svg import SERIES
+
+SIZE = (5.2, 3.6)
+"""Width and height of the axes, inches."""
+MARGIN = 0.18
+"""Room around the points, as a share of their span."""
+LEAST_SPAN = 2.0
+"""Points of a score that an axis spans at least, so that a small difference does not look large."""
+LETTER, LINE = 0.073, 0.15
+"""Width and height of a letter of a label, inches, rather too large than too small."""
+SMALL = 8.5
+"""Size of the labels, points."""
+POINT = 0.06
+"""From the middle of a point to its edge, and half the width of an error bar with its surroundings, inches."""
+DISTANCES = (0.04, 0.16, 0.3, 0.45, 0.65, 0.9)
+"""From a point to its label, inches; from the second on, a line joins them."""
+SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (1, -1), (-1, 1), (-1, -1))
+"""Where a label can stand: to the right first."""
+GROUPS = {
+    "trained": Entry(name="trained", colour=COLOURS[0], marker="o"),
+    "untrained": Entry(name="before fine-tuning", colour=COLOURS[1], marker="s"),
+    "words": Entry(name="BM25", colour=COLOURS[6], marker="s"),
+}
+
+
+class Box(NamedTuple):
+    """A rectangle, inches."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    def meets(self, other: "Box") -> bool:
+        """Whether the two have a place in common."""
+        beside = self.right <= other.left or other.right <= self.left
+        return not (beside or self.top <= other.bottom or other.top <= self.bottom)
+
+    def within(self, width: float, height: float) -> bool:
+        """Whether it lies in a panel of this size."""
+        return self.left >= 0 and self.bottom >= 0 and self.right <= width and self.top <= height
+
+
+class Point(NamedTuple):
+    """What a model scores on either side: mean and deviation over its training seeds; none of one seed."""
+
+    model: str
+    short: float
+    documents: float
+    short_deviation: float | None
+    documents_deviation: float | None
+
+
+def draw_trade(scores: pl.DataFrame, configuration: Mapping[str, Any], output: Path) -> None:
+    """Draw the models, the encoders before fine-tuning and BM25; random vectors are far away from all of them.
+
+    A value is the mean over the tasks of a side, of the first metric of each. Tasks that one of the models has no
+    score on are left out for all.
+    """
+    sides = sides_of(configuration)
+    points = [*points_of(scores, sides, configuration)]
+    of_group = {group: [point for point in points if _group(point.model, configuration) == group] for group in GROUPS}
+    entries = {entry.name: entry for group, entry in GROUPS.items() if of_group[group]}
+    titles: Titles = {}
+    with canvas(output, panels=1, size=SIZE, entries=entries, titles=titles) as [axis]:
+        short, documents = map(_measured, sides)
+        axis.set(xlabel=f"short queries: {short}", title=f"documents as queries: {documents}")
+        _set_limits(axis, points)
+        for place, (group, entry) in enumerate((g, e) for g, e in GROUPS.items() if of_group[g]):
+            identity = f"{SERIES}{place}-trade"
+            _draw(axis, of_group[group], entry, identity)
+            titles[identity] = [_in_words(point) for point in of_group[group]]
+        _label(axis, points)
+
+
+def points_of(
+    scores: pl.DataFrame, sides: Sequence[Mapping[tuple[str, str], str]], configuration: Mapping[str, Any]
+) -> Iterator[Point]:
+    """The point of each model that is shown, in their order, over the tasks that all of them have scores on."""
+    shown = [*configuration["models"], *untrained(configuration), BASELINES[0]]
+    found = scores.filter(pl.col("model").is_in(shown))
+    runs = [_runs(found, side) for side in sides]
+    for model in shown:
+        short, documents = (of_side.filter(model=model)["value"] for of_side in runs)
+        if len(short) and len(documents):
+            yield Point(model, short.mean(), documents.mean(), short.std(), documents.std())  # type: ignore[arg-type]
+
+
+def _runs(scores: pl.DataFrame, side: Mapping[tuple[str, str], str]) -> pl.DataFrame:
+    """The mean of each model and seed over the tasks of a side, by benchmark and task with the metric of each."""
+    keys = ["benchmark", "task"]
+    asked = pl.DataFrame([(*task, metric) for task, metric in side.items()], schema=[*keys, "metric"], orient="row")
+    of_side = scores.join(asked, on=[*keys, "metric"]).group_by(*keys, "model", "seed").agg(pl.col("value").mean())
+    everyone = of_side.select("model", "seed").unique().height
+    whole = of_side.filter(pl.len().over(keys) == everyone)
+    return whole.group_by("model", "seed").agg(pl.col("value").mean()).sort("model", "seed")
+
+
+def _measured(side: Mapping[tuple[str, str], str]) -> str:
+    """What the values of a side are."""
+    metrics = " or ".join(dict.fromkeys(METRICS.get(metric, metric) for metric in side.values()))
+    return f"{metrics}, 1 task" if len(side) == 1 else f"{metrics}, mean over {len(side)} tasks"
+
+
+def _group(model: str, configuration: Mapping[str, Any]) -> str:
+    if model in configuration["models"]:
+        return "trained"
+    return "words" if model in BASELINES else "untrained"
+
+
+def _set_limits(axis: Axes, points: Sequence[Point]) -> None:
+    """Limits of the axes that have room for all points, their error bars and some labels."""
+    for set_limits, values in (
+        (axis.set_xlim, [(point.short, point.short_deviation) for point in points]),
+        (axis.set_ylim, [(point.documents, point.documents_deviation) for point in points]),
+    ):
+        ends = [mean + sign * (deviation or 0) for mean, deviation in values for sign in (-1, 1)] or [0.0]
+        middle = (min(ends) + max(ends)) / 2
+        half = max(max(ends) - min(ends), LEAST_SPAN) * (0.5 + MARGIN)
+        set_limits(middle - half, middle + half)
+
+
+def _draw(axis: Axes, points: Sequence[Point], entry: Entry, identity: str) -> None:
+    """The points of one group, with error bars where there are several seeds."""
+    x, y = [point.short for point in points], [point.documents for point in points]
+    for point in points:
+        if point.short_deviation is not None and point.documents_deviation is not None:
+            drawn_as: dict[str, Any] = {"fmt": "none", "ecolor": entry.colour, "elinewidth": 1, "alpha": 0.6}
+            across, up = point.short_deviation, point.documents_deviation
+            axis.errorbar(point.short, point.documents, xerr=across, yerr=up, **drawn_as)
+    drawn = axis.scatter(x, y, s=26, color=entry.colour, marker=entry.marker, linewidths=0, zorder=3)
+    drawn.set_gid(identity)
+
+
+def _label(axis: Axes, points: Sequence[Point]) -> None:
+    """Write the name of each model beside its point, and a line to it where there was no room nearby."""
+    limits = axis.get_xlim(), axis.get_ylim()
+    share: dict[str, Any] = {"transform": axis.transAxes}
+    for point, label in zip(points, placed(points, *limits), strict=True):
+        if label is None:
+            continue
+        (right, _), (left, bottom, end, top) = label.side, label.box
+        x, aligned = {1: (left, "left"), 0: ((left + end) / 2, "center"), -1: (end, "right")}[right]
+        place = x / SIZE[0], (bottom + top) / 2 / SIZE[1]
+        axis.text(*place, point.model, fontsize=SMALL, ha=aligned, va="center_baseline", **share)
+        if label.is_far:
+            middle = _in_inches(point, *limits)
+            near = x, min(max(middle[1], bottom), top)
+            xs, ys = ([one / size, other / size] for one, other, size in zip(middle, near, SIZE, strict=True))
+            axis.plot(xs, ys, color=COLOURS[-1], linewidth=0.6, zorder=1, **share)
+
+
+class Label(NamedTuple):
+    """Where a label stands: its box, in inches from the lower left corner of the axes, and the side of its point."""
+
+    box: Box
+    side: tuple[int, int]
+    is_far: bool
+
+
+def placed(points: Sequence[Point], x_limits: tuple[float, float], y_limits: tuple[float, float]) -> list[Label | None]:
+    """The place of each label; None where there is no room for it."""
+    covered = [_covered(point, x_limits, y_limits) for point in points]
+    taken = [box for boxes in covered for box in boxes]
+    labels: list[Label | None] = []
+    for point, (wide, high) in zip(points, covered, strict=True):
+        free = (
+            label
+            for distance, side in product(DISTANCES, SIDES)
+            for label in [_beside(len(point.model) * LETTER, (wide, high), side, distance)]
+            if label.box.within(*SIZE) and not any(label.box.meets(other) for other in taken)
+        )
+        chosen = next(free, None)
+        labels.append(chosen)
+        taken += [chosen.box] if chosen else []
+    return labels
+
+
+def _beside(width: float, covered: tuple[Box, Box], side: tuple[int, int], distance: float) -> Label:
+    """A label of some width on one side of a point, at a distance from it, and from its error bars if straight away."""
+    (wide, high), (right, up) = covered, side
+    around = wide if up == 0 else high  # Beyond the end of the bar that it would stand on.
+    middle, centre = (wide.left + wide.right) / 2, (wide.bottom + wide.top) / 2
+    east, west = (around.right, around.left) if up == 0 else (middle, middle)
+    north, south = (around.top, around.bottom) if right == 0 else (centre, centre)
+    left = middle - width / 2 if right == 0 else east + distance if right > 0 else west - distance - width
+    bottom = centre - LINE / 2 if up == 0 else north + distance if up > 0 else south - distance - LINE
+    return Label(Box(left, bottom, left + width, bottom + LINE), side, distance > DISTANCES[0])
+
+
+def _covered(point: Point, x_limits: tuple[float, float], y_limits: tuple[float, float]) -> tuple[Box, Box]:
+    """What a point covers with its error bar along either axis."""
+    x, y = _in_inches(point, x_limits, y_limits)
+    wide = max(POINT, (point.short_deviation or 0) * SIZE[0] / (x_limits[1] - x_limits[0]))
+    high = max(POINT, (point.documents_deviation or 0) * SIZE[1] / (y_limits[1] - y_limits[0]))
+    return Box(x - wide, y - POINT, x + wide, y + POINT), Box(x - POINT, y - high, x + POINT, y + high)
+
+
+def _in_inches(point: Point, x_limits: tuple[float, float], y_limits: tuple[float, float]) -> tuple[float, float]:
+    """Where a point is, from the lower left corner of the axes."""
+    x = (point.short - x_limits[0]) / (x_limits[1] - x_limits[0])
+    y = (point.documents - y_limits[0]) / (y_limits[1] - y_limits[0])
+    return x * SIZE[0], y * SIZE[1]
+
+
+def _in_words(point: Point) -> str:
+    short, documents = (
+        mean_cell(point.short, point.short_deviation),
+        mean_cell(point.documents, point.documents_deviation),
+    )
+    return f"{point.model}: short queries {short}, documents {documents}"
