@@ -21,7 +21,7 @@ def page(request, browser, finished):
 
 def test_every_figure_is_drawn_and_nothing_is_complained_about(page):
     figures = page.all("figure.drawn")
-    assert len(figures) == 6
+    assert len(figures) == 7
     panels = page.run("[...document.querySelectorAll('.panels > svg')].map(panel => panel.getBBox().width)")
     assert len(panels) > 12
     assert min(panels) > 100

@@ -20,6 +20,7 @@ AFTER_A_TRAINING = {
     "provenance",
     "draw_figures",
     "draw_map",
+    "draw_trade",
     "write_page",
     "write_views",
 }

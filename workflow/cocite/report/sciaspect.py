@@ -71,11 +71,11 @@ def _row(row: Mapping[str, Any], own: pl.DataFrame, benchmarks: Mapping[str, str
     cells: dict[str, str | None] = {"published result": row.get("name"), "model": row["model"]}
     for measure, (kind, (over, average)) in MEASURES.items():
         found = own.filter(benchmark=benchmarks.get(kind, ""), model=row["model"], over=over, average=average)
-        cells |= {measure: row.get(measure), f"{measure}, ours": _own_cell(found)}
+        cells |= {measure: row.get(measure), f"{measure}, ours": own_average(found)}
     return cells
 
 
-def _own_cell(found: pl.DataFrame) -> str | None:
+def own_average(found: pl.DataFrame) -> str | None:
     """Mean and deviation of an average, and over how many values it is if some are lacking."""
     if found.is_empty():
         return None

@@ -23,6 +23,7 @@ from cocite.report import scores as of_models
 from cocite.report.cards import write_cards
 from cocite.report.costs import costs_of_rules, read_jobs, time_at_work, write_costs
 from cocite.report.differences import differences
+from cocite.report.objectives import objectives
 from cocite.report.page import write_page
 from cocite.report.results import read, read_curves, read_each, read_scored, read_summary
 from cocite.report.sciaspect import matrix
@@ -127,6 +128,7 @@ def _beside_published(
         "scidocs": published.beside_published("scidocs", scores, configuration),
         "mdcr": published.beside_published("mdcr", scores, configuration),
         "sciaspect": matrix(averages, configuration),
+        "objectives": objectives(scores, averages, configuration),
     }
 
 
