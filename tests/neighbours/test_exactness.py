@@ -86,8 +86,8 @@ def test_a_guess_from_papers_that_are_nearer_than_others_misses_none(
     """The first fifty of each five hundred, which the guess is made from, are the nearest of all, or the farthest."""
     in_blocks_of(50, monkeypatch)
     passes = []
-    search_all = exact.ExactSearch._search
-    monkeypatch.setattr(exact.ExactSearch, "_search", lambda *args: passes.append(1) or search_all(*args))
+    search_all = exact._search
+    monkeypatch.setattr(exact, "_search", lambda *args: passes.append(1) or search_all(*args))
     lengths = {paper: 1.0 + (paper % 500 if near else 499 - paper % 500) for paper in range(1, 2500)}
     line = {0: [0.0]} | {paper: [length] for paper, length in lengths.items()}
     found = search(tmp_path, line, {0: "train"}, k=400, row_group=500)

@@ -203,6 +203,21 @@ def all_parts(name: str, parts_of: Callable[[str], Iterable[str]]) -> list[str]:
     return found
 
 
+def names_in(value: Any, section: str) -> Iterator[str]:
+    """The names of entries of a section that an entry refers to, in whatever depth."""
+    match value:
+        case Entry():
+            for name, field in type(value).model_fields.items():
+                given = getattr(value, name)
+                if given is not None and Refers(section) in field.metadata:
+                    yield from [given] if isinstance(given, str) else given
+                else:
+                    yield from names_in(given, section)
+        case tuple():
+            for item in value:
+                yield from names_in(item, section)
+
+
 def as_json(value: Any) -> Any:
     """An entry as plain JSON values, under the names that a configuration has; without what was left out for good."""
     match value:

@@ -92,3 +92,42 @@ def measure(
         threads=threads,
         output=output,
     )
+
+
+@app.command()
+def mine(
+    examples: Annotated[Path, typer.Argument(help="Table triplets or sampled_examples: queries and positives.")],
+    papers: Annotated[Path, typer.Option(help="Folder of the table papers.")],
+    queries: Queries,
+    settings: Settings,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    state: State,
+    candidates: Annotated[Path, typer.Option(help="Table mined_candidates to write.")],
+    positives: Annotated[Path, typer.Option(help="Table mined_positives to write.")],
+    omissions: Omissions,
+    vectors: Annotated[
+        list[Path] | None, typer.Argument(help="Tables paper_embeddings and text_embeddings; none for BM25.")
+    ] = None,
+    texts: Annotated[
+        list[Path] | None, typer.Option(help="Table sampled_texts of the set, or of one of its parts.")
+    ] = None,
+) -> None:
+    """Rank documents for each query of a set of examples, by words or by vectors, for hard negatives."""
+    from cocite.config.mining import SearchedDocuments
+    from cocite.config.settings import parse_settings
+    from cocite.neighbours.mining import Sources
+    from cocite.neighbours.mining import mine as mine_documents
+    from cocite.tables.files import write_omissions
+
+    left_out = mine_documents(
+        examples,
+        Sources(papers=papers, queries=queries, vectors=vectors or (), texts=texts or ()),
+        parse_settings(SearchedDocuments, settings),
+        memory_mb=memory_mb,
+        threads=threads,
+        state=state,
+        candidates=candidates,
+        positives=positives,
+    )
+    write_omissions(omissions, left_out)

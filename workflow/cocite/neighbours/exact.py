@@ -13,8 +13,9 @@ results equal; as a whole command 2.0 times (`tests/benchmarks/searching.py`), i
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import ceil, sqrt
+from typing import Protocol
 
 import numpy as np
 
@@ -28,6 +29,17 @@ from cocite.neighbours.vectors import VectorTable
 
 ROW_GROUPS_SAMPLED = 8
 """Row groups whose first block serves to guess, at most."""
+
+
+class Blocks(Protocol):
+    """Documents with their vectors, in row groups that are read one after the other."""
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many documents each row group holds, including those that are not searched."""
+
+    def blocks(self, row_groups: Sequence[int] | None = None) -> Iterator[Block]:
+        """The documents that are searched, in blocks of at most `BLOCK`; of all row groups, or of some."""
 
 
 class Search(ABC):
@@ -55,55 +67,67 @@ class ExactSearch(Search):
     """Search among all papers of a table."""
 
     def nearest(self, queries: Block, k: int, workers: Workers, checkpoint: Checkpoint | None = None) -> Keys:
-        """The k nearest papers of each query.
+        """The k nearest papers of each query. There must be more than k papers."""
+        return search_exactly(self.table, queries, self.metric, k, workers, checkpoint)
 
-        The search resumes from the row group in the checkpoint and offers it the pools after each row group. There must
-        be more than k papers.
-        """
-        pools = Pools(queries, self.metric, k)
-        met = checkpoint.restore(pools) if checkpoint else 0
-        if not met:
-            pools.worst[:] = self._guess(queries, k, workers)
-        keys = self._search(pools, workers, checkpoint, met)
-        short = np.flatnonzero(keys[:, -1] == FARTHEST)
-        if len(short):
-            keys[short] = self._search(Pools(queries.choose(short), self.metric, k), workers)
-        return keys
 
-    def _search(self, pools: Pools, workers: Workers, checkpoint: Checkpoint | None = None, met: int = 0) -> Keys:
-        """The keys that the pools keep after all row groups but the first `met`, which they hold already."""
-        left = sum(self.table.sizes[met:])
-        with progress_bar(of=f"{len(pools.counts):,} queries", unit="vectors", total=left) as bar:
-            for row_group, block in ahead(self._blocks(met)):
-                if checkpoint and row_group > met:
-                    checkpoint.save(pools, row_group)
-                    met = row_group
-                pools.offer(block, workers)
-                bar.update(len(block.numbers))
-        return pools.nearest(workers)
+def search_exactly(
+    documents: Blocks, queries: Block, metric: Metric, k: int, workers: Workers, checkpoint: Checkpoint | None = None
+) -> Keys:
+    """The keys of the k nearest documents of each query in rising order, queries × k; the query is not among them.
 
-    def _guess(self, queries: Block, k: int, workers: Workers) -> Keys:
-        """A key for each query that k papers are probably below; `FARTHEST` where the sample is too small to guess.
+    The search resumes from the row group in the checkpoint and offers it the pools after each row group. `FARTHEST`
+    fills up the rows of queries where there are fewer documents than k.
+    """
+    pools = Pools(queries, metric, k)
+    met = checkpoint.restore(pools) if checkpoint else 0
+    if not met:
+        pools.worst[:] = _guess(documents, queries, metric, k, workers)
+    keys = _search(documents, pools, workers, checkpoint, met)
+    short = np.flatnonzero(keys[:, -1] == FARTHEST)
+    if len(short):
+        keys[short] = _search(documents, Pools(queries.choose(short), metric, k), workers)
+    return keys
 
-        It is the key at a high rank of the sample: if the sample were random, fewer than k papers would be below it
-        once in millions of queries (five standard deviations of the Poisson distribution, and some for small numbers).
-        """
-        sizes = self.table.sizes
-        sampled = range(0, len(sizes), -(-len(sizes) // ROW_GROUPS_SAMPLED))
-        papers = sum(min(BLOCK, sizes[row_group]) for row_group in sampled)
-        expected = k * papers / sum(sizes)
-        rank = ceil(expected + 5 * sqrt(expected) + 10)
-        if 2 * rank > papers:
-            return np.full(len(queries.numbers), FARTHEST, dtype=np.uint64)
-        pools = Pools(queries, self.metric, rank)
-        for row_group in sampled:
-            for block in self.table.blocks([row_group]):
-                pools.offer(block, workers)
-                break
-        return pools.nearest(workers)[:, -1]
 
-    def _blocks(self, first: int) -> Iterator[tuple[int, Block]]:
-        """The blocks of each row group from this one on, with its number."""
-        for row_group in self.table.row_groups[first:]:
-            for block in self.table.blocks([row_group]):
-                yield row_group, block
+def _search(
+    documents: Blocks, pools: Pools, workers: Workers, checkpoint: Checkpoint | None = None, met: int = 0
+) -> Keys:
+    """The keys that the pools keep after all row groups but the first `met`, which they hold already."""
+    sizes = documents.sizes
+    with progress_bar(of=f"{len(pools.counts):,} queries", unit="vectors", total=sum(sizes[met:])) as bar:
+        for row_group, block in ahead(_blocks(documents, range(met, len(sizes)))):
+            if checkpoint and row_group > met:
+                checkpoint.save(pools, row_group)
+                met = row_group
+            pools.offer(block, workers)
+            bar.update(len(block.numbers))
+    return pools.nearest(workers)
+
+
+def _guess(documents: Blocks, queries: Block, metric: Metric, k: int, workers: Workers) -> Keys:
+    """A key for each query that k documents are probably below; `FARTHEST` where the sample is too small to guess.
+
+    It is the key at a high rank of the sample: if the sample were random, fewer than k documents would be below it
+    once in millions of queries (five standard deviations of the Poisson distribution, and some for small numbers).
+    """
+    sizes = documents.sizes
+    sampled = range(0, len(sizes), max(1, -(-len(sizes) // ROW_GROUPS_SAMPLED)))
+    met = sum(min(BLOCK, sizes[row_group]) for row_group in sampled)
+    expected = k * met / max(1, sum(sizes))
+    rank = ceil(expected + 5 * sqrt(expected) + 10)
+    if 2 * rank > met:
+        return np.full(len(queries.numbers), FARTHEST, dtype=np.uint64)
+    pools = Pools(queries, metric, rank)
+    for row_group in sampled:
+        for block in documents.blocks([row_group]):
+            pools.offer(block, workers)
+            break
+    return pools.nearest(workers)[:, -1]
+
+
+def _blocks(documents: Blocks, row_groups: Iterable[int]) -> Iterator[tuple[int, Block]]:
+    """The blocks of each row group, with its number."""
+    for row_group in row_groups:
+        for block in documents.blocks([row_group]):
+            yield row_group, block

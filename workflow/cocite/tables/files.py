@@ -85,6 +85,18 @@ def checked_files(source: Path | Sequence[Path], name: str) -> list[Path]:
     return paths
 
 
+def table_in(path: Path) -> str:
+    """The name of the table in a file, as `write_table` notes it; empty for files that others wrote.
+
+    Raises `InputError` where there is no Parquet file.
+    """
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except (OSError, pa.ArrowInvalid):
+        raise InputError(f"{path} does not exist or is not a Parquet file.") from None
+    return metadata.get(b"cocite.table", b"").decode()
+
+
 def count_rows(source: Path | Sequence[Path]) -> int:
     """Number of rows of Parquet files, read from their footers."""
     return sum(pq.read_metadata(path).num_rows for path in _files_of(source))

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids, IdSet, check_ids, id_set, size
 from cocite.tables.files import checked_files, open_table
+from cocite.tables.files import table_in as table_in
 from cocite.tables.splits import read_kept_out
 from cocite.triplets.titles import NONE as NO_TITLES
 from cocite.triplets.titles import Titles
@@ -177,12 +178,3 @@ def _may_meet(footer: pq.FileMetaData, number: int, column: str, first: int, las
     """Whether a column of a row group may hold a value from `first` to `last`."""
     found = footer.row_group(number).column(footer.schema.names.index(column)).statistics
     return found is None or not found.has_min_max or bool(found.min <= last and found.max >= first)
-
-
-def table_in(path: Path) -> str:
-    """The name of the table in a file, as `write_table` notes it; empty for files that others wrote."""
-    try:
-        metadata = pq.read_schema(path).metadata or {}
-    except (OSError, pa.ArrowInvalid):
-        raise InputError(f"{path} does not exist or is not a Parquet file.") from None
-    return metadata.get(b"cocite.table", b"").decode()

@@ -50,7 +50,8 @@ def sample(
     """
     if sampler.brings_texts and texts is None:
         raise InputError(f"The sampler {sampler.sampler} brings texts: --texts must name the file to write them to.")
-    table = table_made_of(sources) if sampler.parts else sampler.gives
+    is_made_of_sets = bool(sampler.parts) and sampler.gives == "triplets"
+    table = table_made_of(sources) if is_made_of_sets else sampler.gives
     blocks = _blocks(sampler, sources, queries, papers, seed, threads, output.parent)
     counts: Counter[str] = Counter()
     many, one = WORDS[table]

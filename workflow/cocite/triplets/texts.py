@@ -78,7 +78,8 @@ def _read_split(path: Path, split: str, seed: int) -> pa.Table:
     if table_in(path) == "triplets":
         batches = (_of_triplets(rows, seed) for rows in _rows_of(path, split, ROLES))
     else:
-        batches = (_of_examples(rows, seed) for rows in _rows_of(path, split, [*TABLES["sampled_examples"].columns]))
+        columns = ["number", *TABLES["training_examples"].columns]
+        batches = (_of_examples(rows, seed) for rows in _rows_of(path, split, columns))
     return pa.concat_tables(batches).combine_chunks()
 
 

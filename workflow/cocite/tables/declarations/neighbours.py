@@ -1,4 +1,4 @@
-"""What the stage neighbours writes: the nearest papers of each query, and what approximate searches miss."""
+"""What the stage neighbours writes: the nearest papers of each query, and the candidates of mined negatives."""
 
 import pyarrow as pa
 
@@ -43,6 +43,43 @@ TABLES = [
             "recall": required(pa.float64(), "share of the k true neighbours that are among the k found"),
             "seconds": required(pa.float64(), "time of the search with the index for all k, seconds"),
             "exact_seconds": required(pa.float64(), "time of the exact search of the same queries, seconds"),
+        },
+    ),
+    Table(
+        name="mined_candidates",
+        path="neighbours/mined_{triplets}/candidates.parquet",
+        description=(
+            "The documents that rank highest for each query of a set whose negatives are mined. Neither the query nor "
+            "one of its positives is among them."
+        ),
+        key=("query", "rank"),
+        columns={
+            "query": corpus_id("id of the query", "RLE_DICTIONARY"),
+            "rank": Column(
+                type=pa.int32(),
+                meaning="1 has the highest score; ties are broken by id",
+                encoding="DELTA_BINARY_PACKED",
+            ),
+            "document": corpus_id("id of the document", "DELTA_BINARY_PACKED"),
+            "score": required(
+                pa.float32(), "BM25, cosine, minus the squared Euclidean distance, or inner product, as was asked for"
+            ),
+            "likeness": required(
+                pa.float32(),
+                "largest cosine of the document to the query or to one of its positives; by BM25, of their vectors of "
+                "weighted words",
+            ),
+        },
+    ),
+    Table(
+        name="mined_positives",
+        path="neighbours/mined_{triplets}/positives.parquet",
+        description="The scores of the positives of each query of a set whose negatives are mined.",
+        key=("query", "positive"),
+        columns={
+            "query": corpus_id("id of the query"),
+            "positive": corpus_id("id of the positive"),
+            "score": required(pa.float32(), "as that of the candidates"),
         },
     ),
 ]

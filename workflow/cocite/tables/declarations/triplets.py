@@ -12,8 +12,8 @@ _EXAMPLE_COLUMNS = {
 _OF_SAMPLED_EXAMPLES = {
     "negative_kinds": Column(
         type=pa.list_(TEXT),
-        meaning="of each negative: linked, by another aspect; two-away, a reference of a reference; or easy; null for "
-        "what came as a triplet",
+        meaning="of each negative: linked, by another aspect; two-away, a reference of a reference; easy; or mined; "
+        "null for what came as a triplet",
         nullable=True,
         optional=True,
     ),
@@ -72,6 +72,18 @@ TABLES = [
             "split": required(TEXT, "train or validation: that of the query"),
             **{name: column for name, column in _EXAMPLE_COLUMNS.items() if name != "query"},
             **_OF_SAMPLED_EXAMPLES,
+            "negative_ranks": Column(
+                type=pa.list_(pa.int32()),
+                meaning="of each negative that was mined, its rank for the query; null for the others",
+                nullable=True,
+                optional=True,
+            ),
+            "negative_scores": Column(
+                type=pa.list_(pa.float32()),
+                meaning="of each negative that was mined, its score for the query; null for the others",
+                nullable=True,
+                optional=True,
+            ),
         },
     ),
     Table(

@@ -1,0 +1,171 @@
+"""Mine negatives: rank documents for each query of a set of examples, and write the best and the positives' scores.
+
+In come a set (`triplets` or `sampled_examples`), the texts or the vectors of its papers and texts, and the documents
+that are searched; out go `mined_candidates` and `mined_positives`. Queries are taken in groups that there is memory
+for. A search that was killed resumes after the last finished group and, by vectors, where it stood in the next one.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from cocite.config.entries import as_json
+from cocite.config.mining import ByWords, SearchedDocuments
+from cocite.ground.checkpoints import open_whole, remove_state, sampled_fingerprint
+from cocite.ground.errors import InputError
+from cocite.ground.id_sets import Ids
+from cocite.ground.progress import report
+from cocite.neighbours.checkpoints import Checkpoint, open_search
+from cocite.neighbours.distances import FARTHEST, Metric, distances_in, numbers_in
+from cocite.neighbours.documents import Documents, VectorFiles, read_documents
+from cocite.neighbours.pools import start_workers
+from cocite.neighbours.ranking import Asked, Ranking, VectorRanking, scores_of
+from cocite.tables.files import checked_files, open_table, table_in, write_table
+
+RESERVED_MB = 400
+"""Memory for the program and what it writes."""
+SHORT = "candidates, up to the last rank of each query, that there are no documents for"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sources:
+    """What is searched, and the texts and vectors of it and of the examples."""
+
+    papers: Path
+    """Folder of the table papers."""
+    queries: Path
+    """The table queries, for the papers that are kept out."""
+    vectors: Sequence[Path] = ()
+    """Files of the tables `paper_embeddings` and `text_embeddings`; none for BM25."""
+    texts: Sequence[Path] = ()
+    """Tables `sampled_texts` of the set."""
+
+    @property
+    def files(self) -> list[Path]:
+        """All files that the result depends on."""
+        return [*checked_files(self.papers, "papers"), self.queries, *self.vectors, *self.texts]
+
+
+def mine(
+    examples: Path,
+    sources: Sources,
+    settings: SearchedDocuments,
+    *,
+    memory_mb: int,
+    threads: int,
+    state: Path,
+    candidates: Path,
+    positives: Path,
+) -> dict[str, int]:
+    """Write the tables `mined_candidates` and `mined_positives` of a set; return what is missing, by reason.
+
+    Resumes from what `state` holds, if it belongs to the same search, and removes it at the end. Raises `InputError`
+    where a query or a positive has no text or vector, or there is nothing to search.
+    """
+    asked = read_asked(examples)
+    documents = read_documents(settings.collection, sources.papers, sources.queries, sources.texts)
+    ranking = _ranking(settings, sources, documents)
+    last = settings.ranks[1]
+    k = min(last + asked.most_positives, documents.size)
+    room = _queries_at_once(ranking, k, asked, memory_mb, threads)
+    depends_on = {**as_json(settings), "inputs": sampled_fingerprint([examples, *sources.files])}
+    size = open_search(state, depends_on, room)
+    groups = [asked.slice(start, start + size) for start in range(0, len(asked.queries), size)]
+    files = [state / "groups" / f"{number}.npz" for number in range(len(groups))]
+    with start_workers(threads) as workers:
+        ranking.prepare(state / "words")
+        for number, (group, file) in enumerate(zip(groups, files, strict=True)):
+            if not file.exists():
+                report(f"group {number + 1} of {len(groups)}")
+                ranked = ranking.rank(group, k, workers, Checkpoint(state / "going.npz", number))
+                with open_whole(file) as opened:
+                    np.savez(opened, **ranked._asdict())
+    found = list(zip(groups, files, strict=True))
+    rows = write_table(candidates, "mined_candidates", _candidates(found, documents, ranking.metric, last))
+    write_table(positives, "mined_positives", _positives(found))
+    remove_state(state)
+    return {SHORT: len(asked.queries) * last - rows}
+
+
+def read_asked(examples: Path) -> Asked:
+    """The queries of a set of triplets or examples, and the distinct positives of each."""
+    table = table_in(examples)
+    if table not in ("triplets", "sampled_examples"):
+        raise InputError(f"{examples}: is neither the table triplets nor sampled_examples.")
+    name = "positive" if table == "triplets" else "positives"
+    read = open_table(examples, table).read(["query", name])
+    queries, positives = read["query"].to_numpy(), read[name]
+    if table == "sampled_examples":
+        lists = positives.combine_chunks()
+        queries, positives = queries[pc.list_parent_indices(lists).to_numpy()], lists.flatten()
+    pairs = np.unique(np.stack([queries, positives.to_numpy()]), axis=1)
+    asked, starts = np.unique(pairs[0], return_index=True)
+    if len(asked) == 0:
+        raise InputError(f"{examples}: has no examples to mine negatives for.")
+    return Asked(asked, pairs[1], np.append(starts, pairs.shape[1]))
+
+
+def _ranking(settings: SearchedDocuments, sources: Sources, documents: Documents) -> Ranking:
+    if (settings.by.kind == "bm25") == bool(sources.vectors):
+        needs = "bm25 takes no vectors" if sources.vectors else f"{settings.by.kind} needs vectors"
+        raise InputError(f"by is {settings.by.kind}: {needs}.")
+    if isinstance(settings.by, ByWords):
+        from cocite.neighbours.words import WordRanking
+
+        return WordRanking([*checked_files(sources.papers, "papers"), *sources.texts], documents)
+    return VectorRanking(VectorFiles(sources.vectors, documents), Metric[settings.by.metric.upper()])
+
+
+def _queries_at_once(ranking: Ranking, k: int, asked: Asked, memory_mb: float, threads: int) -> int:
+    """How many queries there is memory for."""
+    positives = len(asked.positives) / len(asked.queries)
+    left = (memory_mb - RESERVED_MB - ranking.held_mb(threads)) * 1e6
+    return max(1, int(left / ranking.bytes_of_query(k, positives)))
+
+
+def _candidates(
+    found: Sequence[tuple[Asked, Path]], documents: Documents, metric: Metric, last: int
+) -> Iterator[pa.RecordBatch]:
+    """The rows of `mined_candidates`: the best documents that are no positives, up to the last rank."""
+    for group, file in found:
+        with np.load(file) as ranked:
+            keys, likeness = ranked["keys"], ranked["likeness"]
+        places, columns = np.nonzero(keys != FARTHEST)
+        chosen = keys[places, columns]
+        ids = documents.ids_of(numbers_in(chosen))
+        is_left = ~_are_positives(group, places, ids)
+        places, columns, chosen, ids = places[is_left], columns[is_left], chosen[is_left], ids[is_left]
+        ranks = 1 + np.arange(len(places)) - np.searchsorted(places, places)
+        within = ranks <= last
+        rows = {
+            "query": group.queries[places],
+            "rank": ranks.astype(np.int32),
+            "document": ids,
+            "score": scores_of(distances_in(chosen), metric),
+            "likeness": likeness[places, columns],
+        }
+        yield pa.record_batch({name: column[within] for name, column in rows.items()})
+
+
+def _are_positives(group: Asked, places: Ids, documents: Ids) -> NDArray[np.bool_]:
+    """Whether each document is a positive of the query at its place."""
+    # Both sides as pairs of small numbers, so that one number can stand for a pair.
+    named = np.unique(group.positives)
+    of_documents = np.minimum(np.searchsorted(named, documents), len(named) - 1)
+    pairs = group.query_of_positive * len(named) + np.searchsorted(named, group.positives)
+    is_in = np.isin(places * len(named) + of_documents, pairs)
+    return is_in & (named[of_documents] == documents)
+
+
+def _positives(found: Sequence[tuple[Asked, Path]]) -> Iterator[pa.RecordBatch]:
+    """The rows of `mined_positives`."""
+    for group, file in found:
+        with np.load(file) as ranked:
+            scores = ranked["positives"]
+        queries = group.queries[group.query_of_positive]
+        yield pa.record_batch({"query": queries, "positive": group.positives, "score": scores})
