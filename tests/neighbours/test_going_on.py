@@ -1,16 +1,15 @@
 """A search that was killed goes on where it stood."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.neighbours.small_searches import Row, by_definition, read_rows, search, write_queries
 
 from cocite.config.embeddings import SearchSettings
-from cocite.neighbours import checkpoints, searching
+from cocite.neighbours import checkpoints, exact, searching
 from cocite.neighbours.checkpoints import open_search
 from cocite.neighbours.distances import Block
-from cocite.neighbours.exact import ExactSearch
 from cocite.neighbours.searching import search_neighbours
 
 VECTORS = {paper: [float(paper), float(paper * paper % 7)] for paper in range(100)}
@@ -25,16 +24,16 @@ class KilledError(Exception):
 def met(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The row groups of 20 papers that go past the queries, in order; over the thirteenth the search dies."""
     met: list[int] = []
-    blocks = ExactSearch._blocks
+    blocks = exact._blocks
 
-    def dying(self: ExactSearch, first: int) -> Iterator[tuple[int, Block]]:
-        for row_group, block in blocks(self, first):
+    def dying(documents: exact.Blocks, row_groups: Iterable[int]) -> Iterator[tuple[int, Block]]:
+        for row_group, block in blocks(documents, row_groups):
             met.append(row_group)
             if len(met) == 13:
                 raise KilledError
             yield row_group, block
 
-    monkeypatch.setattr(ExactSearch, "_blocks", dying)
+    monkeypatch.setattr(exact, "_blocks", dying)
     monkeypatch.setattr(searching, "queries_at_once", lambda *_: 40)
     return met
 

@@ -21,7 +21,7 @@ from cocite.ground.progress import report
 from cocite.tables import splits
 from cocite.tables.files import write_json, write_omissions, write_table
 from cocite.triplets.combining import table_made_of
-from cocite.triplets.sampled import WORDS, Block, read_papers
+from cocite.triplets.sampled import WORDS, Block, read_papers, table_in
 from cocite.triplets.sampled_texts import BROUGHT_QUERIES, Texts, batches_of, brought_queries, write_texts
 from cocite.triplets.titles import NONE as NO_TITLES
 from cocite.triplets.titles import kept_out_titles
@@ -71,7 +71,8 @@ def _blocks(
 ) -> Iterator[Block]:
     asked = splits.read_queries(queries)
     if sampler.parts:
-        asked = pa.concat_tables([brought_queries(sources), asked.cast(BROUGHT_QUERIES)])
+        sets = [path for path in sources if table_in(path) in WORDS]
+        asked = pa.concat_tables([brought_queries(sets), asked.cast(BROUGHT_QUERIES)])
     listed = read_papers(papers, queries)
     kept_out, number, at_once = NO_TITLES, len(asked), QUERIES_AT_ONCE
     if sampler.brings_texts:
