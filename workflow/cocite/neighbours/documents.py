@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -102,12 +103,30 @@ def _documents_in(path: Path) -> Ids:
     return ids
 
 
-@dataclass(frozen=True)
-class VectorFiles:
-    """The vectors of the documents, and of others, in several files."""
+class Page(NamedTuple):
+    """Some vectors as they are read."""
 
-    files: Sequence[Path]
-    documents: Documents
+    ids: Ids
+    block: Block
+    """The same with their numbers; those that are not searched have `NOWHERE`."""
+
+
+class VectorFiles:
+    """The vectors of the documents, and of others, in several files, or held in memory."""
+
+    def __init__(self, files: Sequence[Path], documents: Documents) -> None:
+        self.files, self.documents = files, documents
+        self.held: list[list[Page]] = []
+        """The pages of each row group; nothing where they stay on the disk."""
+
+    @property
+    def size_mb(self) -> float:
+        """Memory that all vectors take."""
+        return sum(self.sizes) * (4 * self.dimension + 24) / 1e6
+
+    def hold(self, workers: Workers) -> None:
+        """Read all vectors into memory."""
+        self.held = list(workers.map(lambda group: list(self._read(group)), range(len(self.groups))))
 
     @cached_property
     def footers(self) -> dict[Path, pq.FileMetaData]:
@@ -142,14 +161,10 @@ class VectorFiles:
         Raises `InputError` where a vector is not finite.
         """
         for group in range(len(self.groups)) if row_groups is None else row_groups:
-            for ids, vectors in self._read(group):
-                numbers = self.documents.numbers_of(ids)
-                is_searched = numbers != NOWHERE
-                if not is_searched.all():
-                    ids, numbers, vectors = ids[is_searched], numbers[is_searched], vectors[is_searched]
-                if len(ids):
-                    block = block_of(numbers, vectors)
-                    self._check(ids, block, group)
+            for page in self._pages(group):
+                is_searched = page.block.numbers != NOWHERE
+                block = page.block if is_searched.all() else page.block.choose(is_searched)
+                if len(block.numbers):
                     yield block
 
     def find(self, wanted: Ids, workers: Workers) -> Vectors:
@@ -161,10 +176,10 @@ class VectorFiles:
         vectors = np.zeros((len(wanted), self.dimension), dtype=np.float32)
 
         def find_in(group: int) -> None:
-            for ids, read in self._read(group):
-                places = np.minimum(np.searchsorted(wanted, ids), len(wanted) - 1)
-                is_wanted = wanted[places] == ids
-                vectors[places[is_wanted]] = read[is_wanted]
+            for page in self._pages(group):
+                places = np.minimum(np.searchsorted(wanted, page.ids), len(wanted) - 1)
+                is_wanted = wanted[places] == page.ids
+                vectors[places[is_wanted]] = page.block.vectors[is_wanted]
                 found[places[is_wanted]] = True
 
         list(workers.map(find_in, range(len(self.groups))))
@@ -175,22 +190,25 @@ class VectorFiles:
             )
         return vectors
 
-    def _read(self, group: int) -> Iterator[tuple[Ids, Vectors]]:
-        """Ids and vectors of a row group, page by page; a whole one may take hundreds of megabytes."""
+    def _pages(self, group: int) -> Iterator[Page]:
+        return iter(self.held[group]) if self.held else self._read(group)
+
+    def _read(self, group: int) -> Iterator[Page]:
+        """The pages of a row group, one after the other; a whole group may take hundreds of megabytes."""
         path, number = self.groups[group]
         footer = self.footers[path]
         key = footer.schema.names[0]
         with pq.ParquetFile(path, metadata=footer, buffer_size=BUFFER, pre_buffer=False) as file:
             for batch in file.iter_batches(BLOCK, [number], [key, "vector"], use_threads=False):
-                yield batch.column(key).to_numpy(), vectors_of(pa.table(batch))
-
-    def _check(self, ids: Ids, block: Block, group: int) -> None:
-        wrong = ids[~(block.norms < LARGEST_NORM)]
-        if len(wrong):
-            raise InputError(
-                f"{self.groups[group][0]}: the vector of {wrong[0]} is not finite or is too long (its squared norm "
-                f"must be below {LARGEST_NORM:g})."
-            )
+                ids = batch.column(key).to_numpy()
+                block = block_of(self.documents.numbers_of(ids), vectors_of(pa.table(batch)))
+                wrong = ids[~(block.norms < LARGEST_NORM)]
+                if len(wrong):
+                    raise InputError(
+                        f"{path}: the vector of {wrong[0]} is not finite or is too long (its squared norm must be "
+                        f"below {LARGEST_NORM:g})."
+                    )
+                yield Page(ids, block)
 
 
 def checked_vectors(files: Sequence[Path]) -> Sequence[Path]:

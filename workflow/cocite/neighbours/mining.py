@@ -72,13 +72,15 @@ def mine(
     ranking = _ranking(settings, sources, documents)
     last = settings.ranks[1]
     k = min(last + asked.most_positives, documents.size)
-    room = _queries_at_once(ranking, k, asked, memory_mb, threads)
     depends_on = {**as_json(settings), "inputs": sampled_fingerprint([examples, *sources.files])}
-    size = open_search(state, depends_on, room)
-    groups = [asked.slice(start, start + size) for start in range(0, len(asked.queries), size)]
-    files = [state / "groups" / f"{number}.npz" for number in range(len(groups))]
+    words = state.with_name(f"{state.name}-words")
     with start_workers(threads) as workers:
-        ranking.prepare(state / "words")
+        left_mb = memory_mb - RESERVED_MB - documents.held_mb
+        left_mb -= ranking.prepare(words, workers, left_mb)
+        of_query = ranking.bytes_of_query(k, len(asked.positives) / len(asked.queries))
+        size = open_search(state, depends_on, max(1, int(left_mb * 1e6 / of_query)))
+        groups = [asked.slice(start, start + size) for start in range(0, len(asked.queries), size)]
+        files = [state / "groups" / f"{number}.npz" for number in range(len(groups))]
         for number, (group, file) in enumerate(zip(groups, files, strict=True)):
             if not file.exists():
                 report(f"group {number + 1} of {len(groups)}")
@@ -89,6 +91,7 @@ def mine(
     rows = write_table(candidates, "mined_candidates", _candidates(found, documents, ranking.metric, last))
     write_table(positives, "mined_positives", _positives(found))
     remove_state(state)
+    remove_state(words)
     return {SHORT: len(asked.queries) * last - rows}
 
 
@@ -119,13 +122,6 @@ def _ranking(settings: SearchedDocuments, sources: Sources, documents: Documents
 
         return WordRanking([*checked_files(sources.papers, "papers"), *sources.texts], documents)
     return VectorRanking(VectorFiles(sources.vectors, documents), Metric[settings.by.metric.upper()])
-
-
-def _queries_at_once(ranking: Ranking, k: int, asked: Asked, memory_mb: float, threads: int) -> int:
-    """How many queries there is memory for."""
-    positives = len(asked.positives) / len(asked.queries)
-    left = (memory_mb - RESERVED_MB - ranking.held_mb(threads)) * 1e6
-    return max(1, int(left / ranking.bytes_of_query(k, positives)))
 
 
 def _candidates(

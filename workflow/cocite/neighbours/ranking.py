@@ -88,11 +88,11 @@ class Ranking(ABC):
         """Memory that a query takes with so many positives."""
 
     @abstractmethod
-    def held_mb(self, threads: int) -> float:
-        """Memory that is taken whatever the queries, MB."""
+    def prepare(self, folder: Path, workers: Workers, memory_mb: float) -> float:
+        """Do what is done once, before queries are ranked; return how much of the memory it takes, MB.
 
-    def prepare(self, folder: Path) -> None:  # noqa: B027
-        """Do what is done once, before queries are ranked; the folder is the ranking's own."""
+        The folder is the ranking's own.
+        """
 
 
 class VectorRanking(Ranking):
@@ -101,9 +101,13 @@ class VectorRanking(Ranking):
     def __init__(self, vectors: VectorFiles, metric: Metric) -> None:
         self.vectors, self.metric, self.documents = vectors, metric, vectors.documents
 
-    def held_mb(self, threads: int) -> float:
-        """The ids of the documents, and of each thread the blocks that it reads."""
-        return self.documents.held_mb + threads * 4 * BLOCK * (COPIES_OF_BLOCK * self.vectors.dimension + TILE) / 1e6
+    def prepare(self, folder: Path, workers: Workers, memory_mb: float) -> float:
+        """Read all vectors into memory, if they take no more than half of it; else they are read again and again."""
+        blocks = workers.threads * 4 * BLOCK * (COPIES_OF_BLOCK * self.vectors.dimension + TILE) / 1e6
+        if self.vectors.size_mb > memory_mb / 2:
+            return blocks
+        self.vectors.hold(workers)
+        return blocks + self.vectors.size_mb
 
     def bytes_of_query(self, k: int, positives: float) -> float:
         """Pools, results, two copies of the query's vector and one of each positive's."""

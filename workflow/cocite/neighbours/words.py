@@ -32,6 +32,8 @@ from cocite.tables.files import open_table, table_in
 K1, B = 1.5, 0.75
 TEXTS_IN_FILE = 32_768
 TEXTS_AT_ONCE = 4096
+BYTES_OF_WORD = 150
+"""Memory of a word of the vocabulary."""
 COLUMNS = {"papers": ["corpusid", "title", "abstract"], "sampled_texts": ["text", "title", "abstract"]}
 """The columns of the tables of texts, the id first."""
 
@@ -73,12 +75,8 @@ class WordRanking(Ranking):
         self.texts, self.documents = texts, documents
         self.files: list[Path] = []
 
-    def held_mb(self, threads: int) -> float:
-        """The ids of the documents, a vocabulary of a million words, and two files of words."""
-        return self.documents.held_mb + 350
-
-    def prepare(self, folder: Path) -> None:
-        """Count the words of all texts into files."""
+    def prepare(self, folder: Path, workers: Workers, memory_mb: float) -> float:
+        """Count the words of all texts into files; of these, memory holds two, beside the vocabulary."""
         vocabulary: dict[str, int] = {}
         having = np.zeros(0, dtype=np.int64)
         lengths, found = 0.0, 0
@@ -93,6 +91,7 @@ class WordRanking(Ranking):
             np.savez(self.files[-1], **rows._asdict())
         self.mean_length = lengths / max(1, found) or 1.0
         self.rarity = np.log(1 + (found - having + 0.5) / (having + 0.5))
+        return 200 + len(vocabulary) * BYTES_OF_WORD / 1e6
 
     def bytes_of_query(self, k: int, positives: float) -> float:
         """Results, and some 250 words of the query and of each positive."""

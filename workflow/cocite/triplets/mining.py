@@ -245,7 +245,7 @@ def _joined(rows: pa.Table, examples: Ids, candidates: Candidates, picked: Ids, 
         "negatives": in_lists(documents, candidates.documents[picked], pa.int64()),
         "negative_kinds": in_lists(kinds, [MINED] * len(picked), pa.string()),
         "negative_ranks": in_lists(nothing, candidates.ranks[picked], pa.int32()),
-        "negative_scores": in_lists(nothing, candidates.scores[picked], pa.float32()),
+        "negative_scores": in_lists(nothing, candidates.scores[picked].astype(np.float64), pa.float64()),
     }
     mined = np.bincount(examples, minlength=len(rows))
     is_whole = mined >= sampler.negatives if sampler.partial == "dropped" else sizes > 0

@@ -79,7 +79,7 @@ TABLES = [
                 optional=True,
             ),
             "negative_scores": Column(
-                type=pa.list_(pa.float32()),
+                type=pa.list_(pa.float64()),
                 meaning="of each negative that was mined, its score for the query; null for the others",
                 nullable=True,
                 optional=True,

@@ -1,0 +1,80 @@
+"""The rival of mining: sentence-transformers' `mine_hard_negatives` with vectors that are ready.
+
+It prints the seconds of the function alone, and writes the negatives that it found.
+"""
+
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow.parquet as pq
+import torch
+from datasets import Dataset
+from sentence_transformers import util
+
+
+class Ready:
+    """Stands for a SentenceTransformer: texts are the places of vectors, which are ready and of length 1."""
+
+    device = torch.device("cpu")
+    model_card_data = SimpleNamespace(base_model="")
+    similarity = staticmethod(util.dot_score)
+    similarity_pairwise = staticmethod(util.pairwise_dot_score)
+
+    def __init__(self, vectors: np.ndarray) -> None:
+        self.vectors = vectors
+
+    def get_embedding_dimension(self) -> int:
+        """Numbers of a vector."""
+        return self.vectors.shape[1]
+
+    def encode_query(self, texts: list[str], **options: object) -> np.ndarray:
+        """The vectors of queries."""
+        return self.vectors[list(map(int, texts))]
+
+    def encode_document(self, texts: list[str], **options: object) -> np.ndarray:
+        """The vectors of all documents, whose texts come in the order of their places."""
+        assert len(texts) == len(self.vectors)
+        return self.vectors
+
+
+def main(folder: Path, by: str, threads: int, negatives: int, last_rank: int, relative_margin: float) -> None:
+    """Read the tables that `mining_tables` wrote, and mine."""
+    torch.set_num_threads(threads)
+    if by == "faiss":
+        import faiss
+
+        faiss.omp_set_num_threads(threads)
+    table = pq.read_table(folder / "paper_embeddings.parquet")
+    ids = table.column("corpusid").to_numpy()
+    vectors = np.concatenate([chunk.flatten().to_numpy() for chunk in table.column("vector").chunks])
+    vectors = vectors.reshape(len(ids), -1)
+    del table
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    pairs = pq.read_table(folder / "triplets.parquet", columns=["query", "positive"])
+    places = {name: np.searchsorted(ids, pairs[name].to_numpy()) for name in pairs.column_names}
+    given = Dataset.from_dict({name: list(map(str, of_role)) for name, of_role in places.items()})
+    corpus = list(map(str, range(len(ids))))
+    start = time.perf_counter()
+    mined = util.mine_hard_negatives(
+        given,
+        Ready(vectors),  # type: ignore[arg-type]
+        corpus=corpus,
+        range_max=last_rank,
+        relative_margin=relative_margin,
+        num_negatives=negatives,
+        use_faiss=by == "faiss",
+        verbose=False,
+    )
+    seconds = time.perf_counter() - start
+    found = np.array(
+        [[int(query), int(negative)] for query, negative in zip(mined["query"], mined["negative"], strict=True)]
+    )
+    np.save(folder / f"{by}.npy", ids[found])
+    sys.stdout.write(f"{seconds}\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], *map(int, sys.argv[3:6]), float(sys.argv[6]))
