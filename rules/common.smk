@@ -24,6 +24,7 @@ from cocite.config.encoders import EncoderSettings
 from cocite.config.entries import as_json
 from cocite.config.folders import make_folders
 from cocite.config.graphs import Combination, Counting
+from cocite.config.mining import SearchedDocuments
 from cocite.config.models import TrainingSettings
 from cocite.config.origins import settings_of_origin
 from cocite.config.recorded import record

@@ -237,6 +237,27 @@ use rule embed_documents as embed_papers with:
         state=state("embedding/{model}/seed-{seed}/papers-{bucket}"),
 
 
+use rule embed_documents as embed_texts with:
+    input:
+        model="<results>/encoder/{model}/seed-{seed}/model",
+        documents="<results>/triplets/{triplets}/texts.parquet",
+    output:
+        "<results>/encoder/{model}/seed-{seed}/texts/{triplets}/texts.parquet",
+    log:
+        "<logs>/encoder/{model}/seed-{seed}/embed-texts-{triplets}.log",
+    benchmark:
+        "<benchmarks>/encoder/{model}/seed-{seed}/embed-texts-{triplets}.jsonl"
+    wildcard_constraints:
+        model=either([*config["models"], *UNTRAINED]),
+        triplets=either(sets_that_bring_texts()),
+    params:
+        version=1,
+        sources=lambda wildcards, input: input.documents,
+        table="sampled_texts",
+        adapters=lambda wildcards: "proximity" if "proximity" in adapters_of(config, wildcards.model) else "",
+        state=state("embedding/{model}/seed-{seed}/texts-{triplets}"),
+
+
 rule map_embeddings:
     input:
         model="<results>/encoder/{model}/seed-{seed}/model",

@@ -113,3 +113,48 @@ rule measure_search:
             --output {output:q} \
             >> {log:q} 2>&1
         """
+
+
+rule mine_candidates:
+    input:
+        examples=lambda wildcards: sampled(config["triplets"][wildcards.triplets]["of"]),
+        vectors=mined_vectors,
+        texts=mined_texts,
+        papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
+        queries="<results>/corpus/queries.parquet",
+    output:
+        candidates="<results>/neighbours/mined_{triplets}/candidates.parquet",
+        positives="<results>/neighbours/mined_{triplets}/positives.parquet",
+        omissions="<results>/neighbours/omissions/mined_{triplets}.parquet",
+    log:
+        "<logs>/neighbours/mined_{triplets}.log",
+    benchmark:
+        "<benchmarks>/neighbours/mined_{triplets}.jsonl"
+    wildcard_constraints:
+        triplets=named("triplets", sampler="mined"),
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 2
+    resources:
+        # MEASURED
+        mem_mb=mining_memory,
+        runtime=mining_minutes,
+    params:
+        version=1,
+        papers=folders_of("papers"),
+        settings=settings("triplets", "triplets", SearchedDocuments),
+        state=state("neighbours/mined_{triplets}"),
+    shell:
+        """
+        cocite neighbours mine {input.examples:q} {input.vectors:q} {input.texts:q} \
+            --papers {params.papers:q} \
+            --queries {input.queries:q} \
+            --settings {params.settings:q} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --state {params.state:q} \
+            --candidates {output.candidates:q} \
+            --positives {output.positives:q} \
+            --omissions {output.omissions:q} \
+            >> {log:q} 2>&1
+        """

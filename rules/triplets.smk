@@ -261,6 +261,8 @@ rule check_triplets:
     input:
         triplets=lambda wildcards: sampled(wildcards.triplets),
         neighbours=ranked_neighbours,
+        relations=relations_of_mined,
+        mined=mined_positives,
         queries="<results>/corpus/queries.parquet",
         papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
         benchmarks=foreign_documents(),
@@ -282,11 +284,15 @@ rule check_triplets:
         version=3,
         papers=folders_of("papers"),
         neighbours=folder_of_neighbours,
+        relations=lambda wildcards, input: str(input.relations),  # empty for a set that is not mined
+        mined=lambda wildcards, input: str(input.mined),
     shell:
         """
         cocite triplets check {input.benchmarks:q} \
             --triplets {input.triplets:q} \
             --neighbours={params.neighbours:q} \
+            --relations={params.relations:q} \
+            --mined={params.mined:q} \
             --queries {input.queries:q} \
             --papers {params.papers:q} \
             --checks {output.checks:q} \

@@ -47,3 +47,39 @@ def search_minutes(wildcards, input, threads, attempt):
 def measured_searches():
     """The measured recall of the approximate searches."""
     return expand("<results>/neighbours/{embedding}/search_quality.parquet", embedding=APPROXIMATE)
+
+
+def mined_texts(wildcards):
+    """The texts that are no papers of the set whose negatives are mined."""
+    return texts_of_sets([config["triplets"][wildcards.triplets]["of"]])
+
+
+def mined_vectors(wildcards):
+    """The vectors that negatives are mined by: those of the papers and of the set's own texts; none for BM25."""
+    entry = config["triplets"][wildcards.triplets]
+    match entry["by"]["kind"]:
+        case "bm25":
+            return []
+        case "encoder":
+            model, seed = f"untrained_{entry['by']['name']}", 0
+        case _:
+            model = entry["by"]["name"]
+            seed = entry["by"].get("seed", config["models"][model]["seeds"][0])
+    folder = f"<results>/encoder/{model}/seed-{seed}"
+    papers = [] if entry["collection"] == "texts" else buckets(folder + "/papers/{bucket}.parquet")
+    return papers + expand(
+        folder + "/texts/{triplets}/texts.parquet", triplets=sets_with_texts(entry["of"], config["triplets"])
+    )
+
+
+def mining_memory(wildcards, input, attempt):
+    """Memory of mining, MB: vectors of up to 2 GB are held in half of it; more of them are read again and again."""
+    return ceil(2000 + min(4000, 2.5 * size_mb(input.vectors))) * attempt
+
+
+def mining_minutes(wildcards, input, threads, attempt):
+    """Time of mining, no more than a day at first: that of comparing every query with every vector. A thread does
+    3·10¹⁰ products a second; a query is some 20 bytes of its set at least. Words of 1 MB of texts take 2 s."""
+    products = size_mb(input.examples) / 2e-5 * size_mb(input.vectors) * 1e6 / 4
+    words = 0 if input.vectors else 2 * size_mb([*input.papers, *input.texts]) / 60
+    return min(A_DAY, ceil(20 + words + 4 * products / 3e10 / 60 / threads)) * attempt

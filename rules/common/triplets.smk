@@ -59,6 +59,15 @@ def sampled_sources(wildcards):
         table = PAIRS_OF.get(entry["graph"], "edges")
         sources += buckets("<results>/graph/{graph}/{table}/{bucket}.parquet", graph=entry["graph"], table=table)
     sources += map(sampled, parts_of(entry))
+    if entry["sampler"] == "mined":
+        sources += expand(
+            "<results>/neighbours/mined_{triplets}/{table}.parquet",
+            table=["candidates", "positives"],
+            triplets=wildcards.triplets,
+        )
+        for graph in entry["linked"]:
+            table = PAIRS_OF.get(graph, "edges")
+            sources += buckets("<results>/graph/{graph}/{table}/{bucket}.parquet", graph=graph, table=table)
     if entry["sampler"] == "file":
         sources += brought_triplets(entry.get("path"))
     if entry["sampler"] == "pairs":
@@ -110,6 +119,18 @@ def ranked_neighbours(wildcards):
     """The neighbours by whose ranks a set of triplets was drawn; nothing for other sets."""
     entry = config["triplets"][wildcards.triplets]
     return neighbours_of(entry["embedding"]) if entry["sampler"] == "neighbours" else []
+
+
+def mined_positives(wildcards):
+    """The scores of the positives of a set whose negatives are mined; nothing for other sets."""
+    is_mined = config["triplets"][wildcards.triplets]["sampler"] == "mined"
+    return "<results>/neighbours/mined_{triplets}/positives.parquet" if is_mined else []
+
+
+def relations_of_mined(wildcards):
+    """What shows false negatives among mined ones; nothing for other sets."""
+    is_mined = config["triplets"][wildcards.triplets]["sampler"] == "mined"
+    return "<results>/triplets/sampled_relations.parquet" if is_mined else []
 
 
 def folder_of_neighbours(wildcards, input):

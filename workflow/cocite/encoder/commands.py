@@ -14,7 +14,7 @@ from cocite.ground.progress import report
 
 app = typer.Typer(no_args_is_help=True)
 
-EmbeddedTable = Literal["documents", "papers"]
+EmbeddedTable = Literal["documents", "papers", "sampled_texts"]
 PrecisionOption = Annotated[
     Literal["auto", "float32", "bfloat16"],
     typer.Option("--precision", help="What it computes in; auto is bfloat16 where the device has units for it."),

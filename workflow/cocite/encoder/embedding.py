@@ -1,4 +1,4 @@
-"""Embed the documents of a benchmark, or the papers of the corpus: a table of texts in, one of vectors out, streamed.
+"""Embed documents of a benchmark, papers of the corpus or texts of examples: a table of texts in, one of vectors out.
 
 The documents come in windows. Those of a window are tokenised, sorted by length and embedded in batches with little
 padding. A window is so many documents that follow each other in the table, with a text or without; so the table alone
@@ -47,7 +47,11 @@ from cocite.tables.files import (
     write_table,
 )
 
-EMBEDDINGS = {"documents": "document_embeddings", "papers": "paper_embeddings"}
+EMBEDDINGS = {
+    "documents": "document_embeddings",
+    "papers": "paper_embeddings",
+    "sampled_texts": "text_embeddings",
+}
 """The tables that can be embedded, and the tables that their vectors make."""
 VECTORS = "vectors.bin"
 WINDOW = 16_384
@@ -76,9 +80,10 @@ def embed_tables(
 ) -> None:
     """Embed the documents of several files, each into a file of its own in the folder `output`; then remove `state`.
 
-    A source is a file of `table` (documents or papers), or the folder of a benchmark, and names its vectors. What is
-    embedded of one of them does not depend on the others. Vectors are cut to their first `dimension` numbers. Documents
-    are embedded by each of the adapters, papers by the first; an empty name stands for the encoder without one.
+    A source is a file of `table` (documents, papers or sampled_texts), or the folder of a benchmark, and names its
+    vectors. What is embedded of one of them does not depend on the others. Vectors are cut to their first `dimension`
+    numbers. Documents are embedded by each of the adapters, others by the first; an empty name stands for the encoder
+    without one.
     """
     encoder = rounded(open_encoder(model, precision, dimension))
     for source in sources:

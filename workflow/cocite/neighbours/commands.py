@@ -106,23 +106,24 @@ def mine(
     candidates: Annotated[Path, typer.Option(help="Table mined_candidates to write.")],
     positives: Annotated[Path, typer.Option(help="Table mined_positives to write.")],
     omissions: Omissions,
-    vectors: Annotated[
-        list[Path] | None, typer.Argument(help="Tables paper_embeddings and text_embeddings; none for BM25.")
-    ] = None,
-    texts: Annotated[
-        list[Path] | None, typer.Option(help="Table sampled_texts of the set, or of one of its parts.")
+    sources: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Tables paper_embeddings and text_embeddings, none for BM25; and sampled_texts, of a set that brings "
+            "texts."
+        ),
     ] = None,
 ) -> None:
     """Rank documents for each query of a set of examples, by words or by vectors, for hard negatives."""
     from cocite.config.mining import SearchedDocuments
     from cocite.config.settings import parse_settings
-    from cocite.neighbours.mining import Sources
     from cocite.neighbours.mining import mine as mine_documents
+    from cocite.neighbours.mining import sort_sources
     from cocite.tables.files import write_omissions
 
     left_out = mine_documents(
         examples,
-        Sources(papers=papers, queries=queries, vectors=vectors or (), texts=texts or ()),
+        sort_sources(sources or (), papers=papers, queries=queries),
         parse_settings(SearchedDocuments, settings),
         memory_mb=memory_mb,
         threads=threads,

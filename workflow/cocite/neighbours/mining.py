@@ -22,7 +22,7 @@ from cocite.ground.id_sets import Ids
 from cocite.ground.progress import report
 from cocite.neighbours.checkpoints import Checkpoint, open_search
 from cocite.neighbours.distances import FARTHEST, Metric, distances_in, numbers_in
-from cocite.neighbours.documents import Documents, VectorFiles, read_documents
+from cocite.neighbours.documents import TABLES_OF_VECTORS, Documents, VectorFiles, read_documents
 from cocite.neighbours.pools import start_workers
 from cocite.neighbours.ranking import Asked, Ranking, VectorRanking, scores_of
 from cocite.tables.files import checked_files, open_table, table_in, write_table
@@ -49,6 +49,17 @@ class Sources:
     def files(self) -> list[Path]:
         """All files that the result depends on."""
         return [*checked_files(self.papers, "papers"), self.queries, *self.vectors, *self.texts]
+
+
+def sort_sources(files: Sequence[Path], *, papers: Path, queries: Path) -> Sources:
+    """Vectors and texts by the tables that they are. Raises `InputError` where a file is neither."""
+    by_kind: dict[bool, list[Path]] = {True: [], False: []}
+    for path in files:
+        table = table_in(path)
+        if table not in (*TABLES_OF_VECTORS, "sampled_texts"):
+            raise InputError(f"{path}: is none of the tables {', '.join(TABLES_OF_VECTORS)} and sampled_texts.")
+        by_kind[table in TABLES_OF_VECTORS].append(path)
+    return Sources(papers=papers, queries=queries, vectors=by_kind[True], texts=by_kind[False])
 
 
 def mine(
@@ -120,7 +131,8 @@ def _ranking(settings: SearchedDocuments, sources: Sources, documents: Documents
     if isinstance(settings.by, ByWords):
         from cocite.neighbours.words import WordRanking
 
-        return WordRanking([*checked_files(sources.papers, "papers"), *sources.texts], documents)
+        papers = [] if settings.collection == "texts" else checked_files(sources.papers, "papers")
+        return WordRanking([*papers, *sources.texts], documents)
     return VectorRanking(VectorFiles(sources.vectors, documents), Metric[settings.by.metric.upper()])
 
 

@@ -23,6 +23,7 @@ CHECKS = {
     "no text": "{} papers without text",
     "in benchmark": "papers of {}",
     "served": "queries with {}",
+    "false negative": "mined negatives {}",
 }
 """The checks of a set of triplets, and what a part of each is called."""
 

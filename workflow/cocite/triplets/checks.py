@@ -23,6 +23,7 @@ from cocite.ground.id_sets import Ids, IdSet, are_in, id_set, places_of, set_of
 from cocite.tables.documents import corpus_ids_of
 from cocite.tables.files import open_table, write_table
 from cocite.tables.splits import read_queries
+from cocite.triplets.false_negatives import check_mined
 from cocite.triplets.sampled import ROLES, read_papers, table_in
 from cocite.triplets.sampled_texts import brought_queries
 
@@ -45,6 +46,7 @@ def check_triplets(
     queries: Path,
     papers: Path,
     benchmarks: Sequence[Path],
+    mined: tuple[Path, Path] | None = None,
     checks: Path,
     per_query: Path,
     collisions: Path,
@@ -52,12 +54,14 @@ def check_triplets(
     """Write the tables `triplet_checks`, `triplets_per_query` and `collisions` of one set, of triplets or of examples.
 
     `neighbours` are the files that it was drawn from, none if it was not drawn from any; `papers` is the folder
-    of the table papers; `benchmarks` are tables `documents`, each in the folder of its benchmark.
+    of the table papers; `benchmarks` are tables `documents`, each in the folder of its benchmark; `mined` are the
+    tables `sampled_relations` and `mined_positives`, where negatives were mined.
     """
     table = open_table(triplets, table_in(triplets)).read()
     asked = _asked(table, read_queries(queries), triplets)
     write_table(per_query, "triplets_per_query", count_per_query(table, asked))
-    found = sorted([*_checks(table, read_papers(papers, queries), benchmarks), *_served(table, len(asked))])
+    found = [*_checks(table, read_papers(papers, queries), benchmarks), *_served(table, len(asked))]
+    found = sorted([*found, *(check_mined(table, *mined) if mined else ())])
     columns = dict(zip(("check", "part", "found", "among"), zip(*found, strict=True), strict=True))
     write_table(checks, "triplet_checks", pa.table(columns))
     write_table(collisions, "collisions", collision_curve(table, neighbours) if neighbours else [])

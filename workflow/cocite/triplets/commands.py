@@ -159,6 +159,8 @@ def check(
     per_query: Annotated[Path, typer.Option(help="Table triplets_per_query to write.")],
     collisions: Annotated[Path, typer.Option(help="Table collisions to write.")],
     neighbours: Annotated[str, typer.Option(help="Folder of the neighbours it was drawn from, if any.")] = "",
+    relations: Annotated[str, typer.Option(help="Table sampled_relations, where negatives were mined.")] = "",
+    mined: Annotated[str, typer.Option(help="Table mined_positives, where negatives were mined.")] = "",
     benchmarks: Annotated[list[Path] | None, typer.Argument(help="Tables documents of benchmarks.")] = None,
 ) -> None:
     """Count what a set of triplets holds: triplets a query, collisions, papers without text or of benchmarks."""
@@ -171,6 +173,7 @@ def check(
         queries=queries,
         papers=papers,
         benchmarks=benchmarks or [],
+        mined=(Path(relations), Path(mined)) if mined else None,
         checks=checks,
         per_query=per_query,
         collisions=collisions,

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from cocite.tables.declarations.columns import COUNT, TEXT, VECTOR, Table, corpus_id, required
+from cocite.tables.declarations.columns import COUNT, ID, TEXT, VECTOR, Table, corpus_id, required
 
 TABLES = [
     Table(
@@ -37,11 +37,21 @@ TABLES = [
         path="encoder/{model}/seed-{seed}/papers/{bucket}.parquet",
         description=(
             "One vector for each paper of the corpus that has a title or an abstract, held-out papers included, for "
-            "`cocite search`; made when it is asked for. Sharded like `papers`."
+            "`cocite search` and for mined negatives; made when it is asked for. Sharded like `papers`."
         ),
         key=("corpusid",),
         columns={
             "corpusid": corpus_id("corpus id"),
+            "vector": required(VECTOR, "the encoder's pooled output"),
+        },
+    ),
+    Table(
+        name="text_embeddings",
+        path="encoder/{model}/seed-{seed}/texts/{triplets}/texts.parquet",
+        description="One vector for each text of a set of examples that is no paper, for mined negatives.",
+        key=("text",),
+        columns={
+            "text": required(ID, "negative id of the text"),
             "vector": required(VECTOR, "the encoder's pooled output"),
         },
     ),

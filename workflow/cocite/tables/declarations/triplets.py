@@ -140,15 +140,20 @@ TABLES = [
                 TEXT,
                 "collision: pairs of papers that are positive and negative at once, in either direction, among the "
                 "positive ones; no text: papers without title or abstract; in benchmark: documents of a benchmark; "
-                "served: queries with an example of an aspect",
+                "served: queries with an example of an aspect; false negative: mined negatives that may be positives",
             ),
             "part": required(
                 TEXT,
                 "pairs, of examples those in each aspect; the papers' role: query, positive or negative; the "
-                "benchmark's name; or the aspect",
+                "benchmark's name; the aspect; or why a negative may be a positive: it is co-cited with the query, cites "
+                "it or is cited by it, or scores above a positive",
             ),
             "found": required(COUNT, "how many there are"),
-            "among": required(COUNT, "distinct pairs, papers, identifiable documents, or queries that were looked at"),
+            "among": required(
+                COUNT,
+                "distinct pairs, papers, identifiable documents, or queries that were looked at; for links of mined "
+                "negatives, the pairs of a sample of the queries",
+            ),
         },
     ),
     Table(
