@@ -145,8 +145,8 @@ TABLES = [
             "part": required(
                 TEXT,
                 "pairs, of examples those in each aspect; the papers' role: query, positive or negative; the "
-                "benchmark's name; the aspect; or why a negative may be a positive: it is co-cited with the query, cites "
-                "it or is cited by it, or scores above a positive",
+                "benchmark's name; the aspect; or why a negative may be a positive: co-cited with the query, citing or "
+                "cited by it, or above a positive by its score",
             ),
             "found": required(COUNT, "how many there are"),
             "among": required(

@@ -1,0 +1,344 @@
+"""Documents are ranked for each query of a set by words or by vectors, as a brute force would rank them."""
+
+import json
+from math import log
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.large_ids import RELABELLINGS, Relabel
+from tests.neighbours.small_searches import write_queries
+from tests.papers import papers_table
+from tests.triplets.blocks import write_examples, write_triplets
+
+from cocite.config.mining import SearchedDocuments
+from cocite.config.settings import parse_settings
+from cocite.ground.errors import InputError
+from cocite.neighbours import documents, mining, pools, ranking, words
+from cocite.neighbours.mining import mine, sort_sources
+from cocite.tables.files import read_table, vector_column, write_table
+
+A_FOLDER = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+BY_ENCODER = {"kind": "encoder", "name": "any"}
+TITLES = ["graph theory", "deep graph networks", "citation networks", "a theory of citation", "deep deep learning"]
+
+
+def write_papers(folder, texts):
+    """texts: {id: (title, abstract)}; in two buckets."""
+    for bucket in range(2):
+        of_bucket = {paper: text for paper, text in texts.items() if sorted(texts).index(paper) % 2 == bucket}
+        write_table(folder / f"papers/{bucket}.parquet", "papers", papers_table(of_bucket))
+
+
+def write_paper_vectors(folder, vectors, rows=1000):
+    """vectors: {id: vector}; in two files."""
+    ids = sorted(vectors)
+    paths = []
+    for bucket in range(2):
+        mine_ids = ids[bucket::2]
+        column = vector_column(np.array([vectors[paper] for paper in mine_ids], dtype=np.float32))
+        paths.append(folder / f"vectors-{bucket}.parquet")
+        table = pa.table({"corpusid": pa.array(mine_ids, pa.int64()), "vector": column})
+        write_table(paths[-1], "paper_embeddings", iter(table.to_batches(rows)))
+    return paths
+
+
+def write_texts(folder, texts, vectors=None):
+    """texts: {negative id: (title, abstract, is_query)}."""
+    ids = sorted(texts)
+    columns = dict(
+        zip(("title", "abstract", "is_query"), zip(*(texts[text] for text in ids), strict=True), strict=True)
+    )
+    kinds = {"title": pa.string(), "abstract": pa.string(), "is_query": pa.bool_()}
+    table = {name: pa.array(column, kinds[name]) for name, column in columns.items()}
+    write_table(folder / "texts.parquet", "sampled_texts", pa.table({"text": pa.array(ids, pa.int64()), **table}))
+    paths = [folder / "texts.parquet"]
+    if vectors is not None:
+        column = vector_column(np.array([vectors[text] for text in ids], dtype=np.float32))
+        paths.append(folder / "text-vectors.parquet")
+        write_table(paths[-1], "text_embeddings", pa.table({"text": pa.array(ids, pa.int64()), "vector": column}))
+    return paths
+
+
+def mined(folder, examples, files, *, by=BY_ENCODER, last=5, kept_out=(), threads=1, memory_mb=1000, **chosen):
+    """What is found: {query: [(document, score, likeness), …]} by rank, and {(query, positive): score}."""
+    queries = write_queries(folder, {**dict.fromkeys(kept_out, "holdout")} or {10**6: "train"})
+    left_out = mine(
+        examples,
+        sort_sources(files, papers=folder / "papers", queries=queries),
+        parse_settings(SearchedDocuments, json.dumps({"by": by, "ranks": [1, last], **chosen})),
+        memory_mb=memory_mb,
+        threads=threads,
+        state=folder / "state",
+        candidates=folder / "candidates.parquet",
+        positives=folder / "positives.parquet",
+    )
+    rows = read_table(folder / "candidates.parquet", "mined_candidates").to_pylist()
+    found = {}
+    for row in rows:
+        found.setdefault(row["query"], []).append((row["document"], row["score"], row["likeness"]))
+        assert row["rank"] == len(found[row["query"]])
+    scores = read_table(folder / "positives.parquet", "mined_positives").to_pylist()
+    assert sum(left_out.values()) == last * len({row["query"] for row in scores}) - len(rows)
+    return found, {(row["query"], row["positive"]): row["score"] for row in scores}
+
+
+def score(one, other, metric):
+    one, other = (np.array(vector, dtype=np.float64) for vector in (one, other))
+    if metric == "l2":
+        return float(np.float32(-np.square(one - other).sum()))
+    if metric == "inner_product":
+        return float(np.float32(one @ other))
+    lengths = np.sqrt((one @ one) * (other @ other))
+    distance = np.float32(max(0.0, 1 - one @ other / lengths)) if lengths else np.float32(1)
+    return float(np.float32(1 - np.float64(distance)))
+
+
+def by_brute_force(vectors, searched, asked, metric, last):
+    """asked: {query: its positives}."""
+    found = {}
+    for query, positives in asked.items():
+        ranked = sorted(
+            (-score(vectors[query], vectors[paper], metric), paper)
+            for paper in searched
+            if paper != query and paper not in positives
+        )
+        near = [query, *positives]
+        found[query] = [
+            (paper, -far, max(score(vectors[paper], vectors[one], "cosine") for one in near))
+            for far, paper in ranked[:last]
+        ]
+    return {query: rows for query, rows in found.items() if rows}
+
+
+def asked_in(rows):
+    asked = {}
+    for query, positive, *_ in rows:
+        asked.setdefault(query, set()).add(positive)
+    return asked
+
+
+def same(found, expected):
+    """Equal documents and scores; likeness but for the last bit of float32."""
+    assert {query: [row[:2] for row in rows] for query, rows in found.items()} == {
+        query: [row[:2] for row in rows] for query, rows in expected.items()
+    }
+    for query, rows in expected.items():
+        assert [row[2] for row in found[query]] == pytest.approx([row[2] for row in rows], abs=1e-6)
+
+
+@A_FOLDER
+@given(
+    drawn=st.lists(st.tuples(*[st.integers(-3, 3)] * 3), min_size=6, max_size=50),
+    metric=st.sampled_from(["cosine", "l2", "inner_product"]),
+    last=st.integers(1, 12),
+    relabel=st.sampled_from(RELABELLINGS),
+    in_memory=st.booleans(),
+    data=st.data(),
+)
+def test_the_best_documents_are_those_of_a_brute_force(
+    tmp_path: Path, monkeypatch, drawn: list, metric: str, last: int, relabel: Relabel, in_memory: bool, data
+) -> None:
+    for module in (documents, pools, ranking):
+        monkeypatch.setattr(module, "BLOCK", data.draw(st.integers(1, 9)))
+    vectors = {relabel(at): [float(value) for value in vector] for at, vector in enumerate(drawn)}
+    papers = sorted(vectors)
+    pick = st.sampled_from(papers)
+    without_text = data.draw(st.sets(pick, max_size=3))
+    kept_out = data.draw(st.sets(pick, max_size=3)) - without_text
+    pairs = data.draw(st.sets(st.tuples(pick, pick).filter(lambda pair: pair[0] != pair[1]), min_size=1, max_size=8))
+    write_papers(tmp_path, {paper: ("title", None if paper in without_text else "abstract") for paper in papers})
+    searched = set(papers) - without_text - kept_out
+    if not searched:
+        return
+    examples = write_triplets(tmp_path / "set", [(*pair, papers[0]) for pair in pairs])
+    files = write_paper_vectors(tmp_path, vectors, rows=data.draw(st.integers(1, 20)))
+    found, scores = mined(
+        *(tmp_path, examples, files),
+        **{"by": {**BY_ENCODER, "metric": metric}, "last": last, "kept_out": kept_out},
+        memory_mb=1000 if in_memory else 0,
+        threads=2,
+    )
+    same(found, by_brute_force(vectors, searched, asked_in(pairs), metric, last))
+    assert scores == {pair: score(vectors[pair[0]], vectors[pair[1]], metric) for pair in pairs}
+
+
+@pytest.fixture
+def crowd(tmp_path):
+    """Three hundred papers of which some are nearly the same, the last ten without a text; a set of forty queries."""
+    rng = np.random.default_rng(3)
+    near = rng.normal(size=(12, 16))
+    vectors = {paper: near[paper % 12] + 1e-4 * rng.normal(size=16) for paper in range(300)}
+    words_of = {paper: " ".join(rng.choice(TITLES, 2)) for paper in vectors}
+    write_papers(tmp_path, {paper: (words_of[paper], "abstract" if paper < 290 else None) for paper in vectors})
+    rows = [(query, query + 12 * step, 1) for query in range(40) for step in range(1, 1 + query % 3 + 1)]
+    return tmp_path, write_triplets(tmp_path / "set", rows), write_paper_vectors(tmp_path, vectors, rows=37)
+
+
+@pytest.mark.parametrize("by", [BY_ENCODER, {"kind": "bm25"}])
+def test_groups_threads_files_and_memory_change_no_bit(crowd, monkeypatch, by):
+    folder, examples, vectors = crowd
+    files = vectors if by == BY_ENCODER else []
+    whole = mined(folder, examples, files, by=by, threads=2)
+    assert len(whole[0]) == 40
+    for group, texts in ((7, 50), (1, 11)):
+        monkeypatch.setattr(
+            mining, "open_search", lambda *_, size=group: (folder / "state").mkdir(exist_ok=True) or size
+        )
+        monkeypatch.setattr(words, "TEXTS_IN_FILE", texts)
+        monkeypatch.setattr(words, "TEXTS_AT_ONCE", texts)
+        assert mined(folder, examples, files, by=by, threads=1, memory_mb=0) == whole
+
+
+@pytest.mark.parametrize("by", [BY_ENCODER, {"kind": "bm25"}])
+def test_a_search_that_was_killed_goes_on_after_its_last_group(crowd, monkeypatch, by):
+    folder, examples, vectors = crowd
+    files = vectors if by == BY_ENCODER else []
+    whole = mined(folder, examples, files, by=by)
+    kind = ranking.VectorRanking if by == BY_ENCODER else words.WordRanking
+    rank, ranked = kind.rank, []
+
+    def dying(self, asked, *rest):
+        ranked.append(asked.queries[0])
+        if len(ranked) == 3:
+            raise KeyboardInterrupt
+        return rank(self, asked, *rest)
+
+    monkeypatch.setattr(kind, "rank", dying)
+    monkeypatch.setattr(kind, "bytes_of_query", lambda *_: 60e6)
+    with pytest.raises(KeyboardInterrupt):
+        mined(folder, examples, files, by=by)
+    done = len(ranked)
+    assert mined(folder, examples, files, by=by) == whole
+    assert ranked[done] == ranked[done - 1]
+    assert not (folder / "state").exists()
+    assert not (folder / "state-words").exists()
+
+
+STOPPED = {"a", "of", "the"}
+TEXTS = st.lists(
+    st.tuples(st.sampled_from([*TITLES, None]), st.sampled_from([*TITLES, "graph", "the of"])), min_size=4, max_size=25
+)
+
+
+def counted(text):
+    return [word for word in " ".join(filter(None, text)).split() if word not in STOPPED]
+
+
+def bm25(texts, searched):
+    """BM25 of Lucene of any text in each of those that are searched; and the weights of the words of any text."""
+    lengths = {one: len(counted(text)) for one, text in texts.items()}
+    mean = sum(lengths[one] for one in searched) / len(searched) or 1.0
+
+    def weights(one):
+        of_text = counted(texts[one])
+        found = {}
+        for word in set(of_text):
+            having = sum(word in counted(texts[each]) for each in searched)
+            rarity = log(1 + (len(searched) - having + 0.5) / (having + 0.5))
+            count = of_text.count(word)
+            found[word] = rarity * count / (count + 1.5 * (0.25 + 0.75 * lengths[one] / mean))
+        return found
+
+    return weights
+
+
+def cosine(one, other):
+    lengths = np.sqrt(sum(w * w for w in one.values()) * sum(w * w for w in other.values()))
+    return sum(one[word] * other.get(word, 0) for word in one) / lengths if lengths else 0.0
+
+
+@A_FOLDER
+@given(drawn=TEXTS, last=st.integers(1, 8), data=st.data())
+def test_words_are_ranked_by_bm25_as_it_is_defined(tmp_path: Path, monkeypatch, drawn: list, last: int, data) -> None:
+    monkeypatch.setattr(words, "TEXTS_IN_FILE", data.draw(st.integers(1, 30)))
+    monkeypatch.setattr(words, "TEXTS_AT_ONCE", 5)
+    texts = dict(enumerate(drawn))
+    searched = {paper for paper, (title, _) in texts.items() if title}
+    if not searched:
+        return
+    pick = st.sampled_from(sorted(texts))
+    pairs = data.draw(st.sets(st.tuples(pick, pick).filter(lambda pair: pair[0] != pair[1]), min_size=1, max_size=5))
+    write_papers(tmp_path, texts)
+    examples = write_triplets(tmp_path / "set", [(*pair, 0) for pair in pairs])
+    found, scores = mined(tmp_path, examples, [], by={"kind": "bm25"}, last=last)
+    weights = {one: bm25(texts, searched)(one) for one in texts}
+
+    def match(query, one):
+        return sum(weights[one].get(word, 0.0) for word in counted(texts[query]))
+
+    for query, positives in asked_in(pairs).items():
+        left = {one for one in searched - {query} - positives if match(query, one) > 0}
+        best = sorted((match(query, one) for one in left), reverse=True)[:last]
+        rows = found.get(query, [])
+        assert {one for one, *_ in rows} <= left
+        assert [given_score for _, given_score, _ in rows] == pytest.approx(best, rel=1e-5)
+        for one, given_score, likeness in rows:
+            assert given_score == pytest.approx(match(query, one), rel=1e-5)
+            near = max(cosine(weights[one], weights[each]) for each in [query, *positives])
+            assert likeness == pytest.approx(near, abs=1e-5)
+    assert scores == pytest.approx({pair: match(*pair) for pair in pairs}, rel=1e-5)
+
+
+def test_words_have_the_scores_of_bm25s(tmp_path):
+    import bm25s
+
+    texts = {paper: (TITLES[paper % 5], " ".join(TITLES[at % 5] for at in range(paper))) for paper in range(1, 12)}
+    write_papers(tmp_path, texts)
+    examples = write_examples(tmp_path / "set", [(3, None, [4], [5])])
+    found, _ = mined(tmp_path, examples, [], by={"kind": "bm25"}, last=20)
+    index = bm25s.BM25()
+    tokens = bm25s.tokenize([" ".join(text) for text in texts.values()], stopwords="en", return_ids=False)
+    index.index(tokens, show_progress=False)
+    expected = dict(zip(texts, index.get_scores(tokens[2]), strict=True))
+    assert {one: given_score for one, given_score, _ in found[3]} == pytest.approx(
+        {one: value for one, value in expected.items() if one not in (3, 4)}, rel=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("collection", "documents_found"), [("papers", [2, 3]), ("texts", [-20, -10]), ("all", [-20, -10, 2, 3])]
+)
+@pytest.mark.parametrize("by", [BY_ENCODER, {"kind": "bm25"}])
+def test_a_collection_is_the_papers_the_texts_that_a_set_brings_or_both(tmp_path, by, collection, documents_found):
+    write_papers(tmp_path, {1: ("graph", "one"), 2: ("graph", "two"), 3: ("graph", "three")})
+    brought = {-20: ("graph", None, False), -10: (None, "graph", False), -5: ("graph", None, True)}
+    vectors = {one: [1.0, one / 100] for one in (1, 2, 3, -20, -10, -5)}
+    files = write_texts(tmp_path, brought, vectors)
+    if by == BY_ENCODER:
+        files += write_paper_vectors(tmp_path, {paper: vectors[paper] for paper in (1, 2, 3)})
+    else:
+        files = files[:1]
+    positive = -20 if collection == "texts" and by != BY_ENCODER else 1
+    examples = write_examples(tmp_path / "set", [(-5, None, [positive], [positive])])
+    found, _ = mined(tmp_path, examples, files, by=by, collection=collection)
+    assert sorted(one for one, *_ in found[-5]) == [one for one in documents_found if one != positive]
+
+
+def refused(folder, examples, files, **chosen):
+    with pytest.raises(InputError) as error:
+        mined(folder, examples, files, **chosen)
+    return str(error.value)
+
+
+def test_what_cannot_be_mined_is_refused_in_a_sentence(tmp_path):
+    vectors = {paper: [1.0, float(paper)] for paper in range(1, 6)}
+    write_papers(tmp_path, dict.fromkeys(vectors, ("title", "abstract")))
+    files = write_paper_vectors(tmp_path, vectors)
+    examples = write_triplets(tmp_path / "set", [(1, 2, 3)])
+    assert "needs vectors" in refused(tmp_path, examples, [])
+    assert "bm25 takes no vectors" in refused(tmp_path, examples, files, by={"kind": "bm25"})
+    assert "neither the table triplets nor sampled_examples" in refused(tmp_path, files[0], files)
+    assert "the set brings no documents" in refused(tmp_path, examples, files, collection="texts")
+    stranger = write_triplets(tmp_path / "strange", [(1, 77, 3)])
+    assert "no vector of 1 papers or texts of the examples, the first of them 77" in refused(tmp_path, stranger, files)
+    assert "No text of 1 papers or texts" in refused(tmp_path, stranger, [], by={"kind": "bm25"})
+    assert "has no paper with title and abstract" in refused(tmp_path, examples, files, kept_out=vectors)
+    wide = write_texts(tmp_path, {-1: ("title", None, False)}, {-1: [1.0, 2.0, 3.0]})
+    assert "vectors of 3 dimensions" in refused(tmp_path, examples, [*files, *wide])
+    broken = write_paper_vectors(tmp_path, vectors | {4: [np.nan, 1.0]})
+    assert "the vector of 4 is not finite" in refused(tmp_path, examples, broken)
+    assert "is none of the tables" in refused(tmp_path, examples, [examples])
