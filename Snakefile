@@ -51,6 +51,7 @@ rule corpus:
     input:
         buckets("<results>/corpus/papers/{bucket}.parquet"),
         buckets("<results>/corpus/citations/{bucket}.parquet"),
+        buckets("<results>/corpus/contexts/{bucket}.parquet") if WITH_CONTEXTS else [],
         "<results>/corpus/queries.parquet",
 
 

@@ -52,7 +52,7 @@ os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.ge
 RESULTS = config.get("pathvars", {}).get("results", "results")
 BUCKETS = range(config["corpus"]["buckets"])
 BASE = config["corpus"].get("base", "")
-PAIRS = {"cocitation": "cocitations", "coupling": "couplings"}
+PAIRS = {"cocitation": "cocitations", "sentence-cocitation": "cocitations", "coupling": "couplings"}
 PAIRS_OF = {name: PAIRS[entry["signal"]] for name, entry in config["graphs"].items() if entry["signal"] in PAIRS}
 HOLDOUTS = [name for name, entry in config["benchmarks"].items() if is_held_out(entry)]
 COLLECTIONS = [name for name, entry in config["benchmarks"].items() if entry["kind"] == "beir"]
@@ -126,6 +126,7 @@ def surplus_files():
     numbered = {
         "corpus/papers/*.parquet": BUCKETS,
         "corpus/citations/*.parquet": BUCKETS,
+        "corpus/contexts/*.parquet": BUCKETS,
         **{f"graph/*/{pairs}/*.parquet": BUCKETS for pairs in PAIRS.values()},
         **{f"graph/omissions/*-{table}-*.parquet": BUCKETS for table in ["edges", *PAIRS.values()]},
         "graph/*/edges/*.parquet": BUCKETS,
@@ -138,6 +139,7 @@ def surplus_files():
         "corpus/omissions/merge-*.parquet": BUCKETS,
         "corpus/omissions/update-*.parquet": BUCKETS,
         **{f"corpus/ingested/{dataset}/*.parquet": BUCKETS if BASE else PARTS[dataset] for dataset in DATASETS},
+        "corpus/ingested/citations/contexts/*.parquet": PARTS["citations"],
         **{f"corpus/changes/{dataset}/*.parquet": PARTS[dataset] for dataset in DATASETS},
         **{f"corpus/ingest_report/{dataset}/*.parquet": PARTS[dataset] for dataset in DATASETS},
     }

@@ -80,6 +80,8 @@ rule ingest:
         "<logs>/corpus/ingest-{dataset}-{part}.log",
     benchmark:
         "<benchmarks>/corpus/ingest-{dataset}-{part}.jsonl"
+    wildcard_constraints:
+        dataset=either(dataset for dataset in DATASETS if dataset not in WITH_CONTEXTS),
     priority: 10  # the disk may have room for only a few raw shards at a time
     conda:
         "../envs/pipeline.yaml"
@@ -107,6 +109,53 @@ rule ingest:
             --memory-mb {resources.mem_mb} \
             --threads {threads} \
             --output {output.table:q} \
+            --report {output.report:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule ingest_with_contexts:
+    input:
+        manifest="<results>/corpus/manifest.json",
+        shards=raw_shards,
+    output:
+        table=temp_unless("keep_ingested", "<results>/corpus/ingested/{dataset}/{part}.parquet"),
+        contexts=temp("<results>/corpus/ingested/{dataset}/contexts/{part}.parquet"),
+        report="<results>/corpus/ingest_report/{dataset}/{part}.parquet",
+    log:
+        "<logs>/corpus/ingest-{dataset}-{part}.log",
+    benchmark:
+        "<benchmarks>/corpus/ingest-{dataset}-{part}.jsonl"
+    wildcard_constraints:
+        dataset=either(WITH_CONTEXTS),
+    priority: 10
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 2
+    resources:
+        # Bounded: a shard of 14 million citations, 37% of them with contexts, took 1.1 GB and 19 s of two processors
+        # (docs/speed.md).
+        mem_mb=megabytes(2000),
+        runtime=minutes(15, shards=0.05),
+    params:
+        version=1,
+        shards=folder_of_shards,
+        parts=parts,
+        buckets=len(BUCKETS),
+        ids="keep" if config["corpus"]["keep_ingested"] else "drop",
+    shell:
+        """
+        cocite corpus ingest {wildcards.dataset} \
+            --manifest {input.manifest:q} \
+            --shards {params.shards:q} \
+            --part {wildcards.part} \
+            --parts {params.parts} \
+            --buckets {params.buckets} \
+            --ids {params.ids} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --output {output.table:q} \
+            --contexts {output.contexts:q} \
             --report {output.report:q} \
             >> {log:q} 2>&1
         """
@@ -240,6 +289,42 @@ use rule merge_papers as merge_citations with:
     params:
         version=3,
         table="citations",
+
+
+rule merge_contexts:
+    input:
+        accounted=ancient("<results>/corpus/omissions/ingest-citations.parquet"),
+        contexts=each_part("<results>/corpus/ingested/{dataset}/contexts/{part}.parquet", "citations"),
+    output:
+        table="<results>/corpus/contexts/{bucket}.parquet",
+        omissions="<results>/corpus/omissions/merge-contexts-{bucket}.parquet",
+    log:
+        "<logs>/corpus/merge-contexts-{bucket}.log",
+    benchmark:
+        "<benchmarks>/corpus/merge-contexts-{bucket}.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(2000),
+        runtime=minutes(20, contexts=0.5 / len(BUCKETS)),
+    params:
+        version=1,
+        ingested=f"{RESULTS}/corpus/ingested/citations/contexts",
+        settings=json.dumps(config["corpus"].get("contexts", {}), sort_keys=True),
+        buckets=len(BUCKETS),  # with another number of buckets, a bucket of the same name holds other papers
+    shell:
+        """
+        cocite corpus merge-contexts \
+            --ingested {params.ingested:q} \
+            --settings {params.settings:q} \
+            --bucket {wildcards.bucket} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --output {output.table:q} \
+            --omissions {output.omissions:q} \
+            >> {log:q} 2>&1
+        """
 
 
 rule fetch_triplets:

@@ -6,6 +6,9 @@ GIVEN = {dataset: [str(shard) for shard in SOURCE.shards_in_place(dataset)] for 
 # One job for each shard. If a release has more shards than the configuration says, some jobs take several.
 PARTS = {dataset: range(SOURCE.parts(dataset)) for dataset in DATASETS}
 
+# Datasets that are ingested with the sentences that cite: citations, where the configuration asks for these.
+WITH_CONTEXTS = ["citations"] if "contexts" in config["corpus"] else []
+
 
 def parts(wildcards):
     """The number of jobs that share the shards of a dataset."""

@@ -91,6 +91,9 @@ def ingest(
     threads: Threads,
     output: Output,
     report: Annotated[Path, typer.Option(help="Table ingest_report of these shards.")],
+    contexts: Annotated[
+        Path | None, typer.Option(help="Table ingested_contexts to write beside citations; without it, none is read.")
+    ] = None,
 ) -> None:
     """Convert the shards of one part of a dataset, or what diffs change in it, to Parquet, sorted by bucket."""
     # No matrix is multiplied here, but BLAS would still start its threads, which wait in a busy loop.
@@ -109,10 +112,13 @@ def ingest(
     listed = read_manifest(manifest)
     chosen = shards_of_part(listed, dataset, part=part, parts=parts)
     if listed.since:
-        from cocite.corpus.ingest.changes import ingest_changes as ingest_shards
+        from cocite.corpus.ingest.changes import ingest_changes
+
+        ingest_changes(settings, shards, chosen, output=output, report=report)
     else:
         from cocite.corpus.ingest.shards import ingest as ingest_shards
-    ingest_shards(settings, shards, chosen, output=output, report=report)
+
+        ingest_shards(settings, shards, chosen, output=output, report=report, contexts=contexts)
 
 
 @app.command()
@@ -175,6 +181,32 @@ def merge(
     datasets = ("papers", "abstracts") if table == "papers" else ("citations",)
     sources = {f"ingested_{dataset}": ingested / dataset for dataset in datasets}
     merge_rows(table, sources, bucket, output=output, omissions=omissions, memory_mb=memory_mb, threads=threads)
+
+
+@app.command()
+def merge_contexts(
+    ingested: Annotated[Path, typer.Option(help="Folder of the table ingested_contexts.")],
+    settings: Settings,
+    bucket: Annotated[int, typer.Option(help="Which bucket to merge, from 0.")],
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+    omissions: Omissions,
+) -> None:
+    """Write a bucket of contexts: the sentences of each citing paper, cleaned, each once, with what they cite."""
+    from cocite.config.contexts import ContextSettings
+    from cocite.config.settings import parse_settings
+    from cocite.corpus.ingest.sentences import merge_contexts as merge_sentences
+
+    merge_sentences(
+        ingested,
+        parse_settings(ContextSettings, settings),
+        bucket,
+        output=output,
+        omissions=omissions,
+        memory_mb=memory_mb,
+        threads=threads,
+    )
 
 
 @app.command()

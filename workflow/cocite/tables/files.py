@@ -4,7 +4,8 @@ Every write goes to a temporary name in the same folder, is checked, synced, and
 sees half a file, and a step that is killed leaves nothing under the name of its output.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,21 +38,35 @@ def write_table(path: Path, name: str, rows: pa.Table | pa.RecordBatchReader | I
     it. Raises `InputError` if a column is missing, unknown, of another type or null where it must not be, or if rows
     are not in strictly rising order of the primary key.
     """
-    table = TABLES[name]
     batches = iter(rows.to_batches(ROWS_IN_MEMORY) if isinstance(rows, pa.Table) else rows)
     first = [batch for batch in [next(batches, None)] if batch is not None]
-    schema = _file_schema(table, getattr(first[0] if first else rows, "schema", pa.schema([])))
-    written, last_key = 0, None
+    given = getattr(first[0] if first else rows, "schema", pa.schema([]))
+    with table_writer(path, name, given) as write:
+        return sum(map(write, chain(first, batches)))
+
+
+@contextmanager
+def table_writer(path: Path, name: str, given: pa.Schema) -> Iterator[Callable[[pa.RecordBatch], int]]:
+    """What writes rows of a table as `write_table` does, a batch at a time, and returns their number.
+
+    `given` is the schema of the rows: it says which optional columns there are, and the dimension of vectors.
+    """
+    table = TABLES[name]
+    schema = _file_schema(table, given)
+    last_key: tuple[Any, ...] | None = None
     with atomic_path(path) as temporary:
         with pq.ParquetWriter(temporary, schema, **_packing(table)) as writer:
-            for batch in chain(first, batches):
+
+            def write(batch: pa.RecordBatch) -> int:
+                nonlocal last_key
                 conformed = _conform(batch, schema, table, path)
                 if table.ordered:
                     last_key = _check_order(conformed, table, path, last_key)
                 writer.write_table(conformed)
-                written += len(conformed)
+                return len(conformed)
+
+            yield write
         sync(temporary)
-    return written
 
 
 def read_table(source: Path | Sequence[Path], name: str, columns: Sequence[str] | None = None) -> pa.Table:
@@ -145,13 +160,14 @@ def _packing(table: Table) -> dict[str, Any]:
     """Encoding and compression of each column, as Parquet's writer takes them; `cocite check` reads the checksums.
 
     Ids and counts are too many for a dictionary and pack well byte by byte; every other column gets one. A column with
-    an encoding of its own is packed by that alone: compressed as well, it would hardly be smaller and slow to read.
+    an encoding of its own is packed by that alone unless it says otherwise: compressed as well, vectors would hardly be
+    smaller and slow to read.
     """
     encodings, compression = {}, {}
     for name, column in table.columns.items():
         leaf = f"{name}.list.element" if pa.types.is_list(column.type) else name
         encodings[leaf] = column.encoding or USUAL_ENCODING.get(column.type, DICTIONARY)
-        compression[leaf] = "none" if column.encoding else COMPRESSION
+        compression[leaf] = column.compression or ("none" if column.encoding else COMPRESSION)
     others = {leaf: encoding for leaf, encoding in encodings.items() if encoding != DICTIONARY}
     return {
         "write_page_checksum": True,

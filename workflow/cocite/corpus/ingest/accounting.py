@@ -19,6 +19,8 @@ from cocite.ground.written_ids import is_id
 from cocite.tables import TABLES, empty_schema
 from cocite.tables.files import read_table, write_omissions
 
+CONTEXTS = "contexts"
+"""What stands for a dataset in the account of the contexts of citations, which are counted beside their lines."""
 KEPT = "kept"
 BLANK = "blank lines"
 MALFORMED = "malformed lines (not JSON, without an id, or with a list in place of a text)"
@@ -36,6 +38,8 @@ class Tally:
     """Name of the shard."""
     outcomes: Counter[str] = field(default_factory=Counter)
     """Outcome → lines; their sum is the number of lines of the shard."""
+    contexts: Counter[str] = field(default_factory=Counter)
+    """Outcome → citations that are kept, by what became of their contexts; nothing where these are not asked for."""
     first_line: int | None = None
     """Number, from 1, of the first malformed line."""
     fault: str | None = None
@@ -55,17 +59,22 @@ class Tally:
 
 def tallies_as_table(tallies: list[Tally]) -> pa.Table:
     """The rows of the table `ingest_report`, in the order of its key."""
+    counted = [
+        (dataset, tally, outcome, count)
+        for tally in tallies
+        for dataset, outcomes in ((tally.dataset, tally.outcomes), (CONTEXTS, tally.contexts))
+        for outcome, count in outcomes.items()
+    ]
     rows = [
         {
-            "dataset": tally.dataset,
+            "dataset": dataset,
             "shard": tally.shard,
             "outcome": outcome,
             "lines": count,
             "first_line": tally.first_line if outcome == MALFORMED else None,
             "fault": tally.fault if outcome == MALFORMED else None,
         }
-        for tally in sorted(tallies, key=lambda tally: tally.shard)
-        for outcome, count in sorted(tally.outcomes.items())
+        for dataset, tally, outcome, count in sorted(counted, key=lambda row: (row[0], row[1].shard, row[2]))
     ]
     return pa.Table.from_pylist(rows, empty_schema(TABLES["ingest_report"]))
 
@@ -77,12 +86,16 @@ def account(reports: Path | Sequence[Path], *, malformed: float, omissions: Path
     """
     rows = read_table(reports, "ingest_report")
     counts: Counter[str] = Counter({MALFORMED: 0})
-    for outcome, lines in zip(rows["outcome"].to_pylist(), rows["lines"].to_pylist(), strict=True):
+    total = 0
+    for dataset, outcome, lines in zip(
+        *(rows[name].to_pylist() for name in ("dataset", "outcome", "lines")), strict=True
+    ):
         counts[outcome] += lines
-    if counts[MALFORMED] > malformed * counts.total():
+        total += lines if dataset != CONTEXTS else 0
+    if counts[MALFORMED] > malformed * total:
         first = rows.filter(pc.equal(rows["outcome"], MALFORMED)).sort_by("shard").slice(0, 1).to_pylist()[0]
         raise InputError(
-            f"{first['dataset']}: {counts[MALFORMED]} of {counts.total()} lines are malformed, more than the share of "
+            f"{first['dataset']}: {counts[MALFORMED]} of {total} lines are malformed, more than the share of "
             f"{malformed} that corpus.malformed allows; the first: {first['shard']}, line {first['first_line']}: "
             f"{first['fault']}."
         )

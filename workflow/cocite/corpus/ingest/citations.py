@@ -13,10 +13,12 @@ from numpy.typing import NDArray
 
 from cocite.config.aspects import INTENTS
 from cocite.corpus.ingest.accounting import BLANK, KEPT, MalformedError, Tally, parse_record
+from cocite.corpus.ingest.contexts import Gathered, count_contexts, list_of_texts
 from cocite.corpus.ingest.records import INFLUENTIAL, UNKNOWN_INTENT
 from cocite.corpus.ingest.scanning import (
     NO_CITED,
     NO_CITING,
+    NO_TEXTS,
     NONE,
     SELF,
     overlapping_words,
@@ -35,22 +37,27 @@ LEFT_OUT = {
 }
 ROWS_IN_MEMORY = 1 << 21
 ODD_LINES_AT_ONCE = 1 << 12
+LISTS_AT_ONCE = 1 << 14
+"""Rows that are scanned at once where their contexts are gathered, more than a block has most of the time."""
 
 Rows = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]
 """Citation ids (−1 where the release has none), citing ids, cited ids, traits."""
 
 
-def read_citations(blocks: Iterable[Block], tally: Tally, *, buckets: int, keep_ids: bool) -> Iterator[pa.RecordBatch]:
+def read_citations(
+    blocks: Iterable[Block], tally: Tally, *, buckets: int, keep_ids: bool, contexts: Gathered | None = None
+) -> Iterator[pa.RecordBatch]:
     """The table `ingested_citations`, a batch a bucket, some million rows at a time; every line is counted.
 
-    Citation ids are null unless `keep_ids`: only updates need them. A batch is valid until the next one is asked for:
-    new memory would have to be cleared by the kernel, which takes as long as sorting.
+    Citation ids are null unless `keep_ids`: only updates need them. `contexts` gathers the contexts of the citations
+    that are kept. A batch is valid until the next one is asked for: new memory would have to be cleared by the kernel,
+    which takes as long as sorting.
     """
     rows, sorted_rows, written = _empty_rows(ROWS_IN_MEMORY), _empty_rows(ROWS_IN_MEMORY), 0
     for block in blocks:
         position = 0
         while position < block.length:
-            position, written = _scan(block, position, rows, written, tally)
+            position, written = _scan(block, position, rows, written, tally, contexts=contexts)
             if written >= ROWS_IN_MEMORY:
                 yield from _cut_by_bucket(_first(rows, written), _first(sorted_rows, written), buckets, keep_ids)
                 written = 0
@@ -78,16 +85,29 @@ def _first(rows: Rows, count: int) -> Rows:
 
 
 def _scan(
-    block: Block, start: int, rows: Rows, written: int, tally: Tally, *, ids_only: bool = False
+    block: Block,
+    start: int,
+    rows: Rows,
+    written: int,
+    tally: Tally,
+    *,
+    ids_only: bool = False,
+    contexts: Gathered | None = None,
 ) -> tuple[int, int]:
     """Append rows until memory is full or the block ends; return where it stopped and how many rows there are now."""
-    counts, odd = np.zeros(len(LEFT_OUT), dtype=np.int64), np.empty((ODD_LINES_AT_ONCE, 2), dtype=np.uint64)
+    counts, odd = np.zeros(len(LEFT_OUT) + 1, dtype=np.int64), np.empty((ODD_LINES_AT_ONCE, 2), dtype=np.uint64)
+    places = np.empty((LISTS_AT_ONCE if contexts else 0, 2), dtype=np.uint64)
     room = tuple(column[written : len(column) - ODD_LINES_AT_ONCE] for column in rows)
-    words = overlapping_words(block.text)
-    stop, found, skipped = scan_citations(words, np.uint64(start), np.uint64(block.length), room, odd, counts, ids_only)
-    written += found
-    read_odd = _read_odd_id if ids_only else _read_odd
+    words, bounds = overlapping_words(block.text), (np.uint64(start), np.uint64(block.length))
+    stop, found, skipped = scan_citations(words, *bounds, room, odd, counts, ids_only, places)
     number, counted = tally.lines, start
+    tally.outcomes[KEPT] += found
+    tally.outcomes.update({LEFT_OUT[place]: int(count) for place, count in enumerate(counts[: len(LEFT_OUT)])})
+    if contexts:
+        lists = int(np.count_nonzero(places[:found, 1]))
+        contexts.add(words, places, room, count=found, lists=lists)
+        count_contexts(tally, kept=found, lists=lists, faulty=int(counts[NO_TEXTS]))
+    written += found
     for first, after in odd[:skipped].tolist():
         number += int(np.count_nonzero(block.text[counted:after] == ord("\n")))
         counted = after
@@ -96,7 +116,7 @@ def _scan(
             tally.outcomes[BLANK] += 1
             continue
         try:
-            row = read_odd(line, tally)
+            row = _read_odd_id(line, tally) if ids_only else _read_odd(line, tally, contexts)
         except MalformedError as error:
             tally.note_malformed(number, str(error))
             continue
@@ -104,18 +124,23 @@ def _scan(
             for place, value in enumerate(row):
                 rows[place][written] = value
             written += 1
-    tally.outcomes[KEPT] += found
-    tally.outcomes.update({LEFT_OUT[place]: int(count) for place, count in enumerate(counts)})
     return int(stop), written
 
 
-def _read_odd(line: bytes, tally: Tally) -> tuple[int, ...] | None:
+def _read_odd(line: bytes, tally: Tally, contexts: Gathered | None) -> tuple[int, ...] | None:
     """The row of a line that the scanner leaves to Python, if it gives one; the line is counted."""
     record = parse_record(line, IDS, null_ids=True)
     citing, cited = (record[key] for key in IDS)
     left_out = NO_CITING if citing is None else NO_CITED if cited is None else SELF if citing == cited else None
     tally.outcomes[KEPT if left_out is None else LEFT_OUT[left_out]] += 1
-    return None if left_out is not None else (_citation_id(record), citing, cited, _traits(record))
+    if left_out is not None:
+        return None
+    if contexts:
+        texts = list_of_texts(record.get("contexts"))
+        if texts:
+            contexts.add_list(citing, cited, texts)
+        count_contexts(tally, kept=1, lists=int(bool(texts)), faulty=int(texts is None))
+    return _citation_id(record), citing, cited, _traits(record)
 
 
 def _read_odd_id(line: bytes, tally: Tally) -> tuple[int, ...]:

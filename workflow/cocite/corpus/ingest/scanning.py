@@ -23,13 +23,14 @@ from cocite.ground.written_ids import LARGEST_ID
 U = np.uint64
 NONE, MISSING, ODD = -1, -2, -3
 """What stands for an id that is null, one that no key gave, and one that is no plain whole number."""
-NO_CITING, NO_CITED, SELF = 0, 1, 2
-"""Places in the counts of citations that are left out."""
+NO_CITING, NO_CITED, SELF, NO_TEXTS = 0, 1, 2, 3
+"""Places in the counts: of citations that are left out, and of those whose contexts are no list of texts."""
 
 _ONES, _HIGHS = U(0x0101010101010101), U(0x8080808080808080)
-_BYTE, _TWO, _FOUR, _FIVE = U(0xFF), U(0xFFFF), U(0xFFFFFFFF), U(0xFFFFFFFFFF)
-_ONE, _EIGHT = U(1), U(8)
+_BYTE, _TWO, _THREE, _FOUR, _FIVE = U(0xFF), U(0xFFFF), U(0xFFFFFF), U(0xFFFFFFFF), U(0xFFFFFFFFFF)
+_NOTHING, _ONE, _EIGHT = U(0), U(1), U(8)
 _memchr: Any = types.ExternalFunction("memchr", types.uintp(types.uintp, types.int32, types.uintp))
+_memcpy: Any = types.ExternalFunction("memcpy", types.uintp(types.uintp, types.uintp, types.uintp))
 _MOST_DIGITS = U(19)
 """Digits of the largest id; any number with as many fits in 64 bits."""
 _LARGEST_ID = U(LARGEST_ID)
@@ -39,7 +40,7 @@ def _word(text: str) -> np.uint64:
     return U(int.from_bytes(text.encode(), "little"))
 
 
-_QUOTE, _BACKSLASH, _COMMA, _COLON, _SPACE, _NEWLINE, _RETURN = map(_word, '"\\,: \n\r')
+_QUOTE, _BACKSLASH, _COMMA, _COLON, _SPACE, _NEWLINE, _RETURN, _TAB = map(_word, '"\\,: \n\r\t')
 _OPEN, _CLOSE, _OPEN_LIST, _CLOSE_LIST, _ZERO = map(_word, "{}[]0")
 _NULL, _TRUE, _FALSE, _E = map(_word, ("null", "true", "fals", "e"))
 _ID = (_word('"citatio'), _word('nid":'))
@@ -47,6 +48,7 @@ _CITING = (_word('"citingc'), _word('orpusid"'))
 _CITED = (_word('"citedco'), _word('rpusid":'))
 _INFLUENTIAL = (_word('"isinflu'), _word('ential":'))
 _INTENTS = (_word('"intents'), _word('":'))
+_CONTEXTS = (_word('"context'), _word('s":'))
 _BACKGROUND = (_word("backgrou"), _word('nd"'))
 _METHODOLOGY = (_word("methodol"), _word('ogy"'))
 _RESULT = _word('result"')
@@ -58,20 +60,22 @@ def overlapping_words(text: NDArray[np.uint8]) -> NDArray[np.uint64]:
 
 
 @njit(nogil=True, cache=True)
-def scan_citations(words, start, end, rows, odd, counts, ids_only):  # type: ignore[no-untyped-def]
+def scan_citations(words, start, end, rows, odd, counts, ids_only, contexts):  # type: ignore[no-untyped-def]
     """Read whole lines from byte `start` to `end` until they end, or `rows` or `odd` are full.
 
     `rows` are arrays of the citation ids, citing ids, cited ids and traits; `odd` takes the start and the end of each
     line that is left to others, and `counts` goes up for lines without a row. With `ids_only`, every line that has a
-    citation id gives a row of that id alone, and the others are odd. Returns where it stopped, and how many rows and
-    odd lines there are. The bytes after `end` must be readable for a word.
+    citation id gives a row of that id alone, and the others are odd. `contexts` takes the start and the end of the
+    contexts of each row, twice 0 where it has none; if it is empty, contexts are not looked for. Returns where it
+    stopped, and how many rows and odd lines there are. The bytes after `end` must be readable for a word.
     """
     citationid, citing, cited, traits = rows
+    most = min(len(citing), len(contexts)) if len(contexts) else len(citing)
     position, written, skipped = start, 0, 0
-    while position < end and written < len(citing) and skipped < len(odd):
+    while position < end and written < most and skipped < len(odd):
         line = position
         position = _find(words, _NEWLINE, line, end) + _ONE
-        number, source, target, trait = _read_citation(words, line, position - _ONE)
+        number, source, target, trait, first, after = _read_citation(words, line, position - _ONE, len(contexts) > 0)
         if source == ODD or (ids_only and number == NONE):
             odd[skipped, 0], odd[skipped, 1] = line, position
             skipped += 1
@@ -86,6 +90,9 @@ def scan_citations(words, start, end, rows, odd, counts, ids_only):  # type: ign
             counts[SELF] += 1
         else:
             citationid[written], citing[written], cited[written], traits[written] = number, source, target, trait
+            if len(contexts):
+                counts[NO_TEXTS] += after == _ONE
+                contexts[written, 0], contexts[written, 1] = first, after if after > _ONE else _NOTHING
             written += 1
     return position, written, skipped
 
@@ -112,12 +119,49 @@ def scatter_by_bucket(rows, buckets, sorted_rows):  # type: ignore[no-untyped-de
     return starts
 
 
-@njit(nogil=True)
-def _read_citation(words, position, end):  # type: ignore[no-untyped-def]
-    """The line up to the newline at `end`: its citation id, its citing and cited ids, and its traits.
+@njit(nogil=True, cache=True)
+def copy_contexts(words, contexts, count, rows, into):  # type: ignore[no-untyped-def]
+    """Append the contexts of `count` rows to those that are there; return how many rows and bytes there are now.
 
-    The citing id is ODD where the line is not one object of the expected kind.
+    `into` has arrays of the citing ids, the cited ids and the ends of what is there, its bytes, which must have room,
+    and how many rows it has.
     """
+    _, citing, cited, _ = rows
+    to_citing, to_cited, ends, text, written = into
+    at = ends[written - 1] if written else 0
+    source, target = U(words.ctypes.data), U(text.ctypes.data)
+    for row in range(count):
+        length = contexts[row, 1] - contexts[row, 0]
+        if length:
+            _memcpy(target + U(at), source + contexts[row, 0], length)
+            at += np.int64(length)
+            to_citing[written], to_cited[written], ends[written] = citing[row], cited[row], at
+            written += 1
+    return written, at
+
+
+@njit(nogil=True, cache=True)
+def cut_contexts(text, ends, rows, offsets, cut):  # type: ignore[no-untyped-def]
+    """Copy the contexts of some rows to `cut`, one after the other, and where each begins to `offsets`."""
+    source, target = U(text.ctypes.data), U(cut.ctypes.data)
+    at = 0
+    for number in range(len(rows)):
+        row = rows[number]
+        first = ends[row - 1] if row else 0
+        offsets[number] = at
+        _memcpy(target + U(at), source + U(first), U(ends[row] - first))
+        at += ends[row] - first
+    offsets[len(rows)] = at
+
+
+@njit(nogil=True)
+def _read_citation(words, position, end, with_contexts):  # type: ignore[no-untyped-def]
+    """The line up to the newline at `end`: its citation id, its citing and cited ids, its traits, and its contexts.
+
+    The citing id is ODD where the line is not one object of the expected kind. Contexts are given by their start and
+    end, 0 and 0 where there are none, 0 and 1 where they are no list of texts.
+    """
+    first, after = _NOTHING, _NOTHING
     number, source, target = NONE, MISSING, MISSING
     influential, intents = np.uint8(0), np.uint8(0)
     position = _after_blanks(words, position)
@@ -136,6 +180,8 @@ def _read_citation(words, position, end):  # type: ignore[no-untyped-def]
             influential, position = _read_influential(words, _after_blanks(words, position + U(16)))
         elif key == _INTENTS[0] and rest & _TWO == _INTENTS[1]:
             intents, position = _read_intents(words, _after_blanks(words, position + U(10)), end)
+        elif with_contexts and key == _CONTEXTS[0] and rest & _THREE == _CONTEXTS[1]:
+            first, after, position = _read_contexts(words, _after_blanks(words, position + U(11)), end)
         else:
             position = _after_member(words, position, end)
         position = _after_blanks(words, position)
@@ -144,7 +190,7 @@ def _read_citation(words, position, end):  # type: ignore[no-untyped-def]
     closed = words[position - _ONE] & _BYTE == _CLOSE
     if not closed or _after_blanks(words, position) != end or min(number, source, target) < NONE:
         source = ODD
-    return number, source, target, influential | intents
+    return number, source, target, influential | intents, first, after
 
 
 @njit(nogil=True)
@@ -213,6 +259,45 @@ def _read_intents(words, position, end):  # type: ignore[no-untyped-def]
 
 
 @njit(nogil=True)
+def _read_contexts(words, start, end):  # type: ignore[no-untyped-def]
+    """The start and the end of a list of texts and nulls, as `_read_citation` gives them; and the position after."""
+    if words[start] & _FOUR == _NULL:
+        return _NOTHING, _NOTHING, start + U(4)
+    if words[start] & _BYTE != _OPEN_LIST:
+        return _NOTHING, _ONE, _after_value(words, start, end)
+    position, texts = _after_white_space(words, start + _ONE), 0
+    is_closed = words[position] & _BYTE == _CLOSE_LIST
+    while not is_closed and position < end:
+        if words[position] & _BYTE == _QUOTE:
+            position = _end_of_string(words, position + _ONE, end) + _ONE
+            texts += 1
+        elif words[position] & _FOUR == _NULL:
+            position += U(4)
+        else:
+            break
+        position = _after_white_space(words, position)
+        is_closed = words[position] & _BYTE == _CLOSE_LIST
+        if not is_closed:
+            if words[position] & _BYTE != _COMMA:
+                break
+            position = _after_white_space(words, position + _ONE)
+    position += _ONE
+    if not is_closed or position > end:
+        return _NOTHING, _ONE, _after_value(words, start, end)
+    return (start, position, position) if texts else (_NOTHING, _NOTHING, position)
+
+
+@njit(nogil=True)
+def _after_white_space(words, position):  # type: ignore[no-untyped-def]
+    """As `_after_blanks`, past tabs as well."""
+    byte = words[position] & _BYTE
+    while byte in (_SPACE, _RETURN, _TAB):
+        position += _ONE
+        byte = words[position] & _BYTE
+    return position
+
+
+@njit(nogil=True)
 def _after_member(words, position, end):  # type: ignore[no-untyped-def]
     """The position after a key and its value, whatever they are; `end` where they are none."""
     if words[position] & _BYTE != _QUOTE:
@@ -220,7 +305,12 @@ def _after_member(words, position, end):  # type: ignore[no-untyped-def]
     position = _end_of_plain_string(words, position + _ONE, end) + _ONE
     if position > end or words[position] & _BYTE != _COLON:
         return end
-    position = _after_blanks(words, position + _ONE)
+    return _after_value(words, _after_blanks(words, position + _ONE), end)
+
+
+@njit(nogil=True)
+def _after_value(words, position, end):  # type: ignore[no-untyped-def]
+    """The position after a value, whatever it is."""
     byte = words[position] & _BYTE
     if byte == _QUOTE:
         return _end_of_string(words, position + _ONE, end) + _ONE

@@ -5,9 +5,11 @@ Copies of a record stay, because only `merge` sees them all. Every line of a sha
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -17,6 +19,9 @@ from cocite.corpus.release.manifest import Shard
 from cocite.ground.errors import InputError
 from cocite.ground.progress import progress
 from cocite.tables.files import write_table
+
+if TYPE_CHECKING:
+    from cocite.corpus.ingest.contexts import Gathered
 
 BLOCKS_AHEAD = {"papers": 8, "abstracts": 8, "citations": 128}
 """Enough for citations to be unpacked while rows are cut and written; for the others, unpacking is the faster."""
@@ -42,13 +47,29 @@ Read = Callable[[IngestSettings, Any, Path, Tally, Path], Iterator[pa.RecordBatc
 """A reading of one shard, which was listed and lies at a path: its rows, counted in the tally."""
 
 
-def ingest(settings: IngestSettings, folder: Path, shards: list[Shard], *, output: Path, report: Path) -> None:
+def ingest(
+    settings: IngestSettings,
+    folder: Path,
+    shards: list[Shard],
+    *,
+    output: Path,
+    report: Path,
+    contexts: Path | None = None,
+) -> None:
     """Write the rows of some shards of a dataset, and the table `ingest_report` about them.
 
-    Raises `InputError` for a shard that is missing, of another size than listed, empty, or not a whole gzip file.
-    Malformed lines are left to `account`, so that allowing more of them later does not mean reading all shards again.
+    With `contexts`, the contexts of citations are written to that path as well. Raises `InputError` for a shard that is
+    missing, of another size than listed, empty, or not a whole gzip file. Malformed lines are left to `account`, so
+    that allowing more of them later does not mean reading all shards again.
     """
-    write_ingested(f"ingested_{settings.dataset}", _read_filled, settings, folder, shards, output=output, report=report)
+    with ExitStack() as stack:
+        gathered = None
+        if contexts:
+            from cocite.corpus.ingest.contexts import gather_contexts
+
+            gathered = stack.enter_context(gather_contexts(contexts, settings.buckets))
+        read = partial(_read_filled, contexts=gathered)
+        write_ingested(f"ingested_{settings.dataset}", read, settings, folder, shards, output=output, report=report)
 
 
 def write_ingested(
@@ -79,21 +100,23 @@ def _find(folder: Path, shard: Shard) -> Path:
 
 
 def _read_filled(
-    settings: IngestSettings, shard: Shard, path: Path, tally: Tally, spill: Path
+    settings: IngestSettings, shard: Shard, path: Path, tally: Tally, spill: Path, contexts: "Gathered | None"
 ) -> Iterator[pa.RecordBatch]:
-    yield from read_shard(settings, path, tally, spill)
+    yield from read_shard(settings, path, tally, spill, contexts)
     if tally.lines == tally.outcomes[BLANK]:
         raise InputError(f"{path} is empty; a shard holds at least one record.")
 
 
-def read_shard(settings: IngestSettings, path: Path, tally: Tally, spill: Path) -> Iterator[pa.RecordBatch]:
-    """The rows of a shard, a batch a bucket, some at a time; every line is counted."""
+def read_shard(
+    settings: IngestSettings, path: Path, tally: Tally, spill: Path, contexts: "Gathered | None" = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a shard, a batch a bucket, some at a time; every line is counted. `contexts` gathers contexts."""
     blocks = unpack(path, blocks_ahead=BLOCKS_AHEAD[settings.dataset] if settings.threads > 1 else 0)
     # Each reader needs a library that takes long to import: Numba or DuckDB.
     if settings.dataset == "citations":
         from cocite.corpus.ingest.citations import read_citations
 
-        return read_citations(blocks, tally, buckets=settings.buckets, keep_ids=settings.keep_ids)
+        return read_citations(blocks, tally, buckets=settings.buckets, keep_ids=settings.keep_ids, contexts=contexts)
     from cocite.corpus.ingest.documents import read_documents
     from cocite.corpus.ingest.records import ABSTRACTS, PAPERS
 

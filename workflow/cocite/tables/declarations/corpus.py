@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from cocite.tables.declarations.columns import COUNT, ID, TEXT, Table, corpus_id, optional, required
+from cocite.tables.declarations.columns import COUNT, ID, TEXT, Column, Table, corpus_id, corpus_ids, optional, required
 
 _PAPER_COLUMNS = {
     "title": optional(TEXT, "title; null where the release has none or an empty one"),
@@ -66,12 +66,36 @@ TABLES = [
         },
     ),
     Table(
+        name="ingested_contexts",
+        path="corpus/ingested/citations/contexts/{part}.parquet",
+        description=(
+            "Temporary: the sentences in which the citations of a shard stand, where the configuration asks for them, "
+            "sorted by bucket, before they are merged."
+        ),
+        key=("citing", "cited"),
+        ordered=False,
+        columns={
+            "bucket": _BUCKET,
+            **CITATION_ENDS,
+            "contexts": Column(
+                type=pa.binary(),
+                meaning="the list of sentences of this copy of the citation, as the release's JSON",
+                encoding="PLAIN",
+                compression="lz4",
+            ),
+        },
+    ),
+    Table(
         name="ingest_report",
         path="corpus/ingest_report/{dataset}/{part}.parquet",
         description="What became of the lines of each shard; the lines of a shard's outcomes sum up to all it has.",
         key=("dataset", "shard", "outcome"),
         columns={
-            "dataset": required(TEXT, "papers, abstracts or citations"),
+            "dataset": required(
+                TEXT,
+                "papers, abstracts or citations; contexts where the configuration asks for those of citations, which "
+                "are counted by the citations that are kept",
+            ),
             "shard": required(TEXT, "name of the shard"),
             "outcome": required(TEXT, "kept, or why a line was left out"),
             "lines": required(COUNT, "how many lines"),
@@ -103,6 +127,21 @@ TABLES = [
             **CITATION_ENDS,
             "influential": required(pa.bool_(), "true if any copy of the citation in the release says so"),
             "intents": required(pa.list_(TEXT), "union of background, methodology, result over all copies, sorted"),
+        },
+    ),
+    Table(
+        name="contexts",
+        path="corpus/contexts/{bucket}.parquet",
+        description=(
+            "Distinct sentences that cite, of each citing paper, without their citation markers; only where "
+            "`corpus.contexts` asks for them. Sharded by citing modulo the number of buckets."
+        ),
+        key=("citing", "context"),
+        columns={
+            "citing": corpus_id("corpus id of the paper that the sentence is of"),
+            "context": required(ID, "negative id of the sentence as a short query, which follows from its text"),
+            "cited": corpus_ids("corpus ids of the papers that are cited in it, distinct, rising"),
+            "sentence": required(TEXT, "the sentence, cleaned of citation markers, with single blanks"),
         },
     ),
     Table(

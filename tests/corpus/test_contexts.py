@@ -1,0 +1,254 @@
+"""Contexts: from the lines of shards to sentences with the papers that they cite, against loops over the lines."""
+
+import json
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.corpus.ingested import SHARD, citation
+from tests.corpus.ingested import settings as ingest_settings
+from tests.corpus.test_citations import lines
+
+from cocite.config.contexts import ContextSettings
+from cocite.corpus.ingest import citations
+from cocite.corpus.ingest import contexts as gathering
+from cocite.corpus.ingest.accounting import account
+from cocite.corpus.ingest.sentences import COPIES, REASONS, SHORT, merge_contexts
+from cocite.corpus.ingest.shards import ingest
+from cocite.corpus.release.manifest import Shard
+from cocite.ground.text_ids import text_id
+from cocite.tables.files import read_table
+
+WORDS = "one two three four five six"
+QUIET = [HealthCheck.function_scoped_fixture]
+
+
+class Release:
+    """Shards in a folder, and what becomes of them."""
+
+    def __init__(self, folder: Path, write_shard) -> None:
+        self.folder, self._write = folder, write_shard
+
+    def ingest(self, *shards, buckets=1, with_contexts=True, part=0) -> dict[str, int]:
+        """Ingest shards of lines, with their contexts; return the account of these."""
+        folder = self.folder / f"shards-{part}"
+        paths = [self._write(folder / f"{number}-{SHARD}", *rows) for number, rows in enumerate(shards)]
+        listed = [Shard(name=path.name, bytes=path.stat().st_size) for path in paths]
+        out = {"output": self.folder / f"citations/{part}.parquet", "report": self.folder / f"report/{part}.parquet"}
+        contexts = self.folder / f"contexts/{part}.parquet" if with_contexts else None
+        ingest(ingest_settings("citations", buckets=buckets), folder, listed, **out, contexts=contexts)
+        rows = read_table(out["report"], "ingest_report").to_pylist()
+        counts: Counter = Counter()
+        for row in rows:
+            if row["dataset"] == "contexts":
+                counts[row["outcome"]] += row["lines"]
+        return dict(+counts)
+
+    def ingested(self, name="contexts") -> list[tuple]:
+        return [tuple(row.values()) for row in pq.read_table(self.folder / name).to_pylist()]
+
+    def merge(self, bucket=0, **bounds) -> list[dict]:
+        """The sentences of a bucket."""
+        merge_contexts(
+            self.folder / "contexts",
+            ContextSettings(**bounds),
+            bucket,
+            output=self.folder / f"merged/{bucket}.parquet",
+            omissions=self.folder / "omissions.parquet",
+            memory_mb=500,
+            threads=2,
+        )
+        return read_table(self.folder / f"merged/{bucket}.parquet", "contexts").to_pylist()
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        rows = read_table(self.folder / "omissions.parquet", "omissions").to_pylist()
+        return {row["reason"]: row["count"] for row in rows if row["count"]}
+
+
+@pytest.fixture
+def release(tmp_path, write_shard) -> Release:
+    return Release(tmp_path, write_shard)
+
+
+def with_contexts(citing, cited, *texts, **more) -> dict:
+    return citation(citing, cited, contexts=list(texts), **more)
+
+
+def sentences(rows) -> dict[str, list[int]]:
+    return {row["sentence"]: row["cited"] for row in rows}
+
+
+@settings(deadline=None, suppress_health_check=QUIET, max_examples=60)
+@given(given_lines=st.lists(lines(), min_size=1, max_size=8), buckets=st.integers(1, 3))
+def test_the_contexts_of_each_kept_citation_are_those_that_python_reads(tmp_path, write_shard, given_lines, buckets):
+    release = Release(tmp_path, write_shard)
+    account_of = release.ingest(given_lines, buckets=buckets)
+    expected, kept = [], 0
+    for record in map(json.loads, given_lines):
+        citing, cited = (
+            None if record[key] is None else int(record[key]) for key in ("citingcorpusid", "citedcorpusid")
+        )
+        if citing is not None and cited is not None and citing != cited:
+            kept += 1
+            if record.get("contexts"):
+                expected.append((citing % buckets, citing, cited, tuple(record["contexts"])))
+    found = [(bucket, citing, cited, tuple(json.loads(text))) for bucket, citing, cited, text in release.ingested()]
+    assert Counter(found) == Counter(expected)
+    assert account_of.get("kept", 0) == len(expected)
+    assert sum(account_of.values()) == kept
+
+
+@settings(deadline=None, suppress_health_check=QUIET, max_examples=60)
+@given(line=lines(), data=st.data())
+def test_citations_are_the_same_with_contexts_and_without_also_from_damaged_lines(tmp_path, write_shard, line, data):
+    place = data.draw(st.integers(0, len(line) - 1))
+    put = data.draw(st.binary(max_size=2))
+    damaged = (line[:place] + put + line[place + 1 :]).replace(b"\n", b" ")
+    release = Release(tmp_path, write_shard)
+    release.ingest([citation(1, 2), line, damaged])
+    citations, report = release.ingested("citations"), release.ingested("report")
+    release.ingest([citation(1, 2), line, damaged], with_contexts=False)
+    assert release.ingested("citations") == citations
+    assert [row for row in report if row[0] == "citations"] == release.ingested("report")
+
+
+def test_contexts_beyond_what_memory_takes_are_cut_by_bucket_in_several_turns(release, monkeypatch):
+    monkeypatch.setattr(citations, "LISTS_AT_ONCE", 4)
+    monkeypatch.setattr(gathering, "BYTES_IN_STORE", 640)
+    monkeypatch.setattr(gathering, "LONGEST_TEXT", 640)
+    rows = [with_contexts(n, 100, f"{WORDS} {n} {'x' * n}") for n in range(60)]
+    odd = [json.dumps(row).replace('"citing', '"\\u0063iting').encode() for row in rows[:30]]
+    release.ingest(rows, odd, buckets=3)
+    assert pq.ParquetFile(release.folder / "contexts/0.parquet").num_row_groups > 10
+    found = sorted((citing, json.loads(text)) for _, citing, _, text in release.ingested())
+    assert found == sorted((row["citingcorpusid"], row["contexts"]) for row in [*rows, *rows[:30]])
+    assert all(bucket == citing % 3 for bucket, citing, _, _ in release.ingested())
+
+
+@pytest.mark.parametrize(
+    "contexts", [b'"text"', b"5", b"true", b'{"a": ["b"]}', b'["a", 5]', b'["a", ["b"]]', b'[{"a": 1}]', b'["a",]']
+)
+def test_contexts_that_are_no_list_of_texts_are_counted_and_their_citation_stays(release, contexts):
+    line = b'{"citingcorpusid":1,"contexts":' + contexts + b',"citedcorpusid":2}'
+    assert release.ingest([line, with_contexts(1, 3, WORDS)]) == {"kept": 1, gathering.NO_LIST: 1}
+    assert [row[1:4] for row in release.ingested("citations")] == [(None, 1, 2), (None, 1, 3)]
+    assert [row[1:3] for row in release.ingested()] == [(1, 3)]
+
+
+@pytest.mark.parametrize("contexts", [b"null", b"[]", b"[ ]", b"[null]", b"[null, null]"])
+def test_a_citation_without_a_text_has_no_contexts(release, contexts):
+    line = b'{"citingcorpusid":1,"citedcorpusid":2,"contexts":' + contexts + b"}"
+    assert release.ingest([line, citation(1, 3)]) == {gathering.WITHOUT: 2}
+    assert release.merge() == []
+
+
+def test_an_account_of_lines_is_not_thinned_by_that_of_contexts(release):
+    release.ingest([with_contexts(1, 2, WORDS), with_contexts(1, 3, WORDS), b"broken"])
+    with pytest.raises(Exception, match="1 of 3 lines are malformed"):
+        account([release.folder / "report/0.parquet"], malformed=0.3, omissions=release.folder / "o.parquet")
+
+
+def test_the_same_sentence_in_several_records_is_one_that_cites_several_papers(release):
+    first = [with_contexts(1, 3, WORDS, f"{WORDS} alone"), with_contexts(1, 2, WORDS), with_contexts(4, 2, WORDS)]
+    release.ingest(first, [with_contexts(1, 3, WORDS)])
+    release.ingest([with_contexts(1, 2, f"  {WORDS}\t[12]. "), with_contexts(1, 5, f"{WORDS}.")], part=1)
+    rows = release.merge()
+    assert [(row["citing"], row["sentence"], row["cited"]) for row in rows if row["citing"] == 4] == [(4, WORDS, [2])]
+    assert sentences(row for row in rows if row["citing"] == 1) == {
+        WORDS: [2, 3],
+        f"{WORDS} alone": [3],
+        f"{WORDS}.": [2, 5],
+    }
+    assert all(row["context"] == text_id(row["sentence"], None, is_query=True) for row in rows)
+    assert release.left_out == {COPIES: 1}
+
+
+def test_texts_that_are_empty_too_short_too_long_or_unreadable_are_counted(release):
+    broken = b'{"citingcorpusid":1,"citedcorpusid":2,"contexts":["a \\q b c d e", "one two three four five"]}'
+    latin = b'{"citingcorpusid":1,"citedcorpusid":3,"contexts":["caf\xe9 two three four five"]}'
+    half = b'{"citingcorpusid":1,"citedcorpusid":4,"contexts":["\\ud83d two three four five"]}'
+    texts = ["", " \u3000\n", "[12]", "(Doe, 2020)", None, "one two", "word " * 10_000, "one two three"]
+    release.ingest([broken, latin, half, with_contexts(1, 5, *texts)])
+    assert sentences(release.merge(min_words=3, max_words=50)) == {"one two three": [5]}
+    assert release.left_out == dict(zip(REASONS.values(), [3, 5, 1, 1], strict=True))
+
+
+def test_bounds_count_words_without_markers_and_include_themselves(release):
+    release.ingest([with_contexts(1, 2, "a b c (Doe et al., 2019; Roe, 2020).", "a b c d", "a b", "a b c d e")])
+    assert set(sentences(release.merge(min_words=3, max_words=4))) == {"a b c.", "a b c d"}
+    assert release.left_out[REASONS[SHORT]] == 1
+
+
+@pytest.mark.parametrize("style", [(",", ":"), (" , ", " : ")])
+@pytest.mark.parametrize("is_ascii", [True, False])
+def test_sentences_are_unescaped_whatever_their_spelling(release, style, is_ascii):
+    text = 'Über "naïve" models\\of Größe 😀 we say\u2028nothing\t'
+    line = json.dumps(with_contexts(1, 2, text), separators=style, ensure_ascii=is_ascii).encode()
+    release.ingest([line])
+    assert set(sentences(release.merge())) == {'Über "naïve" models\\of Größe 😀 we say nothing'}
+
+
+def test_the_old_layout_gives_the_same_sentences(release):
+    release.ingest([with_contexts("1", "2", WORDS, intents=["background"]), with_contexts(3, 2, WORDS)])
+    assert [(row["citing"], row["cited"]) for row in release.merge()] == [(1, [2]), (3, [2])]
+
+
+def test_each_bucket_has_its_own_rows_and_an_empty_one_has_none(release):
+    release.ingest([with_contexts(n, 100, WORDS) for n in (3, 4, 6)], buckets=4)
+    found = [[row["citing"] for row in release.merge(bucket)] for bucket in range(4)]
+    assert found == [[4], [], [6], [3]]
+
+
+WORD = st.sampled_from(["alpha", "beta", "gamma", "delta", "(epsilon)"])
+PLAIN = st.lists(WORD, min_size=1, max_size=6).map(" ".join)
+
+
+@settings(deadline=None, suppress_health_check=QUIET, max_examples=40)
+@given(
+    shards=st.lists(
+        st.lists(st.tuples(st.integers(1, 4), st.integers(5, 9), st.lists(PLAIN, max_size=3)), max_size=6),
+        min_size=1,
+        max_size=3,
+    ),
+    least=st.integers(1, 3),
+)
+def test_sentences_without_markers_are_what_dictionaries_give(tmp_path, write_shard, shards, least):
+    release = Release(tmp_path, write_shard)
+    release.ingest(*([with_contexts(*ends, *texts) for *ends, texts in rows] or [citation(1, 2)] for rows in shards))
+    expected: dict[tuple[int, str], set[int]] = defaultdict(set)
+    short = together = 0
+    for citing, cited, texts in (row for rows in shards for row in rows):
+        for text in texts:
+            if len(text.split()) < least:
+                short += 1
+            else:
+                together += 1
+                expected[citing, text].add(cited)
+    rows = release.merge(min_words=least)
+    assert {(row["citing"], row["sentence"]): row["cited"] for row in rows} == {
+        key: sorted(cited) for key, cited in expected.items()
+    }
+    counted = {REASONS[SHORT]: short, COPIES: together - sum(map(len, expected.values()))}
+    assert release.left_out == {reason: count for reason, count in counted.items() if count}
+    assert len(rows) == len(expected)
+
+
+def test_the_official_sample_is_read_as_a_loop_over_its_lines_reads_it(tmp_path, write_shard, shared):
+    import gzip
+
+    sample = shared / "data/s2ag-samples/citations/citations-sample.jsonl.gz"
+    raw = [line for line in gzip.decompress(sample.read_bytes()).split(b"\n") if line]
+    # Many of its citations have no cited id, and so no row.
+    filled = [json.dumps(json.loads(line) | {"citedcorpusid": str(number)}).encode() for number, line in enumerate(raw)]
+    release = Release(tmp_path, write_shard)
+    release.ingest(filled)
+    given = {number: json.loads(line)["contexts"] for number, line in enumerate(raw)}
+    found = {cited: json.loads(text) for _, _, cited, text in release.ingested()}
+    assert found == {number: texts for number, texts in given.items() if texts}
+    rows = release.merge()
+    assert len(rows) > 30
+    assert not any(mark in row["sentence"] for row in rows for mark in ("[47]", "(Karim, 2005", "Njoroge et al"))

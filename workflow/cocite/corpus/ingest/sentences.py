@@ -1,0 +1,112 @@
+"""Merge one bucket of the contexts that were ingested: each sentence of a citing paper once, with the papers it cites.
+
+The release gives a sentence in the record of each paper that is cited in it, and a record may be in several shards. So
+the same sentence in several records of one citing paper is one row here: what it cites are the papers of all of them.
+Sentences are cleaned of citation markers (`markers.py`) before they are compared, and those that are too short or too
+long are left out. Each sentence that does not come through is counted.
+"""
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from cocite.config.contexts import ContextSettings
+from cocite.corpus.ingest.markers import with_single_blanks, without_markers
+from cocite.corpus.ingest.merge import number
+from cocite.ground.database import connect
+from cocite.ground.text_ids import sql_of_text_id
+from cocite.tables.files import scan_table, write_omissions, write_table
+
+KEPT, UNREADABLE, EMPTY, SHORT, LONG = range(5)
+REASONS = {
+    UNREADABLE: "lists of contexts that cannot be read (broken escapes, not UTF-8)",
+    EMPTY: "contexts that are empty, or nothing but citation markers",
+    SHORT: "contexts of fewer words than min_words",
+    LONG: "contexts of more words than max_words",
+}
+COPIES = "further copies of a context of a citation"
+ROWS_AT_ONCE = 20_000
+_SENTENCES = f"""
+    CREATE TEMP TABLE sentences AS
+    WITH lists AS (
+        SELECT citing, cited, TRY(from_json(decode(contexts), '["VARCHAR"]')) AS texts FROM ingested
+    ), spaced AS (
+        SELECT citing, cited, texts IS NULL AS is_unreadable,
+            {with_single_blanks("unnest(coalesce(texts, [NULL]))")} AS text
+        FROM lists
+    ), cleaned AS (
+        SELECT citing, cited, is_unreadable, {without_markers("text")} AS sentence FROM spaced
+    ), judged AS (
+        SELECT *, 1 + length(sentence) - length(replace(sentence, ' ', '')) AS words FROM cleaned
+    ), told AS (
+        SELECT *, CASE
+            WHEN is_unreadable THEN {UNREADABLE}
+            WHEN sentence IS NULL OR sentence = '' THEN {EMPTY}
+            WHEN words < $min_words THEN {SHORT}
+            WHEN words > $max_words THEN {LONG}
+            ELSE {KEPT} END::UTINYINT AS outcome
+        FROM judged
+    )
+    SELECT citing, cited, outcome, CASE WHEN outcome = {KEPT} THEN sentence END AS sentence FROM told
+"""
+_KEPT = f"""
+    SELECT citing, {sql_of_text_id("sentence", "''", is_query=True)} AS context, cited, sentence
+    FROM sentences WHERE outcome = {KEPT} ORDER BY citing, context, cited
+"""
+
+
+def merge_contexts(
+    ingested: Path,
+    settings: ContextSettings,
+    bucket: int,
+    *,
+    output: Path,
+    omissions: Path,
+    memory_mb: int,
+    threads: int,
+) -> None:
+    """Write one bucket of `contexts`, and what was left out; `ingested` is the folder of `ingested_contexts`."""
+    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
+        files = scan_table(ingested, "ingested_contexts").files
+        connection.read_parquet(files).filter(f"bucket = {bucket}").create_view("ingested")
+        connection.execute(_SENTENCES, {"min_words": settings.min_words, "max_words": settings.max_words})
+        written = write_table(output, "contexts", _united(connection.sql(_KEPT).to_arrow_reader(ROWS_AT_ONCE)))
+        counts = dict(connection.execute("SELECT outcome, count(*) FROM sentences GROUP BY outcome").fetchall())
+        connection.read_parquet(str(output)).create_view("written")
+        united = number(connection, "SELECT coalesce(sum(len(cited)), 0)::BIGINT FROM written") if written else 0
+    left_out = {reason: counts.get(outcome, 0) for outcome, reason in REASONS.items()}
+    write_omissions(omissions, {**left_out, COPIES: counts.get(KEPT, 0) - united})
+
+
+def _united(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """The rows of `contexts`, from rows of one cited paper each, in the order of citing, context and cited."""
+    rest: pa.Table | None = None
+    for batch in chain(reader, [None]):
+        rows = pa.Table.from_batches([batch] if batch is not None else [], reader.schema)
+        rows = pa.concat_tables([rest, rows]) if rest is not None else rows
+        ids = {name: rows[name].to_numpy() for name in ("citing", "context", "cited")}
+        is_first = _differs(ids["citing"]) | _differs(ids["context"])
+        is_new = is_first | _differs(ids["cited"])
+        starts = np.flatnonzero(is_first)
+        # The last sentence may go on in the next batch.
+        end = len(rows) if batch is None else int(starts[-1]) if len(starts) else 0
+        starts, rest = starts[starts < end], rows.slice(end)
+        if len(starts):
+            kept = np.flatnonzero(is_new[:end])
+            offsets = np.append(np.searchsorted(kept, starts), len(kept)).astype(np.int32)
+            yield pa.record_batch(
+                {
+                    "citing": ids["citing"][starts],
+                    "context": ids["context"][starts],
+                    "cited": pa.ListArray.from_arrays(offsets, ids["cited"][kept]),
+                    "sentence": rows["sentence"].take(pa.array(starts)).combine_chunks(),
+                }
+            )
+
+
+def _differs(ids: np.ndarray) -> np.ndarray:
+    """Whether each id is another than the one before."""
+    return np.concatenate([np.ones(min(len(ids), 1), dtype=bool), ids[1:] != ids[:-1]])
