@@ -69,7 +69,7 @@ rule count_pairs:
     benchmark:
         "<benchmarks>/graph/{graph}/count-{pairs}-{bucket}.jsonl"
     wildcard_constraints:
-        pairs="|".join(PAIRS.values()),
+        pairs=either(sorted(set(PAIRS.values()))),
     conda:
         "../envs/pipeline.yaml"
     resources:

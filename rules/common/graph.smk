@@ -2,8 +2,12 @@
 
 
 def citations_in_groups(wildcards):
-    """All citations, sharded by the paper that cites a group of papers or that a group cites."""
-    folder = "corpus/citations" if wildcards.pairs == PAIRS["cocitation"] else "graph/citations_by_cited"
+    """All citations, sharded by the paper that cites a group of papers or that a group cites, or all sentences."""
+    folder = {
+        "cocitation": "corpus/citations",
+        "sentence-cocitation": "corpus/contexts",
+        "coupling": "graph/citations_by_cited",
+    }[config["graphs"][wildcards.graph]["signal"]]
     return buckets(f"<results>/{folder}/{{bucket}}.parquet")
 
 

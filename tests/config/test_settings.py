@@ -59,7 +59,11 @@ def complaint(kind: Any, given: Any) -> str:
             {"k": 5, "index": {"kind": "flat", "nprobe": 2}},
             "key index.nprobe does not go with kind: flat.",
         ),
-        (Counting, {"signal": "citation"}, "key signal is 'citation'; it must be one of cocitation, coupling; did you"),
+        (
+            Counting,
+            {"signal": "citation"},
+            "key signal is 'citation'; it must be one of cocitation, sentence-cocitation, coupling; did you",
+        ),
         (
             Counting,
             {"signal": "coupling", "max_references": 3},

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from cocite.config.contexts import lack_of_contexts
 from cocite.config.entries import Count, Entry, Refers, Whole, all_parts
 
 Strength = Literal["count", "cosine", "jaccard", "association", "pmi", "fractional"]
@@ -17,10 +18,11 @@ class PairCounting(Entry):
 
     pairs: Literal["query", "all"] = "query"
     """query counts the pairs with a query paper at one end or both; all counts every pair of references of the
-    papers that cite a query (for coupling, every pair of papers that cite what a query cites)."""
+    papers, or of the sentences, that cite a query (for coupling, every pair of papers that cite what a query cites)."""
     strength: Strength = "count"
-    """Weight of an edge: how many papers cite both (coupling: are cited by both), or a measure of docs/graphs.md that
-    corrects for how often each of the two occurs, or for the length of the lists that they stand in."""
+    """Weight of an edge: how many papers cite both (sentence-cocitation: sentences; coupling: are cited by both), or a
+    measure of docs/graphs.md that corrects for how often each of the two occurs, or for the length of the lists that
+    they stand in."""
 
 
 class CocitationCounting(PairCounting):
@@ -35,6 +37,20 @@ class CocitationCounting(PairCounting):
     def largest(self) -> int | None:
         """Members of the largest group that counts."""
         return self.max_references
+
+
+class SentenceCounting(PairCounting):
+    """Joins papers that are cited in one sentence."""
+
+    signal: Literal["sentence-cocitation"]
+    """What joins two papers."""
+    max_papers: Largest | None = None
+    """A sentence that cites more papers makes no pair. Left out, there is no limit."""
+
+    @property
+    def largest(self) -> int | None:
+        """Members of the largest group that counts."""
+        return self.max_papers
 
 
 class CouplingCounting(PairCounting):
@@ -60,6 +76,14 @@ class PairGraph(Entry):
 
 class CocitationGraph(CocitationCounting, PairGraph):
     """Joins papers that are cited together."""
+
+
+class SentenceGraph(SentenceCounting, PairGraph):
+    """Joins papers that are cited in one sentence."""
+
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
+        """Sentences that are not ingested."""
+        yield from lack_of_contexts(f"{key}.signal", self.signal, config)
 
 
 class CouplingGraph(CouplingCounting, PairGraph):
@@ -101,5 +125,7 @@ class CombinationGraph(Combination):
             yield f"{key}.of: a combination must not be a part of itself."
 
 
-Counting = Annotated[CocitationCounting | CouplingCounting, Field(discriminator="signal")]
-Graph = Annotated[CocitationGraph | CouplingGraph | CitationGraph | CombinationGraph, Field(discriminator="signal")]
+Counting = Annotated[CocitationCounting | SentenceCounting | CouplingCounting, Field(discriminator="signal")]
+Graph = Annotated[
+    CocitationGraph | SentenceGraph | CouplingGraph | CitationGraph | CombinationGraph, Field(discriminator="signal")
+]

@@ -1,10 +1,10 @@
 """The citations that a graph is counted from: what each signal makes of them, and in which order they are sharded.
 
 Co-citation and bibliographic coupling both pair the members of groups: the papers that one paper cites (co-citation),
-or the papers that cite one paper (coupling). The release's citations are sharded and sorted by the citing paper, but
-coupling and undirected edges ask who cites a paper. So each bucket is first cut by the cited paper, and then the cuts
-of all buckets are united. Both steps sort within a memory limit, and each citation is written twice, however many
-buckets there are.
+or one sentence of a paper, or the papers that cite one paper (coupling). The release's citations are sharded and sorted
+by the citing paper, but coupling and undirected edges ask who cites a paper. So each bucket is first cut by the cited
+paper, and then the cuts of all buckets are united. Both steps sort within a memory limit, and each citation is written
+twice, however many buckets there are.
 """
 
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ class Signal:
     citations: str
     """The table of citations, sorted by the group."""
     group: str
-    """The column of the paper that makes the group."""
+    """The column of the paper that makes the group, or that the sentence is of which does."""
     member: str
-    """The column of the papers that are in it."""
+    """The column of the papers that are in it: one of them, or all in a list."""
     pairs: str
     """The table of the pairs."""
     too_large: tuple[str, str]
@@ -48,6 +48,15 @@ SIGNALS = {
         too_large=("papers with more references than max_references", "references of such papers"),
         alone="queries that no paper cites together with another",
         empty="no paper cites a query together with another paper",
+    ),
+    "sentence-cocitation": Signal(
+        citations="contexts",
+        group="citing",
+        member="cited",
+        pairs="cocitations",
+        too_large=("sentences that cite more papers than max_papers", "citations in such sentences"),
+        alone="queries that no sentence cites together with another paper",
+        empty="no sentence cites a query together with another paper",
     ),
     "coupling": Signal(
         citations="citations_by_cited",

@@ -15,7 +15,10 @@ Bucket = Annotated[int, typer.Option(help="The bucket to write.")]
 @app.command()
 def count(
     citations: Annotated[
-        list[Path], typer.Argument(help="All buckets of citations; for coupling, of citations_by_cited.")
+        list[Path],
+        typer.Argument(
+            help="All buckets of citations; for coupling, of citations_by_cited; for sentences, of contexts."
+        ),
     ],
     queries: Queries,
     settings: Settings,

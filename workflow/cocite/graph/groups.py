@@ -1,7 +1,8 @@
 """Groups of papers that occur together, read from citations in pieces that fit into memory.
 
 Citations are sharded and sorted by the paper that makes a group (see `citations.py`), so a group lies in one file and
-in one run of rows. Only groups that hold a query can make a pair that is asked for; the others are passed over as they
+in one run of rows. Sentences hold the papers that they cite in a list: each is a group by itself, of the paper that it
+is a sentence of. Only groups that hold a query can make a pair that is asked for; the others are passed over as they
 are read.
 """
 
@@ -10,14 +11,19 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numba import njit
 from numpy.typing import NDArray
 
 from cocite.graph.citations import Source
 from cocite.ground.id_sets import BYTES_A_WORD, HIGH_WORDS, GrowingIdSet, Ids, are_in, check_ids, contains
+from cocite.tables import TABLES
 from cocite.tables.files import open_table
 
 ROWS_READ = 1_000_000
+LISTS_READ = 100_000
+"""Rows with lists of members that are read at once, of which the longest piece is no longer than `ROWS_READ` or so."""
 BYTES_A_MEMBER = 16
 """Memory for each member of a piece: 4 for its place, and up to 29 for each paper at hand, of which there are fewer.
 With 24.5 million members of half a million papers, a job took 550 to 670 MB in all."""
@@ -99,7 +105,39 @@ def _placed(
     return Piece(ids, members, np.concatenate(sizes), queries, is_full)
 
 
-def _whole_groups(source: Source) -> Iterator[tuple[Ids, Ids]]:
+class Rows(NamedTuple):
+    """Some whole groups, a row for each member."""
+
+    groups: Ids
+    """What tells groups apart: the paper that makes each or, where sentences do, the number of the sentence."""
+    owners: Ids
+    """The paper that makes each, or that the sentence is of."""
+    members: Ids
+
+
+def _whole_groups(source: Source) -> Iterator[Rows]:
+    """The groups, file after file, some at a time."""
+    if pa.types.is_list(TABLES[source.signal.citations].columns[source.signal.member].type):
+        yield from _listed_groups(source)
+    else:
+        yield from (Rows(groups, groups, members) for groups, members in _groups_by_row(source))
+
+
+def _listed_groups(source: Source) -> Iterator[Rows]:
+    """The groups whose members a row has in a list."""
+    columns, number = [source.signal.group, source.signal.member], 0
+    for path in source.files:
+        with open_table(path, source.signal.citations) as file:
+            for batch in file.iter_batches(LISTS_READ, columns=columns, use_threads=False):
+                owners, rows = batch[columns[0]].to_numpy(), pc.list_parent_indices(batch[columns[1]]).to_numpy()
+                members = batch[columns[1]].flatten().to_numpy()
+                check_ids(owners, path)
+                check_ids(members, path)
+                yield Rows(number + rows, owners[rows], members)
+                number += len(batch)
+
+
+def _groups_by_row(source: Source) -> Iterator[tuple[Ids, Ids]]:
     """The columns of groups and members, file after file, cut between groups.
 
     A group whose rows lie in two batches or more comes alone.
@@ -122,11 +160,10 @@ def _whole_groups(source: Source) -> Iterator[tuple[Ids, Ids]]:
         yield left[0], left[1]
 
 
-def _take(
-    source: Source, rows: tuple[Ids, Ids], tally: Tally, *, least: int, anchored: bool
-) -> tuple[Ids, NDArray[np.int64]]:
+def _take(source: Source, rows: Rows, tally: Tally, *, least: int, anchored: bool) -> tuple[Ids, NDArray[np.int64]]:
     """Members and sizes of whole groups of `least` members or more, with a query among them if `anchored`."""
-    taken, sizes = np.empty(len(rows[0]), dtype=np.int64), np.empty(len(rows[0]) // least, dtype=np.int64)
+    count = len(rows.members)
+    taken, sizes = np.empty(count, dtype=np.int64), np.empty(count // least, dtype=np.int64)
     sets = (source.queries, source.kept_out)
     limits, mine = (least, source.largest), (tally.bucket, tally.buckets)
     members, groups = take_groups(*rows, sets, limits, anchored, taken, sizes, tally.numbers, mine)
@@ -134,7 +171,7 @@ def _take(
 
 
 @njit(nogil=True, cache=True)
-def take_groups(groups, members, sets, limits, anchored_only, taken, sizes, tally, mine):  # type: ignore[no-untyped-def]
+def take_groups(groups, owners, members, sets, limits, anchored_only, taken, sizes, tally, mine):  # type: ignore[no-untyped-def]
     """Copy the members of the groups within limits of size, if asked for only where one of them is a query.
 
     Returns how many members and groups there are.
@@ -144,7 +181,7 @@ def take_groups(groups, members, sets, limits, anchored_only, taken, sizes, tall
     bucket, buckets = mine
     row, written, found = 0, 0, 0
     while row < len(groups):
-        first, start, group, anchored = row, written, groups[row], False
+        first, start, group, owner, anchored = row, written, groups[row], owners[row], False
         while row < len(groups) and groups[row] == group:
             member = members[row]
             row += 1
@@ -152,7 +189,7 @@ def take_groups(groups, members, sets, limits, anchored_only, taken, sizes, tall
                 taken[written] = member
                 written += 1
                 anchored |= contains(queries, member)
-        if contains(kept_out, group):
+        if contains(kept_out, owner):
             written = start
         size = written - start
         is_mine = group % buckets == bucket

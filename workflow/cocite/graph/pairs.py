@@ -1,9 +1,10 @@
 """Pairs of papers that are cited together, or that cite together: counted in bounded memory, one bucket a job.
 
-Two papers are co-cited as often as there are distinct papers that cite both (Small, 1973), and coupled as often as
-there are distinct papers that both cite (Kessler, 1963). In come all buckets of the citations and the queries; out goes
-one bucket of pairs, by the smaller id, each pair once. A job reads all citations, since any paper may cite one of its
-bucket, but keeps only the groups that hold a query, at four bytes a member.
+Two papers are co-cited as often as there are distinct papers that cite both (Small, 1973), or distinct sentences where
+these are counted, and coupled as often as there are distinct papers that both cite (Kessler, 1963). In come all buckets
+of the citations and the queries; out goes one bucket of pairs, by the smaller id, each pair once. A job reads all
+citations, since any paper may cite one of its bucket, but keeps only the groups that hold a query, at four bytes a
+member.
 
 Papers that are kept out neither make nor join a pair.
 """
@@ -68,8 +69,8 @@ def count_pairs(
 ) -> int:
     """Write one bucket of `cocitations` or `couplings`, and what was left out; return the number of pairs.
 
-    `citations` are all buckets of the table `citations` or, for coupling, `citations_by_cited`. Raises `InputError` if
-    one is missing, an id is negative, or there is no pair at all.
+    `citations` are all buckets of the table `citations` or, for coupling, `citations_by_cited`, or, for sentences,
+    `contexts`. Raises `InputError` if one is missing, an id is negative, or there is no pair at all.
     """
     if len(citations) != buckets:
         raise InputError(f"{citations[0].parent}: there are {buckets} buckets, but {len(citations)} are given.")

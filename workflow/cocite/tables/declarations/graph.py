@@ -43,7 +43,7 @@ TABLES = [
         path="graph/{graph}/cocitations/{bucket}.parquet",
         description="Pairs of papers that are cited together, each pair once (paper < other); sharded by paper.",
         key=("paper", "other"),
-        columns=_pair_columns("distinct papers that cite both"),
+        columns=_pair_columns("distinct papers that cite both; with signal: sentence-cocitation, distinct sentences"),
     ),
     Table(
         name="couplings",

@@ -20,14 +20,15 @@ class CocitedPapers(Pairing):
 
     sampler: Literal["cocited"]
     graph: Annotated[str, Refers("graphs")]
-    """Name of a co-citation graph."""
+    """Name of a co-citation graph. With one of sentences, query and positive are cited in one sentence: doc2doc, as
+    Parisot and Zavrel (2022) published it."""
     min_count: Count = 1
-    """Papers that must cite query and positive together; not below the graph's own min_count."""
+    """Papers, or sentences, that must cite query and positive together; not below the graph's own min_count."""
 
     def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
         """Another graph, or one that lacks what is asked for."""
         graph = config.graphs[self.graph]
-        if graph.signal != "cocitation":
+        if graph.signal not in ("cocitation", "sentence-cocitation"):
             yield f"{key}.graph: {self.graph!r} is not a co-citation graph."
         elif self.min_count < graph.min_count:
             yield (

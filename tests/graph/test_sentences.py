@@ -1,0 +1,104 @@
+"""Papers that one sentence cites are paired as often as there are such sentences."""
+
+from collections import Counter
+from itertools import combinations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cocite.config.graphs import SentenceCounting
+from cocite.graph.pairs import FIXED_MB, count_pairs
+from cocite.ground.errors import InputError
+from cocite.ground.text_ids import text_id
+from cocite.tables.files import read_table, write_table
+
+from .conftest import write_queries
+
+PAPERS = st.integers(1, 12)
+SENTENCES = st.lists(st.tuples(PAPERS, st.sets(PAPERS, min_size=1, max_size=5)), min_size=1, max_size=30)
+SPLITS = st.dictionaries(PAPERS, st.sampled_from(["train", "validation", "holdout", "excluded"]), max_size=6)
+
+
+def write_contexts(folder, sentences, buckets):
+    """Write sentences, each the number of its place in the list, into buckets by the citing paper."""
+    for bucket in range(buckets):
+        rows = sorted(
+            (citing, text_id(f"sentence {number}", None, is_query=True), sorted(cited), f"sentence {number}")
+            for number, (citing, cited) in enumerate(sentences)
+            if citing % buckets == bucket
+        )
+        columns = list(zip(*rows, strict=True)) or [[], [], [], []]
+        types = [pa.int64(), pa.int64(), pa.list_(pa.int64()), pa.string()]
+        arrays = [pa.array(list(column), type_) for column, type_ in zip(columns, types, strict=True)]
+        write_table(
+            folder / f"contexts/{bucket}.parquet",
+            "contexts",
+            pa.table(arrays, names=["citing", "context", "cited", "sentence"]),
+        )
+
+
+def count(folder, asked, buckets):
+    found = {}
+    for bucket in range(buckets):
+        count_pairs(
+            [folder / f"contexts/{each}.parquet" for each in range(buckets)],
+            folder / "queries.parquet",
+            asked,
+            bucket=bucket,
+            buckets=buckets,
+            memory_mb=FIXED_MB + 100,
+            output=folder / f"pairs/{bucket}.parquet",
+            omissions=folder / f"omissions/{bucket}.parquet",
+        )
+        for row in read_table(folder / f"pairs/{bucket}.parquet", "cocitations").to_pylist():
+            found[row["paper"], row["other"]] = row["count"]
+    return found
+
+
+def expected(sentences, splits, *, all_pairs, largest):
+    """Counts by the definition: a loop over the sentences of papers that are not kept out."""
+    kept_out = {paper for paper, split in splits.items() if split in ("holdout", "excluded")}
+    queries = {paper for paper, split in splits.items() if split in ("train", "validation")}
+    counts: Counter = Counter()
+    for citing, cited in sentences:
+        members = cited - kept_out
+        if citing not in kept_out and members & queries and (largest is None or len(members) <= largest):
+            counts.update(pair for pair in combinations(sorted(members), 2) if all_pairs or queries.intersection(pair))
+    return counts
+
+
+@settings(max_examples=60, deadline=None)
+@given(SENTENCES, SPLITS, st.booleans(), st.none() | st.integers(2, 4), st.integers(1, 3))
+def test_pairs_of_sentences_equal_a_loop_over_them(tmp_path_factory, sentences, splits, all_pairs, largest, buckets):
+    folder = tmp_path_factory.mktemp("graph")
+    write_queries(folder / "queries.parquet", splits)
+    write_contexts(folder, sentences, buckets)
+    limit = {"max_papers": largest} if largest else {}
+    asked = SentenceCounting(signal="sentence-cocitation", pairs="all" if all_pairs else "query", **limit)
+    pairs = expected(sentences, splits, all_pairs=all_pairs, largest=largest)
+    if pairs:
+        assert count(folder, asked, buckets) == pairs
+    else:
+        with pytest.raises(InputError, match="no sentence cites a query together with another paper"):
+            count(folder, asked, buckets)
+
+
+def test_a_sentence_counts_once_for_each_paper_that_it_is_of_and_what_is_left_out_is_counted(tmp_path):
+    splits = {1: "train", 8: "holdout", 9: "excluded"}
+    sentences = [(5, {1, 2}), (6, {1, 2}), (6, {1, 2, 3}), (8, {1, 2}), (7, {1, 9}), (7, {1, 2, 3, 4})]
+    write_queries(tmp_path / "queries.parquet", splits)
+    write_contexts(tmp_path, sentences, 2)
+    asked = SentenceCounting(signal="sentence-cocitation", max_papers=3)
+    assert count(tmp_path, asked, 2) == {(1, 2): 3, (1, 3): 1}
+    left_out: Counter = Counter()
+    for bucket in range(2):
+        rows = read_table(tmp_path / f"omissions/{bucket}.parquet", "omissions").to_pylist()
+        left_out.update({row["reason"]: row["count"] for row in rows})
+    assert left_out == {
+        "citations by or of papers that are kept out": 3,
+        "sentences that cite more papers than max_papers": 1,
+        "citations in such sentences": 4,
+        "queries that no sentence cites together with another paper": 0,
+    }
