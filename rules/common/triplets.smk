@@ -68,6 +68,8 @@ def sampled_sources(wildcards):
         for graph in entry["linked"]:
             table = PAIRS_OF.get(graph, "edges")
             sources += buckets("<results>/graph/{graph}/{table}/{bucket}.parquet", graph=graph, table=table)
+    if entry["sampler"] == "contexts":
+        sources += buckets("<results>/corpus/contexts/{bucket}.parquet")
     if entry["sampler"] == "file":
         sources += brought_triplets(entry.get("path"))
     if entry["sampler"] == "pairs":

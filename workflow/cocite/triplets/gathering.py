@@ -79,8 +79,8 @@ def gather(block: Block, asked: Gathering, aspects: Sequence[str], negatives: Ne
         kinds=np.broadcast_to(kinds, (len(chosen), len(kinds))),
     )
     if asked.paired:
-        rows = _paired(block, asked, rows, seats.keys)
-    examples = _table(block, rows, aspects)
+        rows = paired(block, rows, seats.keys, oversampled=asked.positives if asked.oversample else 0)
+    examples = examples_table(block, rows, aspects)
     reasons = [
         ("no citations", links.starts[1:] == links.starts[:-1]),
         ("no positive with a text", ~of_query.any(axis=1)),
@@ -108,12 +108,15 @@ def _candidates(block: Block, links: Links, seats: Seats, asked: Negatives) -> t
     return np.concatenate(parts, axis=1), np.repeat(kinds, [papers.shape[1] for papers in parts])
 
 
-def _paired(block: Block, asked: Gathering, rows: Rows, keys: Ids) -> Rows:
-    """Examples of one positive and one negative: the i-th of each, the negatives shuffled; positives may come again."""
+def paired(block: Block, rows: Rows, keys: Ids, *, oversampled: int) -> Rows:
+    """Examples of one positive and one negative: the i-th of each, the negatives shuffled by the key of the seat.
+
+    Positives come again where fewer than `oversampled` are there.
+    """
     order = shuffled(block, keys[rows.seats], rows.negatives)
     negatives, kinds = (np.take_along_axis(each, order, axis=1) for each in (rows.negatives, rows.kinds))
     found, against = (np.count_nonzero(papers != NONE, axis=1) for papers in (rows.positives, negatives))
-    pairs = np.minimum(asked.positives if asked.oversample else found, against)
+    pairs = np.minimum(oversampled or found, against)
     row = np.repeat(np.arange(len(pairs)), pairs)
     nth = np.arange(len(row)) - np.repeat(np.cumsum(pairs) - pairs, pairs)
     return Rows(
@@ -124,7 +127,7 @@ def _paired(block: Block, asked: Gathering, rows: Rows, keys: Ids) -> Rows:
     )
 
 
-def _table(block: Block, rows: Rows, aspects: Sequence[str]) -> pa.Table:
+def examples_table(block: Block, rows: Rows, aspects: Sequence[str], kinds: Sequence[str] = KINDS) -> pa.Table:
     """The columns of the table `sampled_examples`, in the order of queries and, of a query, of aspects."""
     places = rows.seats // max(1, len(aspects))
     first = np.flatnonzero(np.diff(places, prepend=-1))
@@ -135,7 +138,7 @@ def _table(block: Block, rows: Rows, aspects: Sequence[str]) -> pa.Table:
         "split": block.splits.take(pa.array(places)),
         "positives": _lists(pa.array(rows.positives[has_positive]), has_positive),
         "negatives": _lists(pa.array(rows.negatives[has_negative]), has_negative),
-        "negative_kinds": _lists(pa.array(KINDS).take(pa.array(rows.kinds[has_negative])), has_negative),
+        "negative_kinds": _lists(pa.array(kinds).take(pa.array(rows.kinds[has_negative])), has_negative),
     }
     if aspects:
         columns["aspect"] = pa.array(aspects).take(pa.array(rows.seats % len(aspects)))

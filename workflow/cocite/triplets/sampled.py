@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from cocite.ground.errors import InputError
-from cocite.ground.id_sets import Ids, IdSet, check_ids, id_set, size
+from cocite.ground.id_sets import NO_IDS, Ids, IdSet, check_ids, id_set, size
 from cocite.tables.files import checked_files, open_table
 from cocite.tables.files import table_in as table_in
 from cocite.tables.splits import read_kept_out
@@ -48,12 +48,14 @@ class Block:
     """The files that the sampler draws from."""
     seed: int
     """The run's seed."""
+    kept_out: Ids = field(default_factory=lambda: NO_IDS)
+    """The papers that are held out or excluded."""
     threads: int = 1
     """Threads that may read the sources."""
     is_first: bool = True
     """Whether no queries were sampled for before."""
-    kept_out: Titles = NO_TITLES
-    """The titles of papers that are kept out, for a sampler that brings texts."""
+    titles_kept_out: Callable[[], Titles] = lambda: NO_TITLES
+    """Reads the titles of papers that are kept out, from all papers."""
     spill_to: Path | None = None
     """Beside what a sampler may write temporary files."""
 

@@ -10,8 +10,10 @@ A set that is made of such sets has the texts of its parts as queries beside tho
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from cocite.config.entries import as_json
@@ -23,7 +25,6 @@ from cocite.tables.files import write_json, write_omissions, write_table
 from cocite.triplets.combining import table_made_of
 from cocite.triplets.sampled import WORDS, Block, read_papers, table_in
 from cocite.triplets.sampled_texts import BROUGHT_QUERIES, Texts, batches_of, brought_queries, write_texts
-from cocite.triplets.titles import NONE as NO_TITLES
 from cocite.triplets.titles import kept_out_titles
 
 QUERIES_AT_ONCE = 250_000
@@ -73,21 +74,20 @@ def _blocks(
     if sampler.parts:
         sets = [path for path in sources if table_in(path) in WORDS]
         asked = pa.concat_tables([brought_queries(sets), asked.cast(BROUGHT_QUERIES)])
-    listed = read_papers(papers, queries)
-    kept_out, number, at_once = NO_TITLES, len(asked), QUERIES_AT_ONCE
-    if sampler.brings_texts:
-        kept_out, number, at_once = kept_out_titles(papers, queries), 1, max(1, len(asked))
+    listed, kept_out = read_papers(papers, queries), np.unique(splits.read_kept_out(queries)["corpusid"].to_numpy())
+    number, at_once = (1, max(1, len(asked))) if sampler.brings_texts else (len(asked), QUERIES_AT_ONCE)
     for first in range(0, number, at_once):
         some = asked.slice(first, at_once)
         yield Block(
             queries=some["corpusid"].to_numpy(),
             splits=some["split"],
             papers=listed,
+            kept_out=kept_out,
             sources=sources,
             seed=seed,
             threads=threads,
             is_first=first == 0,
-            kept_out=kept_out,
+            titles_kept_out=partial(kept_out_titles, papers, queries),
             spill_to=spill_to,
         )
 

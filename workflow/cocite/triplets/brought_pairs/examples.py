@@ -51,7 +51,7 @@ def sample_brought(block: Block, brought: Brought, rules: Rules) -> Sampled:
     """
     counts: Counter[str] = Counter()
     read = _Read.of(brought.examples(counts))
-    keys, ids = _looked_up(read, brought, block.kept_out, rules, counts)
+    keys, ids = _looked_up(read, brought, block.titles_kept_out(), rules, counts)
     examples = _usable(read, keys, ids, counts)
     rows = _chosen(examples, block.seed, rules, counts)
     named = np.unique(np.concatenate([rows["query"].to_numpy(), *(_flat(rows[name]) for name in LISTS)]))

@@ -1,0 +1,235 @@
+"""Sentences that cite as queries: what they are paired with, by the definition, and what never reaches an example."""
+
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.papers import papers_table
+from tests.triplets.blocks import block, sample
+from tests.triplets.small_tables import write_queries
+
+from cocite.config.configuration import resolve
+from cocite.config.yaml_files import written_configuration
+from cocite.ground.errors import InputError
+from cocite.ground.text_ids import text_id
+from cocite.tables.files import read_table, write_table
+from cocite.triplets.samplers.contexts import CitingSentences
+from cocite.triplets.sampling import sample as run_sampler
+from cocite.triplets.texts import training_examples, write_documents
+
+ROOT = Path(__file__).parents[2]
+PAPERS = range(1, 41)
+
+
+def query(words):
+    return text_id(words, None, is_query=True)
+
+
+def write_contexts(folder, sentences, buckets=2):
+    """sentences: (citing, words, cited)."""
+    paths = [folder / f"contexts/{bucket}.parquet" for bucket in range(buckets)]
+    for bucket, path in enumerate(paths):
+        rows = sorted(
+            (citing, query(words), sorted(cited), words)
+            for citing, words, cited in sentences
+            if citing % buckets == bucket
+        )
+        columns = list(zip(*rows, strict=True)) or [()] * 4
+        types = [pa.int64(), pa.int64(), pa.list_(pa.int64()), pa.string()]
+        arrays = [pa.array(column, type_) for column, type_ in zip(columns, types, strict=True)]
+        write_table(path, "contexts", pa.table(arrays, names=["citing", "context", "cited", "sentence"]))
+    return paths
+
+
+def sampled(folder, sentences, queries, texts=PAPERS, kept_out=(), buckets=2, seed=1, **asked):
+    """The examples by the words of their query, and the omissions that occurred."""
+    given_block = block(queries, set(texts) - set(kept_out), write_contexts(folder, sentences, buckets), seed=seed)
+    given_block = replace(given_block, kept_out=np.array(sorted(kept_out), dtype=np.int64))
+    found = sample("contexts", given_block, **asked)
+    words = {row["text"]: row["title"] for batch in found.texts for row in batch.to_pylist()}
+    rows = defaultdict(list)
+    for row in found.rows.to_pylist():
+        rows[words[row["query"]]].append(row)
+    assert set(words) == {row["query"] for row in found.rows.to_pylist()}
+    return dict(rows), {reason: count for reason, count in found.omissions.items() if count}
+
+
+SENTENCES = [
+    (1, "both are here", [11, 12]),
+    (1, "one is here", [13]),
+    (1, "one is here again", [11]),
+    (2, "only this one", [14]),
+    (3, "of no query", [15]),
+]
+
+
+def test_positives_are_cited_in_the_sentence_and_hard_negatives_elsewhere_in_the_paper(tmp_path):
+    rows, left_out = sampled(tmp_path, SENTENCES, [1, 2, 4], easy=2)
+    assert {words: sorted(row["positives"]) for words, (row,) in rows.items()} == {
+        "both are here": [11, 12],
+        "one is here": [13],
+        "one is here again": [11],
+        "only this one": [14],
+    }
+    hard = {
+        words: {paper for paper, kind in zip(row["negatives"], row["negative_kinds"], strict=True) if kind != "easy"}
+        for words, (row,) in rows.items()
+    }
+    assert hard == {
+        "both are here": {13},
+        "one is here": {11, 12},
+        "one is here again": {12, 13},
+        "only this one": set(),
+    }
+    for (row,) in rows.values():
+        easy = row["negatives"][-2:]
+        assert row["negative_kinds"][-2:] == ["easy", "easy"]
+        assert not set(easy) & {1, 11, 12, 13} or row["positives"] == [14]
+    assert left_out == {"queries without an example: no sentence that cites": 1}
+
+
+def test_a_sentence_that_names_a_kept_out_paper_reaches_no_example(tmp_path):
+    sentences = [
+        (1, "cites a kept-out paper", [11, 20]),
+        (1, "stands in a kept-out paper as well", [11]),
+        (1, "cites one in another paper", [12]),
+        (1, "is fine", [12]),
+        (20, "stands in a kept-out paper as well", [13]),
+        (3, "cites one in another paper", [20]),
+    ]
+    rows, left_out = sampled(tmp_path, sentences, [1], kept_out=[20], easy=0)
+    assert {words: (row["positives"], row["negatives"]) for words, (row,) in rows.items()} == {"is fine": ([12], [11])}
+    assert left_out == {"sentences of papers that are kept out, or that cite one": 3}
+
+
+def test_of_a_sentence_that_two_papers_have_the_smaller_id_makes_the_example(tmp_path):
+    rows, left_out = sampled(tmp_path, [(3, "the same", [11]), (2, "the same", [12])], [2, 3], easy=1)
+    assert {words: row["positives"] for words, (row,) in rows.items()} == {"the same": [12]}
+    assert left_out == {
+        "sentences that a paper with a smaller id has as well": 1,
+        "queries without an example: no sentence that can be used": 1,
+    }
+
+
+def test_papers_without_a_text_are_no_positives_and_a_sentence_with_no_other_is_counted(tmp_path):
+    sentences = [(1, "one has none", [11, 12]), (1, "none has one", [11])]
+    rows, left_out = sampled(tmp_path, sentences, [1], texts=[12, 13, 14], easy=1)
+    assert {words: row["positives"] for words, (row,) in rows.items()} == {"one has none": [12]}
+    assert left_out == {"sentences that cite no paper with a text": 1}
+
+
+def test_a_paper_has_no_more_sentences_than_asked_for_whatever_the_buckets(tmp_path):
+    sentences = [(citing, f"{citing} says {number}", [11 + number]) for citing in (1, 2) for number in range(9)]
+    rows, left_out = sampled(tmp_path, sentences, [1, 2], per_query=3)
+    assert sorted(words[0] for words in rows) == ["1"] * 3 + ["2"] * 3
+    assert left_out == {"sentences of a paper beyond per_query": 12}
+    assert sampled(tmp_path, sentences, [1, 2], per_query=3, buckets=1)[0] == rows
+    assert sampled(tmp_path, sentences, [1], per_query=3)[0].items() <= rows.items()
+    assert set(sampled(tmp_path, sentences, [1, 2], per_query=3, seed=2)[0]) != set(rows)
+
+
+def test_paired_each_positive_has_a_negative_of_its_own(tmp_path):
+    rows, _ = sampled(tmp_path, SENTENCES, [1], paired=True, easy=3)
+    found = rows["both are here"]
+    assert sorted(row["positives"] for row in found) == [[11], [12]]
+    assert [row["number"] for row in found] == [1, 2]
+    assert len({row["negatives"][0] for row in found}) == 2
+    assert len(sampled(tmp_path, SENTENCES, [1], paired=True, oversample=True, positives=3)[0]["one is here"]) == 3
+
+
+def test_without_negatives_of_its_own_an_example_has_those_of_its_batch(tmp_path):
+    rows, _ = sampled(tmp_path, SENTENCES, [2], elsewhere=0, easy=0)
+    assert [(row["positives"], row["negatives"]) for row in rows["only this one"]] == [([14], [])]
+
+
+CITED = st.sets(st.integers(1, 12), min_size=1, max_size=4)
+WORDS = st.sampled_from([f"sentence {number}" for number in range(8)])
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.dictionaries(st.tuples(st.integers(1, 12), WORDS), CITED, min_size=1, max_size=20),
+    st.sets(st.integers(1, 12), max_size=3),
+    st.sets(st.integers(1, 12), max_size=10),
+)
+def test_examples_are_those_of_the_definition(tmp_path, sentences, kept_out, texts):
+    queries = set(range(1, 9)) - kept_out
+    texts = texts | set(range(100, 120))
+    given_rows = [(citing, words, cited) for (citing, words), cited in sentences.items()]
+    rows, _ = sampled(
+        tmp_path, given_rows, queries or {50}, texts, kept_out, per_query=9, positives=4, elsewhere=20, easy=2
+    )
+    forbidden = {words for (citing, words), cited in sentences.items() if {citing, *cited} & kept_out}
+    expected = {}
+    for (citing, words), cited in sorted(sentences.items()):
+        positives = (cited & texts) - kept_out
+        if citing in queries and words not in forbidden and positives and words not in expected:
+            others = {paper for (other, _), papers in sentences.items() if other == citing for paper in papers}
+            expected[words] = positives, (others - cited) & (texts - kept_out), others | {citing}
+    assert set(rows) == set(expected)
+    for words, (positives, elsewhere, near) in expected.items():
+        (row,) = rows[words]
+        kinds = dict(zip(row["negatives"], row["negative_kinds"], strict=True))
+        assert set(row["positives"]) == positives
+        assert {paper for paper, kind in kinds.items() if kind == "elsewhere"} == elsewhere
+        easy = {paper for paper, kind in kinds.items() if kind == "easy"}
+        assert len(easy) == 2
+        assert easy <= texts - kept_out - near
+
+
+def test_the_examples_and_their_texts_are_written_and_read_as_documents(tmp_path):
+    write_queries(tmp_path, {1: "train", 2: "validation", 20: "holdout"})
+    papers = {paper: (f"title {paper}", f"abstract {paper}") for paper in PAPERS}
+    write_table(tmp_path / "papers/0.parquet", "papers", papers_table(papers))
+    out = {"output": "examples", "texts": "texts", "omissions": "omissions"}
+    run_sampler(
+        CitingSentences(sampler="contexts", easy=1),
+        write_contexts(tmp_path, [*SENTENCES, (1, "names a held-out one", [20])]),
+        queries=tmp_path / "queries.parquet",
+        papers=tmp_path / "papers",
+        seed=1,
+        threads=1,
+        written_settings=tmp_path / "settings.json",
+        **{name: tmp_path / f"{file}.parquet" for name, file in out.items()},
+    )
+    splits = {
+        row["query"]: row["split"] for row in read_table(tmp_path / "examples.parquet", "sampled_examples").to_pylist()
+    }
+    assert splits[query("only this one")] == "validation"
+    assert splits[query("one is here")] == "train"
+    texts = read_table(tmp_path / "texts.parquet", "sampled_texts").to_pylist()
+    assert {row["title"] for row in texts} == {words for citing, words, _ in SENTENCES if citing != 3}
+    rows = training_examples(tmp_path / "examples.parquet", [tmp_path / "examples.parquet"], 1)
+    write_documents(
+        tmp_path / "documents", "training_documents", rows, tmp_path / "papers", [tmp_path / "texts.parquet"], threads=1
+    )
+    documents = read_table(tmp_path / "documents", "training_documents").to_pylist()
+    assert {row["title"] for row in documents if row["is_query"]} == {
+        "both are here",
+        "one is here",
+        "one is here again",
+    }
+
+
+def test_a_set_of_sentences_or_a_graph_of_them_needs_contexts():
+    config = written_configuration(ROOT / "config.yaml")
+    for section, entry in (("triplets", {"sampler": "contexts"}), ("graphs", {"signal": "sentence-cocitation"})):
+        asked = config | {section: config[section] | {"new": entry}}
+        with pytest.raises(InputError, match=f"key {section}.new.* needs the sentences that cite.*set corpus.contexts"):
+            resolve(asked)
+        assert resolve(asked | {"corpus": config["corpus"] | {"contexts": {}}})["corpus"]["contexts"]["min_words"] == 5
+    with pytest.raises(InputError, match=r"corpus.contexts.min_words \(9\) must not exceed max_words \(8\)"):
+        resolve(config | {"corpus": config["corpus"] | {"contexts": {"min_words": 9, "max_words": 8}}})
+
+
+def test_pairs_of_sentences_can_be_sampled_from_as_co_citations():
+    config = written_configuration(ROOT / "config.yaml")
+    config["corpus"]["contexts"] = {}
+    config["graphs"]["sentences"] = {"signal": "sentence-cocitation"}
+    config["triplets"]["doc2doc"] = {"sampler": "cocited", "graph": "sentences"}
+    assert resolve(config)["triplets"]["doc2doc"]["graph"] == "sentences"
