@@ -428,6 +428,7 @@ rule check_leaks:
     input:
         tables=tables_of_papers(),
         queries="<results>/corpus/queries.parquet",
+        contexts=buckets("<results>/corpus/contexts/{bucket}.parquet") if WITH_CONTEXTS else [],
     output:
         "<results>/corpus/leaks.parquet",
     log:
@@ -439,7 +440,7 @@ rule check_leaks:
     resources:
         # Bounded: 197 MB and 1.4 s for the tables of 3,000 papers (12 MB).
         mem_mb=megabytes(1000),
-        runtime=minutes(10, tables=0.005),
+        runtime=minutes(10, tables=0.005, contexts=0.01),
     params:
         version=1,
         results=subpath(input.queries, ancestor=2),

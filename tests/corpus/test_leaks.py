@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from cocite.corpus.commands import app
 from cocite.corpus.queries.leaks import check_leaks
 from cocite.ground.errors import InputError
+from cocite.ground.text_ids import text_id
 from cocite.tables import TABLES, VECTOR
 from cocite.tables.files import read_table, write_table
 
@@ -50,7 +51,7 @@ def write_rows(path: Path, name: str, **planted: int) -> None:
         if declared.optional:
             continue
         if declared.of_papers:
-            ids = [*KNOWN, planted.get(column, KNOWN[-1])][:count]
+            ids = sorted([*KNOWN, planted.get(column, KNOWN[-1])])[:count]
             columns[column] = pa.array(
                 ids if declared.type == pa.int64() else [[1, paper] for paper in ids], declared.type
             )
@@ -142,6 +143,41 @@ def test_tables_that_are_named_are_looked_through_and_no_others(results):
     assert {row["path"] for row in rows} == {"graph/g/edges", "triplets/t/triplets.parquet"}
     with pytest.raises(InputError, match="corpus: is not the file or folder of a table of papers"):
         check(results, results / "corpus")
+
+
+SENTENCES = {"cites a held-out one": (1, [2, 90]), "is of an excluded one": (91, [1]), "names none": (1, [2, 3])}
+
+
+def write_contexts(results: Path) -> dict[str, int]:
+    """The table contexts with these sentences, and their ids."""
+    ids = {words: text_id(words, None, is_query=True) for words in SENTENCES}
+    for bucket in (0, 1):
+        rows = sorted((SENTENCES[words][0], ids[words], words) for words in SENTENCES if SENTENCES[words][0] == 1)
+        rows = rows if bucket else [(91, ids["is of an excluded one"], "is of an excluded one")]
+        columns = {
+            "citing": [row[0] for row in rows],
+            "context": [row[1] for row in rows],
+            "cited": pa.array([SENTENCES[row[2]][1] for row in rows], pa.list_(pa.int64())),
+            "sentence": [row[2] for row in rows],
+        }
+        write_table(results / f"corpus/contexts/{bucket}.parquet", "contexts", pa.table(columns))
+    return ids
+
+
+@pytest.mark.parametrize("words", ["cites a held-out one", "is of an excluded one"])
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [("sampled_examples", "query"), ("training_examples", "query"), ("training_documents", "corpusid")],
+)
+def test_a_planted_sentence_that_names_a_kept_out_paper_is_found_in_an_example(results, name, column, words):
+    ids = write_contexts(results)
+    write_rows(results / FILES[name], name, **{column: ids["names none"]})
+    assert {row["leaked"] for row in check(results)} == {0}
+    write_rows(results / FILES[name], name, **{column: ids[words]})
+    with pytest.raises(InputError) as error:
+        check(results)
+    found = f"{FILES[name]} (table {name}), column {column}: 1 ({ids[words]}; negative ids are of sentences that name"
+    assert found in str(error.value)
 
 
 def test_the_corpus_and_the_benchmarks_may_hold_what_is_kept_out(results):

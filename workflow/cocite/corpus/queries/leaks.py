@@ -2,6 +2,9 @@
 
 From the table `queries` and the tables of papers between the corpus and the encoders comes the table `leaks`, with one
 row for each column of corpus ids that was searched. The declarations of the tables say which columns those are.
+
+Where the results hold sentences that cite, the table `contexts`, those that name a paper that is kept out are searched
+for as well, by their negative ids: the sentences of such a paper, and those that cite one.
 """
 
 import re
@@ -21,6 +24,7 @@ from cocite.tables.files import count_rows, scan_table, write_table
 from cocite.tables.splits import read_kept_out
 
 STAGES = ("graph", "embeddings", "neighbours", "triplets")
+CONTEXTS = "corpus/contexts/*.parquet"
 IDS_NAMED = 5
 
 Row = dict[str, Any]
@@ -49,6 +53,7 @@ def check_leaks(
     kept_out = read_kept_out(queries).select(["corpusid"])
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
         db.register("kept_out", kept_out)
+        _forbid(db, results)
         searched = [(one, row) for one in chosen for row in _search(db, one, results)]
         leaks = [_describe(db, one, row) for one, row in searched if row["leaked"]]
     if leaks:
@@ -59,6 +64,20 @@ def check_leaks(
         f"{len(chosen)} tables checked, {len(searched)} columns of corpus ids: "
         f"none of the {len(kept_out):,} papers that are kept out is in them."
     )
+
+
+def _forbid(db: DuckDBPyConnection, results: Path) -> None:
+    """Make the table `forbidden`: the papers that are kept out, and the sentences that name one."""
+    db.execute("CREATE TEMP TABLE forbidden AS SELECT corpusid AS id FROM kept_out")
+    files = sorted(map(str, results.glob(CONTEXTS)))
+    if files:
+        naming = """
+            SELECT context FROM read_parquet($files) WHERE citing IN (FROM kept_out)
+            UNION
+            SELECT context FROM (SELECT context, unnest(cited) AS paper FROM read_parquet($files))
+            WHERE paper IN (FROM kept_out)
+        """
+        db.execute(f"INSERT INTO forbidden {naming}", {"files": files})
 
 
 def _choose(results: Path, tables: Sequence[Path]) -> list[Finished]:
@@ -94,10 +113,10 @@ def _search(db: DuckDBPyConnection, one: Finished, results: Path) -> Iterator[Ro
 
 
 def _leaks(one: Finished, name: str) -> str:
-    """The papers of a column that are kept out, `id`, and the file of each, as the end of a query."""
+    """What a column should not hold, as `id`, and the file of each, as the end of a query."""
     ids = f'unnest("{name}")' if pa.types.is_list(one.table.columns[name].type) else f'"{name}"'
     found = f"SELECT filename, {ids} AS id FROM read_parquet($files, filename = true)"
-    return f"FROM ({found}) WHERE id IN (FROM kept_out)"
+    return f"FROM ({found}) WHERE id IN (FROM forbidden)"
 
 
 def _describe(db: DuckDBPyConnection, one: Finished, row: Row) -> str:
@@ -106,4 +125,5 @@ def _describe(db: DuckDBPyConnection, one: Finished, row: Row) -> str:
     query = f"SELECT min(filename), count(DISTINCT id), list(DISTINCT id ORDER BY id)[:{IDS_NAMED}] {_leaks(one, name)}"
     ((file, count, ids),) = db.sql(query, params={"files": one.files}).fetchall()
     papers = ", ".join(map(str, ids)) + (", …" if count > len(ids) else "")
-    return f"{file} (table {one.table.name}), column {name}: {count} ({papers})"
+    sentences = "; negative ids are of sentences that name one" if ids[0] < 0 else ""
+    return f"{file} (table {one.table.name}), column {name}: {count} ({papers}{sentences})"

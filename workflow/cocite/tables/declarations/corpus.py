@@ -175,7 +175,10 @@ TABLES = [
             "column_name": required(TEXT, "the column that was looked through"),
             "rows": required(COUNT, "rows of the table"),
             "kept_out": required(COUNT, "papers that are kept out, held out or excluded"),
-            "leaked": required(COUNT, "how many of them are in the column; the step stops where one is"),
+            "leaked": required(
+                COUNT,
+                "how many of them, and of the sentences that name one, are in the column; the step stops where one is",
+            ),
         },
     ),
     Table(
