@@ -16,7 +16,7 @@ rule generate_release:
         mem_mb=megabytes(300 + GENERATED["papers"] / 200),
         runtime=minutes(10 + GENERATED["papers"] / 10_000),
     params:
-        version=2,
+        version=3,
         release=config["release"],
         papers=GENERATED["papers"],
         topics=GENERATED["topics"],

@@ -80,6 +80,12 @@ _CONTEXTS = (
     "This agrees with what has been reported for {concept} [{number}].",
     "Unlike [{number}], we also consider {concept}.",
 )
+_SHARED_CONTEXTS = (
+    "Several studies examined {concept} by means of {field} [{number}, {number}].",
+    "The link between {concept} and {concept} has been described before [{number}–{number}].",
+    "Both {concept} and {concept} have received attention [{number}, {number}].",
+    "There is agreement that {concept} depends on {field} [{number}, {number}].",
+)
 
 
 class Writer:
@@ -103,6 +109,10 @@ class Writer:
     def context(self, cited: int) -> str:
         """A sentence that cites a paper."""
         return self._fill(self._pick(_CONTEXTS), cited)
+
+    def shared_context(self, cited: int) -> str:
+        """A sentence that cites several papers, about one of them."""
+        return self._fill(self._pick(_SHARED_CONTEXTS), cited)
 
     def _fill(self, template: str, paper: int) -> str:
         """The template with a word for each slot, no word twice."""

@@ -8,12 +8,14 @@ The same options give the same bytes. Rows are written as they are made, so that
 
 Records have the fields and types of a release of 2026, and the flaws of real ones: references that were never resolved
 (null cited ids), several copies of a citation that disagree on its influence, rows without contexts and intents, papers
-without abstract, titles that are null or empty, and unknown years and fields.
+without abstract, titles that are null or empty, and unknown years and fields. A sentence that cites several papers is
+in the record of each.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +30,8 @@ from cocite.tables.files import atomic_path, write_json, write_text
 _UNRESOLVED_SHARE = 0.15
 _REPEATED_SHARE = 0.2
 _CONTEXT_SHARE = 0.6
+_SHARED_SHARE = 0.25
+"""Share of the neighbouring references of one topic that a sentence cites together."""
 _NO_ABSTRACT_SHARE = 0.06
 _TITLELESS_EVERY = 300
 _FIRST_CITATION_ID = 10_000_000
@@ -94,11 +98,15 @@ def _citation_records(
     """
     rng = generator(seed, "demo", "citation records")
     writer = Writer(literature, rng)
+    # These sentences came later: with a generator of their own they leave all else as it was.
+    shared_rng = generator(seed, "demo", "sentences that cite several papers")
+    shared_writer = Writer(literature, shared_rng)
     number = _FIRST_CITATION_ID
     for citing in literature.recorded:
         cited = references[citing]
         again = [paper for paper in cited if rng.random() < _REPEATED_SHARE]
         rows = len(cited) + len(again)
+        shared = _shared_contexts(literature, cited, shared_writer, shared_rng)
         unresolved = int(rng.binomial(rows, _UNRESOLVED_SHARE / (1 - _UNRESOLVED_SHARE)))
         for paper in [*cited, *again, *[None] * unresolved]:
             is_influential = bool(rng.random() < 0.1)
@@ -109,7 +117,7 @@ def _citation_records(
                 "citingcorpusid": int(literature.corpusid[citing]),
                 "citedcorpusid": None if paper is None else int(literature.corpusid[paper]),
                 "isinfluential": is_influential,
-                **_contexts(literature, citing, paper, writer, rng),
+                **_joined(_contexts(literature, citing, paper, writer, rng), shared.get(paper)),
             }
             number += 1
 
@@ -166,6 +174,28 @@ def _contexts(
     sentences = [writer.context(citing if cited is None else cited) for _ in range(rng.integers(1, 4))]
     shared = [] if cited is None else literature.intents(citing, cited)
     return {"contexts": sentences, "intents": [shared or None] * len(sentences)}
+
+
+def _shared_contexts(
+    literature: Literature, cited: list[int], writer: Writer, rng: np.random.Generator
+) -> dict[int | None, str]:
+    """Paper → the sentence that cites it with one or two others of its topic, for some of the cited papers."""
+    by_topic = sorted(cited, key=lambda paper: (int(literature.topic[paper]), paper))
+    shared: dict[int | None, str] = {}
+    for one, other in pairwise(by_topic):
+        if literature.topic[one] == literature.topic[other] and rng.random() < _SHARED_SHARE:
+            shared[other] = shared.setdefault(one, writer.shared_context(one))
+    return shared
+
+
+def _joined(contexts: Record, sentence: str | None) -> Record:
+    """Contexts and intents with one more sentence, whose intent was not recognised."""
+    if sentence is None:
+        return contexts
+    return {
+        "contexts": [*(contexts["contexts"] or ()), sentence],
+        "intents": [*(contexts["intents"] or ()), None],
+    }
 
 
 def _title(literature: Literature, paper: int, writer: Writer) -> str | None:
