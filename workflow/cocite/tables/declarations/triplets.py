@@ -24,6 +24,19 @@ _OF_SAMPLED_EXAMPLES = {
         nullable=True,
         optional=True,
     ),
+    "shortest_span": Column(
+        type=pa.int32(),
+        meaning="tokens at least of the spans that a training draws of the papers, again for each epoch; null or not "
+        "there where their whole texts are learned from",
+        nullable=True,
+        optional=True,
+    ),
+    "longest_span": Column(
+        type=pa.int32(),
+        meaning="tokens of these spans at most; null for those of the text",
+        nullable=True,
+        optional=True,
+    ),
 }
 _DOCUMENT_COLUMNS = {
     "corpusid": corpus_id("corpus id, or the negative id of a text that is no paper"),

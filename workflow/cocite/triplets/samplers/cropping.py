@@ -1,0 +1,46 @@
+"""The sampler `cropping`."""
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import model_validator
+
+from cocite.config.entries import Count, Natural, inconsistent
+from cocite.config.sampler import Sampler
+
+if TYPE_CHECKING:
+    from cocite.triplets.sampled import Block, Sampled
+
+
+class CroppedPapers(Sampler):
+    """Independent cropping (Izacard et al., 2022): two spans of a paper's text are near, spans of other papers are far.
+
+    No citation is needed. A training draws the spans again for each epoch, from the seed, the epoch and the paper; the
+    two of a paper are drawn by themselves, and may overlap. First the length of a span is drawn, evenly, and then where
+    it starts.
+    """
+
+    gives = "sampled_examples"
+    sampler: Literal["cropping"]
+    shortest: Count = 10
+    """Tokens of a span at least; a paper with fewer stands whole."""
+    longest: Count | None = None
+    """Tokens of a span at most; left out, those of the text."""
+    negatives: Natural = 1
+    """Random papers of whose texts spans are negatives. With 0, a loss has the other papers of a batch alone."""
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of negatives that examples have."""
+        return ("easy",) if self.negatives else ()
+
+    @model_validator(mode="after")
+    def _spans_have_a_length(self) -> "CroppedPapers":
+        if self.longest is not None and self.longest < self.shortest:
+            raise inconsistent(f".longest ({self.longest}) must not be below shortest ({self.shortest}).")
+        return self
+
+    def sample(self, block: "Block") -> "Sampled":
+        """An example of each query that has a text, from nothing but the papers with a text."""
+        from cocite.triplets.cropping import crop
+
+        return crop(block, shortest=self.shortest, longest=self.longest, negatives=self.negatives)
