@@ -30,6 +30,7 @@ from cocite.config.origins import settings_of_origin
 from cocite.config.recorded import record
 from cocite.config.release_folder import DATASETS, find_shards
 from cocite.corpus.sources.demo import GeneratedRelease
+from cocite.config.lineage import encoder_under, sets_of
 from cocite.config.settings import entry_of, parse_settings, settings_of
 from cocite.config.runs import adapters_of, mapped_runs, models_in_spaces, runs_of, scored_runs, untrained
 from cocite.ground.gpus import gpus

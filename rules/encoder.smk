@@ -95,11 +95,8 @@ rule tokenise_examples:
 
 rule train_encoder:
     input:
-        encoder=lambda wildcards: f"<results>/encoder/untrained_{encoder_of(wildcards)}/seed-0/model",
-        training=lambda wildcards: f"<results>/triplets/{training_of(wildcards)}/examples.parquet",
-        training_tokens=tokens_of(training_of),
-        validation=lambda wildcards: f"<results>/triplets/{validation_of(wildcards)}/examples.parquet",
-        validation_tokens=tokens_of(validation_of),
+        encoder=start_of,
+        sets=sets_to_learn_from,
         # For the release and its terms on the model's card. When it changes, so does everything else here.
         manifest="<results>/corpus/manifest.json",
     output:
@@ -132,12 +129,8 @@ rule train_encoder:
         state=state("encoder/{model}/seed-{seed}"),
     shell:
         """
-        cocite encoder train \
+        cocite encoder train {input.sets:q} \
             --encoder {input.encoder:q} \
-            --training {input.training:q} \
-            --training-tokens {input.training_tokens:q} \
-            --validation {input.validation:q} \
-            --validation-tokens {input.validation_tokens:q} \
             --settings {params.settings:q} \
             --seed {params.run_seed} \
             --training-seed {wildcards.seed} \

@@ -50,6 +50,19 @@ def written_aspects(folder: Path, rows: Sequence[Row], texts: Texts, encoder: Pa
     return _written(folder, pa.table(columns), texts, encoder)
 
 
+def written_crops(folder: Path, papers: Sequence[int], texts: Texts, encoder: Path) -> ExampleFiles:
+    """Write examples of spans of some papers, each with the next one's as its negatives, likewise."""
+    ids = pa.list_(pa.int64())
+    columns = {
+        "query": pa.array(papers, pa.int64()),
+        "positives": pa.array([[paper] for paper in papers], ids),
+        "negatives": pa.array([[paper] for paper in [*papers[1:], papers[0]]], ids),
+        "shortest_span": pa.array([2] * len(papers), pa.int32()),
+        "longest_span": pa.array([None] * len(papers), pa.int32()),
+    }
+    return _written(folder, pa.table(columns), texts, encoder)
+
+
 def _written(folder: Path, examples: pa.Table, texts: Texts, encoder: Path) -> ExampleFiles:
     write_table(folder / "examples.parquet", "training_examples", examples)
     lists = [examples[name].combine_chunks().flatten().to_pylist() for name in ("positives", "negatives")]

@@ -8,7 +8,15 @@ def trained(path):
 
 def encoder_of(wildcards):
     """The encoder that a model starts from."""
-    return config["models"][wildcards.model]["encoder"]
+    return encoder_under(wildcards.model, config["models"])
+
+
+def start_of(wildcards):
+    """The folder that a training starts from: the encoder, or the model that it goes on from, of the same seed."""
+    earlier = config["models"][wildcards.model].get("from")
+    if earlier is None:
+        return f"<results>/encoder/untrained_{encoder_of(wildcards)}/seed-0/model"
+    return f"<results>/encoder/{earlier}/seed-{wildcards.seed}/model"
 
 
 def origin_of_model(wildcards):
@@ -71,25 +79,18 @@ def memory_of_training(wildcards, input, attempt):
         from cocite.encoder.memory import training_memory  # takes longer to import than most jobs to plan
 
         given = parse_settings(TrainingSettings, settings("models", "model", TrainingSettings)(wildcards))
-        paths = map(Path, (input.encoder, input.training, input.training_tokens))
-        asked = training_memory(*paths, given, processes=entry["processes"], on_gpu=WITH_GPU)
+        sets = list(map(Path, input.sets))
+        pairs = list(zip(sets[::4], sets[1::4], strict=True))
+        asked = training_memory(Path(input.encoder), pairs, given, processes=entry["processes"], on_gpu=WITH_GPU)
     return asked * min(attempt, 2)
 
 
-def training_of(wildcards):
-    """The set of examples that a model learns from."""
-    return config["models"][wildcards.model]["triplets"]
+def sets_to_learn_from(wildcards):
+    """For each objective of a model: its examples and their tokens, and those of its validation set.
 
-
-def validation_of(wildcards):
-    """The validation set that a model shares with all models of its group."""
-    return f"validation_{config['triplets'][training_of(wildcards)]['group']}"
-
-
-def tokens_of(examples):
-    """The tokens of the set of examples that a function names, for the encoder that the model starts from."""
-
-    def folder(wildcards):
-        return f"<results>/encoder/untrained_{encoder_of(wildcards)}/seed-0/tokens/{examples(wildcards)}"
-
-    return folder
+    An objective shares the validation set with all sets of its group.
+    """
+    tokens = f"<results>/encoder/untrained_{encoder_of(wildcards)}/seed-0/tokens"
+    names = sets_of(config["models"][wildcards.model])
+    pairs = [(name, f"validation_{config['triplets'][name]['group']}") for name in names]
+    return [file for each in chain(*pairs) for file in (f"<results>/triplets/{each}/examples.parquet", f"{tokens}/{each}")]

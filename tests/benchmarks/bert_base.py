@@ -178,7 +178,7 @@ def prepared(folder: Path, batch: int, steps: int = WARM + STEPS, precision: Pre
     if ON_GPU:
         torch.cuda.reset_peak_memory_stats()
     return Training(
-        Learner(encoder), some, validation, TrainingSettings(batch_size=batch), seed=1, state=folder / "state"
+        Learner(encoder), some, [validation], TrainingSettings(batch_size=batch), seed=1, state=folder / "state"
     )
 
 
@@ -198,7 +198,7 @@ def work_of(training: Training) -> Work:
     tokens = padded = squares = 0
     start = time.perf_counter()
     numbers = (batch for step in range(WARM + 1, WARM + STEPS + 1) for batch in training.schedule.batches_of(step))
-    batches = [training.collate(of_batch) for of_batch in numbers]
+    batches = [training.collate(*of_batch) for of_batch in numbers]
     making = time.perf_counter() - start
     for batch in batches:
         lengths = training.training.documents.lengths[batch.documents]

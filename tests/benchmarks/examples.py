@@ -86,7 +86,7 @@ def measure(name: str, folder: Path) -> tuple[float, float]:
     encoder = open_encoder(folder / "encoder")
     maps: dict[str, nn.Linear | None] = {} if examples.aspects is None else dict.fromkeys(ASPECTS)
     learner = new_learner(encoder, settings, 1, maps)
-    training = Training(learner, examples, examples, settings, seed=1, state=folder / "state")
+    training = Training(learner, examples, [examples], settings, seed=1, state=folder / "state")
     epochs = list(training.steps())
     first, measured = epochs[: len(epochs) // EPOCHS], epochs[len(epochs) // EPOCHS :]
     for step, batches in first:

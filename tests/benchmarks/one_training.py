@@ -36,7 +36,7 @@ def train_ours(folder: Path, output: Path, precision: str) -> float:
         events=output / "tensorboard",
     )
     sets = {name: files_in(folder / name) for name in ("training", "validation")}
-    inputs = Inputs(encoder=folder / "encoder", **sets)
+    inputs = Inputs(encoder=folder / "encoder", training=[sets["training"]], validation=[sets["validation"]])
     settings = TrainingSettings(batch_size=BATCH, lr=LR, warmup=0.0, evaluations=1)
     start = time.perf_counter()
     for name, files in sets.items():

@@ -5,6 +5,7 @@ from tests.configurations import refused
 
 from cocite.config.benchmarks import tells_spaces_apart
 from cocite.config.configuration import resolve
+from cocite.config.lineage import encoder_under, sets_of
 from cocite.config.models import TrainingSettings
 from cocite.config.runs import model_of, runs_of
 from cocite.config.settings import parse_settings
@@ -12,6 +13,7 @@ from cocite.config.stale import is_configured
 from cocite.config.triplets import table_of
 from cocite.ground.errors import InputError
 
+CROPS = {"triplets": "crops", "loss": "mnrl"}
 SUPCON = {"kind": "supcon", "temperature": 0.05}
 
 
@@ -36,7 +38,7 @@ def test_a_model_without_a_loss_has_the_usual_one_and_no_objectives(written):
 
 def test_objectives_stand_in_place_of_a_loss(with_aspects):
     model = resolve(with_aspects)["models"]["aspects"]
-    assert model["objectives"] == [{"loss": SUPCON, "space": "aspects", "weight": 1.0}]
+    assert model["objectives"] == [{"loss": SUPCON, "space": "aspects"}]
     assert "loss" not in model
 
 
@@ -157,7 +159,78 @@ def test_vectors_that_are_cut_have_no_other_spaces(with_aspects):
 
 def test_a_weight_of_nought_leaves_an_objective_out():
     terms = '{"objectives": [{"loss": "supcon", "weight": 0.0}, {"loss": "triplet"}]}'
-    [term] = parse_settings(TrainingSettings, terms).terms
+    [term] = parse_settings(TrainingSettings, terms).comparisons
     assert term.loss.kind == "triplet"
     with pytest.raises(InputError, match="loss has no effect beside objectives"):
         parse_settings(TrainingSettings, '{"loss": "triplet", "objectives": [{"loss": "supcon"}]}')
+
+
+@pytest.fixture
+def with_sets(written):
+    """A configuration with a model that learns from two sets, and one that goes on from it."""
+    written["triplets"]["crops"] = {"sampler": "cropping", "group": "crops"}
+    first = next(iter(written["triplets"]))
+    objectives = [{"triplets": name, "loss": "mnrl"} for name in (first, "crops")]
+    written["models"]["both"] = {"encoder": "small", "objectives": objectives, "seeds": [1, 2]}
+    written["models"]["then"] = {"from": "both", "triplets": first, "loss": "mnrl", "seeds": [2]}
+    return written
+
+
+def test_a_model_learns_from_the_sets_of_its_objectives_and_starts_from_the_encoder_under_it(with_sets):
+    models = resolve(with_sets)["models"]
+    assert sets_of(models["both"]) == [next(iter(with_sets["triplets"])), "crops"]
+    assert encoder_under("then", models) == "small"
+    assert "triplets" not in models["both"]
+    assert "encoder" not in models["then"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        (
+            "objectives",
+            [{"triplets": "cropz", "loss": "mnrl"}],
+            "objectives[0].triplets names 'cropz', which triplets does not declare",
+        ),
+        ("objectives", [CROPS, {"loss": "mnrl"}], "either all of them name triplets, or none"),
+        ("objectives", [CROPS, CROPS], "name the triplets crops twice"),
+        ("triplets", "crops", "one of the two"),
+        ("encoder", None, "starts from one of the two: encoder, or from"),
+        ("from", "then", "starts from one of the two: encoder, or from"),
+        ("mixing", "by-turns", "it must be one of in-batch, alternating"),
+    ],
+)
+def test_what_does_not_go_together_in_a_model_is_refused(with_sets, key, value, message):
+    assert message in refused(with_sets, f"models.both.{key}", value)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([0.5, 0.6], "weights that sum to 1.1; shares of the examples sum to 1"),
+        ([0.5, None], "either all of them have a weight"),
+    ],
+)
+def test_shares_that_do_not_sum_to_one_are_refused(with_sets, weights, message):
+    sets = [each["triplets"] for each in with_sets["models"]["both"]["objectives"]]
+    pairs = zip(sets, weights, strict=True)
+    given = [{"triplets": name, "loss": "mnrl", "weight": weight} for name, weight in pairs]
+    assert message in refused(with_sets, "models.both.objectives", given)
+
+
+def test_mixing_without_several_sets_is_refused(with_sets):
+    assert "no effect where objectives have no sets" in refused(with_sets, "models.then.mixing", "alternating")
+
+
+def test_a_model_that_goes_on_from_itself_is_refused(with_sets):
+    with_sets["models"]["both"].pop("encoder")
+    assert "a model must not go on from itself" in refused(with_sets, "models.both.from", "then")
+
+
+def test_a_seed_that_the_earlier_model_was_not_trained_with_is_refused(with_sets):
+    assert "seeds has 3, and models.both" in refused(with_sets, "models.then.seeds", [3])
+
+
+def test_a_longest_span_below_the_shortest_is_refused(with_sets):
+    entry = {"sampler": "cropping", "shortest": 20, "longest": 12}
+    assert "longest (12) must not be below shortest (20)" in refused(with_sets, "triplets.crops", entry)

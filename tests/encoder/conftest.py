@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.examples import HYBRID, files_in, written_aspects, written_examples
+from tests.examples import HYBRID, files_in, written_aspects, written_crops, written_examples
 from tests.papers import papers_table
 
 from cocite.config.encoders import Architecture, EncoderSettings
@@ -108,7 +108,7 @@ def examples(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def inputs(encoder: Path, examples: Path) -> Inputs:
     return Inputs(
-        encoder=encoder, training=files_in(examples / "training"), validation=files_in(examples / "validation")
+        encoder=encoder, training=[files_in(examples / "training")], validation=[files_in(examples / "validation")]
     )
 
 
@@ -124,8 +124,41 @@ def aspects(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Inputs:
             kinds = ["linked", "linked", "two-away", "easy"]
             rows.append((query, topic, [*near, (query + 5) % 16, (query + 7) % 16], "background", kinds))
             rows.append((query, near, [*topic, (query + 6) % 16, (query + 8) % 16], "result", kinds))
-        sets[name] = written_aspects(folder / name, rows, _paper_texts(), encoder)
+        sets[name] = [written_aspects(folder / name, rows, _paper_texts(), encoder)]
     return Inputs(encoder=encoder, **sets)
+
+
+@pytest.fixture(scope="session")
+def cropped_papers(encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Inputs:
+    """Inputs of trainings on spans of papers."""
+    folder = tmp_path_factory.mktemp("crops")
+    parts = {"training": range(12), "validation": range(16, 22)}
+    sets = {name: [written_crops(folder / name, [*of], _paper_texts(), encoder)] for name, of in parts.items()}
+    return Inputs(encoder=encoder, **sets)
+
+
+@pytest.fixture(scope="session")
+def several(inputs: Inputs, cropped_papers: Inputs) -> Inputs:
+    """Inputs of trainings with two objectives: triplets of a topic, and spans of papers."""
+    return Inputs(
+        encoder=inputs.encoder,
+        training=[*inputs.training, *cropped_papers.training],
+        validation=[*inputs.validation, *cropped_papers.validation],
+    )
+
+
+@pytest.fixture(scope="session")
+def train_several(several: Inputs, outputs_in, tmp_path_factory: pytest.TempPathFactory):
+    """A function that trains with two objectives and returns the folder of the results."""
+
+    def run(**settings) -> Path:
+        folder = tmp_path_factory.mktemp("several")
+        given = TrainingSettings(**{"batch_size": 4, "lr": 3e-3, **settings})
+        where = {"threads": 1, "state": folder / "state"}
+        train_encoder(several, outputs_in(folder), given, seed=1, training_seed=1, **where)
+        return folder
+
+    return run
 
 
 @pytest.fixture(scope="session")
@@ -136,11 +169,15 @@ def command_line(inputs: Inputs):
         written = {"output": "model", "curves": "curves.parquet", "written-settings": "settings.json"}
         written |= {"events": "tensorboard", "state": "state"}
         options = {name: folder / file for name, file in written.items()}
-        options |= {"encoder": encoder, "training": inputs.training.table, "validation": inputs.validation.table}
-        options |= {"training-tokens": inputs.training.tokens, "validation-tokens": inputs.validation.tokens}
-        options |= {"seed": 1, "training-seed": 1, "threads": 1, "settings": json.dumps(settings)}
+        options |= {"encoder": encoder, "seed": 1, "training-seed": 1, "threads": 1, "settings": json.dumps(settings)}
         options |= {"precision": "float32"}
-        return ["encoder", "train", *(str(word) for name, value in options.items() for word in (f"--{name}", value))]
+        sets = [path for [files] in (inputs.training, inputs.validation) for path in (files.table, files.tokens)]
+        return [
+            "encoder",
+            "train",
+            *map(str, sets),
+            *(str(word) for name, value in options.items() for word in (f"--{name}", value)),
+        ]
 
     return words
 

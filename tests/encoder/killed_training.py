@@ -4,7 +4,8 @@
 
 One process imports the libraries and forks each training, so that many moments take little time. FOLDER/<moment>/ holds
 what the training left that was killed there and run again; FOLDER/whole/ what one left that ran through. With CUTS, the
-moments are so many batches drawn at random instead. SETTINGS are those of another training, as JSON.
+moments are so many batches drawn at random instead. SETTINGS are those of another training, as JSON. EXAMPLES is a
+folder of training and validation examples, or several of them, joined as in PATH, for as many objectives.
 """
 
 import json
@@ -130,8 +131,9 @@ MOMENTS = {
 
 
 def train(encoder, examples, folder):
+    folders = [Path(part) for part in str(examples).split(os.pathsep)]
     sets = {
-        name: ExampleFiles(table=examples / name / "examples.parquet", tokens=examples / name / "tokens")
+        name: [ExampleFiles(table=at / name / "examples.parquet", tokens=at / name / "tokens") for at in folders]
         for name in ("training", "validation")
     }
     inputs = training.Inputs(encoder=encoder, **sets)

@@ -10,14 +10,15 @@ from hypothesis import strategies as st
 
 from cocite.config.models import TrainingSettings
 from cocite.encoder.batches import Collator
+from cocite.encoder.documents import documents_of
 from cocite.encoder.dropout import Dropout, let_drop_fast
 from cocite.encoder.examples import Examples, Links, open_examples
 from cocite.encoder.learner import Learner
 from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Objective
-from cocite.encoder.tokens import documents_of, joined_text, mini_batches_of_like_length, runs_of
+from cocite.encoder.tokens import joined_text, mini_batches_of_like_length, runs_of
 
-TERMS = TrainingSettings(loss={"kind": "cosent", "temperature": 5.0}).terms
+TERMS = TrainingSettings(loss={"kind": "cosent", "temperature": 5.0}).comparisons
 LENGTHS = st.lists(st.integers(1, 30), min_size=1, max_size=7).map(np.array)
 
 
@@ -132,7 +133,7 @@ def test_only_the_fields_that_are_there_are_joined():
 def prepared(encoder, inputs):
     opened = open_encoder(encoder)
     let_drop_fast(opened)
-    return opened, open_examples(inputs.training)
+    return opened, open_examples(inputs.training[0])
 
 
 def gradients(prepared, *, start, mini_batch_tokens=None, dropout=0.0):
@@ -144,9 +145,14 @@ def gradients(prepared, *, start, mini_batch_tokens=None, dropout=0.0):
     model.train()
     model.zero_grad()
     torch.manual_seed(3)
-    how = {"padding": model.tokenizer.padding, "start": start, "mini_batch_tokens": mini_batch_tokens, "terms": TERMS}
+    how = {
+        "padding": model.tokenizer.padding,
+        "start": start,
+        "mini_batch_tokens": mini_batch_tokens,
+        "comparisons": TERMS,
+    }
     batch = Collator(examples=examples, **how)(np.arange(8))
-    objective = Objective(learner=Learner(model), terms=TERMS, recompute=mini_batch_tokens is not None)
+    objective = Objective(learner=Learner(model), comparisons=TERMS, recompute=mini_batch_tokens is not None)
     loss, _ = objective(batch)
     loss.backward()
     return loss.item(), learned_gradients(model)

@@ -10,9 +10,10 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers import AutoConfig, AutoModel
 
 from cocite.encoder import dropout
+from cocite.encoder.documents import documents_of
 from cocite.encoder.dropout import Dropout, let_drop_fast
 from cocite.encoder.model import Encoder, open_encoder
-from cocite.encoder.tokens import documents_of, features_of
+from cocite.encoder.tokens import features_of
 
 NUMBERS = torch.ones(400, 501)
 

@@ -21,15 +21,15 @@ from cocite.tables.files import read_table, vectors_of
 
 @pytest.fixture
 def batch(inputs):
-    terms = TrainingSettings(loss="mnrl").terms
-    return Collator(examples=open_examples(inputs.training), padding=0, terms=terms)(np.arange(6))
+    terms = TrainingSettings(loss="mnrl").comparisons
+    return Collator(examples=open_examples(inputs.training[0]), padding=0, comparisons=terms)(np.arange(6))
 
 
 def objective_of(encoder, **settings):
     given = TrainingSettings(loss="mnrl", **settings)
     learner = new_learner(open_encoder(encoder), given, seed=1)
     learner.encoder.eval()
-    return Objective(learner=learner, terms=given.terms, recompute=False, leading=given.matryoshka or ())
+    return Objective(learner=learner, comparisons=given.comparisons, recompute=False, leading=given.matryoshka or ())
 
 
 def test_matryoshka_adds_the_losses_of_the_leading_dimensions(encoder, batch):
@@ -70,7 +70,7 @@ def test_an_odd_number_of_dimensions_is_refused_by_angle(encoder, batch):
     given = TrainingSettings(loss="angle", projection=5)
     learner = new_learner(open_encoder(encoder), given, seed=1)
     with pytest.raises(InputError, match="angle needs an even number of dimensions, and there are 5"):
-        Objective(learner=learner, terms=given.terms, recompute=False)(batch)
+        Objective(learner=learner, comparisons=given.comparisons, recompute=False)(batch)
 
 
 def test_matryoshka_and_a_projection_do_not_go_together():
@@ -122,10 +122,10 @@ def test_a_projection_goes_on_from_where_a_training_was_stopped(train):
 
 def test_the_weights_of_a_projection_move(encoder, inputs, tmp_path):
     settings = TrainingSettings(loss="mnrl", batch_size=4, lr=3e-3, projection=8, warmup=0.0)
-    training, validation = (open_examples(files) for files in (inputs.training, inputs.validation))
+    training, validation = (open_examples(files) for [files] in (inputs.training, inputs.validation))
     learner = new_learner(open_encoder(encoder), settings, seed=1)
     before = {name: weight.clone() for name, weight in learner.heads.named_parameters()}
-    going = Training(learner, training, validation, settings, seed=1, state=tmp_path)
+    going = Training(learner, training, [validation], settings, seed=1, state=tmp_path)
     step, batches = next(going.steps())
     going.take(step, batches)
     assert learner.encoder.transformer.training  # the transformer is opened for embedding, without dropout

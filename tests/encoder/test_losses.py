@@ -14,6 +14,7 @@ from cocite.config.plugins import plugins
 from cocite.config.settings import parse_settings
 from cocite.encoder import similarities
 from cocite.encoder.batches import Batch
+from cocite.encoder.documents import documents_of
 
 
 def call(name, vectors, batch, **settings):
@@ -37,6 +38,7 @@ def batch_of(*examples):
     triplets = [(query, one, other) for query, near, far in examples for one in near for other in far]
     return Batch(
         documents=np.arange(100),
+        tokens=documents_of([]),
         shares=(100,),
         mini_batches=(),
         positives=torch.tensor(positives, dtype=torch.int64).reshape(-1, 2),

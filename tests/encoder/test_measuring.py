@@ -11,11 +11,11 @@ from scipy.stats import spearmanr
 from cocite.config.models import TrainingSettings
 from cocite.encoder import schedule
 from cocite.encoder.batches import arranged
+from cocite.encoder.documents import documents_of
 from cocite.encoder.examples import Examples, Links
 from cocite.encoder.measuring import explained_memory, rank_correlation, read_losses, unread
 from cocite.encoder.objective import Objective
 from cocite.encoder.schedule import Stopping
-from cocite.encoder.tokens import documents_of
 from cocite.encoder.training import train_encoder
 from cocite.ground.errors import InputError
 

@@ -8,12 +8,12 @@ from torch import nn
 
 from cocite.config.models import TrainingSettings
 from cocite.encoder.batches import arranged
+from cocite.encoder.documents import documents_of
 from cocite.encoder.examples import Examples, Links, open_examples
 from cocite.encoder.learner import Learner
 from cocite.encoder.objective import Objective
 from cocite.encoder.schedule import Stopping, Unfinished
 from cocite.encoder.spaces import read_space
-from cocite.encoder.tokens import documents_of
 from cocite.ground.errors import InputError
 
 # Papers 0 to 7 are documents 0 to 7.
@@ -60,14 +60,14 @@ def learner_with(wide=6, seed=1):
 
 
 def objective_of(objectives, learner):
-    terms = TrainingSettings(objectives=objectives).terms
-    return Objective(learner=learner, terms=terms, recompute=False), terms
+    terms = TrainingSettings(objectives=objectives).comparisons
+    return Objective(learner=learner, comparisons=terms, recompute=False), terms
 
 
 def loss_of(objectives, vectors, learner, rows=ROWS):
     """The loss of a batch of all rows whose documents have these vectors."""
     objective, terms = objective_of(objectives, learner)
-    batch = arranged(small_examples(rows), np.arange(len(rows)), terms=terms)
+    batch = arranged(small_examples(rows), np.arange(len(rows)), comparisons=terms)
     return objective.loss_of(vectors[batch.documents], batch)
 
 
@@ -152,7 +152,7 @@ def test_one_positive_and_one_negative_of_no_aspect_give_the_loss_as_it_was(loss
 
 def test_an_aspect_is_compared_by_itself_even_in_the_space_of_the_encoder():
     # Of the query 0, paper 3 is a positive as a result and a negative as background.
-    batch = arranged(small_examples(), np.arange(4), terms=TrainingSettings(loss="supcon").terms)
+    batch = arranged(small_examples(), np.arange(4), comparisons=TrainingSettings(loss="supcon").comparisons)
     [[background, result]] = batch.parts
     assert (background.aspect, background.share, result.aspect, result.share) == ("background", 0.5, "result", 0.5)
     assert batch.documents[background.compared.positives].tolist() == [[0, 1], [0, 2], [1, 0]]
@@ -161,8 +161,8 @@ def test_an_aspect_is_compared_by_itself_even_in_the_space_of_the_encoder():
 
 
 def test_an_example_without_the_kinds_that_a_loss_sees_does_not_count_in_it():
-    terms = TrainingSettings(objectives=HYBRID).terms
-    first, second = arranged(small_examples(), np.arange(4), terms=terms).parts
+    terms = TrainingSettings(objectives=HYBRID).comparisons
+    first, second = arranged(small_examples(), np.arange(4), comparisons=terms).parts
     assert [(part.aspect, part.share) for part in first] == [("background", 0.25), ("result", 0.5)]
     assert [(part.aspect, part.share) for part in second] == [("background", 0.5), ("result", 0.25)]
 
@@ -178,7 +178,7 @@ def test_kinds_of_negatives_that_have_none_are_refused(inputs):
     with pytest.raises(
         InputError, match="negatives of the examples have no kinds, and those that are linked are asked for"
     ):
-        open_examples(inputs.training).with_negatives(["linked"])
+        open_examples(inputs.training[0]).with_negatives(["linked"])
 
 
 def contents(folder):

@@ -8,17 +8,18 @@ from transformers import AutoConfig, AutoModel
 from cocite.config.models import TrainingSettings
 from cocite.encoder import packing, tokens, training
 from cocite.encoder.batches import Collator
+from cocite.encoder.documents import Documents
 from cocite.encoder.examples import open_examples
 from cocite.encoder.learner import Learner
 from cocite.encoder.model import Encoder, open_encoder
 from cocite.encoder.objective import Objective
 from cocite.encoder.packing import attention_of_each, let_pack
 from cocite.encoder.schedule import Stopping, Unfinished
-from cocite.encoder.tokens import Documents, features_of, packed
+from cocite.encoder.tokens import features_of, packed
 from cocite.encoder.training import train_encoder
 from cocite.tables.files import read_json
 
-TERMS = TrainingSettings(loss={"kind": "cosent", "temperature": 5.0}).terms
+TERMS = TrainingSettings(loss={"kind": "cosent", "temperature": 5.0}).comparisons
 
 
 def documents_of(*texts: list[int]) -> Documents:
@@ -74,14 +75,14 @@ def test_a_packed_document_knows_nothing_of_its_neighbours(model):
 
 @pytest.mark.parametrize("size", [None, 40])
 def test_packing_leaves_the_gradients_as_they_are(model, inputs, size):
-    examples = open_examples(inputs.training)
-    objective = Objective(learner=Learner(model), terms=TERMS, recompute=bool(size))
+    examples = open_examples(inputs.training[0])
+    objective = Objective(learner=Learner(model), comparisons=TERMS, recompute=bool(size))
     gradients = []
     for packs in (False, True):
         assert not packs or let_pack(model)
-        batch = Collator(examples=examples, padding=0, start=10**6, mini_batch_tokens=size, packs=packs, terms=TERMS)(
-            np.arange(8)
-        )
+        batch = Collator(
+            examples=examples, padding=0, start=10**6, mini_batch_tokens=size, packs=packs, comparisons=TERMS
+        )(np.arange(8))
         model.zero_grad()
         loss, _ = objective(batch)
         loss.backward()

@@ -13,7 +13,8 @@ from cocite.config.models import LOSSES, TrainingSettings
 from cocite.config.plugins import plugins
 from cocite.config.settings import parse_settings
 from cocite.encoder.batches import Batch
-from cocite.encoder.schedule import epoch_order
+from cocite.encoder.documents import documents_of
+from cocite.encoder.mixing import round_order
 from cocite.encoder.training import Inputs, train_encoder
 from cocite.ground.randomness import derive_seed
 
@@ -41,7 +42,7 @@ def loop(inputs: Inputs, name: str, settings: TrainingSettings) -> dict[str, tor
     """The weights after a training, step by step."""
     tokenizer, model = AutoTokenizer.from_pretrained(inputs.encoder), AutoModel.from_pretrained(inputs.encoder)
     model.eval()  # without dropout
-    texts = texts_of_examples(inputs.training, tokenizer.sep_token)
+    texts = texts_of_examples(inputs.training[0], tokenizer.sep_token)
     numbers: dict[str, int] = {}
     for text in (text for triplet in texts for text in triplet):
         numbers.setdefault(text, len(numbers))  # documents are numbered in the order in which they first occur
@@ -61,7 +62,7 @@ def loop(inputs: Inputs, name: str, settings: TrainingSettings) -> dict[str, tor
     seed = derive_seed(1, "train", 1)
     for step in range(steps):
         epoch, within = divmod(step, of_epoch)
-        order = epoch_order(queries, block=settings.together, seed=seed, epoch=epoch)
+        order = round_order(queries, block=settings.together, seed=seed, number=epoch)
         chosen = order[within * BATCH * accumulation : (within + 1) * BATCH * accumulation]
         batches = [chosen[start : start + BATCH] for start in range(0, len(chosen), BATCH)]
         for batch in batches:
@@ -83,6 +84,7 @@ def loss_of(model, tokenizer, triplets: list[list[str]], settings: TrainingSetti
     vectors = (hidden * mask).sum(1) / mask.sum(1)
     batch = Batch(
         documents=np.arange(len(distinct)),
+        tokens=documents_of([]),
         shares=(len(distinct),),
         mini_batches=(),
         positives=rows[:, [0, 1]],

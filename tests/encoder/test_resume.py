@@ -1,6 +1,7 @@
 """A training that is killed at any moment and run again ends as if nothing had happened."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -58,11 +59,33 @@ def test_maps_of_aspects_are_bit_identical_after_twenty_random_cuts(aspects, wit
         {"loss": "supcon", "space": space, "weight": weight} for space, weight in (("aspects", 0.3), ("encoder", 0.7))
     ]
     settings = {"objectives": terms, "epochs": 3, "batch_size": 4, "accumulation": 2, "lr": 1e-3}
-    arguments = [with_dropout, aspects.training.table.parents[1], tmp_path, "20", json.dumps(settings)]
+    arguments = [with_dropout, aspects.training[0].table.parents[1], tmp_path, "20", json.dumps(settings)]
     subprocess.run([sys.executable, PROGRAM, *arguments], check=True)
     endings = read_json(tmp_path / "endings.json")
     assert sum(ends == [-signal.SIGKILL, 0] for ends in endings.values()) == 20
     assert_all_alike(tmp_path, "model/aspects/background/2_Dense/model.safetensors")
+
+
+@pytest.mark.parametrize("mixing", ["in-batch", "alternating"])
+def test_several_objectives_are_bit_identical_after_a_kill(mixing, several, with_dropout, tmp_path):
+    end_alike(several, with_dropout, tmp_path, mixing, cuts=2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mixing", ["in-batch", "alternating"])
+def test_several_objectives_are_bit_identical_after_twenty_random_cuts(mixing, several, with_dropout, tmp_path):
+    end_alike(several, with_dropout, tmp_path, mixing, cuts=20)
+
+
+def end_alike(several, encoder, folder, mixing, cuts):
+    objectives = [{"triplets": name, "loss": "mnrl"} for name in ("topics", "crops")]
+    settings = {"objectives": objectives, "mixing": mixing, "epochs": 3, "batch_size": 4, "lr": 1e-3}
+    examples = os.pathsep.join(str(files.table.parents[1]) for files in several.training)
+    arguments = [encoder, examples, folder, str(cuts), json.dumps(settings)]
+    subprocess.run([sys.executable, PROGRAM, *arguments], check=True)
+    endings = read_json(folder / "endings.json")
+    assert sum(ends == [-signal.SIGKILL, 0] for ends in endings.values()) == cuts
+    assert_all_alike(folder)
 
 
 def test_nothing_is_left_of_the_state(killed):

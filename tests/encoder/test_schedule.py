@@ -16,11 +16,16 @@ from typer.testing import CliRunner
 from cocite.cli import app
 from cocite.config.models import TrainingSettings
 from cocite.encoder import measuring, schedule, training
+from cocite.encoder.mixing import Mixture, round_order
 from cocite.encoder.model import TOKENS_IN_BATCH
-from cocite.encoder.schedule import Schedule, Stopping, Unfinished, epoch_order, seconds_left
+from cocite.encoder.schedule import Schedule, Stopping, Unfinished, seconds_left
 from cocite.encoder.training import train_encoder
 
 QUERIES = st.lists(st.integers(0, 5), min_size=1, max_size=40).map(np.array)
+
+
+def one_set(queries, settings):
+    return Mixture(queries=[queries], batch_size=settings.batch_size, block=settings.together, seed=2)
 
 
 def runs(values):
@@ -31,20 +36,20 @@ def runs(values):
 
 @given(queries=QUERIES, block=st.integers(1, 5), epoch=st.integers(0, 3))
 def test_an_epoch_holds_every_triplet_once(queries, block, epoch):
-    order = epoch_order(queries, block=block, seed=3, epoch=epoch)
+    order = round_order(queries, block=block, seed=3, number=epoch)
     assert sorted(order) == list(range(len(queries)))
 
 
 def test_the_triplets_of_a_query_stay_together_in_blocks_of_up_to_four():
     queries = np.repeat(np.arange(50), 4)[np.random.default_rng(1).permutation(200)]
-    order = epoch_order(queries, block=4, seed=1, epoch=0)
+    order = round_order(queries, block=4, seed=1, number=0)
     assert [length for _, length in runs(queries[order].tolist())] == [4] * 50
     assert queries[order].tolist() != sorted(queries)
 
 
 def test_seven_triplets_of_a_query_make_blocks_of_four_and_three():
     queries = np.repeat(np.arange(200), 7)
-    lengths = [length for _, length in runs(queries[epoch_order(queries, block=4, seed=1, epoch=0)].tolist())]
+    lengths = [length for _, length in runs(queries[round_order(queries, block=4, seed=1, number=0)].tolist())]
     # The two blocks of a query may happen to be neighbours, and then look like one of seven.
     assert set(lengths) <= {3, 4, 7}
     assert lengths.count(7) < 10
@@ -52,24 +57,24 @@ def test_seven_triplets_of_a_query_make_blocks_of_four_and_three():
 
 def test_each_epoch_has_its_own_order_and_the_same_seed_gives_it_again():
     queries = np.arange(100)
-    first, second = (epoch_order(queries, block=1, seed=9, epoch=epoch).tolist() for epoch in (0, 1))
+    first, second = (round_order(queries, block=1, seed=9, number=epoch).tolist() for epoch in (0, 1))
     assert first != second
-    assert first == epoch_order(queries, block=1, seed=9, epoch=0).tolist()
-    assert first != epoch_order(queries, block=1, seed=8, epoch=0).tolist()
+    assert first == round_order(queries, block=1, seed=9, number=0).tolist()
+    assert first != round_order(queries, block=1, seed=8, number=0).tolist()
 
 
 def test_the_batches_of_a_step_are_the_same_whichever_steps_were_asked_for_before():
     settings = TrainingSettings(batch_size=2, accumulation=2, block=1, epochs=3)
-    in_turn, alone = (Schedule(queries=np.arange(10), settings=settings, seed=2) for _ in range(2))
+    in_turn, alone = (Schedule(mixture=one_set(np.arange(10), settings), settings=settings) for _ in range(2))
     # 10 examples in steps of two batches of 2 are 3 steps an epoch; the third has one batch.
     assert (in_turn.steps_of_an_epoch, in_turn.steps) == (3, 9)
-    taken = {step: [batch.tolist() for batch in in_turn.batches_of(step)] for step in range(1, 10)}
+    taken = {step: [batch.numbers.tolist() for batch in in_turn.batches_of(step)] for step in range(1, 10)}
     assert [len(batches) for batches in taken.values()] == [2, 2, 1] * 3
     for step in (8, 2, 5, 9):
-        assert [batch.tolist() for batch in alone.batches_of(step)] == taken[step]
+        assert [batch.numbers.tolist() for batch in alone.batches_of(step)] == taken[step]
     for epoch in range(3):
         of_epoch = [number for step in range(3 * epoch + 1, 3 * epoch + 4) for batch in taken[step] for number in batch]
-        assert of_epoch == epoch_order(np.arange(10), block=1, seed=2, epoch=epoch).tolist()
+        assert of_epoch == round_order(np.arange(10), block=1, seed=2, number=epoch).tolist()
 
 
 class StopAfter(Stopping):

@@ -19,6 +19,7 @@ from cocite.config.models import TrainingSettings
 from cocite.encoder import poolings
 from cocite.encoder.batches import Collator
 from cocite.encoder.build import build_encoder
+from cocite.encoder.documents import documents_of
 from cocite.encoder.examples import open_examples
 from cocite.encoder.learner import Learner
 from cocite.encoder.model import embed, open_encoder, rounded
@@ -28,7 +29,7 @@ from cocite.encoder.papers import embed_papers
 from cocite.encoder.schedule import Stopping, Unfinished
 from cocite.encoder.sentences import WEIGHTS, open_names
 from cocite.encoder.spaces import read_space
-from cocite.encoder.tokens import documents_of, features_of, open_tokenizer, packed, sentences_of, tokenise
+from cocite.encoder.tokens import features_of, open_tokenizer, packed, sentences_of, tokenise
 from cocite.encoder.training import Inputs, train_encoder
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_json, write_json
@@ -65,7 +66,7 @@ def split(by_sentence, paper_texts, tmp_path_factory):
         kinds = ["linked", "easy"]
         rows = [(q, [(q + 2) % 16], [(q + 1) % 16, (q + 5) % 16], "background", kinds) for q in queries]
         rows += [(q, [(q + 1) % 16], [(q + 2) % 16, (q + 6) % 16], "result", kinds) for q in queries]
-        sets[name] = written_aspects(folder / name, rows, texts, by_sentence)
+        sets[name] = [written_aspects(folder / name, rows, texts, by_sentence)]
     return Inputs(encoder=by_sentence, **sets)
 
 
@@ -202,14 +203,14 @@ def learned_in(folder):
 
 def test_batches_bounded_in_memory_have_the_same_gradients(split, tmp_path):
     encoder = open_encoder(without_dropout(split, tmp_path / "encoder").encoder)
-    examples, terms = open_examples(split.training), TrainingSettings(objectives=OBJECTIVES).terms
+    examples, terms = open_examples(split.training[0]), TrainingSettings(objectives=OBJECTIVES).comparisons
     learner = Learner(encoder, {name: torch.nn.Linear(16, 16) for name in ("background", "result")})
     gradients = []
     for tokens in (None, 80):
-        collate = Collator(examples=examples, padding=0, start=10**6, mini_batch_tokens=tokens, terms=terms)
+        collate = Collator(examples=examples, padding=0, start=10**6, mini_batch_tokens=tokens, comparisons=terms)
         learner.zero_grad()
         batch = collate(np.arange(6, 18))
-        Objective(learner=learner, terms=terms, recompute=tokens is not None)(batch)[0].backward()
+        Objective(learner=learner, comparisons=terms, recompute=tokens is not None)(batch)[0].backward()
         gradients.append((encoder.names.map.weight.grad.clone(), learner.heads["result"].weight.grad.clone()))
     assert len(batch.mini_batches) > 2
     for some, others in zip(*gradients, strict=True):
@@ -221,7 +222,7 @@ def test_two_processes_learn_what_one_learns(command_line, split, request, tmp_p
     settings = {"objectives": OBJECTIVES, "epochs": 2, "batch_size": 6, "lr": 1e-3, "warmup": 0.0}
     for number, name in enumerate(("one", "two"), 1):
         words = command_line(tmp_path / name, encoder=given.encoder, **settings)
-        here = [word.replace(str(before), str(split.training.table.parents[1])) for word in words]
+        here = [word.replace(str(before), str(split.training[0].table.parents[1])) for word in words]
         subprocess.run([Path(sys.executable).with_name("cocite"), *here, "--processes", str(number)], check=True)
     for some, others in zip(*(learned_in(tmp_path / name / "model") for name in ("one", "two")), strict=True):
         assert (others - some).norm() <= 0.05 * some.norm()  # Adam makes whole steps of gradients that are rounding
@@ -287,7 +288,7 @@ def test_a_vocabulary_without_first_tokens_is_refused(by_sentence, tmp_path):
 def test_weights_of_sentences_are_bit_identical_after_twenty_random_cuts(split, tmp_path):
     program = Path(__file__).with_name("killed_training.py")
     settings = {"objectives": OBJECTIVES, "epochs": 3, "batch_size": 4, "accumulation": 2, "lr": 1e-3}
-    arguments = [split.encoder, split.training.table.parents[1], tmp_path, "20", json.dumps(settings)]
+    arguments = [split.encoder, split.training[0].table.parents[1], tmp_path, "20", json.dumps(settings)]
     subprocess.run([sys.executable, program, *arguments], check=True)
     endings = read_json(tmp_path / "endings.json")
     assert sum(ends == [-signal.SIGKILL, 0] for ends in endings.values()) == 20

@@ -61,7 +61,7 @@ def test_both_libraries_open_a_trained_encoder(one):
 
 def test_the_encoder_of_the_smallest_validation_loss_is_kept(one, inputs):
     model = open_encoder(one / "model")
-    validation = open_examples(inputs.validation)
+    validation = open_examples(inputs.validation[0])
     measured = measure(model, validation, TrainingSettings().loss, batch_size=4)["eval_loss"]
     assert measured == pytest.approx(min(curve_in(one, "validation_loss").values()), abs=1e-6)
 
@@ -147,13 +147,13 @@ def test_a_validation_loss_that_is_no_number_stops_the_training(train, monkeypat
 
 def test_a_table_without_examples_is_named(train, inputs, write_examples, tmp_path):
     with pytest.raises(InputError, match=r"none/examples\.parquet: has no examples"):
-        train(inputs=replace(inputs, training=write_examples(tmp_path / "none", [])))
+        train(inputs=replace(inputs, training=[write_examples(tmp_path / "none", [])]))
 
 
 def test_a_paper_without_tokens_is_named(train, inputs, write_examples, tmp_path):
     training, others = (write_examples(tmp_path / name, [(0, 2, paper)]) for name, paper in (("a", 7), ("b", 9)))
     with pytest.raises(InputError, match=r"b/tokens: has no tokens of paper 7, nor of 0 others"):
-        train(inputs=replace(inputs, training=replace(training, tokens=others.tokens)))
+        train(inputs=replace(inputs, training=[replace(training, tokens=others.tokens)]))
 
 
 def test_accuracy_counts_the_triplets_whose_positive_is_nearer(encoder, write_examples, tmp_path):

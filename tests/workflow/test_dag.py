@@ -239,3 +239,29 @@ def test_without_a_cluster_trainings_and_embeddings_ask_for_the_gpus_of_the_mach
     for rule in ("train_encoder", "embed_own_documents"):
         assert re.search(rf"^rule {rule}:\n(?:    .*\n)*?    resources: .*\bgpu={asked}\b", plan, re.MULTILINE), rule
     assert not re.search(r"^rule score_model:\n(?:    .*\n)*?    resources: .*\bgpu=", plan, re.MULTILINE)
+
+
+def test_a_model_learns_from_several_sets_and_another_goes_on_from_it(run):
+    triplets = SMALL["triplets"] | {"crops": {"sampler": "cropping", "group": "crops"}}
+    first = next(iter(SMALL["triplets"]))
+    objectives = [{"triplets": name, "loss": "mnrl"} for name in (first, "crops")]
+    both = {"encoder": "small", "objectives": objectives, "seeds": [1, 2]}
+    models = SMALL["models"] | {
+        "both": both,
+        "then": {"from": "both", "triplets": "crops", "loss": "mnrl", "seeds": [2]},
+    }
+    config = run.configure(edited(triplets=triplets, models=models))
+    result = run.snakemake("--dry-run", "--printshellcmds", "all", config=config)
+    assert result.returncode == 0, result.stdout + result.stderr
+    commands = re.findall(r"cocite encoder train (.*?) +--encoder (\S+).*?--output (\S+)", result.stdout, re.DOTALL)
+    trainings = {output: (start, sets.split()) for sets, start, output in commands}
+    tokens = "results/encoder/untrained_small/seed-0/tokens"
+    group = SMALL["triplets"][first].get("group", "all")
+    named = [
+        path
+        for each in (first, f"validation_{group}", "crops", "validation_crops")
+        for path in (f"results/triplets/{each}/examples.parquet", f"{tokens}/{each}")
+    ]
+    untrained = "results/encoder/untrained_small/seed-0/model"
+    assert trainings["results/encoder/both/seed-1/model"] == (untrained, named)
+    assert trainings["results/encoder/then/seed-2/model"] == ("results/encoder/both/seed-2/model", named[4:])

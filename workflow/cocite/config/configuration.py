@@ -185,12 +185,12 @@ def _first_faults(found: Iterable[Iterator[str]]) -> Iterator[str]:
 
 
 def _undeclared(config: Configuration, entries: Iterable[tuple[str, Entry]]) -> Iterator[str]:
-    """Names that entries refer to, and that no section declares."""
+    """Names that entries, and the entries within them, refer to, and that no section declares."""
     for key, entry in entries:
-        for name, field in type(entry).model_fields.items():
+        for attribute, field in type(entry).model_fields.items():
+            name, given = field.alias or attribute, getattr(entry, attribute)
             for marked in field.metadata:
-                if isinstance(marked, Refers):
-                    given = getattr(entry, name)
+                if isinstance(marked, Refers) and given is not None:
                     declared = getattr(config, marked.section)
                     for each in [given] if isinstance(given, str) else given:
                         if each not in declared:
@@ -198,3 +198,5 @@ def _undeclared(config: Configuration, entries: Iterable[tuple[str, Entry]]) -> 
                                 f"{key}.{name} names {each!r}, which {marked.section} does not declare (declared: "
                                 f"{', '.join(declared) or 'none'})."
                             )
+            if isinstance(given, tuple) and given and isinstance(given[0], Entry):
+                yield from _undeclared(config, [(f"{key}.{name}[{at}]", each) for at, each in enumerate(given)])

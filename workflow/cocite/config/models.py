@@ -1,6 +1,8 @@
-"""The section `models`: encoders that are fine-tuned on triplets."""
+"""The section `models`: encoders that are fine-tuned on one set of examples, or on several."""
 
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, Strict, model_validator
@@ -81,28 +83,56 @@ Spaces = Annotated[
 
 
 class Term(Entry):
-    """One of the losses that a training adds up."""
+    """What a model learns: one of the losses that are added up, or, with a set of its own, one of several tasks."""
 
+    triplets: Annotated[str | None, Refers("triplets")] = None
+    """Name of the set that it learns from, with its own validation set, that of the set's group. Left out, that of the
+    model; with one, each objective has one, and they are mixed as the model's mixing says."""
     loss: Annotated[AnyLoss, ShortFor("kind")]
     """How examples are compared: a name, or a name and its settings."""
     space: Literal["encoder", "aspects"] = "encoder"
     """Where: the vectors of the encoder, or those that a linear map of each aspect makes of them."""
     negatives: Kinds | None = None
     """Kinds of negatives that it sees; an example without any of them does not count in it. Left out, all."""
-    weight: Annotated[float, Field(ge=0, le=1)] = 1.0
-    """What it is multiplied by. The α of a hybrid is the weight of one loss, and 1 − α that of the other; with 0, it is
-    not computed."""
+    weight: Annotated[float | None, Field(ge=0, le=1)] = None
+    """Of losses that are added up, what this one is multiplied by; left out, 1. The α of a hybrid is the weight of one
+    loss, and 1 − α that of the other; with 0, it is not computed. Of objectives with sets of their own, the share of
+    the examples that come from this set; the shares sum to 1, and left out, they are equal."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """A loss that a training computes, with what it compares."""
+
+    loss: Loss
+    space: Literal["encoder", "aspects"]
+    negatives: tuple[str, ...] | None
+    """Kinds of negatives that it sees; None for all."""
+    weight: float = 1.0
+    """What it is multiplied by."""
+    objectives: frozenset[int] | None = None
+    """Numbers of the objectives whose examples it compares with one another; None for all."""
 
 
 def _usual_loss(given: dict[str, Any]) -> str | None:
     return None if given.get("objectives") else "triplet"
 
 
+SUM_OF_SHARES = 1e-6
+"""By how much shares may miss 1 in their sum."""
+
+
 class TrainingSettings(Entry):
-    """How an encoder is fine-tuned on triplets."""
+    """How an encoder is fine-tuned on examples."""
 
     objectives: Annotated[tuple[Term, ...], Strict(False), AfterValidator(filled)] | None = None
-    """Several losses that are added up, in place of loss, each in a space and over kinds of negatives of its own."""
+    """Several losses in place of loss: of one set of examples, added up, each in a space and over kinds of negatives of
+    its own; or of several sets, mixed."""
+    mixing: Literal["in-batch", "alternating"] | None = None
+    """How sets of examples are mixed: in-batch draws each example of a batch from one of them, so that losses over
+    whole batches compare the examples of all objectives that have the same loss; alternating takes each batch from one
+    set, in turn, or more often from one with a larger share. Left out, in-batch, where objectives have sets. An epoch
+    is as many examples as all sets have together; a set that is used up sooner starts again."""
     loss: Annotated[AnyLoss | None, ShortFor("kind")] = Field(default_factory=_usual_loss, validate_default=True)
     """How triplets are compared (docs/losses.md has the formulas): a name, or a name and its settings. Left out,
     triplet, where there are no objectives."""
@@ -155,9 +185,10 @@ class TrainingSettings(Entry):
     def _has_no_key_without_effect(self) -> "TrainingSettings":
         if self.loss is not None and self.objectives is not None:
             raise inconsistent(".loss has no effect beside objectives, each of which has a loss of its own.")
-        if not self.terms:
+        if not self.comparisons:
             raise inconsistent(".objectives all have weight 0; nothing would be learned.")
-        in_encoder = any(term.space == "encoder" for term in self.terms)
+        self._check_mixing()
+        in_encoder = any(each.space == "encoder" for each in self.comparisons)
         for key in ("matryoshka", "projection"):
             if getattr(self, key) is not None and not in_encoder:
                 raise inconsistent(f".{key} has no effect where no objective is in the encoder's space.")
@@ -170,25 +201,85 @@ class TrainingSettings(Entry):
             raise inconsistent(".matryoshka has no effect on vectors behind a projection; leave one of them out.")
         return self
 
+    def _check_mixing(self) -> None:
+        """Raise a sentence where sets and shares of the objectives do not fit."""
+        given = self.objectives or ()
+        with_sets = [term.triplets for term in given if term.triplets is not None]
+        if self.mixing is not None and not with_sets:
+            raise inconsistent(f".mixing ({self.mixing}) has no effect where objectives have no sets of their own.")
+        if not with_sets:
+            return
+        if len(with_sets) < len(given):
+            raise inconsistent(".objectives: either all of them name triplets, or none.")
+        if twice := sorted({name for name in with_sets if with_sets.count(name) > 1}):
+            raise inconsistent(f".objectives name the triplets {twice[0]} twice; of one set, losses are added up.")
+        shares = [term.weight for term in given if term.weight is not None]
+        if shares and len(shares) < len(given):
+            raise inconsistent(".objectives: either all of them have a weight, their share of the examples, or none.")
+        if shares and not math.isclose(math.fsum(shares), 1, abs_tol=SUM_OF_SHARES):
+            raise inconsistent(
+                f".objectives have weights that sum to {math.fsum(shares):g}; shares of the examples sum to 1."
+            )
+
     @property
-    def terms(self) -> tuple[Term, ...]:
-        """The losses that are added up: the objectives that have a weight, or the loss alone."""
+    def shares(self) -> tuple[float, ...]:
+        """The share of the examples that comes from the set of each objective; 1 where there is one set."""
+        if not self.sets:
+            return (1.0,)
+        given = self.objectives or ()
+        return tuple(1 / len(given) if term.weight is None else term.weight for term in given)
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """The sets that objectives learn from, in their order; none where they have none of their own."""
+        return tuple(term.triplets for term in self.objectives or () if term.triplets is not None)
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """What is computed and added up.
+
+        Of one set, that is each loss with a weight above 0. Of several sets, it is each loss once, over the examples of
+        all objectives that have it.
+        """
         given = self.objectives or (Term.model_construct(loss=self.loss),)
-        return tuple(term for term in given if term.weight)
+        if not self.sets:
+            weighed = ((term, 1.0 if term.weight is None else term.weight) for term in given)
+            return tuple(
+                Comparison(loss=term.loss, space=term.space, negatives=term.negatives, weight=weight)
+                for term, weight in weighed
+                if weight
+            )
+        found = list[Comparison]()
+        for number, (term, share) in enumerate(zip(given, self.shares, strict=True)):
+            alike = [each for each in found if (each.loss, each.space, each.negatives) == _compared_by(term)]
+            numbers = frozenset({number}.union(*(each.objectives or () for each in alike)))
+            if share:
+                found = [each for each in found if each not in alike]
+                loss, space, negatives = _compared_by(term)
+                found.append(Comparison(loss=loss, space=space, negatives=negatives, objectives=numbers))
+        return tuple(found)
 
     @property
     def together(self) -> int:
         """How many triplets of a query stay together in a batch."""
-        return max(term.loss.together for term in self.terms) if self.block is None else self.block
+        return max(each.loss.together for each in self.comparisons) if self.block is None else self.block
+
+
+def _compared_by(term: Term) -> tuple[Any, Any, Any]:
+    """What two objectives have in common whose examples a loss compares with one another."""
+    return term.loss, term.space, term.negatives
 
 
 class Model(TrainingSettings):
-    """An encoder that is fine-tuned on a set of triplets."""
+    """An encoder that is fine-tuned on a set of triplets or examples, or on several."""
 
-    triplets: Annotated[str, Refers("triplets")]
-    """Name of the set of triplets."""
-    encoder: Annotated[str, Refers("encoders")]
-    """Name of the encoder."""
+    triplets: Annotated[str | None, Refers("triplets")] = None
+    """Name of the set of triplets or examples; left out where each objective has one of its own."""
+    encoder: Annotated[str | None, Refers("encoders")] = None
+    """Name of the encoder to start from."""
+    from_: Annotated[str | None, Refers("models")] = Field(default=None, alias="from")
+    """Name of another model to go on from, in place of an encoder: its weights after the training of the same seed. All
+    else starts anew, with the settings of this model."""
     seeds: Seeds = (1,)
     """One training for each seed."""
     dimension: Count | None = None
@@ -206,13 +297,37 @@ class Model(TrainingSettings):
     """Memory that a training asks for, MB. Left out, it follows from the sizes of the encoder, of the documents and of
     the batch. A second attempt asks for twice as much."""
 
+    @model_validator(mode="after")
+    def _starts_and_learns_from_something(self) -> "Model":
+        if (self.encoder is None) == (self.from_ is None):
+            raise inconsistent(" starts from one of the two: encoder, or from, another model.")
+        if (self.triplets is None) != bool(self.sets):
+            raise inconsistent(
+                " learns from triplets, or from those that each of its objectives names, one of the two."
+            )
+        return self
+
     def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
-        """Objectives that the set of triplets has nothing for, or spaces that the model does not have."""
+        """A start that is none, objectives that a set has nothing for, or spaces that the model does not have."""
+        name = key.removeprefix("models.")
+        if self.from_ is not None:
+            earlier = all_parts(name, lambda each: filter(None, [config.models[each].from_]))
+            if name in earlier:
+                yield f"{key}.from: a model must not go on from itself ({' from '.join((name, *earlier))})."
+                return
+            for seed in set(self.seeds).difference(config.models[self.from_].seeds):
+                yield f"{key}.seeds has {seed}, and models.{self.from_}, which it goes on from, has no such training."
+        yield from self._faults_of_objectives(key, config)
+
+    def _faults_of_objectives(self, key: str, config: Whole) -> Iterator[str]:
+        """Objectives that their set has nothing for, or spaces that the model does not have."""
         sets = config.triplets
-        held = [sets[name] for name in (self.triplets, *all_parts(self.triplets, lambda part: sets[part].parts))]
+        learned = self.sets or tuple(filter(None, [self.triplets]))
+        parts = (part for name in learned for part in all_parts(name, lambda each: sets[each].parts))
+        held = [sets[name] for name in dict.fromkeys((*learned, *parts))]
         aspects = dict.fromkeys(aspect for each in held for aspect in each.aspects)
         kinds = dict.fromkeys(kind for each in held for kind in each.kinds)
-        in_aspects = any(term.space == "aspects" for term in self.terms)
+        in_aspects = any(each.space == "aspects" for each in self.comparisons)
         known = (*aspects, CONCATENATED) if in_aspects else ()
         for space in self.spaces:
             if space not in known:
@@ -221,19 +336,19 @@ class Model(TrainingSettings):
         if self.spaces and self.dimension is not None:
             yield f"{key}.dimension ({self.dimension}) cuts vectors, which have no other spaces then; leave it out."
         for number, term in enumerate(self.objectives or ()):
-            at = f"{key}.objectives[{number}]"
+            at, of = f"{key}.objectives[{number}]", f"triplets.{term.triplets or self.triplets}"
             if term.space == "aspects" and not aspects:
-                yield f"{at}.space is aspects, and triplets.{self.triplets} has none; the sampler aspects gives them."
+                yield f"{at}.space is aspects, and {of} has none; the sampler aspects gives them."
             for kind in term.negatives or ():
                 if kind not in kinds:
                     has = ", ".join(kinds) or "no kinds of negatives"
-                    yield f"{at}.negatives names {kind!r}, and triplets.{self.triplets} has {has}."
+                    yield f"{at}.negatives names {kind!r}, and {of} has {has}."
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:
         """The name of a baseline, or the width of an adapter that exists."""
         if key.removeprefix("models.") in BASELINES:
             yield f"{key}: that name is a baseline's; give the model another."
-        encoder = config.encoders.get(self.encoder)
+        encoder = config.encoders.get(self.encoder or "")
         match self.trainable:
             case Bottlenecks(name=name, reduction=reduction) if encoder is not None and name in (
                 encoder.adapters or {}

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cocite.config.entries import summary_of
+from cocite.config.lineage import encoder_under, sets_of
 from cocite.config.plugins import plugins
 from cocite.config.terms import Provenance, has_generated_corpus, packages_of, terms_of_corpus, terms_of_encoder
 from cocite.config.triplets import SAMPLERS
@@ -21,16 +22,24 @@ OF_EMBEDDING = ("engine", "comparator", "dimension", "epochs", "loss")
 
 def origin_of(model: str, provenance: Provenance) -> dict[str, dict[str, Any]]:
     """What a model comes from, for its card: a table of names and values for each of its origins."""
-    entry = provenance["configuration"]["models"][model]
+    models = provenance["configuration"]["models"]
+    encoder, sets = encoder_under(model, models), sets_of(models[model])
+    of_sets = {
+        f"{heading} of {name}" if len(sets) > 1 else heading: table
+        for name in sets
+        for heading, table in (
+            ("Triplets", {"name": name, **sampling_of(name, provenance)}),
+            ("Graph", graph_of(name, provenance)),
+        )
+    }
     return {
-        "Run": {"model": model},
+        "Run": {"model": model, **({"goes on from": models[model]["from"]} if "from" in models[model] else {})},
         "Base encoder": {
-            "name": entry["encoder"],
-            "what it is": encoder_in_words(entry["encoder"], provenance),
-            "terms": terms_of_encoder(entry["encoder"], provenance),
+            "name": encoder,
+            "what it is": encoder_in_words(encoder, provenance),
+            "terms": terms_of_encoder(encoder, provenance),
         },
-        "Triplets": {"name": entry["triplets"], **sampling_of(entry["triplets"], provenance)},
-        "Graph": graph_of(entry["triplets"], provenance),
+        **of_sets,
         "Corpus": {
             "source": corpus_in_words(provenance),
             "release": provenance["release"],
@@ -45,7 +54,7 @@ def read_origin(settings: str | None, manifest: Path | None) -> dict[str, dict[s
         return {}
     configuration, listed = json.loads(settings), json.loads(manifest.read_text(encoding="utf-8"))
     readmes = {name: dataset.get("readme", "") for name, dataset in listed["datasets"].items()}
-    [model] = configuration["models"]
+    model = next(iter(configuration["models"]))
     stated = {"configuration": configuration, "release": listed["release"], "readmes": readmes}
     return origin_of(model, {**stated, "packages": packages_of(configuration)})
 
@@ -55,21 +64,37 @@ def settings_of_origin(model: str, configuration: Mapping[str, Any]) -> dict[str
 
     All of it belongs to steps before the training: another value of it means another training anyway.
     """
-    entry = configuration["models"][model]
-    triplets = configuration["triplets"][entry["triplets"]]
-    embedding = configuration["embeddings"].get(triplets.get("embedding"))
-    named = triplets if embedding is None else embedding
+    encoder = encoder_under(model, configuration["models"])
     part: dict[str, Any] = {
         "corpus": {
             "source": configuration["corpus"]["source"],
             "path": Path(configuration["corpus"].get("path", "")).name,
         },
-        "models": {model: {name: entry[name] for name in ("triplets", "encoder")}},
-        "encoders": {entry["encoder"]: configuration["encoders"][entry["encoder"]]},
-        "triplets": {entry["triplets"]: triplets},
+        "models": _with_what_they_go_on_from(model, configuration["models"]),
+        "encoders": {encoder: configuration["encoders"][encoder]},
+        "triplets": {},
         "embeddings": {},
         "graphs": {},
     }
+    for name in sets_of(configuration["models"][model]):
+        _add_set(part, name, configuration)
+    return part
+
+
+def _with_what_they_go_on_from(model: str, models: Mapping[str, Any]) -> dict[str, Any]:
+    """A model and those that it goes on from, with what they learn from and start from."""
+    stated = {key: models[model][key] for key in ("triplets", "encoder", "from") if key in models[model]}
+    if "triplets" not in stated:
+        stated["objectives"] = [{"triplets": name} for name in sets_of(models[model])]
+    earlier = models[model].get("from")
+    return {model: stated, **({} if earlier is None else _with_what_they_go_on_from(earlier, models))}
+
+
+def _add_set(part: dict[str, Any], name: str, configuration: Mapping[str, Any]) -> None:
+    """Add a set of triplets or examples to a part of a configuration, with the graph that it is sampled from."""
+    triplets = part["triplets"][name] = configuration["triplets"][name]
+    embedding = configuration["embeddings"].get(triplets.get("embedding"))
+    named = triplets if embedding is None else embedding
     if embedding is not None:
         stated = {name: embedding[name] for name in ("graph", *OF_EMBEDDING) if name in embedding}
         part["embeddings"][triplets["embedding"]] = {
@@ -78,7 +103,6 @@ def settings_of_origin(model: str, configuration: Mapping[str, Any]) -> dict[str
         }
     if "graph" in named:
         part["graphs"][named["graph"]] = configuration["graphs"][named["graph"]]
-    return part
 
 
 def corpus_in_words(provenance: Provenance) -> str:

@@ -7,6 +7,7 @@ seed 0.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from cocite.config.lineage import encoder_under
 from cocite.config.tasks import Task
 
 BASELINES = ("bm25", "random")
@@ -59,7 +60,7 @@ def adapters_of(config: Mapping[str, Any], name: str) -> set[str]:
     model = config["models"][name]
     if model["trainable"]["kind"] != "adapter":
         return set()
-    return {*config["encoders"][model["encoder"]].get("adapters", {}), model["trainable"]["name"]}
+    return {*config["encoders"][encoder_under(name, config["models"])].get("adapters", {}), model["trainable"]["name"]}
 
 
 def scored_runs(suites: Mapping[str, Sequence[Task]], runs: Iterable[str]) -> list[tuple[str, str]]:

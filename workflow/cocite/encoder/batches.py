@@ -13,13 +13,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cocite.config.models import Term
+from cocite.config.models import Comparison
+from cocite.encoder.documents import Documents
 from cocite.encoder.examples import Examples, Links, Names, Numbers
 from cocite.encoder.tokens import features_of, mini_batches_of_like_length, packed, runs_of
 
 TOKENS_OF_A_START = {"cpu": 128, "cuda": 32_768}
 """Tokens that take about as long as it takes to start a pass through the encoder and back. On a CPU that is between 20,
 measured with six layers of width 384, and 200, with two of width 64; on a GPU it is an estimate."""
+
+BEFORE_THE_FIRST = -1
+"""Stands for the epoch whose spans are validated on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +64,8 @@ class Batch(Compared):
 
     documents: Numbers
     """The number of each distinct document."""
+    tokens: Documents
+    """Their tokens, with the spans that were drawn."""
     shares: tuple[int, ...]
     """How many of them each process embeds, one process after the other."""
     mini_batches: Sequence[dict[str, Any]]
@@ -90,18 +96,31 @@ class Role(NamedTuple):
         return Role(self.of[is_chosen], self.places[is_chosen])
 
 
-def arranged(examples: Examples, numbers: Numbers, processes: int = 1, terms: Sequence[Term] = ()) -> Batch:
-    """The examples of these numbers as a batch without tokens, with the parts that each of the losses compares.
+def arranged(
+    examples: Examples,
+    numbers: Numbers,
+    *,
+    epochs: Numbers | None = None,
+    seed: int = 0,
+    processes: int = 1,
+    comparisons: Sequence[Comparison] = (),
+) -> Batch:
+    """The examples of these numbers as a batch without mini-batches, with the parts that each of the losses compares.
 
-    The documents are dealt out to the processes by their length, so that each has about as many tokens as the others.
+    Spans are drawn by the seed and the epoch of each example; without epochs, by that which comes before the first. The
+    documents are dealt out to the processes by their length, so that each has about as many tokens as the others.
     """
     queries = examples.queries[numbers]
     (positive_of, positive_at), (negative_of, negative_at) = (
         links.places_of(numbers) for links in (examples.positives, examples.negatives)
     )
     positives, negatives = examples.positives.documents[positive_at], examples.negatives.documents[negative_at]
-    distinct, place = np.unique(np.concatenate([queries, positives, negatives]), return_inverse=True)
-    by_length = np.argsort(-examples.documents.lengths[distinct], kind="stable")
+    of_each = np.full(len(numbers), BEFORE_THE_FIRST) if epochs is None else epochs
+    epoch = np.concatenate([of_each, of_each[positive_of], of_each[negative_of]])
+    distinct, place, tokens = _distinct(
+        examples.documents, np.concatenate([queries, positives, negatives]), epoch, seed
+    )
+    by_length = np.argsort(-tokens.lengths, kind="stable")
     dealt = [by_length[process::processes] for process in range(processes)]
     order = np.concatenate(dealt)
     rank = np.empty_like(order)
@@ -110,21 +129,42 @@ def arranged(examples: Examples, numbers: Numbers, processes: int = 1, terms: Se
     near, far = Role(positive_of, positive), Role(negative_of, negative)
     aspects = np.full(len(numbers), "") if examples.aspects is None else examples.aspects[numbers]
     kinds = np.full(len(negatives), "") if examples.kinds is None else examples.kinds[negative_at]
+    objectives = np.zeros(len(numbers), dtype=np.int64) if examples.objectives is None else examples.objectives[numbers]
     return Batch(
         documents=distinct[order],
+        tokens=tokens.chosen(order),
         shares=tuple(map(len, dealt)),
         mini_batches=(),
-        parts=[list(_parts(query, near, far, aspects, kinds, term)) for term in terms],
+        parts=[list(_parts(query, near, far, aspects, kinds, objectives, each)) for each in comparisons],
         **vars(_compared(query, near, far)),
     )
 
 
-def _parts(query: Numbers, near: Role, far: Role, aspects: Names, kinds: Names, term: Term) -> Iterator[Part]:
-    """What a loss compares, by aspect: examples with negatives of the kinds that it sees."""
+def _distinct(documents: Documents, numbers: Numbers, epochs: Numbers, seed: int) -> tuple[Numbers, Numbers, Documents]:
+    """The distinct documents among some, the place of each among them, and their tokens.
+
+    A span that is drawn for two epochs is two documents.
+    """
+    if documents.spans is None:
+        distinct, place = np.unique(numbers, return_inverse=True)
+        return distinct, place, documents.chosen(distinct)
+    epoch_of = np.where(documents.spans.shortest[numbers] > 0, epochs, BEFORE_THE_FIRST)
+    keys = (epoch_of - BEFORE_THE_FIRST) * len(documents) + numbers
+    _, first, place = np.unique(keys, return_index=True, return_inverse=True)
+    distinct = numbers[first]
+    return distinct, place, documents.chosen(distinct).drawn(seed, epoch_of[first])
+
+
+def _parts(
+    query: Numbers, near: Role, far: Role, aspects: Names, kinds: Names, objectives: Numbers, comparison: Comparison
+) -> Iterator[Part]:
+    """What a loss compares, by aspect: examples of its objectives with negatives of the kinds that it sees."""
     counts = np.ones(len(query), dtype=bool)
-    if term.negatives is not None:
-        far = far.only(np.isin(kinds, term.negatives))
-        counts = np.bincount(far.of, minlength=len(query)) > 0
+    if comparison.objectives is not None:
+        counts = np.isin(objectives, list(comparison.objectives))
+    if comparison.negatives is not None:
+        far = far.only(np.isin(kinds, comparison.negatives))
+        counts &= np.bincount(far.of, minlength=len(query)) > 0
     for aspect in np.unique(aspects):
         chosen = counts & (aspects == aspect)
         if chosen.any():
@@ -159,23 +199,30 @@ class Collator:
     """Position of the first token of a packed document."""
     process: int = 0
     processes: int = 1
-    terms: Sequence[Term] = ()
-    """The losses that the examples are compared by."""
+    comparisons: Sequence[Comparison] = ()
+    """What is computed of the examples."""
+    seed: int = 0
+    """What spans follow from, beside the epoch and the paper."""
 
-    def __call__(self, numbers: Numbers) -> Batch:
-        """The examples of these numbers, with the tokens of the documents that this process embeds."""
-        batch = arranged(self.examples, numbers, self.processes, self.terms)
+    def __call__(self, numbers: Numbers, epochs: Numbers | None = None) -> Batch:
+        """The examples of these numbers in these epochs, with the tokens of the documents that this process embeds."""
+        batch = arranged(
+            self.examples,
+            numbers,
+            epochs=epochs,
+            seed=self.seed,
+            processes=self.processes,
+            comparisons=self.comparisons,
+        )
         before = sum(batch.shares[: self.process])
-        mine = batch.documents[before : before + batch.shares[self.process]]
-        return replace(batch, mini_batches=self._packed(mine) if self.packs else self._padded(mine))
+        mine = np.arange(before, before + batch.shares[self.process])
+        return replace(batch, mini_batches=(self._packed if self.packs else self._padded)(batch.tokens, mine))
 
-    def _packed(self, rows: Numbers) -> list[dict[str, Any]]:
-        documents = self.examples.documents
+    def _packed(self, documents: Documents, rows: Numbers) -> list[dict[str, Any]]:
         cut = runs_of(documents.lengths[rows], self.mini_batch_tokens)
         return [packed(documents, rows[some], first_position=self.first_position) for some in cut]
 
-    def _padded(self, rows: Numbers) -> list[dict[str, Any]]:
-        documents = self.examples.documents
+    def _padded(self, documents: Documents, rows: Numbers) -> list[dict[str, Any]]:
         lengths = documents.lengths[rows]
         cut = mini_batches_of_like_length(lengths, start=self.start, most=self.mini_batch_tokens)
         return [features_of(documents, rows[some], self.padding) for some in cut]

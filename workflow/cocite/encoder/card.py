@@ -61,8 +61,8 @@ tags:
 # An encoder of scientific publications
 
 It embeds a title and an abstract, joined by the tokenizer's separator, so that publications that belong together lie
-near each other. It was fine-tuned on triplets (query, positive, negative); of the states that were validated on further
-triplets, it is the one with the smallest validation loss ({loss:.4f} at step {step}, where {accuracy:.1%} of the
+near each other. It was fine-tuned on examples (queries, positives, negatives); of the states that were validated on
+further ones, it is the one with the smallest validation loss ({loss:.4f} at step {step}, where {accuracy:.1%} of the
 positives were nearer than their negatives).
 
 {use}

@@ -81,11 +81,14 @@ def tokenise(
 
 @app.command("train")
 def train(
+    sets: Annotated[
+        list[Path],
+        typer.Argument(
+            help="For each objective: the table training_examples to learn from, the folder of the tokens of its "
+            "documents, the table validation_examples to validate on, and the folder of the tokens of its documents."
+        ),
+    ],
     encoder: Annotated[Path, typer.Option(help="Folder of the encoder to start from.")],
-    training: Annotated[Path, typer.Option(help="Table training_examples to learn from.")],
-    training_tokens: Annotated[Path, typer.Option(help="Folder of the tokens of their documents.")],
-    validation: Annotated[Path, typer.Option(help="Table validation_examples to validate on.")],
-    validation_tokens: Annotated[Path, typer.Option(help="Folder of the tokens of their documents.")],
     settings: Settings,
     seed: Seed,
     training_seed: Annotated[int, typer.Option(help="Number of this training among its repetitions.")],
@@ -127,18 +130,15 @@ def train(
         take_gpus(processes)
         if processes > 1:
             raise typer.Exit(start(processes, sys.argv[1:]))
-    from cocite.encoder.examples import ExampleFiles
+    from cocite.encoder.examples import files_of_objectives
     from cocite.encoder.results import Outputs
     from cocite.encoder.schedule import Stopping, Unfinished, seconds_left
     from cocite.encoder.training import Inputs, train_encoder
 
     try:
+        training, validation = files_of_objectives(sets)
         train_encoder(
-            Inputs(
-                encoder=encoder,
-                training=ExampleFiles(table=training, tokens=training_tokens),
-                validation=ExampleFiles(table=validation, tokens=validation_tokens),
-            ),
+            Inputs(encoder=encoder, training=training, validation=validation),
             Outputs(
                 model=output,
                 curves=curves,

@@ -30,8 +30,9 @@ from numpy.typing import NDArray
 
 from cocite.encoder.adapters import read_adapter, switch_on
 from cocite.encoder.card import library_versions
+from cocite.encoder.documents import Documents
 from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, Precision, embed_batch, open_encoder, rounded
-from cocite.encoder.tokens import Documents, Text, Tokenizer, batches_of_like_length, texts_of, tokenise
+from cocite.encoder.tokens import Text, Tokenizer, batches_of_like_length, texts_of, tokenise
 from cocite.ground.ahead import ahead
 from cocite.ground.checkpoints import fingerprint_of, open_state, remove_state
 from cocite.ground.errors import InputError

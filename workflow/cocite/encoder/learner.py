@@ -61,7 +61,7 @@ def new_learner(
             f"Setting matryoshka has {max(settings.matryoshka)}, but the encoder's vectors have only "
             f"{encoder.dimension} dimensions, which count in any case."
         )
-    in_aspects = any(term.space == "aspects" for term in settings.terms)
+    in_aspects = any(each.space == "aspects" for each in settings.comparisons)
     if in_aspects and not maps:
         raise InputError(
             "An objective is in the space of aspects, and the examples have none; see the sampler aspects."

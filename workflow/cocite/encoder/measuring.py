@@ -15,12 +15,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cocite.config.models import Term
+from cocite.config.models import Comparison
 from cocite.encoder import processes
-from cocite.encoder.batches import Batch, Examples, arranged
+from cocite.encoder.batches import BEFORE_THE_FIRST, Batch, Compared, Examples, arranged
+from cocite.encoder.documents import Documents
 from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, embed_batch
 from cocite.encoder.similarities import cosines_of
-from cocite.encoder.tokens import Documents, batches_of_like_length
+from cocite.encoder.tokens import batches_of_like_length
 from cocite.ground.errors import InputError
 
 Loss = Callable[[Tensor, Batch], Tensor]
@@ -113,37 +114,49 @@ def measure(
     loss: Loss,
     *,
     batch_size: int,
-    terms: Sequence[Term] = (),
+    comparisons: Sequence[Comparison] = (),
+    seed: int = 0,
     check: Callable[[], None] = lambda: None,
 ) -> dict[str, float]:
     """The mean loss of an example's batch; the share of triplets with ‖q − p‖ < ‖q − n‖; the rank correlation.
 
     The last is Spearman's, between the cosines of all pairs of a query with a positive or a negative and which of the
-    two it is. Both are measured in the encoder's space, whichever the loss is computed in. Each document is embedded
-    once. Batches hold neighbouring examples in the order of their queries, so that losses over several examples of a
-    query find them; a shorter last batch counts by its size. All processes call `check`, which may raise, after each
-    batch of documents.
+    two it is. Where no example has negatives, the positives of the next one stand for them. Both are measured in the
+    encoder's space, whichever the loss is computed in. Each document is embedded once; of a span, the one that the seed
+    gives for validations. Batches hold neighbouring examples in the order of their queries, so that losses over several
+    examples of a query find them; a shorter last batch counts by its size. All processes call `check`, which may raise,
+    after each batch of documents.
     """
-    vectors = _vectors_of(encoder, examples.documents, check)
+    vectors = _vectors_of(encoder, examples.documents.drawn(seed, BEFORE_THE_FIRST), check)
     order = np.argsort(examples.queries, kind="stable")
     total, right, triplets = 0.0, 0, 0
     near, far = [], []
     for start in range(0, len(order), batch_size):
         numbers = order[start : start + batch_size]
-        batch = arranged(examples, numbers, terms=terms)
+        batch = arranged(examples, numbers, seed=seed, comparisons=comparisons)
         of_batch = vectors[batch.documents]
         with torch.no_grad():
             total += len(numbers) * loss(of_batch, batch).item()
-        query, positive, negative = of_batch[batch.triplets].unbind(dim=1)
+        compared = batch if len(examples.negatives.documents) else against_the_next(batch)
+        query, positive, negative = of_batch[compared.triplets].unbind(dim=1)
         right += int(((query - positive).norm(dim=1) < (query - negative).norm(dim=1)).sum())
         triplets += len(query)
         near.append(cosines_of(of_batch, batch.positives))
-        far.append(cosines_of(of_batch, batch.negatives))
+        far.append(cosines_of(of_batch, compared.negatives))
     return {
         "eval_loss": total / len(order),
         "eval_accuracy": right / triplets,
         "eval_spearman": rank_correlation(torch.cat(near).numpy(), torch.cat(far).numpy()),
     }
+
+
+def against_the_next(batch: Compared) -> Compared:
+    """What is compared where no query has negatives: its positive with that of the next pair, as if it were one."""
+    query, positive = batch.positives.unbind(dim=1)
+    negatives = torch.stack([query, positive.roll(-1)], dim=1)
+    return Compared(
+        positives=batch.positives, negatives=negatives, triplets=torch.cat([batch.positives, negatives[:, 1:]], dim=1)
+    )
 
 
 def _vectors_of(encoder: Encoder, documents: Documents, check: Callable[[], None]) -> Tensor:

@@ -6,7 +6,8 @@ tokens that a head compares. How many was measured on a CPU in float32 (docs/enc
 """
 
 import ctypes
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -40,17 +41,23 @@ that are bounded in memory."""
 
 
 def training_memory(
-    encoder: Path, examples: Path, tokens: Path, settings: TrainingSettings, *, processes: int = 1, on_gpu: bool = False
+    encoder: Path,
+    sets: Sequence[tuple[Path, Path]],
+    settings: TrainingSettings,
+    *,
+    processes: int = 1,
+    on_gpu: bool = False,
 ) -> int:
     """Memory of all processes of a training, MB; with GPUs, the memory outside of them.
 
-    `examples` is the table training_examples, and `tokens` the folder of the tokens of its documents. Raises
-    `FileNotFoundError` where one of them is not there yet.
+    `sets` has the table training_examples of each set that it learns from, and the folder of the tokens of its
+    documents. Raises `FileNotFoundError` where one of them is not there yet.
     """
-    for path in (encoder, examples, tokens):
+    for path in (encoder, *chain(*sets)):
         path.stat()  # Snakemake asks again later where one of its inputs is the one that is missing
     each = LIBRARIES_MB["cuda" if on_gpu else "cpu"] + BYTES_OF_A_WEIGHT * _weights(encoder) / 1e6
-    return round(processes * each + (0 if on_gpu else _step_bytes(encoder, examples, tokens, settings) / 1e6))
+    step = 0.0 if on_gpu else max(_step_bytes(encoder, *of_set, settings) for of_set in sets)
+    return round(processes * each + step / 1e6)
 
 
 def _weights(encoder: Path) -> float:

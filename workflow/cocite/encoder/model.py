@@ -23,8 +23,9 @@ from transformers.utils import logging
 
 from cocite.config.aspects import SPACES
 from cocite.encoder import poolings
+from cocite.encoder.documents import Documents
 from cocite.encoder.sentences import Names, open_names, save_names
-from cocite.encoder.tokens import Documents, Tokenizer, batches_of_like_length, features_of, open_tokenizer
+from cocite.encoder.tokens import Tokenizer, batches_of_like_length, features_of, open_tokenizer
 from cocite.ground.errors import InputError
 from cocite.tables.files import write_json, write_text
 

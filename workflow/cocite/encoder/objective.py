@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint as recomputed
 
-from cocite.config.models import Term
+from cocite.config.models import Comparison
 from cocite.encoder import processes
 from cocite.encoder.batches import Batch, Part
 from cocite.encoder.learner import PROJECTION, Learner
@@ -19,7 +19,7 @@ from cocite.encoder.model import computing
 class Objective:
     """What is learned: the loss of the vectors that an encoder gives to the documents of a batch.
 
-    It is the sum of some terms, each a loss of its own over the negatives that it sees, times its weight. The examples
+    It is the sum of some losses, each over the examples and the negatives that it sees, times its weight. The examples
     of each aspect are compared by themselves, in the encoder's space or in that of the aspect, and count by their
     number. Beside all dimensions a loss may count the first few alone, several times (Matryoshka representation
     learning, Kusupati et al., 2022), so that vectors can be cut; or it sees the vectors through a head.
@@ -32,7 +32,7 @@ class Objective:
     """
 
     learner: Learner
-    terms: Sequence[Term]
+    comparisons: Sequence[Comparison]
     """The losses that are added up."""
     recompute: bool
     """Whether each mini-batch is computed twice, so that memory holds one at a time."""
@@ -51,19 +51,19 @@ class Objective:
     def loss_of(self, vectors: Tensor, batch: Batch) -> Tensor:
         """The loss of a batch whose vectors are given, documents × dimension, a scalar."""
         losses = [
-            term.weight * part.share * self._compare(term, part, vectors)
-            for term, parts in zip(self.terms, batch.parts, strict=True)
+            each.weight * part.share * self._compare(each, part, vectors)
+            for each, parts in zip(self.comparisons, batch.parts, strict=True)
             for part in parts
         ]
         return sum(losses[1:], start=losses[0]) if losses else 0 * vectors.sum()
 
-    def _compare(self, term: Term, part: Part, vectors: Tensor) -> Tensor:
-        """The loss of a term over the examples of an aspect."""
-        in_encoder = term.space == "encoder"
+    def _compare(self, comparison: Comparison, part: Part, vectors: Tensor) -> Tensor:
+        """One of the losses, over the examples of an aspect."""
+        in_encoder = comparison.space == "encoder"
         seen = self.learner.seen_through(PROJECTION if in_encoder else part.aspect, vectors)
-        total: Tensor = term.loss(seen, part.compared)
+        total: Tensor = comparison.loss(seen, part.compared)
         for dimension in self.leading if in_encoder else ():
-            total = total + term.loss(vectors[:, :dimension], part.compared)
+            total = total + comparison.loss(vectors[:, :dimension], part.compared)
         return total
 
     def _embed(self, mini_batch: dict[str, Tensor]) -> Tensor:

@@ -83,10 +83,20 @@ def _event(entry: dict[str, Any]) -> bytes:
     from tensorboard.compat.proto.event_pb2 import Event
     from tensorboard.compat.proto.summary_pb2 import Summary
 
-    values = [Summary.Value(tag=CURVES[name], simple_value=entry[name]) for name in CURVES if name in entry]
+    values = [Summary.Value(tag=name, simple_value=value) for name, value in _curves_in(entry).items()]
     event = Event(wall_time=time.time(), step=entry["step"], summary=Summary(value=values))
     content: bytes = event.SerializeToString()
     return content
+
+
+def _curves_in(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """What an entry of a training's log has of each curve, those of single objectives among them."""
+    named = {name: name.partition(" of ") for name in entry}
+    return {
+        CURVES[metric] + of + objective: entry[name]
+        for name, (metric, of, objective) in named.items()
+        if metric in CURVES
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +146,7 @@ def write_results(
             "dimension": encoder.dimension,
             **_lengths_and_prompts(encoder.tokenizer.prompts),
         },
-        best={"step": best["step"], **{name: best[key] for key, name in CURVES.items() if key in best}},
+        best={"step": best["step"], **_curves_in(best)},
         spaces=[*spaces, *([CONCATENATED] if spaces else [])],
         **provenance,
     )
@@ -159,8 +169,6 @@ def _lengths_and_prompts(prompts: Prompts) -> dict[str, str]:
 
 def curves_of(log: list[dict[str, Any]]) -> pa.Table:
     """The table training_curves of what a training has measured."""
-    points = sorted(
-        (entry["step"], CURVES[name], float(value)) for entry in log for name, value in entry.items() if name in CURVES
-    )
+    points = sorted((entry["step"], name, float(value)) for entry in log for name, value in _curves_in(entry).items())
     steps, metrics, values = zip(*points, strict=True)
     return pa.table({"step": steps, "metric": metrics, "value": values})

@@ -16,38 +16,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 
-import numpy as np
-from numpy.typing import NDArray
-
 from cocite.config.models import TrainingSettings
+from cocite.encoder.mixing import Chosen, Mixture
 from cocite.encoder.processes import SIGNALS, any_of
-from cocite.ground.randomness import generator
-
-Numbers = NDArray[np.int64]
 
 LOGS = 500
 """Times that the training loss is logged in a long training."""
 LARGEST_MARGIN = 300.0
 MARGIN = 0.1
-
-
-def epoch_order(queries: Numbers, *, block: int, seed: int, epoch: int) -> Numbers:
-    """The order of the examples in one epoch: blocks of up to `block` examples of one query, shuffled.
-
-    `queries` holds the query of each example. The examples of a query are shuffled among and within its blocks, and
-    then the blocks of all queries. A query's blocks differ by one in size at most, and none is longer than `block`.
-    """
-    random = generator(seed, "epoch", epoch)
-    shuffled = random.permutation(len(queries))
-    grouped = shuffled[np.argsort(queries[shuffled], kind="stable")]
-    _, sizes = np.unique(queries, return_counts=True)
-    starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
-    position = np.arange(len(queries)) - starts
-    blocks = -(-np.repeat(sizes, sizes) // block)
-    # Dealing a query's examples out to its blocks in turn makes their sizes differ by one at most.
-    block_of = starts + position % blocks
-    rank = random.permutation(len(queries))
-    return grouped[np.argsort(rank[block_of], kind="stable")]
 
 
 @dataclass(kw_only=True)
@@ -58,17 +34,16 @@ class Schedule:
     and its last step, may be shorter than the others. The first step is 1.
     """
 
-    queries: Numbers
-    """The query of each example."""
+    mixture: Mixture
+    """The order of the examples."""
     settings: TrainingSettings
-    seed: int
     _epoch: int = field(default=-1, init=False)
-    _order: Numbers = field(default_factory=lambda: np.empty(0, np.int64), init=False)
+    _order: Chosen | None = field(default=None, init=False)
 
     @property
     def steps_of_an_epoch(self) -> int:
         """Steps that go once through the examples."""
-        return -(-len(self.queries) // self._examples_of_a_step)
+        return -(-self.mixture.examples // self._examples_of_a_step)
 
     @property
     def steps(self) -> int:
@@ -76,16 +51,14 @@ class Schedule:
         of_epochs = self.settings.epochs * self.steps_of_an_epoch
         return min(of_epochs, self.settings.max_steps or of_epochs)
 
-    def batches_of(self, step: int) -> list[Numbers]:
-        """The numbers of the examples in each batch of a step."""
+    def batches_of(self, step: int) -> list[Chosen]:
+        """The examples in each batch of a step."""
         epoch, within = divmod(step - 1, self.steps_of_an_epoch)
-        if epoch != self._epoch:
-            block = self.settings.together
-            self._order = epoch_order(self.queries, block=block, seed=self.seed, epoch=epoch)
-            self._epoch = epoch
+        if self._order is None or epoch != self._epoch:
+            self._order, self._epoch = self.mixture.epoch(epoch), epoch
         size, batch_size = self._examples_of_a_step, self.settings.batch_size
-        of_step = self._order[within * size : (within + 1) * size]
-        return [of_step[start : start + batch_size] for start in range(0, len(of_step), batch_size)]
+        starts = range(within * size, min((within + 1) * size, self.mixture.examples), batch_size)
+        return [self._order.part(start, start + batch_size) for start in starts]
 
     def learning_rate(self, step: int) -> float:
         """The learning rate of a step: it rises from 0 over the warm-up, then goes on as the settings say."""

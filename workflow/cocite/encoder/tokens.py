@@ -1,4 +1,4 @@
-"""The text of a document, documents as tokens, and some of them as what the transformer takes.
+"""The text of a document, its tokens, and those of some documents as what the transformer takes.
 
 A document is its title and abstract, joined by the tokenizer's own separator, or sentence by sentence, each with the
 tokens that a text starts and ends with. Its tokens are those that transformers gives it, from the same file and by the
@@ -18,12 +18,11 @@ import torch
 from numpy.typing import NDArray
 
 from cocite.encoder import poolings
+from cocite.encoder.documents import Documents, Rows, documents_in, documents_of
 from cocite.encoder.prompts import Prompts, read_prompts
 from cocite.ground.errors import InputError
 from cocite.tables import TABLES
 from cocite.tables.files import atomic_path, checked_files, open_table, read_json
-
-Rows = NDArray[np.int64]
 
 ROWS_READ = 1024
 """Rows of a table of documents that are read together."""
@@ -61,6 +60,14 @@ class Tokenizer:
     """What texts begin with."""
     of_queries: Any = None
     """A backend that cuts texts to the length of short queries; None where these are as long as documents."""
+
+    @property
+    def frame(self) -> tuple[int, int]:
+        """How many tokens every document starts with, those of its prompt among them, and how many it ends with."""
+        prompt = self.backend.encode(self.prompts.of(is_query=False), add_special_tokens=False)
+        encoded = self.backend.encode("a")
+        of_text = np.flatnonzero(np.array(encoded.special_tokens_mask) == 0)
+        return len(prompt.ids) + int(of_text[0]), len(encoded.ids) - 1 - int(of_text[-1])
 
     def text_of(self, title: str | None, *others: str | None, is_query: bool = False) -> str:
         """The text of a document: its title and abstract, and what may follow; empty where all of them are.
@@ -129,46 +136,6 @@ def _open_backend(folder: Path, length: int) -> Any:
     return backend
 
 
-@dataclass(frozen=True, kw_only=True)
-class Documents:
-    """Tokens of documents."""
-
-    tokens: NDArray[np.int32]
-    """Token ids of all documents, one document after the other."""
-    starts: NDArray[np.int64]
-    """Where each document starts."""
-    lengths: NDArray[np.int64]
-    """Tokens of each document."""
-
-    def __len__(self) -> int:
-        """Count the documents."""
-        return len(self.starts)
-
-    def __getitem__(self, row: int) -> NDArray[np.int32]:
-        """The token ids of a document."""
-        return self.tokens[self.starts[row] : self.starts[row] + self.lengths[row]]
-
-    def chosen(self, rows: Rows) -> "Documents":
-        """Some documents, in the order of their numbers in `rows`."""
-        return Documents(tokens=self.tokens, starts=self.starts[rows], lengths=self.lengths[rows])
-
-    def padded(self, rows: Sequence[int] | Rows, padding: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Token ids and attention mask of some documents, rows × tokens of the longest one."""
-        lengths = self.lengths[np.asarray(rows, dtype=np.int64)]
-        mask = (np.arange(lengths.max(initial=1)) < lengths[:, None]).astype(np.int64)
-        ids = np.full(mask.shape, padding, dtype=np.int64)
-        for line, row in enumerate(rows):
-            ids[line, : lengths[line]] = self[row]
-        return ids, mask
-
-
-def documents_of(tokens: Sequence[NDArray[np.int32]]) -> Documents:
-    """The documents with these tokens, in memory."""
-    lengths = np.array([len(some) for some in tokens], dtype=np.int64)
-    joined = np.concatenate([np.empty(0, np.int32), *tokens])
-    return Documents(tokens=joined, starts=np.cumsum(lengths) - lengths, lengths=lengths)
-
-
 def tokenise(texts: Sequence[str], tokenizer: Tokenizer, are_queries: Sequence[bool] = ()) -> Documents:
     """Tokenise some texts in memory; without `are_queries`, none of them is a short query."""
     return documents_of(list(tokenizer(texts, are_queries)))
@@ -196,7 +163,7 @@ def open_tokens(folder: Path) -> tuple[NDArray[np.int64], Documents]:
     """The corpus ids of the documents that `tokenise_table` wrote, and their tokens, mapped from disk."""
     ids, lengths = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("ids", "lengths"))
     tokens = np.memmap(folder / "tokens.bin", dtype=np.int32, mode="r")
-    return ids, Documents(tokens=tokens, starts=np.cumsum(lengths) - lengths, lengths=lengths)
+    return ids, documents_in(tokens, lengths)
 
 
 class Text(NamedTuple):

@@ -8,10 +8,11 @@ killed, or has stopped by itself, goes on from its last checkpoint and ends with
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn.utils import clip_grad_norm_
@@ -25,10 +26,11 @@ from cocite.encoder.batches import TOKENS_OF_A_START, Batch, Collator
 from cocite.encoder.card import library_versions
 from cocite.encoder.checkpoints import EVENTS, History, load_best, load_checkpoint, save_best, save_checkpoint
 from cocite.encoder.dropout import let_drop_fast
-from cocite.encoder.examples import ExampleFiles, Examples, open_examples
+from cocite.encoder.examples import ExampleFiles, Examples, joined_examples, open_examples
 from cocite.encoder.learner import Learner, new_learner
 from cocite.encoder.measuring import UnreadLoss, explained_memory, measure, read_losses, unread
 from cocite.encoder.memory import KEPT, RETURNED, set_memory
+from cocite.encoder.mixing import Mixture
 from cocite.encoder.model import Precision, open_encoder
 from cocite.encoder.objective import Objective, refusing_what_is_not_deterministic
 from cocite.encoder.packing import let_pack
@@ -52,15 +54,16 @@ class Inputs:
 
     encoder: Path
     """Folder of the encoder to start from."""
-    training: ExampleFiles
-    """The examples to learn from."""
-    validation: ExampleFiles
-    """The examples to validate on."""
+    training: Sequence[ExampleFiles]
+    """The examples to learn from, a set for each objective."""
+    validation: Sequence[ExampleFiles]
+    """The examples that each objective is validated on."""
 
     @property
     def paths(self) -> list[Path]:
         """All files and folders."""
-        return [self.encoder, *(path for of in (self.training, self.validation) for path in (of.table, of.tokens))]
+        sets = (*self.training, *self.validation)
+        return [self.encoder, *dict.fromkeys(path for of in sets for path in (of.table, of.tokens))]
 
 
 def train_encoder(
@@ -88,9 +91,16 @@ def train_encoder(
         switch_on(encoder, read_adapter(encoder, inputs.encoder, settings.trainable.name))
     computes_in = str(encoder.computes_in).removeprefix("torch.")
     given = {**as_json(settings), "block": settings.together, "precision": computes_in}
-    training, validation = open_examples(inputs.training), open_examples(inputs.validation)
-    if all(term.negatives for term in settings.terms):  # what no loss sees is not embedded
-        training = training.with_negatives([kind for term in settings.terms for kind in term.negatives or ()])
+    if not len(inputs.training) == len(inputs.validation) == len(settings.shares):
+        raise InputError(
+            f"The settings are for {len(settings.shares)} sets of examples; {len(inputs.training)} to learn from and "
+            f"{len(inputs.validation)} to validate on are given."
+        )
+    frame = encoder.tokenizer.frame
+    training = joined_examples([open_examples(files, frame) for files in inputs.training])
+    validation = {files: open_examples(files, frame) for files in inputs.validation}
+    if all(each.negatives for each in settings.comparisons):  # what no loss sees is not embedded
+        training = training.with_negatives([kind for each in settings.comparisons for kind in each.negatives or ()])
     if processes.is_first():
         follows_from = {
             "settings": given,
@@ -103,7 +113,8 @@ def train_encoder(
     processes.wait()
     seed = derive_seed(seed, "train", training_seed)
     learner = new_learner(encoder, settings, seed, _maps(inputs.encoder, encoder.dimension, training))
-    done = Training(learner, training, validation, settings, seed=seed, state=state)
+    validated = [validation[files] for files in inputs.validation]
+    done = Training(learner, training, validated, settings, seed=seed, run_seed=seeds["run"], state=state)
     done.learn(stopping or Stopping())
     if processes.is_first():
         load_best(state, learner)
@@ -116,7 +127,7 @@ def train_encoder(
             events=state / EVENTS,
             settings=given,
             seeds=seeds,
-            triplets={"training": len(training), "validation": len(validation)},
+            triplets={"training": len(training), "validation": sum(map(len, validation.values()))},
             spaces=learner.aspects,
         )
         remove_state(state)
@@ -127,6 +138,19 @@ def _maps(folder: Path, dimension: int, examples: Examples) -> dict[str, nn.Line
     present = set() if examples.aspects is None else set(examples.aspects.tolist())
     known = spaces_in(folder)
     return {name: read_space(folder, name, dimension) if name in known else None for name in ASPECTS if name in present}
+
+
+def mixture_of(training: Examples, settings: TrainingSettings, seed: int) -> Mixture:
+    """How a training goes through its examples, set by set."""
+    sizes = [len(training)] if training.objectives is None else np.bincount(training.objectives)
+    return Mixture(
+        queries=np.split(training.queries, np.cumsum(sizes)[:-1]),
+        shares=settings.shares,
+        mixing=settings.mixing or "in-batch",
+        batch_size=settings.batch_size,
+        block=settings.together,
+        seed=seed,
+    )
 
 
 def _set_up(threads: int) -> None:
@@ -165,20 +189,21 @@ class Training:
         self,
         learner: Learner,
         training: Examples,
-        validation: Examples,
+        validation: Sequence[Examples],
         settings: TrainingSettings,
         *,
         seed: int,
         state: Path,
+        run_seed: int = 0,
     ) -> None:
         self.learner, self.training, self.validation = learner, training, validation
-        self.settings, self.seed, self.state = settings, seed, state
+        self.settings, self.seed, self.run_seed, self.state = settings, seed, run_seed, state
         encoder = learner.encoder
         on_gpu = encoder.device.type == ON_GPU
         packs = on_gpu and let_pack(encoder)
         if not on_gpu:
             let_drop_fast(encoder)
-        self.schedule = Schedule(queries=training.queries, settings=settings, seed=seed)
+        self.schedule = Schedule(mixture=mixture_of(training, settings, seed), settings=settings)
         self.collate = Collator(
             examples=training,
             padding=encoder.tokenizer.padding,
@@ -188,11 +213,12 @@ class Training:
             first_position=encoder.first_position,
             process=processes.number(),
             processes=processes.count(),
-            terms=settings.terms,
+            comparisons=settings.comparisons,
+            seed=seed,
         )
         self.objective = Objective(
             learner=learner,
-            terms=settings.terms,
+            comparisons=settings.comparisons,
             recompute=settings.mini_batch_tokens is not None,
             leading=settings.matryoshka or (),
         )
@@ -245,7 +271,7 @@ class Training:
         for step in range(self.history.step + 1, self.schedule.steps + 1):
             if self.history.is_out_of(self.settings.patience):
                 return
-            yield step, [self.collate(numbers) for numbers in self.schedule.batches_of(step)]
+            yield step, [self.collate(*chosen) for chosen in self.schedule.batches_of(step)]
 
     def take(self, step: int, batches: list[Batch]) -> None:
         """Take a step: the gradients of its batches, added up, move the weights."""
@@ -304,14 +330,7 @@ class Training:
                 self._save()
                 raise Unfinished(reason)
 
-        metrics = measure(
-            self.learner.encoder,
-            self.validation,
-            self.objective.loss_of,
-            batch_size=self.settings.batch_size,
-            terms=self.settings.terms,
-            check=check,
-        )
+        metrics = self._measured(check)
         step, loss = self.history.step, metrics["eval_loss"]
         if not math.isfinite(loss):
             raise InputError(f"The validation loss is {loss} at step {step}; a smaller lr or max_grad_norm may help.")
@@ -323,6 +342,26 @@ class Training:
             if loss < min(self.history.validation_losses, default=math.inf):
                 save_best(self.state, self.learner)
         self._log(metrics)
+
+    def _measured(self, check: Callable[[], None]) -> dict[str, float]:
+        """The metrics of the validation, of several objectives their means, and those of each beside."""
+        measured = [
+            measure(
+                self.learner.encoder,
+                examples if len(self.validation) == 1 else replace(examples, objectives=np.full(len(examples), number)),
+                self.objective.loss_of,
+                batch_size=self.settings.batch_size,
+                comparisons=self.settings.comparisons,
+                seed=self.run_seed,
+                check=check,
+            )
+            for number, examples in enumerate(self.validation)
+        ]
+        if len(measured) == 1:
+            return measured[0]
+        means = {name: math.fsum(each[name] for each in measured) / len(measured) for name in measured[0]}
+        named = zip(self.settings.sets, measured, strict=True)
+        return means | {f"{name} of {of}": value for of, each in named for name, value in each.items()}
 
     def _log(self, metrics: dict[str, float]) -> None:
         self.history.log.append({"step": self.history.step, **metrics})

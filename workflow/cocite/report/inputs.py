@@ -5,14 +5,15 @@ table is a frame of text.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from cocite.config.lineage import encoder_under, sets_of
 from cocite.config.stale import is_configured
-from cocite.report.labels import GRAPH_METRICS, RELATIONS, loss_of, percent
+from cocite.report.labels import GRAPH_METRICS, RELATIONS, loss_of, percent, sets_in_words
 from cocite.report.results import read, read_each
 from cocite.tables.files import read_table
 
@@ -164,22 +165,27 @@ def leaks_in_words(found: pl.DataFrame) -> str:
 
 def trained_models(configuration: Mapping[str, Any]) -> pl.DataFrame:
     """One row a model: what it learns from, what it starts from, and how it is trained."""
-    sets = configuration["triplets"]
+    models = configuration["models"]
     rows = [
         {
             "model": name,
-            "triplets": entry["triplets"],
-            "sampler": sets[entry["triplets"]]["sampler"],
-            "sampled from": _source(sets[entry["triplets"]]),
-            "encoder": entry["encoder"],
+            "triplets": sets_in_words(entry),
+            "sampler": _of_sets(entry, configuration, lambda learned: learned["sampler"]),
+            "sampled from": _of_sets(entry, configuration, _source),
+            "encoder": entry.get("from", encoder_under(name, models)),
             "loss": loss_of(entry),
             "weights that learn": entry["trainable"]["kind"],
             "epochs": str(entry["epochs"]),
             "training seeds": ", ".join(map(str, entry["seeds"])),
         }
-        for name, entry in configuration["models"].items()
+        for name, entry in models.items()
     ]
     return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["model"])
+
+
+def _of_sets(model: Mapping[str, Any], configuration: Mapping[str, Any], named: Callable[[Any], str]) -> str:
+    """What each of the sets that a model learns from is called, once."""
+    return ", ".join(dict.fromkeys(named(configuration["triplets"][name]) for name in sets_of(model)))
 
 
 def _source(triplets: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from cocite.config.lineage import sets_of
 from cocite.config.tasks import BOTH
 
 METRICS = {
@@ -65,7 +66,13 @@ def loss_of(model: Mapping[str, Any]) -> str:
     if "loss" in model:
         return str(model["loss"]["kind"])
     spaces = {"encoder": "", "aspects": " by aspect"}
-    return " + ".join(f"{term['loss']['kind']}{spaces[term['space']]}" for term in model["objectives"])
+    losses = [f"{term['loss']['kind']}{spaces[term['space']]}" for term in model["objectives"]]
+    return " + ".join(losses if "triplets" in model else dict.fromkeys(losses))
+
+
+def sets_in_words(model: Mapping[str, Any]) -> str:
+    """The sets that a configured model learns from, and how they are mixed."""
+    return " + ".join(sets_of(model)) + (" alternating" if model.get("mixing") == "alternating" else "")
 
 
 def mean_cell(mean: float, deviation: float | None) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from cocite.config.lineage import sets_of
 from cocite.config.runs import model_of, models_in_spaces
 from cocite.report.labels import mean_cell
 
@@ -22,7 +23,7 @@ MEASURES: Mapping[str, tuple[str, tuple[str, str]]] = {
     "MDCR recall@5": ("mdcr", ("metric", "recall_5")),
 }
 """The kind of benchmark and the average that each measure is."""
-SAMPLERS = ("aspects", "undirected")
+SAMPLERS = {"aspects", "undirected"}
 """The samplers of SciAspect's models: a model of such a name that learns from other triplets is another one."""
 
 
@@ -56,7 +57,8 @@ def _published() -> pl.DataFrame:
 def _models(configuration: Mapping[str, Any]) -> list[str]:
     """The models that learn from examples as SciAspect's do, each in its spaces."""
     sampler = {name: entry["sampler"] for name, entry in configuration["triplets"].items()}
-    learns = {name for name, entry in configuration["models"].items() if sampler[entry["triplets"]] in SAMPLERS}
+    models = configuration["models"].items()
+    learns = {name for name, entry in models if SAMPLERS.issuperset(sampler[each] for each in sets_of(entry))}
     return [name for name in models_in_spaces(configuration) if model_of(name) in learns]
 
 

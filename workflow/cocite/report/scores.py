@@ -9,9 +9,10 @@ from typing import Any
 import polars as pl
 
 from cocite.config.benchmarks import is_held_out
+from cocite.config.lineage import encoder_under
 from cocite.config.runs import names_in_order
 from cocite.config.tasks import BOTH, FORMATS
-from cocite.report.labels import METRICS, loss_of, measure, over_seeds
+from cocite.report.labels import METRICS, loss_of, measure, over_seeds, sets_in_words
 
 Configuration = Mapping[str, Any]
 Curves = Mapping[str, pl.DataFrame]
@@ -87,7 +88,7 @@ def losses(scores: pl.DataFrame, curves: Curves, configuration: Configuration) -
     keys = ["loss", "objectives"]
     differing = {name: ([entry.get(key) for key in keys], _without(entry, keys)) for name, entry in models.items()}
     known = {
-        name: {"loss": loss_of(entry), "triplets": entry["triplets"], "encoder": entry["encoder"]}
+        name: {"loss": loss_of(entry), "triplets": sets_in_words(entry), "encoder": encoder_under(name, models)}
         for name, entry in models.items()
     }
     return _side_by_side(differing, known, scores, curves, configuration)
@@ -98,15 +99,16 @@ def difficulties(scores: pl.DataFrame, curves: Curves, configuration: Configurat
 
     The nearer the ranks of the two, the harder the triplets (CoCite, 2024).
     """
-    bands = {name: configuration["triplets"][entry["triplets"]] for name, entry in configuration["models"].items()}
+    models = {name: entry for name, entry in configuration["models"].items() if "triplets" in entry}
+    bands = {name: configuration["triplets"][entry["triplets"]] for name, entry in models.items()}
     differing = {
         name: (bands[name], (_without(bands[name], OF_DIFFICULTY), _without(entry, ["triplets"])))
-        for name, entry in configuration["models"].items()
+        for name, entry in models.items()
     }
     there = [key for key in OF_DIFFICULTY if any(key in entry for entry in bands.values())]
     known = {
         name: {
-            "triplets": configuration["models"][name]["triplets"],
+            "triplets": models[name]["triplets"],
             **{OF_DIFFICULTY[key]: _limits(entry.get(key)) for key in there},
         }
         for name, entry in bands.items()

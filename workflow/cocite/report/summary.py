@@ -6,6 +6,7 @@ from typing import Any
 import polars as pl
 
 from cocite.config.benchmarks import BENCHMARKS, is_held_out, tasks_of
+from cocite.config.lineage import encoder_under
 from cocite.config.origins import corpus_in_words, encoder_in_words
 from cocite.config.runs import BASELINES, model_of, models_in_spaces, untrained
 from cocite.config.tasks import BOTH
@@ -174,7 +175,7 @@ def _leading_average(kind: str) -> tuple[str, str]:
 
 def _references(model: str, configuration: Configuration) -> Sequence[str]:
     """What a model is measured against: the encoder that it starts from, and BM25."""
-    return *untrained({"encoders": [configuration["models"][model_of(model)]["encoder"]]}), BM25
+    return *untrained({"encoders": [encoder_under(model_of(model), configuration["models"])]}), BM25
 
 
 def _gain(comparisons: pl.DataFrame, model: str, other: str) -> str:

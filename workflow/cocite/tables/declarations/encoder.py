@@ -13,7 +13,9 @@ TABLES = [
         columns={
             "step": required(COUNT, "optimiser steps done"),
             "metric": required(
-                TEXT, "training_loss, learning_rate, validation_loss, validation_accuracy or validation_spearman"
+                TEXT,
+                "training_loss, learning_rate, validation_loss, validation_accuracy or validation_spearman; of several "
+                "objectives the means, and those of each as well, such as `validation_loss of citations`",
             ),
             "value": required(pa.float64(), "the metric's value"),
         },

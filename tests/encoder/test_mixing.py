@@ -1,0 +1,123 @@
+"""Several sets of examples in one training: how they are mixed, and what is measured of each."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.examples import curve_in
+
+from cocite.config.models import TrainingSettings
+from cocite.encoder.mixing import Mixture, round_order
+from cocite.encoder.schedule import Schedule
+
+SIZES = st.lists(st.integers(1, 60), min_size=2, max_size=4)
+
+
+def mixture(sizes, *, batch_size=8, mixing="in-batch", shares=None, seed=1):
+    """Sets of so many examples, each of a query of its own."""
+    return Mixture(
+        queries=[np.arange(size) for size in sizes],
+        shares=shares or [1 / len(sizes)] * len(sizes),
+        mixing=mixing,
+        batch_size=batch_size,
+        block=1,
+        seed=seed,
+    )
+
+
+def set_of(numbers, sizes):
+    """The set that each example is of."""
+    return np.searchsorted(np.cumsum(sizes), numbers, side="right")
+
+
+def of_each(numbers, sizes):
+    return np.bincount(set_of(numbers, sizes), minlength=len(sizes)).tolist()
+
+
+@pytest.mark.parametrize("shares", [[0.4, 0.6], [0.05, 0.95], [0.37, 0.63]])
+def test_the_shares_of_examples_hold_within_one_in_a_hundred_over_an_epoch(shares):
+    sizes = [300, 700]
+    numbers = mixture(sizes, shares=shares).epoch(3).numbers
+    assert len(numbers) == 1000
+    assert np.array(of_each(numbers, sizes)) / 1000 == pytest.approx(shares, abs=0.01)
+
+
+def test_the_examples_of_a_batch_come_from_all_sets():
+    sizes = [500, 500]
+    numbers = mixture(sizes, batch_size=100).epoch(0).numbers
+    found = [of_each(numbers[start : start + 100], sizes) for start in range(0, 1000, 100)]
+    assert all(30 < first < 70 for first, _ in found)
+    assert len({first for first, _ in found}) > 3
+
+
+@given(sizes=SIZES, epochs=st.integers(1, 4), mixing=st.sampled_from(["in-batch", "alternating"]))
+def test_a_set_is_gone_through_as_a_whole_before_it_starts_again(sizes, epochs, mixing):
+    mixed = mixture(sizes, mixing=mixing)
+    parts = [mixed.epoch(epoch) for epoch in range(epochs)]
+    numbers, rounds = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    for each in range(len(sizes)):
+        is_ours = set_of(numbers, sizes) == each
+        mine, of_round = numbers[is_ours] - sum(sizes[:each]), rounds[is_ours]
+        assert (np.diff(of_round) >= 0).all()
+        for number in range(int(of_round.max(initial=-1)) + 1):
+            taken = mine[of_round == number]
+            assert len(set(taken.tolist())) == len(taken)
+            assert number == of_round.max() or len(taken) == sizes[each]
+
+
+@given(sizes=SIZES, batch_size=st.integers(1, 9), accumulation=st.integers(1, 3))
+def test_alternating_batches_are_of_one_set(sizes, batch_size, accumulation):
+    mixed = mixture(sizes, batch_size=batch_size, mixing="alternating")
+    settings = TrainingSettings(batch_size=batch_size, accumulation=accumulation, epochs=2)
+    schedule = Schedule(mixture=mixed, settings=settings)
+    for step in range(1, schedule.steps + 1):
+        for batch in schedule.batches_of(step):
+            assert len(batch.numbers) == batch_size
+            assert len(set(set_of(batch.numbers, sizes).tolist())) == 1
+
+
+def test_equal_shares_take_turns_and_others_are_spread():
+    sizes = [40, 40]
+    even = mixture(sizes, mixing="alternating").epoch(0).numbers[::8]
+    assert set_of(even, sizes).tolist() == [0, 1] * 5
+    sizes = [70, 26]
+    uneven = mixture(sizes, mixing="alternating", shares=[0.75, 0.25]).epoch(0).numbers[::8]
+    # 12 batches, 9 and 3 of them: those of the smaller share stand at 1/6, 3/6 and 5/6 of the epoch.
+    assert set_of(uneven, sizes).tolist() == [0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0]
+
+
+def test_an_epoch_of_one_set_is_in_its_order():
+    queries = np.repeat(np.arange(10), 3)
+    alone = Mixture(queries=[queries], batch_size=4, block=2, seed=9)
+    for epoch in (0, 3):
+        numbers, rounds = alone.epoch(epoch)
+        assert numbers.tolist() == round_order(queries, block=2, seed=9, number=epoch).tolist()
+        assert set(rounds.tolist()) == {epoch}
+
+
+def test_an_epoch_follows_from_the_seed_and_its_number_alone():
+    first, again, other = (mixture([30, 50], seed=seed).epoch(2).numbers.tolist() for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+SETS = [{"triplets": "topics", "loss": "mnrl"}, {"triplets": "crops", "loss": "mnrl"}]
+
+
+def test_objectives_with_the_same_loss_are_compared_with_one_another():
+    [together] = TrainingSettings(objectives=SETS).comparisons
+    assert together.objectives == {0, 1}
+    apart = TrainingSettings(objectives=[SETS[0], {"triplets": "crops", "loss": "triplet"}]).comparisons
+    assert [(each.loss.kind, each.objectives) for each in apart] == [("mnrl", {0}), ("triplet", {1})]
+
+
+@pytest.mark.parametrize("mixing", ["in-batch", "alternating"])
+def test_each_objective_of_a_training_is_validated_by_itself(mixing, train_several):
+    folder = train_several(objectives=SETS, mixing=mixing, epochs=4, evaluations=2)
+    means = curve_in(folder, "validation_loss")
+    parts = [curve_in(folder, f"validation_loss of {name}") for name in ("topics", "crops")]
+    assert len(means) == 2
+    for step, mean in means.items():
+        assert mean == pytest.approx((parts[0][step] + parts[1][step]) / 2)
+    accuracy = curve_in(folder, "validation_accuracy of topics")
+    assert max(accuracy.values()) > 0.8

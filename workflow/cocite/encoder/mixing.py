@@ -1,0 +1,123 @@
+"""The order in which a training goes through its examples: of one set, or of several that are mixed.
+
+An epoch has as many examples as all sets have together, and holds the share of each objective to the example, or to the
+batch where batches alternate. A set is gone through in an order of its own, round after round: one that is used up
+within an epoch starts its next round, one that is not goes on in the next epoch. All of it follows from the seed and
+the number of the epoch alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocite.ground.randomness import derive_seed, generator
+
+Numbers = NDArray[np.int64]
+
+
+class Chosen(NamedTuple):
+    """Examples that are learned from one after the other."""
+
+    numbers: Numbers
+    """The number of each among the examples of all sets."""
+    rounds: Numbers
+    """The round of its set that each belongs to, from 0: the epoch, where there is one set."""
+
+    def part(self, start: int, stop: int) -> "Chosen":
+        """Those from one place on and before another."""
+        return Chosen(self.numbers[start:stop], self.rounds[start:stop])
+
+
+def round_order(queries: Numbers, *, block: int, seed: int, number: int) -> Numbers:
+    """The order of the examples of a set in one round: blocks of up to `block` examples of one query, shuffled.
+
+    `queries` holds the query of each example. The examples of a query are shuffled among and within its blocks, and
+    then the blocks of all queries. A query's blocks differ by one in size at most, and none is longer than `block`.
+    """
+    random = generator(seed, "epoch", number)
+    shuffled = random.permutation(len(queries))
+    grouped = shuffled[np.argsort(queries[shuffled], kind="stable")]
+    _, sizes = np.unique(queries, return_counts=True)
+    starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    position = np.arange(len(queries)) - starts
+    blocks = -(-np.repeat(sizes, sizes) // block)
+    # Dealing a query's examples out to its blocks in turn makes their sizes differ by one at most.
+    block_of = starts + position % blocks
+    rank = random.permutation(len(queries))
+    return grouped[np.argsort(rank[block_of], kind="stable")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mixture:
+    """Sets of examples, and how they are mixed."""
+
+    queries: Sequence[Numbers]
+    """The query of each example, set by set."""
+    shares: Sequence[float] = (1.0,)
+    """The share of the examples that comes from each set."""
+    mixing: Literal["in-batch", "alternating"] = "in-batch"
+    """Whether each example of a batch is of any set, or all are of one."""
+    batch_size: int
+    """Examples of a batch."""
+    block: int
+    """Examples of a query that stay together."""
+    seed: int
+
+    @property
+    def examples(self) -> int:
+        """Examples of an epoch; of alternating batches, all are whole."""
+        together = sum(map(len, self.queries))
+        return -(-together // self._unit) * self._unit
+
+    def epoch(self, epoch: int) -> Chosen:
+        """The examples of an epoch, in their order."""
+        if len(self.queries) == 1:
+            [queries] = self.queries
+            order = round_order(queries, block=self.block, seed=self.seed, number=epoch)
+            return Chosen(order, np.full(len(order), epoch))
+        counts = self._counts
+        set_of = self._turns(counts) if self.mixing == "alternating" else np.repeat(np.arange(len(counts)), counts)
+        if self.mixing == "in-batch":
+            set_of = generator(self.seed, "objectives", epoch).permutation(set_of)
+        set_of = np.repeat(set_of, self._unit)
+        numbers, rounds = np.empty_like(set_of), np.empty_like(set_of)
+        for each, count in enumerate(counts * self._unit):
+            of_set = self._taken(each, epoch * int(count), int(count))
+            numbers[set_of == each], rounds[set_of == each] = of_set
+        return Chosen(numbers, rounds)
+
+    @property
+    def _unit(self) -> int:
+        """Examples that are drawn from one set together."""
+        return self.batch_size if len(self.queries) > 1 and self.mixing == "alternating" else 1
+
+    @property
+    def _counts(self) -> Numbers:
+        """Units of each set in an epoch: the shares of all, rounded so that their sum is kept."""
+        units = self.examples // self._unit
+        wanted = np.array(self.shares) * units
+        counts = np.floor(wanted).astype(np.int64)
+        counts[np.argsort(counts - wanted, kind="stable")[: units - counts.sum()]] += 1
+        return counts
+
+    def _turns(self, counts: Numbers) -> Numbers:
+        """The set of each batch of an epoch: each set's batches are spread evenly, equal shares take turns."""
+        sets = np.repeat(np.arange(len(counts)), counts)
+        places = np.concatenate([(np.arange(count) + 0.5) / count for count in counts])
+        return sets[np.lexsort((sets, places))]
+
+    def _taken(self, each: int, start: int, count: int) -> Chosen:
+        """So many examples of a set, from a place on in its rounds."""
+        queries = self.queries[each]
+        before = sum(map(len, self.queries[:each]))
+        places = np.arange(start, start + count)
+        rounds, within = np.divmod(places, len(queries))
+        seed = derive_seed(self.seed, "set", each)
+        numbers = np.empty(count, dtype=np.int64)
+        for number in np.unique(rounds):
+            order = round_order(queries, block=self.block, seed=seed, number=int(number))
+            numbers[rounds == number] = before + order[within[rounds == number]]
+        return Chosen(numbers, rounds)
