@@ -19,7 +19,7 @@ from cocite.ground.rows import Row, is_json_lines, read_batches, read_fields, re
 from cocite.triplets.brought_pairs.reading import DOCUMENTS, QUERIES, keys_of
 
 PARTS = 64
-PAIR = np.dtype([("query", np.int64), ("document", np.int64), ("score", np.float32)])
+PAIR = np.dtype([("query", np.int64), ("document", np.int64), ("score", np.float64)])
 QUERY_KEYS = ("query_id", "qid")
 DOCUMENT_KEYS = ("corpus_id", "passage_id", "doc_id", "pid")
 PICKLED = (".pkl", ".pickle", ".pkl.gz", ".pickle.gz")
@@ -42,7 +42,7 @@ class Bounds:
         """Whether there are any."""
         return self.margin is not None or self.most is not None
 
-    def kept(self, positives: Sequence[float], negatives: NDArray[np.float32]) -> NDArray[np.bool_]:
+    def kept(self, positives: Sequence[float], negatives: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Whether each of a query's negatives is kept; without a score, which is not a number, it is not."""
         most = np.inf if self.most is None else self.most
         if self.margin is not None:
@@ -57,11 +57,11 @@ class Scores:
     def __init__(self, pairs: NDArray[Any]) -> None:
         self.pairs = pairs[np.lexsort((pairs["document"], pairs["query"]))]
 
-    def of(self, query: int, documents: Sequence[int]) -> NDArray[np.float32]:
+    def of(self, query: int, documents: Sequence[int]) -> NDArray[np.float64]:
         """The scores of a query's documents; not a number where there is none."""
         first, last = np.searchsorted(self.pairs["query"], [query, query + 1])
         known = self.pairs["document"][first:last]
-        found = np.full(len(documents), np.nan, dtype=np.float32)
+        found = np.full(len(documents), np.nan, dtype=np.float64)
         if len(known):
             asked = np.array(documents, dtype=np.int64)
             place = np.minimum(np.searchsorted(known, asked), len(known) - 1)

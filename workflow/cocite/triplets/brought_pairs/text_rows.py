@@ -143,4 +143,4 @@ def _scores_of(row: Row, bounds: Bounds, positives: int, negatives: int) -> tupl
                 "max_score need one for each."
             )
         found.append([row.as_number(value, role) for value in given])
-    return found[0], np.array(found[1], dtype=np.float32)
+    return found[0], np.array(found[1], dtype=np.float64)
