@@ -9,9 +9,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from cocite.ground.database import spill_folder
 from cocite.ground.errors import InputError
+from cocite.ground.id_sets import Ids
 from cocite.ground.rows import Row, read_rows
 from cocite.triplets.brought_pairs import scores
 from cocite.triplets.brought_pairs.reading import (
@@ -22,6 +26,7 @@ from cocite.triplets.brought_pairs.reading import (
     all_named,
     as_list,
     key_of,
+    keys_of,
 )
 from cocite.triplets.brought_pairs.scores import TOO_CLOSE, Bounds
 
@@ -104,7 +109,7 @@ def _example_of_mined(
 ) -> Iterator[Example]:
     """The example of a row; none where it has no positive."""
     query = key_of(row.name("qid"), QUERIES)
-    near = [key_of(row.as_name(name, "pos"), DOCUMENTS) for name in as_list(row, "pos")]
+    near = _keys(row, "pos", as_list(row, "pos")).tolist()
     mined = row.values.get("neg") or {}
     if not isinstance(mined, Mapping):
         raise InputError(f"{row.place}: neg must be an object of systems and their documents, not {mined!r:.80}.")
@@ -114,15 +119,26 @@ def _example_of_mined(
     if not near:
         counts[NO_POSITIVE] += 1
         return
-    of_positives = [] if known is None else [each for each in known.of(query, near).tolist() if each == each]
-    taken = dict[int, None]()
-    for name in systems or mined:
-        far = [key_of(row.as_name(each, "neg"), DOCUMENTS) for each in mined.get(name, ())]
-        if known is not None:
-            is_kept = bounds.kept(of_positives, known.of(query, far))
-            counts[TOO_CLOSE] += len(far) - int(is_kept.sum())
-            far = [key for key, kept in zip(far, is_kept.tolist(), strict=True) if kept]
-        fresh = [key for key in dict.fromkeys(far) if key not in taken]
+    given = [mined.get(name, ()) for name in systems or mined]
+    far = _keys(row, "neg", [document for of_system in given for document in of_system])
+    is_kept = np.ones(len(far), dtype=bool)
+    if known is not None:
+        of_positives = known.of(query, near)
+        is_kept = bounds.kept(of_positives[~np.isnan(of_positives)].tolist(), known.of(query, far))
+        counts[TOO_CLOSE] += len(far) - int(is_kept.sum())
+    taken, first = dict[int, None](), 0
+    for of_system in given:
+        some = slice(first, first + len(of_system))
+        fresh = [key for key in dict.fromkeys(far[some][is_kept[some]].tolist()) if key not in taken]
         counts[BEYOND] += len(fresh) - len(fresh[:per_system])
         taken |= dict.fromkeys(fresh[:per_system])
+        first = some.stop
     yield Example(query, near, list(taken))
+
+
+def _keys(row: Row, key: str, documents: Sequence[Any]) -> Ids:
+    """The keys of some documents. Raises `InputError` where one is no id."""
+    for document in documents:
+        if type(document) is not int and not isinstance(document, str):
+            row.as_name(document, key)
+    return keys_of(documents, DOCUMENTS)

@@ -2,19 +2,18 @@
 
 Examples come first, and only the texts that they name are kept of a collection, however large it is. A layout gives
 both, and each may be read several times. The key of a text that stands in the example itself is its id
-(`ground.text_ids`); that of a text which is named is a hash of its name, in 63 bits, so that none is negative.
+(`ground.text_ids`); that of a text which is named follows from its name, and is not negative.
 """
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids
@@ -23,6 +22,9 @@ from cocite.ground.rows import Row, is_json_lines, read_fields, read_rows
 TEXTS_AT_ONCE = 10_000
 TRAINING, VALIDATION, UNTOLD = "train", "validation", ""
 QUERIES, DOCUMENTS = "queries", "documents"
+HASHED = 1 << 62
+"""The keys of names that are no numbers start here."""
+MOST_DIGITS = 18
 NAMES = {QUERIES: ("query", "queries"), DOCUMENTS: ("corpus", "collection", "passage")}
 """What the files that hold them, or their folders, are called."""
 ID_KEYS = ("_id", "pid", "qid", "doc_id", "docid", "corpus_id", "passage_id", "query_id", "id")
@@ -60,19 +62,20 @@ class Brought:
 
 
 def key_of(name: str, role: str) -> int:
-    """The key of a query or a document that is named."""
-    return int.from_bytes(_digest(name, role)[:8]) >> 1
+    """The key of a query or a document that is named: twice its number, or a hash of another name."""
+    if name.isdecimal() and name.isascii() and len(name) <= MOST_DIGITS and (name[0] != "0" or name == "0"):
+        return 2 * int(name) + (role == QUERIES)
+    digest = hashlib.md5(f"{role}\0{name}".encode(), usedforsecurity=False).digest()
+    return HASHED | int.from_bytes(digest[:8]) >> 2
 
 
-def keys_of(names: Iterable[str], role: str) -> Ids:
-    """The keys of several."""
-    digests = b"".join(_digest(name, role) for name in names)
-    keys: NDArray[Any] = np.frombuffer(digests, dtype=">u8")[::2].astype(np.uint64) >> np.uint64(1)
-    return keys.astype(np.int64)
-
-
-def _digest(name: str, role: str) -> bytes:
-    return hashlib.md5(f"{role}\0{name}".encode(), usedforsecurity=False).digest()
+def keys_of(names: Sequence[Any], role: str) -> Ids:
+    """The keys of several names, which are texts or, all of them, whole numbers from 0."""
+    numbers = np.array(names) if len(names) and type(names[0]) is int else None
+    if numbers is not None and numbers.dtype == np.int64 and numbers.min() >= 0 and numbers.max() < 10**MOST_DIGITS:
+        keys: Ids = 2 * numbers + (role == QUERIES)
+        return keys
+    return np.array([key_of(str(name), role) for name in names], dtype=np.int64)
 
 
 def split_of(file: Path, folder: Path) -> str | None:

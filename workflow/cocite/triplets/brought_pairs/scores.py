@@ -57,13 +57,13 @@ class Scores:
     def __init__(self, pairs: NDArray[Any]) -> None:
         self.pairs = pairs[np.lexsort((pairs["document"], pairs["query"]))]
 
-    def of(self, query: int, documents: Sequence[int]) -> NDArray[np.float64]:
+    def of(self, query: int, documents: Sequence[int] | Ids) -> NDArray[np.float64]:
         """The scores of a query's documents; not a number where there is none."""
         first, last = np.searchsorted(self.pairs["query"], [query, query + 1])
         known = self.pairs["document"][first:last]
         found = np.full(len(documents), np.nan, dtype=np.float64)
         if len(known):
-            asked = np.array(documents, dtype=np.int64)
+            asked = np.asarray(documents, dtype=np.int64)
             place = np.minimum(np.searchsorted(known, asked), len(known) - 1)
             is_known = known[place] == asked
             found[is_known] = self.pairs["score"][first:last][place[is_known]]
@@ -181,7 +181,7 @@ def _read_parquet(path: Path) -> Iterator[NDArray[Any]]:
         yield _pairs(queries, of_documents, scores.to_numpy(zero_copy_only=False))
 
 
-def _names(column: Any) -> list[str]:
-    """A column of ids as texts."""
-    names: list[str] = column.cast("string").to_pylist()
+def _names(column: Any) -> list[Any]:
+    """A column of ids as whole numbers or texts."""
+    names: list[Any] = column.to_pylist()
     return names
