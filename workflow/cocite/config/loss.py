@@ -23,6 +23,9 @@ class Loss(Entry):
     together: ClassVar[int] = 8
     """Triplets of a query that stay together in a batch where the configuration does not say how many."""
 
+    needs_negatives: ClassVar[bool] = True
+    """Whether it learns nothing from examples without negatives of their own."""
+
     @abstractmethod
     def __call__(self, vectors: Any, batch: Any) -> Any:
         """The loss of the vectors of the documents of a batch."""

@@ -335,6 +335,10 @@ class Model(TrainingSettings):
                 yield f"{key}.spaces names {space!r}, and the model has {has}."
         if self.spaces and self.dimension is not None:
             yield f"{key}.dimension ({self.dimension}) cuts vectors, which have no other spaces then; leave it out."
+        if not any(each.has_negatives for each in held):
+            for term in self.terms:
+                if term.loss.needs_negatives:
+                    yield f"{key}: the loss {term.loss.kind} needs negatives, and triplets.{self.triplets} has none."
         for number, term in enumerate(self.objectives or ()):
             at, of = f"{key}.objectives[{number}]", f"triplets.{term.triplets or self.triplets}"
             if term.space == "aspects" and not aspects:

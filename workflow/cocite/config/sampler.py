@@ -50,6 +50,11 @@ class Sampler(Entry):
         """The kinds of negatives of its examples, if it tells them apart."""
         return ()
 
+    @property
+    def has_negatives(self) -> bool:
+        """Whether its examples may have negatives that it finds itself."""
+        return True
+
     @abstractmethod
     def sample(self, block: Any) -> Any:
         """The rows of the queries of a block (`triplets.sampled.Block`), and what was left out, by reason.

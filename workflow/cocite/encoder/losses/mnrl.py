@@ -1,6 +1,6 @@
 """The loss `mnrl`."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from cocite.config.entries import Positive
 from cocite.config.loss import Loss
@@ -15,6 +15,7 @@ class MultipleNegativesRanking(Loss):
     """Multiple negatives ranking (Henderson et al., 2017): the own positive against all documents of the batch."""
 
     kind: Literal["mnrl"]
+    needs_negatives: ClassVar[bool] = False
     temperature: Positive = 20.0
     """τ, by which similarities are multiplied."""
     sampled_negatives: bool = True

@@ -220,6 +220,11 @@ class BroughtPairs(Sampler):
     """Short queries of more words are left out."""
 
     @property
+    def has_negatives(self) -> bool:
+        """Whether the layout may have any."""
+        return not isinstance(self.layout, Inpars)
+
+    @property
     def origins(self) -> dict[str, tuple[str, str | None]]:
         """The dataset and the revision of each part."""
         parts = {"pairs": (self.dataset, self.revision)}

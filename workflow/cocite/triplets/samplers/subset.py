@@ -30,6 +30,11 @@ class Subset(Sampler):
     """query takes whole queries, but for the last one; triplet takes each triplet, or example, for itself."""
 
     @property
+    def has_negatives(self) -> bool:
+        """It finds none beside those of its parts."""
+        return False
+
+    @property
     def parts(self) -> tuple[str, ...]:
         """The set that a part is taken of."""
         return (self.of,)

@@ -23,6 +23,11 @@ class Union(Sampler):
     """Names of the sets that are joined, of triplets or of examples."""
 
     @property
+    def has_negatives(self) -> bool:
+        """It finds none beside those of its parts."""
+        return False
+
+    @property
     def parts(self) -> tuple[str, ...]:
         """The sets that are joined."""
         return self.of
