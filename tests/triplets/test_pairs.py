@@ -110,6 +110,13 @@ def test_triplets_of_parquet_have_numbered_negatives(folder):
     assert run(folder, layout).examples == [("bees", ["nectar"], ["cars", "boats"])]
 
 
+def test_a_pattern_of_files_means_what_it_means_on_the_hub(folder):
+    for place in ("hard/train/0000", "hard/test/0000", "easy/train/0000"):
+        lines(folder / f"brought/{place}.jsonl", [{"query": place, "positive": "text"}])
+    found = run(folder, {"kind": "rows", "files": ["hard/*.jsonl"]})
+    assert [query for query, _, _ in found.examples] == ["hard/train/0000"]
+
+
 def test_the_published_triplets_of_specter_have_papers_as_queries(folder):
     def paper(name):
         return {"corpus_id": 7, "title": name, "abstract": f"about {name}"}

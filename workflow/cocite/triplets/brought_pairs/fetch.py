@@ -22,12 +22,12 @@ def fetch_parts(parts: Mapping[str, tuple[str, str, Sequence[str]]], *, state: P
     for part, (dataset, revision, patterns) in parts.items():
         fetched = state / part / revision
         fetch_files(dataset, revision, patterns, fetched, kind="dataset")
-        shutil.rmtree(fetched / ".cache", ignore_errors=True)
-        if not any(path.is_file() for path in fetched.rglob("*")):
+        if not any(path.is_file() for path in fetched.rglob("*") if ".cache" not in path.relative_to(fetched).parts):
             raise InputError(f"{dataset} at {revision} holds no files that fit {', '.join(patterns)}.")
     with atomic_path(output) as folder:
         folder.mkdir()
         for part, (_, revision, _) in parts.items():
+            shutil.rmtree(state / part / revision / ".cache", ignore_errors=True)  # what the hub's client notes
             shutil.move(state / part / revision, folder / part)
     shutil.rmtree(state)
     report(f"Fetched {', '.join(parts)}.")

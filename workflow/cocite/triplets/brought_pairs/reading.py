@@ -6,9 +6,11 @@ both, and each may be read several times. The key of a text that stands in the e
 """
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,8 +31,12 @@ NAMES = {QUERIES: ("query", "queries"), DOCUMENTS: ("corpus", "collection", "pas
 """What the files that hold them, or their folders, are called."""
 ID_KEYS = ("_id", "pid", "qid", "doc_id", "docid", "corpus_id", "passage_id", "query_id", "id")
 TEXT_KEYS = ("text", "passage", "abstract", "contents", "query")
-VALIDATING = ("validation", "valid", "val", "dev", "evaluation")
-TESTING = ("test",)
+SPLIT_NAMES = {
+    TRAINING: re.compile("train(ing)?(?![a-z])"),
+    VALIDATION: re.compile("(val(id(ation)?)?|dev|eval(uation)?)(?![a-z])"),
+    None: re.compile("test(?![a-z])"),
+}
+"""How the names of files and folders of each split begin."""
 
 
 class Example(NamedTuple):
@@ -80,13 +86,10 @@ def keys_of(names: Sequence[Any], role: str) -> Ids:
 
 def split_of(file: Path, folder: Path) -> str | None:
     """The split that the name of a file, or of a folder that it is in, begins with; None for test data."""
-    for part in file.relative_to(folder).parts if file != folder else (file.name,):
-        if part.startswith(TESTING):
-            return None
-        if part.startswith(VALIDATING):
-            return VALIDATION
-        if part.startswith(TRAINING):
-            return TRAINING
+    for part in file.relative_to(folder).parts:
+        for split, name in SPLIT_NAMES.items():
+            if name.match(part):
+                return split
     return UNTOLD
 
 
@@ -149,12 +152,14 @@ def row_files(folder: Path, patterns: Sequence[str] = ()) -> list[tuple[Path, st
     """
     if folder.is_file():
         return [(folder, UNTOLD)]
-    paths = {path for pattern in patterns or ("**/*",) for path in folder.glob(pattern)}
     found = []
-    for path in sorted(path for path in paths if path.is_file()):
-        split = split_of(path, folder)
-        hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-        if not hidden and split is not None and (is_json_lines(path) or path.suffix == ".parquet"):
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        split, inside = split_of(path, folder), path.relative_to(folder)
+        # As on the hub, a star stands for folders as well.
+        asked_for = any(fnmatch(inside.as_posix(), pattern) for pattern in patterns or ("*",))
+        is_hidden = any(part.startswith(".") for part in inside.parts)
+        is_table = is_json_lines(path) or path.suffix == ".parquet"
+        if asked_for and is_table and not is_hidden and split is not None:
             found.append((path, split))
     if not found:
         asked = f" that fit {', '.join(patterns)}" if patterns else ""

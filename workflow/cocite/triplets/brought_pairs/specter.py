@@ -37,8 +37,7 @@ OF_NEITHER = "queries of data.json in neither train.txt nor val.txt"
 def read_specter(folder: Path, patterns: Sequence[str]) -> Brought:
     """Papers by their names, and how often each is cited by a query: 5 for a direct citation, 1 for one two away."""
     if not (folder / "data.json").is_file():
-        inside = folder / "cite_prediction_new"
-        return read_text_rows(inside if inside.is_dir() else folder, patterns, Bounds())
+        return read_text_rows(folder, patterns, Bounds())
     if not (folder / "metadata.json").is_file():
         raise InputError(f"{folder}: holds data.json and no metadata.json, which has the titles and abstracts.")
     return Brought(examples=partial(_examples_of_counts, folder), texts=partial(_texts_of_metadata, folder))
