@@ -128,6 +128,19 @@ def test_brought_texts_stand_among_the_documents_beside_the_papers(folder):
     assert len(written) == len(found)
 
 
+def test_every_bucket_of_documents_says_what_a_query_is_also_an_empty_one(folder):
+    rows = training_examples(folder / "searches.parquet", [folder / "searches.parquet"], seed=1)
+    alone = rows.slice(0, 1).set_column(
+        rows.column_names.index("positives"), "positives", pa.array([[]], pa.list_(pa.int64()))
+    )
+    write_documents(
+        folder / "documents", "training_documents", alone, folder / "papers", [folder / "texts.parquet"], threads=1
+    )
+    buckets = [read_table(folder / f"documents/{bucket}.parquet", "training_documents") for bucket in (0, 1)]
+    assert sorted(map(len, buckets)) == [0, 1]
+    assert all("is_query" in bucket.column_names for bucket in buckets)
+
+
 def test_documents_of_papers_alone_do_not_say_what_a_query_is(folder):
     rows = training_examples(folder / "triplets.parquet", [folder / "triplets.parquet"], seed=1)
     write_documents(

@@ -33,6 +33,9 @@ PAPERS_IN_MEMORY = 5_000
 """Papers that each thread reads at once."""
 TEXT_COLUMNS = ["corpusid", "title", "abstract"]
 IS_QUERY = "is_query"
+DOCUMENTS = pa.schema(
+    [("corpusid", pa.int64()), ("title", pa.string()), ("abstract", pa.string()), (IS_QUERY, pa.bool_())]
+)
 ORDER = "order"
 """The column of the hashes that the examples of a query are ordered by."""
 
@@ -150,8 +153,9 @@ def write_documents(
 
         def write(bucket: Path, share: tuple[Ids, NDArray[np.bool_]]) -> None:
             documents = _documents(of_papers, found, bucket)
-            if len(of_texts):
-                documents = chain(_texts(*share, texts), map(_as_document, documents))
+            if len(of_texts):  # then every bucket says what is a query, also one that is empty
+                both = chain(_texts(*share, texts), map(_as_document, documents))
+                documents = pa.RecordBatchReader.from_batches(DOCUMENTS, (batch.cast(DOCUMENTS) for batch in both))
             write_table(folder / bucket.name, table, documents)
 
         with ThreadPoolExecutor(threads) as workers:

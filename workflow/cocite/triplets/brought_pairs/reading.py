@@ -115,7 +115,10 @@ def all_named(folder: Path) -> Iterator[Texts]:
 
 def _by_kind(keys: Ids, titles: Sequence[str | None], texts: Sequence[str | None], role: str) -> Iterator[Texts]:
     """Queries as short ones, but for those with a title, which are documents as all documents are."""
-    is_short = np.array([role == QUERIES and title is None for title in titles], dtype=bool)
+    if role == DOCUMENTS:
+        yield Texts(keys, titles, texts, are_queries=False)
+        return
+    is_short = np.array([title is None for title in titles], dtype=bool)
     if is_short.any():
         rows = np.flatnonzero(is_short).tolist()
         yield Texts(keys[rows], [texts[row] for row in rows], [None] * len(rows), are_queries=True)
