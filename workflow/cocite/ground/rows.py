@@ -102,8 +102,8 @@ def _read_parquet(path: Path, columns: Sequence[str] | None) -> Iterator[Row]:
             yield Row(values, path, number)
 
 
-def read_batches(path: Path, columns: Sequence[str] | None = None) -> Iterator[Any]:
-    """The rows of a Parquet file as Arrow's batches; of these columns, those that are there."""
+def read_batches(path: Path, columns: Sequence[str] | None = None, *, rows: int = PARQUET_ROWS) -> Iterator[Any]:
+    """The rows of a Parquet file as Arrow's batches, so many at a time; of these columns, those that are there."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -111,7 +111,7 @@ def read_batches(path: Path, columns: Sequence[str] | None = None) -> Iterator[A
         with pq.ParquetFile(path, pre_buffer=False) as file:
             there = file.schema_arrow.names
             asked = there if columns is None else [name for name in columns if name in there]
-            yield from file.iter_batches(PARQUET_ROWS, columns=asked)
+            yield from file.iter_batches(rows, columns=asked)
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"{path}: not a readable Parquet file ({error}).") from None
 

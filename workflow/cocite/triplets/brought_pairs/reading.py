@@ -75,12 +75,13 @@ def key_of(name: str, role: str) -> int:
     return HASHED | int.from_bytes(digest[:8]) >> 2
 
 
-def keys_of(names: Sequence[Any], role: str) -> Ids:
-    """The keys of several names, which are texts or, all of them, whole numbers from 0."""
-    numbers = np.array(names) if len(names) and type(names[0]) is int else None
-    if numbers is not None and numbers.dtype == np.int64 and numbers.min() >= 0 and numbers.max() < 10**MOST_DIGITS:
-        keys: Ids = 2 * numbers + (role == QUERIES)
-        return keys
+def keys_of(names: Sequence[Any] | Ids, role: str) -> Ids:
+    """The keys of several names, which are texts or whole numbers."""
+    if len(names) and (isinstance(names, np.ndarray) or type(names[0]) is int):
+        numbers = np.asarray(names)
+        if numbers.dtype == np.int64 and numbers.min() >= 0 and numbers.max() < 10**MOST_DIGITS:
+            keys: Ids = 2 * numbers + (role == QUERIES)
+            return keys
     return np.array([key_of(str(name), role) for name in names], dtype=np.int64)
 
 

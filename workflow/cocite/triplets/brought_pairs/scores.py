@@ -25,6 +25,8 @@ DOCUMENT_KEYS = ("corpus_id", "passage_id", "doc_id", "pid")
 PICKLED = (".pkl", ".pickle", ".pkl.gz", ".pickle.gz")
 PUBLISHED = "sentence-transformers/msmarco-scores-ms-marco-MiniLM-L6-v2"
 ROWS_AT_ONCE = 10_000
+QUERIES_AT_ONCE = 1_000
+"""Rows of Parquet, which may have hundreds of scores each."""
 TOO_CLOSE = "negatives that the scores do not tell from positives, or that have no score"
 """How negatives are counted that are left out."""
 
@@ -164,24 +166,26 @@ def _read_parquet(path: Path) -> Iterator[NDArray[Any]]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    for batch in read_batches(path, [*QUERY_KEYS, *DOCUMENT_KEYS, "score"]):
+    for batch in read_batches(path, [*QUERY_KEYS, *DOCUMENT_KEYS, "score"], rows=QUERIES_AT_ONCE):
         there = batch.schema.names
         query, document = (next((key for key in keys if key in there), None) for keys in (QUERY_KEYS, DOCUMENT_KEYS))
         if query is None or document is None or "score" not in there:
             raise InputError(
                 f"{path}: has no columns {' or '.join(QUERY_KEYS)}, {' or '.join(DOCUMENT_KEYS)} and score."
             )
-        queries, documents, scores = keys_of(_names(batch[query]), QUERIES), batch[document], batch["score"]
+        queries, documents, scores = _keys(batch[query], QUERIES), batch[document], batch["score"]
         if pa.types.is_list(documents.type):
             queries = queries[pc.list_parent_indices(documents).to_numpy()]
             documents, scores = documents.flatten(), scores.flatten()
         if len(scores) != len(documents) or not (pa.types.is_floating(scores.type) or pa.types.is_integer(scores.type)):
             raise InputError(f"{path}: score must be a number for each document, not {batch['score'].type}.")
-        of_documents = keys_of(_names(documents), DOCUMENTS)
+        of_documents = _keys(documents, DOCUMENTS)
         yield _pairs(queries, of_documents, scores.to_numpy(zero_copy_only=False))
 
 
-def _names(column: Any) -> list[Any]:
-    """A column of ids as whole numbers or texts."""
-    names: list[Any] = column.to_pylist()
-    return names
+def _keys(column: Any, role: str) -> Ids:
+    """The keys of a column of ids, whole numbers or texts."""
+    import pyarrow as pa
+
+    whole = pa.types.is_integer(column.type) and column.null_count == 0
+    return keys_of(column.to_numpy().astype(np.int64) if whole else column.to_pylist(), role)
