@@ -1,17 +1,22 @@
 """BEIR folders: whole corpora are searched, exactly, in blocks, and no query finds itself."""
 
+import re
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 import pytrec_eval
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.evaluation.folders import BenchmarkFolder, read_benchmark
 
 from cocite.config.benchmarks import TASKS, declared
-from cocite.config.benchmarks.beir import BeirSettings
+from cocite.config.benchmarks.beir import Beir, BeirSettings
 from cocite.evaluation import vectors as vectors_module
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.bm25 import score_words
@@ -185,6 +190,17 @@ def test_a_missing_file_is_named(beir, lost):
     (beir.root / "scifact" / lost).unlink()
     with pytest.raises(InputError, match=f"{lost} does not exist"):
         beir.prepare("beir_scifact")
+
+
+def test_the_how_to_page_writes_a_dataset_that_its_configuration_scores(tmp_path, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs/how-to/own-search.md").read_text(encoding="utf-8")
+    [script], [entry] = (re.findall(rf"```{language}\n(.*?)```", page, re.DOTALL) for language in ("python", "yaml"))
+    monkeypatch.chdir(tmp_path)
+    subprocess.run([sys.executable, "-c", script], check=True)
+    asked = Beir.model_validate(yaml.safe_load(entry)["benchmarks"]["searches"])
+    assert list(asked.faults("benchmarks.searches", None)) == []
+    prepare_beir(BeirSettings(datasets=asked.datasets), [], tables=tmp_path, omissions=tmp_path / "omissions.parquet")
+    assert read_benchmark(tmp_path).judgements == {"beir_library": {"q1": {"d1": 2, "d2": 0}}}
 
 
 def test_a_kind_of_its_own_can_have_tasks_in_the_layout(beir):

@@ -109,6 +109,22 @@ def test_a_query_numbered_like_a_document_is_not_that_document(layout):
     assert layout.prepare().judgements == {"trec_covid": {"trec_covid-query:1": {"trec_covid:1": 2, "2": 0}}}
 
 
+def test_queries_of_words_are_short_and_papers_are_not(layout):
+    row = {"doc_id": "q", "query": "masks", "candidates": [document("1"), document("2")]}
+    layout.write("metadata/trec_covid/evaluation", row)
+    layout.write("test/trec_covid/test", judgement("q", "1", 2))
+    layout.add_relish()
+    layout.prepare()
+    rows = read_table(layout.tables / "documents.parquet", "documents").to_pylist()
+    assert {row["document"] for row in rows if row["is_query"]} == {"q"}
+
+
+def test_a_benchmark_without_short_queries_does_not_speak_of_them(layout):
+    layout.add_relish()
+    layout.prepare()
+    assert "is_query" not in read_table(layout.tables / "documents.parquet", "documents").column_names
+
+
 def test_labels_of_every_kind(layout):
     for task in ("biomimicry", "fos", "pub_year", "mesh_descriptors"):
         layout.write(f"metadata/{task}/evaluation", document("1"), document("2"))
