@@ -30,6 +30,9 @@ from cocite.neighbours.vectors import VectorTable
 ROW_GROUPS_SAMPLED = 8
 """Row groups whose first block serves to guess, at most."""
 
+TIMES_RANK = 4
+"""The first documents that a guess is made from are so many times the rank that is guessed at."""
+
 
 class Blocks(Protocol):
     """Documents with their vectors, in row groups that are read one after the other."""
@@ -121,7 +124,12 @@ def _guess(documents: Blocks, queries: Block, metric: Metric, k: int, workers: W
     pools = Pools(queries, metric, rank)
     for row_group in sampled:
         for block in documents.blocks([row_group]):
-            pools.offer(block, workers)
+            if row_group == 0:  # Before the pools know any limit, each document that is offered is compared exactly.
+                pools.offer(block.choose(slice(0, TIMES_RANK * rank)), workers)
+                pools.nearest(workers)
+                block = block.choose(slice(TIMES_RANK * rank, None))
+            if len(block.numbers):
+                pools.offer(block, workers)
             break
     return pools.nearest(workers)[:, -1]
 
