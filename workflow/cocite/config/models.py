@@ -270,6 +270,12 @@ def _compared_by(term: Term) -> tuple[Any, Any, Any]:
     return term.loss, term.space, term.negatives
 
 
+def _behind(name: str, config: Whole) -> list[Any]:
+    """A set of triplets or examples, and those that it is made of."""
+    sets = config.triplets
+    return [sets[each] for each in (name, *all_parts(name, lambda part: sets[part].parts))]
+
+
 class Model(TrainingSettings):
     """An encoder that is fine-tuned on a set of triplets or examples, or on several."""
 
@@ -321,32 +327,30 @@ class Model(TrainingSettings):
 
     def _faults_of_objectives(self, key: str, config: Whole) -> Iterator[str]:
         """Objectives that their set has nothing for, or spaces that the model does not have."""
-        sets = config.triplets
-        learned = self.sets or tuple(filter(None, [self.triplets]))
-        parts = (part for name in learned for part in all_parts(name, lambda each: sets[each].parts))
-        held = [sets[name] for name in dict.fromkeys((*learned, *parts))]
-        aspects = dict.fromkeys(aspect for each in held for aspect in each.aspects)
-        kinds = dict.fromkeys(kind for each in held for kind in each.kinds)
-        in_aspects = any(each.space == "aspects" for each in self.comparisons)
-        known = (*aspects, CONCATENATED) if in_aspects else ()
+        aspects = dict[str, None]()
+        for number, term in enumerate(self.objectives or (Term.model_construct(loss=self.loss),)):
+            name = term.triplets or self.triplets or ""
+            held = _behind(name, config)
+            of_set = dict.fromkeys(aspect for each in held for aspect in each.aspects)
+            kinds = dict.fromkeys(kind for each in held for kind in each.kinds)
+            at, of = f"{key}.objectives[{number}]" if self.objectives else key, f"triplets.{name}"
+            if term.space == "aspects":
+                aspects |= of_set
+                if not of_set:
+                    yield f"{at}.space is aspects, and {of} has none; the sampler aspects gives them."
+            if term.loss.needs_negatives and not any(each.has_negatives for each in held):
+                yield f"{at}: the loss {term.loss.kind} needs negatives, and {of} has none."
+            for kind in term.negatives or ():
+                if kind not in kinds:
+                    has = ", ".join(kinds) or "no kinds of negatives"
+                    yield f"{at}.negatives names {kind!r}, and {of} has {has}."
+        known = (*aspects, CONCATENATED) if aspects else ()
         for space in self.spaces:
             if space not in known:
                 has = ", ".join(known) or "none; an objective with space: aspects gives them"
                 yield f"{key}.spaces names {space!r}, and the model has {has}."
         if self.spaces and self.dimension is not None:
             yield f"{key}.dimension ({self.dimension}) cuts vectors, which have no other spaces then; leave it out."
-        if not any(each.has_negatives for each in held):
-            for term in self.terms:
-                if term.loss.needs_negatives:
-                    yield f"{key}: the loss {term.loss.kind} needs negatives, and triplets.{self.triplets} has none."
-        for number, term in enumerate(self.objectives or ()):
-            at, of = f"{key}.objectives[{number}]", f"triplets.{term.triplets or self.triplets}"
-            if term.space == "aspects" and not aspects:
-                yield f"{at}.space is aspects, and {of} has none; the sampler aspects gives them."
-            for kind in term.negatives or ():
-                if kind not in kinds:
-                    has = ", ".join(kinds) or "no kinds of negatives"
-                    yield f"{at}.negatives names {kind!r}, and {of} has {has}."
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:
         """The name of a baseline, or the width of an adapter that exists."""

@@ -9,7 +9,6 @@ each group of queries their words and one file. What is summed up for a document
 that scores are the same whatever the files, groups and threads.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -193,29 +192,35 @@ def words_of(texts: Sequence[str]) -> list[list[str]]:
 
 def _counted(tables: Sequence[Path], vocabulary: dict[str, int]) -> Iterator[Rows]:
     """The rows of all texts of some tables, so many at a time; new words are added to the vocabulary."""
-    ids: list[int] = []
-    found: list[Counter[int]] = []
+    held: list[Rows] = []
     for path in tables:
         table = table_in(path)
-        for batch in open_table(path, table).iter_batches(TEXTS_AT_ONCE, columns=COLUMNS.get(table)):
-            columns = [batch.column(name).to_pylist() for name in COLUMNS[table]]
-            ids += columns[0]
-            texts = [" ".join(filter(None, parts)) for parts in zip(*columns[1:], strict=True)]
-            for words in words_of(texts):
-                found.append(Counter([vocabulary.setdefault(word, len(vocabulary)) for word in words]))
-            if len(ids) >= TEXTS_IN_FILE:
-                yield _as_rows(ids, found)
-                ids, found = [], []
-    if ids:
-        yield _as_rows(ids, found)
+        for batch in open_table(path, table).iter_batches(TEXTS_AT_ONCE, columns=COLUMNS[table]):
+            titles, abstracts = (batch.column(name).to_pylist() for name in COLUMNS[table][1:])
+            texts = [" ".join(filter(None, parts)) for parts in zip(titles, abstracts, strict=True)]
+            held.append(_as_rows(batch.column(COLUMNS[table][0]).to_numpy(), texts, vocabulary))
+            if sum(len(rows.ids) for rows in held) >= TEXTS_IN_FILE:
+                yield _joined(held)
+                held = []
+    if held:
+        yield _joined(held)
 
 
-def _as_rows(ids: Sequence[int], found: Sequence[Counter[int]]) -> Rows:
-    starts = np.concatenate([[0], np.cumsum([len(counts) for counts in found])])
-    words = np.fromiter(chain.from_iterable(found), dtype=np.int32, count=starts[-1])
-    counts = np.fromiter(chain.from_iterable(each.values() for each in found), dtype=np.float32, count=starts[-1])
-    order = np.lexsort((words, np.repeat(np.arange(len(ids)), np.diff(starts))))
-    return Rows(np.array(ids, dtype=np.int64), starts, words[order], counts[order])
+def _as_rows(ids: Ids, texts: Sequence[str], vocabulary: dict[str, int]) -> Rows:
+    found = words_of(texts)
+    numbers = (vocabulary.setdefault(word, len(vocabulary)) for word in chain.from_iterable(found))
+    owners = np.repeat(np.arange(len(ids)), [len(words) for words in found])
+    words = np.fromiter(numbers, dtype=np.int64, count=len(owners))
+    packed, counts = np.unique(owners << 32 | words, return_counts=True)
+    starts = np.searchsorted(packed >> 32, np.arange(len(ids) + 1))
+    return Rows(ids, starts, (packed & 0xFFFFFFFF).astype(np.int32), counts.astype(np.float32))
+
+
+def _joined(parts: Sequence[Rows]) -> Rows:
+    sizes = np.cumsum([0, *(len(rows.words) for rows in parts)])
+    starts = [rows.starts[:-1] + first for rows, first in zip(parts, sizes, strict=False)]
+    ids, _, words, counts = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return Rows(ids, np.append(np.concatenate(starts), sizes[-1]), words, counts)
 
 
 def _read(file: Path) -> Rows:

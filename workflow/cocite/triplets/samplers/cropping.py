@@ -33,6 +33,11 @@ class CroppedPapers(Sampler):
         """The kinds of negatives that examples have."""
         return ("easy",) if self.negatives else ()
 
+    @property
+    def has_negatives(self) -> bool:
+        """Whether it is asked for some."""
+        return self.negatives > 0
+
     @model_validator(mode="after")
     def _spans_have_a_length(self) -> "CroppedPapers":
         if self.longest is not None and self.longest < self.shortest:
