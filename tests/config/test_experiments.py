@@ -6,11 +6,12 @@ import pytest
 import yaml
 
 from cocite.config.configuration import resolve
+from cocite.config.lineage import sets_of
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("name", ["synergy", "hci", "hci-graphs", "hci-triplets", "hci-losses"])
+@pytest.mark.parametrize("name", ["synergy", "hci", "hci-graphs", "hci-triplets", "hci-losses", "hci-objectives"])
 def test_the_experiments_on_real_corpora_are_valid(name, shared, monkeypatch):
     monkeypatch.setenv("COCITE_SHARED", str(shared))
     resolve(yaml.safe_load((ROOT / f"experiments/{name}.yaml").read_text()))
@@ -50,3 +51,20 @@ def test_the_generated_models_of_aspects_are_scored_in_all_of_their_spaces():
     assert models.pop("specter-cl")["spaces"] == []
     spaces = ["background", "methodology", "result", "concatenated"]
     assert {name: model["spaces"] for name, model in models.items()} == {"by-aspect": spaces, "hybrid": spaces}
+
+
+def test_the_published_models_of_several_objectives_are_valid(tmp_path, monkeypatch):
+    for variable in ("MINILM", "MSMARCO", "SCIDOCS"):
+        monkeypatch.setenv(f"COCITE_{variable}", str(tmp_path))
+    (tmp_path / "scores.tsv").touch()
+    for variable in ("INPARS", "BEIR"):
+        monkeypatch.setenv(f"COCITE_{variable}", str(tmp_path / variable))
+        for dataset in ("scifact", "nfcorpus", "trec-covid", "arguana", "scidocs"):
+            (tmp_path / variable / dataset / "qrels").mkdir(parents=True)
+            for file in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv"):
+                (tmp_path / variable / dataset / file).touch()
+    models = resolve(yaml.safe_load((ROOT / "experiments/objectives.yaml").read_text()))["models"]
+    assert len(models) == 16
+    assert models["msmarco-inpars"]["from"] == "msmarco"
+    assert sets_of(models["three-alternating"]) == ["msmarco", "citations", "cropping"]
+    assert {models[name]["loss"]["kind"] for name in ("msmarco", "cropping-doc2doc")} == {"mnrl"}

@@ -186,7 +186,8 @@ def test_a_set_without_a_triplet_is_an_error_that_says_why(folder):
 
 def test_an_unknown_sampler_is_refused_with_the_known_ones():
     with pytest.raises(
-        InputError, match="'neighbors'; it must be one of aspects, citations, cocited, contexts, cropping, file, mined, neighbours"
+        InputError,
+        match="'neighbors'; it must be one of aspects, citations, cocited, contexts, cropping, file, mined, neighbours",
     ):
         sampler("neighbors")
 
