@@ -135,8 +135,9 @@ rule sample_texts:
 rule materialise_training:
     input:
         triplets=lambda wildcards: sampled(wildcards.triplets),
-        group=lambda wildcards: sets_of_group(config["triplets"][wildcards.triplets]["group"]),
-        texts=lambda wildcards: texts_of_sets([wildcards.triplets]),
+        group=lambda wildcards: (
+            sets_of_group(config["triplets"][wildcards.triplets]["group"]) + texts_of_sets([wildcards.triplets])
+        ),
         papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
     output:
         examples="<results>/triplets/{triplets}/examples.parquet",
@@ -151,7 +152,7 @@ rule materialise_training:
     resources:
         # 200,200 triplets from a million papers took 490 MB and 6.5 s (docs/speed.md).
         mem_mb=megabytes(700, triplets=80),
-        runtime=minutes(20, group=1, texts=0.005, papers=0.002),
+        runtime=by_sets(20, sets=1, others=0.005),
     params:
         version=3,
         triplets=lambda wildcards, input: input.triplets,
@@ -159,7 +160,7 @@ rule materialise_training:
         seed=config["seed"],
     shell:
         """
-        cocite triplets materialise {input.group:q} {input.texts:q} \
+        cocite triplets materialise {input.group:q} \
             --triplets={params.triplets:q} \
             --papers {params.papers:q} \
             --seed {params.seed} \
@@ -172,8 +173,7 @@ rule materialise_training:
 
 use rule materialise_training as materialise_validation with:
     input:
-        group=lambda wildcards: sets_of_group(wildcards.group),
-        texts=lambda wildcards: texts_of_sets(names_of_group(wildcards.group)),
+        group=lambda wildcards: sets_of_group(wildcards.group) + texts_of_sets(names_of_group(wildcards.group)),
         papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
     output:
         examples="<results>/triplets/validation_{group}/examples.parquet",
@@ -184,8 +184,8 @@ use rule materialise_training as materialise_validation with:
         "<benchmarks>/triplets/validation_{group}.jsonl"
     resources:
         # As materialise_training.
-        mem_mb=megabytes(700, group=80),
-        runtime=minutes(20, group=1, texts=0.005, papers=0.002),
+        mem_mb=by_sets(700, sets=80),
+        runtime=by_sets(20, sets=1, others=0.005),
     params:
         triplets="",
 

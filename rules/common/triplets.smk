@@ -37,6 +37,16 @@ def sets_of_group(group):
     return [sampled(name) for name in names_of_group(group)]
 
 
+def by_sets(least, sets, others=0):
+    """A constant, plus a factor for each MB of the sets of a group, and one for each MB of texts and papers."""
+
+    def asked(wildcards, input, attempt):
+        of_sets = size_mb([file for file in input.group if Path(file).name != "texts.parquet"])
+        return ceil(least + sets * of_sets + others * (size_mb(input) - of_sets)) * attempt
+
+    return asked
+
+
 def sets_of_examples():
     """The names of what is learned from and validated on: the sets of triplets, and a validation set a group."""
     return [*config["triplets"], *(f"validation_{group}" for group in groups())]
