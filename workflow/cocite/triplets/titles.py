@@ -1,7 +1,7 @@
 """Titles of papers that are kept out, so that brought texts do not bring the papers back under another name.
 
-A brought text has no corpus id; what it shares with a paper is its title. Titles are compared without case, accents of
-notation, punctuation and space, and only hashes of them are held: eight bytes a paper.
+A brought text has no corpus id; what it shares with a paper is its title. Titles are compared by their words, without
+case and punctuation, and only hashes of them are held: eight bytes a paper.
 """
 
 import hashlib
