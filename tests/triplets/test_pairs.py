@@ -343,6 +343,8 @@ def test_queries_of_inpars_are_kept_by_their_scores(folder):
 def test_queries_of_inpars_may_bring_their_documents(folder):
     lines(folder / "brought/queries.jsonl", [{"question": "one", "doc_id": 3, "doc_text": "text", "log_probs": -1.5}])
     assert run(folder, "inpars").examples == [("one", ["text"], [])]
+    lines(folder / "brought/queries.jsonl", [{"query": "one", "doc_id": 3, "text": "other", "log_probs": [-1.5]}])
+    assert run(folder, "inpars").examples == [("one", ["other"], [])]
     lines(folder / "brought/queries.jsonl", [{"query": "one", "doc_id": 3, "log_probs": -1.5}])
     with pytest.raises(InputError, match=r"holds no documents, and the queries name theirs by doc_id"):
         run(folder, "inpars")

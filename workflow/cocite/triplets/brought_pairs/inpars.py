@@ -1,6 +1,6 @@
 """InPars (Bonifacio et al., 2022): queries that a language model wrote, each for one document, as JSON Lines.
 
-A line has a query, the doc_id of its document or its doc_text, the log_probs of the query's tokens and, where it was
+A line has a query, the doc_id of its document or its doc_text (or text), the log_probs of the query's tokens and, where it was
 ranked again, a score.
 """
 
@@ -35,7 +35,7 @@ def read_inpars(folder: Path, collection: Path, patterns: Sequence[str], top: in
     A score is that of a reranker or, where there is none, the mean of the logarithms of the tokens' probabilities.
     """
     files = row_files(folder, patterns)
-    has_names = any("doc_text" not in row.values for path, _ in files for row in _first(read_rows(path)))
+    has_names = any(_text_in(row) is None for path, _ in files for row in _first(read_rows(path)))
     if has_names and not collection_files(collection, DOCUMENTS):
         raise InputError(
             f"{collection}: holds no documents, and the queries name theirs by doc_id; there should be a corpus.jsonl, "
@@ -64,8 +64,9 @@ def _examples_of_inpars(files: Sequence[tuple[Path, str]], top: int | None, coun
         if chosen is not None and number not in chosen:
             continue
         query = text_id(row.text("query", "question"), None, is_query=True)
-        if "doc_text" in row.values:
-            near = text_id(row.text("title"), row.text("doc_text"), is_query=False)
+        document = _text_in(row)
+        if document is not None:
+            near = text_id(*document, is_query=False)
         else:
             near = key_of(row.name("doc_id"), DOCUMENTS)
         yield Example(query, [near], [], split)
@@ -76,14 +77,21 @@ def _texts_of_inpars(files: Sequence[tuple[Path, str]], collection: Path | None)
     for path, _ in files:
         for row in read_rows(path):
             queries.append(row.text("query", "question"))
-            if "doc_text" in row.values:
-                documents.append((row.text("title"), row.text("doc_text")))
+            document = _text_in(row)
+            if document is not None:
+                documents.append(document)
             if len(queries) >= TEXTS_AT_ONCE:
                 yield from inline(queries, documents)
                 queries, documents = [], []
     yield from inline(queries, documents)
     if collection is not None:
         yield from named_texts(collection, DOCUMENTS)
+
+
+def _text_in(row: Row) -> Part | None:
+    """The title and the text of the document that a query brings, if it does."""
+    text = row.text("doc_text", "text")
+    return None if text is None else (row.text("title"), text)
 
 
 def _score_of_inpars(row: Row) -> float:
