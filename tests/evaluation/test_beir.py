@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
@@ -275,6 +276,44 @@ def test_a_query_never_finds_the_document_with_its_own_id(tmp_path):
     vectors["d7"] = np.array([3.3], "f4")
     by_distance = replace(TASK, similarity="distance")
     assert scores_of(embedded(write_vectors(tmp_path, vectors), RUN)(by_distance, benchmark))["ndcg_cut_10"] == 100
+
+
+def by_definition(order, grades):
+    """nDCG@10, MRR@10 and recall@100 of the documents of one query in their order, × 100."""
+    gains = [max(grades.get(name, 0), 0) for name in order]
+    best = sorted((max(grade, 0) for grade in grades.values()), reverse=True)
+    found, ideal = (sum(g / np.log2(2 + place) for place, g in enumerate(some[:10])) for some in (gains, best))
+    first = next((1 / (1 + place) for place, gain in enumerate(gains[:10]) if gain), 0.0)
+    relevant = sum(grade > 0 for grade in best)
+    recall = sum(gain > 0 for gain in gains[:100]) / relevant if relevant else 0.0
+    return {
+        "ndcg_cut_10": 100 * found / ideal if ideal else 0.0,
+        "recip_rank_10": 100 * first,
+        "recall_100": 100 * recall,
+    }
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data(), documents=st.integers(3, 130), queries=st.integers(1, 4), seed=st.integers(0, 99))
+def test_scores_of_a_dataset_are_those_of_the_definitions_of_the_metrics(data, documents, queries, seed):
+    names = [str(number) for number in range(documents)]  # some are the ids of queries, too
+    grades = st.dictionaries(st.sampled_from(names), st.integers(-1, 2), min_size=1, max_size=20)
+    judged = {str(2 * number): data.draw(grades) for number in range(queries)}
+    draw = np.random.default_rng(seed)
+    with TemporaryDirectory() as name:
+        folder = Datasets(Path(name), "beir")
+        rows = [(query, paper, grade) for query, of in judged.items() for paper, grade in of.items()]
+        folder.write_dataset("own", map(document, names), [{"_id": q, "text": "words"} for q in judged], rows)
+        benchmark = folder.prepare()
+        vectors = {each: draw.normal(size=4).astype("f4") for each in folder.documents()}
+        found = scores_of(embedded(write_vectors(Path(name), vectors), RUN)(declared("beir_own"), benchmark))
+    expected = []
+    for query, of_query in judged.items():
+        own = vectors[f"own-query:{query}" if query in names else query]
+        near = {each: cosine(vectors.get(f"own:{each}", vectors.get(each)), own) for each in names if each != query}
+        expected.append(by_definition(sorted(near, key=near.get, reverse=True), of_query))
+    means = {metric: np.mean([of_query[metric] for of_query in expected]) for metric in found}
+    assert found == pytest.approx(means)
 
 
 def test_missing_vectors_of_the_collection_are_counted_and_many_of_them_are_a_failure(tmp_path):
