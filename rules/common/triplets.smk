@@ -75,7 +75,7 @@ def sampled_sources(wildcards):
             table=["candidates", "positives"],
             triplets=wildcards.triplets,
         )
-        for graph in entry["linked"]:
+        for graph in entry["unlinked_in"]:
             table = PAIRS_OF.get(graph, "edges")
             sources += buckets("<results>/graph/{graph}/{table}/{bucket}.parquet", graph=graph, table=table)
     if entry["sampler"] == "contexts":

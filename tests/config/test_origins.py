@@ -23,6 +23,11 @@ CONFIGURATION = {
     "triplets": {
         "near": {"sampler": "neighbours", "embedding": "dot", "k_positive": 10, **MIXED},
         "hard": {"sampler": "neighbours", "embedding": "dot", **MIXED, "easy": 0},
+        "mined": {
+            "sampler": "mined",
+            "of": "near",
+            "by": {"kind": "model", "metric": "cosine", "name": "m", "seed": 2},
+        },
         "brought": {"sampler": "file", "path": "/home/someone/triplets.parquet"},
     },
     "encoders": {"e": {"package": "tiny_bert"}},
@@ -51,6 +56,10 @@ def test_a_sampler_is_told_with_what_it_does_and_its_settings_that_had_an_effect
     assert told["k_positive"] == 10
     assert (told["easy_negatives"], told["clusters"]) == ("k-means", 100)
     assert not {"drawn", "cluster_ranks"} & set(told)
+
+
+def test_what_negatives_are_mined_by_is_told_in_words():
+    assert sampling_of("mined", RUN)["by"] == "model m 2 cosine"
 
 
 def test_without_easy_negatives_it_does_not_matter_how_they_would_be_drawn():

@@ -37,7 +37,10 @@ def resolved(entry, *, models=None, **others):
         ),
         (by_model("none"), "triplets.new.by.name names 'none', which models does not declare (declared: cocite,"),
         (by_model("cocite", seed=9), "triplets.new.by.seed is 9, but models.cocite.seeds has 1, 2, 3"),
-        ({**MINED, "linked": ["nothing"]}, "triplets.new.linked names 'nothing', which graphs does not declare"),
+        (
+            {**MINED, "unlinked_in": ["nothing"]},
+            "triplets.new.unlinked_in names 'nothing', which graphs does not declare",
+        ),
         ({**MINED, "ranks": [7, 9], "negatives": 4}, "triplets.new.ranks ([7, 9]) must hold at least 4 ranks"),
         (
             {**MINED, "min_score": 0.9, "max_score": 0.5},
@@ -55,7 +58,7 @@ def test_what_cannot_be_mined_is_refused(entry, message):
 @pytest.mark.parametrize(
     "entry",
     [
-        {**MINED, "linked": ["citation", "cocitation"], "duplicates": None},
+        {**MINED, "unlinked_in": ["citation", "cocitation"], "duplicates": None},
         {**MINED, "by": {"kind": "encoder", "name": "small", "metric": "inner_product"}, "relative_margin": 0.05},
         {**by_model("cocite", seed=2), "pick": "random", "ranks": [10, 60], "others": "kept"},
     ],

@@ -100,8 +100,8 @@ def test_a_margin_below_zero_scores_is_a_share_of_their_size(tmp_path):
 
 def test_what_is_linked_with_the_query_in_a_graph_is_no_negative(one, tmp_path):
     edges = write_edges(tmp_path / "edges", [(1, 10), (13, 1), (11, 12)])
-    assert one(edges, linked=["citation"])[0] == [11, 12, 14]
-    both = one(edges, write_cocitations(tmp_path / "cocitations", {(1, 14): 2, (14, 1): 2}), linked=["citation"])
+    assert one(edges, unlinked_in=["citation"])[0] == [11, 12, 14]
+    both = one(edges, write_cocitations(tmp_path / "cocitations", {(1, 14): 2, (14, 1): 2}), unlinked_in=["citation"])
     assert both[0] == [11, 12]
     assert both[1][LINKED] == 3
 

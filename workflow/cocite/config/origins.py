@@ -149,7 +149,11 @@ def sampling_of(triplets: str, provenance: Provenance) -> dict[str, Any]:
     if isinstance(stated.get("easy_negatives"), Mapping):
         ways = stated.pop("easy_negatives")
         stated |= {"easy_negatives": ways["kind"], **{key: value for key, value in ways.items() if key != "kind"}}
+    if isinstance(stated.get("by"), Mapping):
+        by = stated["by"]
+        stated["by"] = " ".join(str(by[key]) for key in ("kind", "name", "seed", "metric") if key in by)
     sampler = stated.pop("sampler")
+    stated = {key: value for key, value in stated.items() if value not in (None, [])}
     return {"sampler": f"{sampler}: {summary_of(plugins(SAMPLERS, 'sampler')[sampler])}", **stated}
 
 

@@ -18,7 +18,7 @@ class MinedNegatives(SearchedDocuments, Sampler):
 
     Documents are ranked by BM25, by an encoder, or by a model that was trained before. Candidates are those within
     `ranks`; the margins and bounds of scores, as sentence-transformers' `mine_hard_negatives` knows them, and
-    `duplicates` and `linked` leave out those that may be positives that nobody has marked.
+    `duplicates` and `unlinked_in` leave out those that may be positives that nobody has marked.
     """
 
     sampler: Literal["mined"]
@@ -41,7 +41,7 @@ class MinedNegatives(SearchedDocuments, Sampler):
     duplicates: Annotated[float, Field(gt=0, le=1)] | None = 0.95
     """Cosine to the query or to one of its positives from which a document is a near-duplicate and no negative; with
     bm25, of their vectors of weighted words. null keeps them all."""
-    linked: Names = ()
+    unlinked_in: Names = ()
     """Names of graphs: a document that is linked with the query in one of them is no negative."""
     others: Literal["dropped", "kept"] = "dropped"
     """Whether the negatives that the examples have already stay, in front of the mined ones."""
@@ -102,7 +102,7 @@ class MinedNegatives(SearchedDocuments, Sampler):
                 yield "by.name", name, "encoders"
             case ByModel(name=name):
                 yield "by.name", name, "models"
-        yield from (("linked", name, "graphs") for name in self.linked)
+        yield from (("unlinked_in", name, "graphs") for name in self.unlinked_in)
 
     def sample(self, block: "Block") -> "Sampled":
         """Take the examples from their set and the candidates from `mined_candidates`; both know their queries."""
