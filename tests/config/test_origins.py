@@ -59,7 +59,7 @@ def test_a_sampler_is_told_with_what_it_does_and_its_settings_that_had_an_effect
 
 
 def test_what_negatives_are_mined_by_is_told_in_words():
-    assert sampling_of("mined", RUN)["by"] == "model m 2 cosine"
+    assert sampling_of("mined", RUN)["by"] == "model m, seed 2, cosine"
 
 
 def test_without_easy_negatives_it_does_not_matter_how_they_would_be_drawn():

@@ -151,7 +151,9 @@ def sampling_of(triplets: str, provenance: Provenance) -> dict[str, Any]:
         stated |= {"easy_negatives": ways["kind"], **{key: value for key, value in ways.items() if key != "kind"}}
     if isinstance(stated.get("by"), Mapping):
         by = stated["by"]
-        stated["by"] = " ".join(str(by[key]) for key in ("kind", "name", "seed", "metric") if key in by)
+        words = [" ".join(by[key] for key in ("kind", "name") if key in by)]
+        words += [f"seed {by['seed']}"] if "seed" in by else []
+        stated["by"] = ", ".join([*words, *([by["metric"]] if "metric" in by else [])])
     sampler = stated.pop("sampler")
     stated = {key: value for key, value in stated.items() if value not in (None, [])}
     return {"sampler": f"{sampler}: {summary_of(plugins(SAMPLERS, 'sampler')[sampler])}", **stated}
