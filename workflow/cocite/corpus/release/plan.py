@@ -33,6 +33,9 @@ TEXT_OF_PACKED = 3
 IDS_OF_PACKED = 0.1
 """Bytes that the ids of citations take on top, where they are kept: 0.05 to 0.10 in these releases. A real one has 50
 packed bytes for each of five billion citations, whose ids need five at most."""
+INGESTED_CONTEXTS_OF_PACKED, CONTEXTS_OF_PACKED = 1.1, 0.8
+"""Bytes of contexts for each packed byte of citations, where they are asked for: as they are ingested (1.04 in a
+generated shard of 14 million citations), and as they are merged (0.70 of the same, none of them cited twice)."""
 MEMORY_OF_PARQUET = 10
 """A citation has 3.2 to 3.5 bytes in the Parquet of the three releases. In memory it has 17, twice while it is sorted:
 what does not fit there is spilled."""
@@ -129,10 +132,16 @@ def _disk(manifest: Manifest, needs: Mapping[str, Need], source: Source) -> tupl
     tables = sum(need.parquet for need in needs.values())
     citations = needs["citations"]
     ingested = tables + (round(IDS_OF_PACKED * citations.packed) if source.keep_ingested else 0)
+    contexts, ingested_contexts = (
+        round(share * citations.packed) if source.contexts else 0
+        for share in (CONTEXTS_OF_PACKED, INGESTED_CONTEXTS_OF_PACKED)
+    )
     kept = packed if getattr(source, "keep_raw", False) else 0
-    while_fetched = ingested + max(kept, raw_under_way(manifest) if source.fetches else 0)
-    while_merged = ingested + tables + spilled_while_merged(citations.parquet, source.buckets) + kept
-    return max(while_fetched, while_merged), tables + kept + (ingested if source.keep_ingested else 0)
+    while_fetched = ingested + ingested_contexts + max(kept, raw_under_way(manifest) if source.fetches else 0)
+    spilled = spilled_while_merged(citations.parquet, source.buckets)
+    while_merged = ingested + ingested_contexts + tables + contexts + spilled + kept
+    at_end = tables + contexts + kept + (ingested if source.keep_ingested else 0)
+    return max(while_fetched, while_merged), at_end
 
 
 def _need(manifest: Manifest, name: str, source: Source, results: Path) -> Need:
