@@ -19,6 +19,28 @@ def test_a_stage_brings_things_up_to_there_and_no_further(run):
     assert "rule train_encoder:" not in result.stdout
 
 
+def test_contexts_are_ingested_where_they_are_asked_for_and_only_then(run):
+    without = run.snakemake("--dry-run", "--printshellcmds", "--", "triplets").stdout
+    assert "cocite corpus ingest citations" in without
+    assert not re.search("ingest_with_contexts|--contexts|corpus/contexts", without)
+    graphs = SMALL["graphs"] | {"sentences": {"signal": "sentence-cocitation"}}
+    sets = {
+        "context2doc": {"sampler": "contexts", "group": "context2doc"},
+        "doc2doc": {"sampler": "cocited", "graph": "sentences", "group": "doc2doc"},
+    }
+    asked = edited(corpus__contexts={"min_words": 3}, graphs=graphs, triplets=SMALL["triplets"] | sets)
+    planned_jobs = run.snakemake("--dry-run", "--printshellcmds", "triplets", config=run.configure(asked)).stdout
+    assert "rule ingest_with_contexts:" in planned_jobs
+    assert "cocite corpus ingest papers" in planned_jobs
+    assert len(re.findall(r"cocite corpus ingest citations .*?--contexts \S+", planned_jobs, re.DOTALL)) == 2
+    assert len(re.findall(r"cocite corpus ingest citations", planned_jobs)) == 2
+    assert '"min_words": 3' in planned_jobs
+    assert "output: results/triplets/context2doc/sampled_examples.parquet, results/triplets/context2doc/texts" in (
+        planned_jobs
+    )
+    assert "input: results/corpus/contexts/0.parquet, results/corpus/contexts/1.parquet" in planned_jobs
+
+
 def test_a_typo_is_refused_before_any_job(run):
     config = run.configure(edited(models__cocite__los="triplet"))
     result = run.snakemake("all", config=config)
