@@ -133,8 +133,8 @@ rule ingest_with_contexts:
         "../envs/pipeline.yaml"
     threads: 2
     resources:
-        # Bounded: a shard of 14 million citations, 37% of them with contexts, took 1.1 GB and 19 s of two processors
-        # (docs/speed.md).
+        # Bounded: a shard of 14 million citations, 37% of them with contexts, took 1.0 GB and 19 s of processor time
+        # (docs/speed.md), 1.3 GB in one bucket.
         mem_mb=megabytes(2000),
         runtime=minutes(15, shards=0.05),
     params:
@@ -306,8 +306,10 @@ rule merge_contexts:
         "../envs/pipeline.yaml"
     threads: 2
     resources:
+        # Bounded: 146 MB and 0.5 s for 1,500 papers, 283 MB and 1.3 s for one of 256 buckets of a shard of 14 million
+        # citations (7 MB of sentences); all of them in one bucket (1.9 GB) took 1.8 GB and 125 s.
         mem_mb=megabytes(2000),
-        runtime=minutes(20, contexts=0.5 / len(BUCKETS)),
+        runtime=minutes(20, contexts=0.02 / len(BUCKETS)),
     params:
         version=1,
         ingested=f"{RESULTS}/corpus/ingested/citations/contexts",

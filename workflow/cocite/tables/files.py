@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from cocite.ground.atomic import atomic_path, sync
+from cocite.ground.atomic import atomic_path, begin_sync, sync
 from cocite.ground.atomic import read_json as read_json
 from cocite.ground.atomic import write_json as write_json
 from cocite.ground.atomic import write_text as write_text
@@ -46,23 +46,31 @@ def write_table(path: Path, name: str, rows: pa.Table | pa.RecordBatchReader | I
 
 
 @contextmanager
-def table_writer(path: Path, name: str, given: pa.Schema) -> Iterator[Callable[[pa.RecordBatch], int]]:
+def table_writer(
+    path: Path, name: str, given: pa.Schema, *, sync_every: int = 0
+) -> Iterator[Callable[[pa.RecordBatch], int]]:
     """What writes rows of a table as `write_table` does, a batch at a time, and returns their number.
 
-    `given` is the schema of the rows: it says which optional columns there are, and the dimension of vectors.
+    `given` is the schema of the rows: it says which optional columns there are, and the dimension of vectors. With
+    `sync_every`, the system begins to write to the disk after so many bytes of rows, not only in the end.
     """
     table = TABLES[name]
     schema = _file_schema(table, given)
     last_key: tuple[Any, ...] | None = None
+    unsynced = 0
     with atomic_path(path) as temporary:
         with pq.ParquetWriter(temporary, schema, **_packing(table)) as writer:
 
             def write(batch: pa.RecordBatch) -> int:
-                nonlocal last_key
+                nonlocal last_key, unsynced
                 conformed = _conform(batch, schema, table, path)
                 if table.ordered:
                     last_key = _check_order(conformed, table, path, last_key)
                 writer.write_table(conformed)
+                unsynced += conformed.nbytes if sync_every else 0
+                if unsynced > sync_every:
+                    begin_sync(temporary)
+                    unsynced = 0
                 return len(conformed)
 
             yield write

@@ -142,7 +142,7 @@ class Gathered:
 def gather_contexts(path: Path, buckets: int) -> Iterator[Gathered]:
     """What gathers the contexts of the citations of some shards, and writes the table `ingested_contexts`."""
     schema = empty_schema(TABLES[TABLE])
-    with table_writer(path, TABLE, schema) as write, ThreadPoolExecutor(1) as thread:
+    with table_writer(path, TABLE, schema, sync_every=BYTES_IN_STORE) as write, ThreadPoolExecutor(1) as thread:
         gathered = Gathered(write, thread, buckets)
         yield gathered
         gathered.pass_on()
