@@ -93,4 +93,6 @@ def sets_to_learn_from(wildcards):
     tokens = f"<results>/encoder/untrained_{encoder_of(wildcards)}/seed-0/tokens"
     names = sets_of(config["models"][wildcards.model])
     pairs = [(name, f"validation_{config['triplets'][name]['group']}") for name in names]
-    return [file for each in chain(*pairs) for file in (f"<results>/triplets/{each}/examples.parquet", f"{tokens}/{each}")]
+    return [
+        file for each in chain(*pairs) for file in (f"<results>/triplets/{each}/examples.parquet", f"{tokens}/{each}")
+    ]

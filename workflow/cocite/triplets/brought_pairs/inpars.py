@@ -1,7 +1,7 @@
 """InPars (Bonifacio et al., 2022): queries that a language model wrote, each for one document, as JSON Lines.
 
-A line has a query, the doc_id of its document or its doc_text (or text), the log_probs of the query's tokens and, where it was
-ranked again, a score.
+A line has a query, the doc_id of its document or its doc_text (or text), the log_probs of the query's tokens and, where
+it was ranked again, a score.
 """
 
 from collections import Counter
@@ -65,10 +65,7 @@ def _examples_of_inpars(files: Sequence[tuple[Path, str]], top: int | None, coun
             continue
         query = text_id(row.text("query", "question"), None, is_query=True)
         document = _text_in(row)
-        if document is not None:
-            near = text_id(*document, is_query=False)
-        else:
-            near = key_of(row.name("doc_id"), DOCUMENTS)
+        near = key_of(row.name("doc_id"), DOCUMENTS) if document is None else text_id(*document, is_query=False)
         yield Example(query, [near], [], split)
 
 
