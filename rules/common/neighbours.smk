@@ -65,11 +65,15 @@ def mined_vectors(wildcards):
         case _:
             model = entry["by"]["name"]
             seed = entry["by"].get("seed", config["models"][model]["seeds"][0])
-    folder = f"<results>/encoder/{model}/seed-{seed}"
-    papers = [] if entry["collection"] == "texts" else buckets(folder + "/papers/{bucket}.parquet")
-    return papers + expand(
-        folder + "/texts/{triplets}/texts.parquet", triplets=sets_with_texts(entry["of"], config["triplets"])
+    of_run = {"model": model, "seed": seed}
+    texts = expand(
+        "<results>/encoder/{model}/seed-{seed}/texts/{triplets}/texts.parquet",
+        triplets=sets_with_texts(entry["of"], config["triplets"]),
+        **of_run,
     )
+    if entry["collection"] == "texts":
+        return texts
+    return buckets("<results>/encoder/{model}/seed-{seed}/papers/{bucket}.parquet", **of_run) + texts
 
 
 def mining_memory(wildcards, input, attempt):

@@ -59,7 +59,7 @@ def test_the_published_models_of_several_objectives_are_valid(tmp_path, monkeypa
     (tmp_path / "scores.tsv").touch()
     for variable in ("INPARS", "BEIR"):
         monkeypatch.setenv(f"COCITE_{variable}", str(tmp_path / variable))
-        for dataset in ("scifact", "nfcorpus", "trec-covid", "arguana", "scidocs"):
+        for dataset in ("scifact", "nfcorpus", "trec-covid", "arguana", "scidocs", "iclr2022"):
             (tmp_path / variable / dataset / "qrels").mkdir(parents=True)
             for file in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv"):
                 (tmp_path / variable / dataset / file).touch()
