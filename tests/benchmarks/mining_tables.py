@@ -16,7 +16,7 @@ from tests.benchmarks.clustered_vectors import main as write_vectors
 from cocite.tables import TABLES, empty_schema
 from cocite.tables.files import read_table, vectors_of, write_table
 
-RANK_OF_POSITIVE, NEGATIVES, RELATIVE_MARGIN = 10, 5, 0.02
+RANK_OF_POSITIVE, NEGATIVES, RELATIVE_MARGIN = 10, 5, 0.005
 NEAREST, AT_ONCE = 5000, 50
 """Papers among which the right negatives are looked for, and queries whose products are in memory together."""
 ROWS = 4096

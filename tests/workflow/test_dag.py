@@ -287,3 +287,21 @@ def test_a_model_learns_from_several_sets_and_another_goes_on_from_it(run):
     untrained = "results/encoder/untrained_small/seed-0/model"
     assert trainings["results/encoder/both/seed-1/model"] == (untrained, named)
     assert trainings["results/encoder/then/seed-2/model"] == ("results/encoder/both/seed-2/model", named[4:])
+
+
+def test_a_round_of_mining_waits_for_the_model_that_mines_and_precedes_the_one_that_learns_from_it(run):
+    mined = {"sampler": "mined", "of": "cocite", "by": {"kind": "model", "name": "cocite"}, "group": "mined"}
+    words = {"sampler": "mined", "of": "specter", "by": "bm25", "unlinked_in": ["citation"], "group": "words"}
+    second = SMALL["models"]["cocite"] | {"triplets": "mined"}
+    config = edited(triplets=SMALL["triplets"] | {"mined": mined, "words": words}, models__second=second)
+    jobs = planned(run, config)
+    assert {output for outputs in jobs["mine_candidates"] for output in outputs.split(", ")} >= {
+        f"results/neighbours/mined_{name}/{table}.parquet"
+        for name in ("mined", "words")
+        for table in ("candidates", "positives")
+    }
+    folder = "results/encoder/cocite/seed-1/papers"
+    assert {f"{folder}/{bucket}.parquet" for bucket in range(2)} <= {
+        o for out in jobs["embed_papers"] for o in out.split(", ")
+    }
+    assert "results/encoder/second/seed-1/model" in " ".join(jobs["train_encoder"])
