@@ -136,7 +136,8 @@ rule mine_candidates:
         "../envs/pipeline.yaml"
     threads: 2
     resources:
-        # MEASURED
+        # By vectors 336 MB and 3 s for the demo's 700 papers, 1.2 GB for 500,000 of 384 dimensions, which are held; by words
+        # 520 MB and 10 s for 40,000 papers (12 MB) and 1,000 queries.
         mem_mb=mining_memory,
         runtime=mining_minutes,
     params:
