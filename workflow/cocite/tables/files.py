@@ -178,7 +178,8 @@ def _packing(table: Table) -> dict[str, Any]:
         compression[leaf] = column.compression or ("none" if column.encoding else COMPRESSION)
     others = {leaf: encoding for leaf, encoding in encodings.items() if encoding != DICTIONARY}
     return {
-        "write_page_checksum": True,
+        "write_page_checksum": not table.read_once,
+        "write_statistics": ["bucket"] if table.read_once else True,
         "use_dictionary": [*encodings.keys() - others.keys()],
         "column_encoding": others,
         "compression": compression,

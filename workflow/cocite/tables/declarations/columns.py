@@ -33,7 +33,8 @@ class Table:
     """One table.
 
     `path` is relative to the results folder. Names in braces are columns of the DuckDB view that come from the path
-    (`graph/{graph}/…`), except `{bucket}` and `{suite}`, which only shard.
+    (`graph/{graph}/…`), except `{bucket}` and `{suite}`, which only shard. A table that is `read_once` and then dropped
+    has no checksums, and statistics of its buckets alone.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Table:
     columns: dict[str, Column]
     path: str
     ordered: bool = True
+    read_once: bool = False
 
 
 def required(type: pa.DataType, meaning: str) -> Column:

@@ -74,6 +74,7 @@ TABLES = [
         ),
         key=("citing", "cited"),
         ordered=False,
+        read_once=True,
         columns={
             "bucket": _BUCKET,
             **CITATION_ENDS,
