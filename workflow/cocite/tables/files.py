@@ -168,14 +168,14 @@ def _packing(table: Table) -> dict[str, Any]:
     """Encoding and compression of each column, as Parquet's writer takes them; `cocite check` reads the checksums.
 
     Ids and counts are too many for a dictionary and pack well byte by byte; every other column gets one. A column with
-    an encoding of its own is packed by that alone unless it says otherwise: compressed as well, vectors would hardly be
-    smaller and slow to read.
+    an encoding of its own is packed by that alone: compressed as well, vectors would hardly be smaller and slow to
+    read, and sentences that are read once would take longer to write than to find.
     """
     encodings, compression = {}, {}
     for name, column in table.columns.items():
         leaf = f"{name}.list.element" if pa.types.is_list(column.type) else name
         encodings[leaf] = column.encoding or USUAL_ENCODING.get(column.type, DICTIONARY)
-        compression[leaf] = column.compression or ("none" if column.encoding else COMPRESSION)
+        compression[leaf] = "none" if column.encoding else COMPRESSION
     others = {leaf: encoding for leaf, encoding in encodings.items() if encoding != DICTIONARY}
     return {
         "write_page_checksum": not table.read_once,

@@ -16,7 +16,7 @@ class Column:
     """One column: its type, its meaning with its unit, whether it may be null, and whether it holds corpus ids.
 
     An optional column is there only where the configuration asks for it. `encoding` is Parquet's, where that of the
-    column's type would be slow to read; such a column is compressed only if `compression` says how.
+    column's type would be slow to read or write.
     """
 
     type: pa.DataType
@@ -25,7 +25,6 @@ class Column:
     of_papers: bool = False
     optional: bool = False
     encoding: str = ""
-    compression: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -82,7 +82,6 @@ TABLES = [
                 type=pa.binary(),
                 meaning="the list of sentences of this copy of the citation, as the release's JSON",
                 encoding="PLAIN",
-                compression="lz4",
             ),
         },
     ),
