@@ -208,8 +208,9 @@ def _kinds(table: pa.Table) -> Names:
     kinds, sizes = (table[name].combine_chunks() for name in ("negative_kinds", "negatives"))
     counted = sizes.value_lengths().to_numpy()
     named = np.repeat(kinds.is_valid().to_numpy(zero_copy_only=False), counted)
-    found = np.full(len(named), "", dtype="<U8")
-    found[named] = _names(kinds.flatten())
+    values = _names(kinds.flatten())
+    found = np.full(len(named), "", dtype=values.dtype)
+    found[named] = values
     return found
 
 
