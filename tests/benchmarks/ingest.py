@@ -1,4 +1,4 @@
-"""Ingesting citations beside unpacking them to nowhere, beside json.loads a line, and beside DuckDB alone."""
+"""Ingesting citations, with and without their contexts, beside igzip, beside json.loads a line, and beside DuckDB."""
 
 import json
 import os
@@ -23,6 +23,11 @@ def main(folder: Path) -> None:
     one = _ingest(folder, manifest, shards[0].parent, part=0, parts=SHARDS, threads=2)
     cost, _ = compare("Ingest of a shard to igzip -dc of it", lambda: run(one), lambda: run(_igzip(shards[0])), "wall")
     say(f"Its peak memory: {cost.peak_mb:.0f} MB.")
+    contexts = [*one, "--contexts", folder / "contexts-0.parquet"]
+    title = "Ingest of a shard with its contexts to igzip -dc of it"
+    cost, _ = compare(title, lambda: run(contexts), lambda: run(_igzip(shards[0])), "wall")
+    written = (folder / "contexts-0.parquet").stat().st_size
+    say(f"Its peak memory: {cost.peak_mb:.0f} MB; its contexts take {written / 1e9:.2f} GB.")
 
     cores = os.cpu_count() or 1
     ours = [[_ingest(folder, manifest, shards[0].parent, part=core, parts=cores, threads=1)] for core in range(cores)]
@@ -39,6 +44,8 @@ def main(folder: Path) -> None:
     large = _concatenated(folder / "large" / "large.gz", [shards[0]] * 4)
     four = _ingest(folder, _manifest(folder / "large.json", [large]), large.parent, part=0, parts=1, threads=2)
     say(f"Peak memory with four times the input in one shard: {run(four).peak_mb:.0f} MB.")
+    contexts = [*four, "--contexts", folder / "contexts-0.parquet"]
+    say(f"Peak memory with four times the input and with contexts: {run(contexts).peak_mb:.0f} MB.")
     shutil.rmtree(large.parent)
 
 
