@@ -133,7 +133,7 @@ rule ingest_with_contexts:
         "../envs/pipeline.yaml"
     threads: 2
     resources:
-        # Bounded: a shard of 14 million citations, 37% of them with contexts, took 1.0 GB and 19 s of processor time
+        # Bounded: a shard of 14 million citations, 37% of them with contexts, took 1.0 GB and 16 s of processor time
         # (docs/speed.md), 1.3 GB in one bucket.
         mem_mb=megabytes(2000),
         runtime=minutes(15, shards=0.05),
