@@ -126,6 +126,22 @@ def test_negatives_of_the_set_stay_in_front_where_asked_for(tmp_path):
     assert negatives(sample("mined", block([1], [], sources), **BY, negatives=1)) == {(1, 1): [10], (1, 2): [10]}
 
 
+def test_negatives_that_stay_have_a_kind_where_they_had_one(tmp_path):
+    """A union of triplets and examples has examples without kinds beside others with kinds."""
+    parts = [
+        write_triplets(tmp_path / "triplets", [(1, 2, 8)]),
+        write_examples(tmp_path / "some", [(1, None, [3], [9])]),
+    ]
+    union = sample("union", block([1], [], parts))
+    write_table(tmp_path / "set", "sampled_examples", union.rows)
+    sources = [tmp_path / "set", *write_mined(tmp_path, {1: [(10, 0.5, 0.1)]}, {(1, 2): 0.9, (1, 3): 0.9})]
+    rows = sample("mined", block([1], [], sources), **BY, negatives=1, others="kept").rows.to_pylist()
+    assert [(row["negatives"], row["negative_kinds"]) for row in rows] == [
+        ([8, 10], [None, "mined"]),
+        ([9, 10], ["easy", "mined"]),
+    ]
+
+
 def test_examples_that_differ_in_their_former_negatives_alone_become_one(tmp_path):
     sources = [
         write_triplets(tmp_path / "set", [(1, 2, 8), (1, 2, 9), (1, 3, 9)]),

@@ -226,11 +226,11 @@ def _joined(rows: pa.Table, examples: Ids, candidates: Candidates, picked: Ids, 
     """The rows with their own negatives in front of those that they picked."""
     lists = rows["negatives"].combine_chunks()
     own, documents = pc.list_parent_indices(lists).to_numpy(), lists.flatten()
-    kinds = pa.nulls(len(own), pa.string())
-    if "negative_kinds" in rows.column_names and len(own):
-        kinds = pc.list_flatten(rows["negative_kinds"].combine_chunks().fill_null([]))
-        if len(kinds) != len(own):
-            raise AssertionError("kinds are of some negatives only")
+    kinds = np.full(len(own), None, dtype=object)
+    if "negative_kinds" in rows.column_names:
+        given = rows["negative_kinds"].combine_chunks()  # null for an example that came as a triplet
+        is_known = np.repeat(given.is_valid().to_numpy(zero_copy_only=False), lists.value_lengths().to_numpy())
+        kinds[is_known] = given.flatten().to_numpy(zero_copy_only=False)
     order = np.argsort(np.concatenate([own, examples]), kind="stable")
     sizes = np.bincount(np.concatenate([own, examples]), minlength=len(rows))
     ends = pa.array(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32))
@@ -243,7 +243,7 @@ def _joined(rows: pa.Table, examples: Ids, candidates: Candidates, picked: Ids, 
     columns = {
         **{name: rows[name] for name in rows.column_names if not name.startswith("negative")},
         "negatives": in_lists(documents, candidates.documents[picked], pa.int64()),
-        "negative_kinds": in_lists(kinds, [MINED] * len(picked), pa.string()),
+        "negative_kinds": in_lists(pa.array(kinds, pa.string()), [MINED] * len(picked), pa.string()),
         "negative_ranks": in_lists(nothing, candidates.ranks[picked], pa.int32()),
         "negative_scores": in_lists(nothing, candidates.scores[picked].astype(np.float64), pa.float64()),
     }
