@@ -50,6 +50,16 @@ def written_aspects(folder: Path, rows: Sequence[Row], texts: Texts, encoder: Pa
     return _written(folder, pa.table(columns), texts, encoder)
 
 
+def written_pairs(folder: Path, files: ExampleFiles, encoder: Path) -> ExampleFiles:
+    """Write some examples again without their negatives, likewise."""
+    examples = read_table(files.table, "training_examples").combine_chunks()
+    none = pa.array([[]] * len(examples), pa.list_(pa.int64()))
+    documents = read_table(files.table.parent / "documents", "training_documents").to_pylist()
+    texts = {row["corpusid"]: (row["title"], row["abstract"]) for row in documents}
+    place = examples.column_names.index("negatives")
+    return _written(folder, examples.set_column(place, "negatives", none), texts, encoder)
+
+
 def written_crops(folder: Path, papers: Sequence[int], texts: Texts, encoder: Path) -> ExampleFiles:
     """Write examples of spans of some papers, each with the next one's as its negatives, likewise."""
     ids = pa.list_(pa.int64())

@@ -151,11 +151,11 @@ def several(inputs: Inputs, cropped_papers: Inputs) -> Inputs:
 def train_several(several: Inputs, outputs_in, tmp_path_factory: pytest.TempPathFactory):
     """A function that trains with two objectives and returns the folder of the results."""
 
-    def run(**settings) -> Path:
+    def run(inputs: Inputs = several, **settings) -> Path:
         folder = tmp_path_factory.mktemp("several")
         given = TrainingSettings(**{"batch_size": 4, "lr": 3e-3, **settings})
         where = {"threads": 1, "state": folder / "state"}
-        train_encoder(several, outputs_in(folder), given, seed=1, training_seed=1, **where)
+        train_encoder(inputs, outputs_in(folder), given, seed=1, training_seed=1, **where)
         return folder
 
     return run

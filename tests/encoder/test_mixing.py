@@ -1,12 +1,17 @@
 """Several sets of examples in one training: how they are mixed, and what is measured of each."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.examples import curve_in
+from tests.examples import curve_in, written_pairs
 
 from cocite.config.models import TrainingSettings
+from cocite.encoder.batches import Compared
+from cocite.encoder.measuring import against_the_next
 from cocite.encoder.mixing import Mixture, round_order
 from cocite.encoder.schedule import Schedule
 
@@ -121,3 +126,22 @@ def test_each_objective_of_a_training_is_validated_by_itself(mixing, train_sever
         assert mean == pytest.approx((parts[0][step] + parts[1][step]) / 2)
     accuracy = curve_in(folder, "validation_accuracy of topics")
     assert max(accuracy.values()) > 0.8
+
+
+def test_without_negatives_a_pair_is_compared_with_the_positive_of_the_next():
+    batch = Compared(
+        positives=torch.tensor([[0, 1], [2, 3], [4, 5]]),
+        negatives=torch.empty(0, 2, dtype=torch.int64),
+        triplets=torch.empty(0, 3, dtype=torch.int64),
+    )
+    compared = against_the_next(batch)
+    assert compared.negatives.tolist() == [[0, 3], [2, 5], [4, 1]]
+    assert compared.triplets.tolist() == [[0, 1, 3], [2, 3, 5], [4, 5, 1]]
+
+
+def test_a_model_learns_from_pairs_without_negatives(train_several, several, tmp_path, encoder):
+    files = written_pairs(tmp_path / "pairs", several.training[0], encoder)
+    folder = train_several(inputs=replace(several, training=[files], validation=[files]), loss="mnrl", epochs=4)
+    losses = list(curve_in(folder, "training_loss").values())
+    assert sum(losses[-6:]) < sum(losses[:6])
+    assert set(curve_in(folder, "validation_accuracy")) == set(curve_in(folder, "validation_loss"))

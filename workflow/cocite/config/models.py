@@ -72,7 +72,9 @@ class Bottlenecks(Entry):
     """How many times narrower than the encoder the bottlenecks are."""
 
 
-Kinds = Annotated[tuple[Literal["linked", "two-away", "easy", "elsewhere", "mined"], ...], Strict(False), AfterValidator(filled)]
+Kinds = Annotated[
+    tuple[Literal["linked", "two-away", "easy", "elsewhere", "mined"], ...], Strict(False), AfterValidator(filled)
+]
 
 
 Spaces = Annotated[
