@@ -1,11 +1,26 @@
 """What mined negatives are searched by: the words of the texts, or the vectors of an encoder or of a trained model."""
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from cocite.config.embeddings import Metric
-from cocite.config.entries import Count, Entry, Name, Ranks, ShortFor, Whole, all_parts, names_in
+from cocite.config.entries import (
+    Count,
+    Entry,
+    Name,
+    Names,
+    NonNegative,
+    Ranks,
+    Refers,
+    ShortFor,
+    Whole,
+    all_parts,
+    inconsistent,
+    names_in,
+)
+from cocite.config.sampler import Sampler
 
 
 class ByWords(Entry):
@@ -80,3 +95,89 @@ def sets_behind_model(name: str, config: Whole, *, with_groups: bool) -> list[st
 
     found = (entry.partition(".") for entry in all_parts(f"models.{name}", behind))
     return [called for section, _, called in found if section == "triplets"]
+
+
+class Mining(SearchedDocuments, Sampler):
+    """What a sampler has that gives the examples of another set mined negatives."""
+
+    gives = "sampled_examples"
+    of: Annotated[str, Refers("triplets")]
+    """Name of the set whose examples are given mined negatives."""
+    negatives: Count = 5
+    """Mined negatives of an example at most."""
+    pick: Literal["best", "random"] = "best"
+    """Which candidates become negatives: those with the best ranks, the same for all examples of a query; or random
+    ones, drawn for each example."""
+    margin: NonNegative | None = None
+    """How much lower than the lowest score of a positive of the query the score of a negative must be."""
+    relative_margin: Annotated[float, Field(ge=0, le=1)] | None = None
+    """The same as a share of that positive's score: with 0.05, at most 95% of a score above 0."""
+    max_score: float | None = None
+    """Highest score of a negative."""
+    min_score: float | None = None
+    """Lowest score of a negative."""
+    duplicates: Annotated[float, Field(gt=0, le=1)] | None = 0.95
+    """Cosine to the query or to one of its positives from which a document is a near-duplicate and no negative; with
+    bm25, of their vectors of weighted words. null keeps them all."""
+    unlinked_in: Names = ()
+    """Names of graphs: a document that is linked with the query in one of them is no negative."""
+    others: Literal["dropped", "kept"] = "dropped"
+    """Whether the negatives that the examples have already stay, in front of the mined ones."""
+    partial: Literal["kept", "dropped"] = "kept"
+    """Whether an example for which fewer negatives are found than asked for is kept."""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The set whose examples are taken."""
+        return (self.of,)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of negatives that examples have; those that stay have kinds of their own."""
+        return ("mined",)
+
+    @model_validator(mode="after")
+    def _leaves_a_choice(self) -> "Mining":
+        first, last = self.ranks
+        if last - first + 1 < self.negatives:
+            raise inconsistent(f".ranks ([{first}, {last}]) must hold at least {self.negatives} ranks (negatives).")
+        if None not in (self.min_score, self.max_score) and self.min_score > self.max_score:  # type: ignore[operator]
+            raise inconsistent(f".min_score ({self.min_score}) must not exceed max_score ({self.max_score}).")
+        return self
+
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
+        """An encoder, a model or graphs that are not declared."""
+        for at, given, section in self._named():
+            declared = getattr(config, section)
+            if given not in declared:
+                has = ", ".join(declared) or "none"
+                yield f"{key}.{at} names {given!r}, which {section} does not declare (declared: {has})."
+
+    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+        """A circle: a set that is a part of itself, or the model that mines depends on the set that it mines."""
+        yield from super().faults_of_references(key, config)
+        if not isinstance(self.by, ByModel):
+            return
+        seeds = config.models[self.by.name].seeds
+        if self.by.seed is not None and self.by.seed not in seeds:
+            yield f"{key}.by.seed is {self.by.seed}, but models.{self.by.name}.seeds has {', '.join(map(str, seeds))}."
+        name, model = key.removeprefix("triplets."), self.by.name
+        if name in sets_behind_model(model, config, with_groups=False):
+            yield (
+                f"{key}.by: the model {model} depends on this set, which it learns from or which was mined before, so "
+                "it cannot mine the set; name a model that is trained before."
+            )
+        elif name in sets_behind_model(model, config, with_groups=True):
+            yield (
+                f"{key}.group ({self.group}) has a set that the model {model} learns from, and a model depends on all "
+                "sets of a group; give the mined set a group of its own."
+            )
+
+    def _named(self) -> Iterator[tuple[str, str, str]]:
+        """Names that entries of this one refer to: the key, the name and the section."""
+        match self.by:
+            case ByEncoder(name=name):
+                yield "by.name", name, "encoders"
+            case ByModel(name=name):
+                yield "by.name", name, "models"
+        yield from (("unlinked_in", name, "graphs") for name in self.unlinked_in)

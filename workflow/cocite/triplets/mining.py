@@ -10,21 +10,19 @@ a positive of the query.
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from cocite.config.mining import Mining
 from cocite.ground.id_sets import Ids
 from cocite.ground.randomness import priorities
 from cocite.tables.files import read_table, table_in
 from cocite.triplets.combining import as_examples, each_once
 from cocite.triplets.sampled import UNSERVED, Block, Sampled, read_chosen
-
-if TYPE_CHECKING:
-    from cocite.triplets.samplers.mined import MinedNegatives
 
 QUERIES_AT_ONCE = 50_000
 """Queries whose candidates are in memory together."""
@@ -63,7 +61,7 @@ class Candidates(NamedTuple):
         return Candidates._make(column[chosen] for column in self)
 
 
-def give_mined(block: Block, sampler: "MinedNegatives") -> Sampled:
+def give_mined(block: Block, sampler: Mining) -> Sampled:
     """The examples of the block's queries with mined negatives."""
     [path] = [source for source in block.sources if table_in(source) in ("triplets", "sampled_examples")]
     of_rows = read_table(path, table_in(path), ["query"])["query"].to_numpy()
@@ -95,7 +93,7 @@ def _examples(path: Path, is_chosen: Chosen, *, keeps_negatives: bool) -> pa.Tab
     return each_once(rows.select(kept))
 
 
-def _left(block: Block, queries: Ids, sampler: "MinedNegatives", counts: Counter[str]) -> Candidates:
+def _left(block: Block, queries: Ids, sampler: Mining, counts: Counter[str]) -> Candidates:
     """The candidates of some queries that may be negatives; counts the others by the first reason."""
     first, last = sampler.ranks
     candidates = _read_candidates(block, queries)
@@ -175,7 +173,7 @@ def among(queries: Ids, documents: Ids, pairs: Iterator[tuple[Ids, Ids]]) -> Cho
 
 
 def _with_negatives(
-    rows: pa.Table, queries: Ids, candidates: Candidates, sampler: "MinedNegatives", seed: int, counts: Counter[str]
+    rows: pa.Table, queries: Ids, candidates: Candidates, sampler: Mining, seed: int, counts: Counter[str]
 ) -> pa.Table:
     """The examples with the negatives that they get; those that get too few are left out."""
     starts = np.searchsorted(candidates.places, np.arange(len(queries) + 1))
@@ -190,7 +188,7 @@ def _with_negatives(
 
 
 def _picked(
-    rows: pa.Table, places: Ids, starts: Ids, candidates: Candidates, sampler: "MinedNegatives", seed: int
+    rows: pa.Table, places: Ids, starts: Ids, candidates: Candidates, sampler: Mining, seed: int
 ) -> tuple[Ids, Ids]:
     """What examples pick among the candidates of their queries: the example and the candidate of each, by rank."""
     sizes = starts[places + 1] - starts[places]
@@ -222,7 +220,7 @@ def _ranks(groups: Ids) -> Ids:
     return np.arange(len(groups)) - np.searchsorted(groups, groups)
 
 
-def _joined(rows: pa.Table, examples: Ids, candidates: Candidates, picked: Ids, sampler: "MinedNegatives") -> pa.Table:
+def _joined(rows: pa.Table, examples: Ids, candidates: Candidates, picked: Ids, sampler: Mining) -> pa.Table:
     """The rows with their own negatives in front of those that they picked."""
     lists = rows["negatives"].combine_chunks()
     own, documents = pc.list_parent_indices(lists).to_numpy(), lists.flatten()
