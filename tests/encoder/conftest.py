@@ -165,13 +165,14 @@ def train_several(several: Inputs, outputs_in, tmp_path_factory: pytest.TempPath
 def command_line(inputs: Inputs):
     """A function that gives the words of a command that trains with some settings and writes into a folder."""
 
-    def words(folder: Path, encoder: Path = inputs.encoder, **settings) -> list[str]:
+    def words(folder: Path, encoder: Path = inputs.encoder, inputs: Inputs = inputs, **settings) -> list[str]:
         written = {"output": "model", "curves": "curves.parquet", "written-settings": "settings.json"}
         written |= {"events": "tensorboard", "state": "state"}
         options = {name: folder / file for name, file in written.items()}
         options |= {"encoder": encoder, "seed": 1, "training-seed": 1, "threads": 1, "settings": json.dumps(settings)}
         options |= {"precision": "float32"}
-        sets = [path for [files] in (inputs.training, inputs.validation) for path in (files.table, files.tokens)]
+        pairs = zip(inputs.training, inputs.validation, strict=True)
+        sets = [path for pair in pairs for files in pair for path in (files.table, files.tokens)]
         return [
             "encoder",
             "train",

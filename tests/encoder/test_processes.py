@@ -61,6 +61,15 @@ def test_two_processes_learn_what_one_learns_through_a_projection(start, encoder
     assert losses[1] == pytest.approx(losses[0], rel=1e-3)
 
 
+def test_two_processes_learn_what_one_learns_from_several_objectives(start, several, tmp_path):
+    objectives = [{"triplets": name, "loss": "mnrl"} for name in ("topics", "crops")]
+    for number, folder in enumerate(("one", "two"), 1):
+        assert start(tmp_path / folder, number, inputs=several, **SETTINGS, objectives=objectives).wait() == 0
+    for name in ("training_loss", "validation_loss", "validation_loss of crops"):
+        one, two = (list(curve_in(tmp_path / folder, name).values()) for folder in ("one", "two"))
+        assert two == pytest.approx(one, rel=1e-3)
+
+
 def wait_for_steps(training, state, since):
     """Wait until a training that was started at this time takes steps, having written its curves so far."""
     events = state / EVENTS / EVENTS_FILE
