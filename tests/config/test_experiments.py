@@ -11,7 +11,9 @@ from cocite.config.lineage import sets_of
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("name", ["synergy", "hci", "hci-graphs", "hci-triplets", "hci-losses", "hci-objectives"])
+@pytest.mark.parametrize(
+    "name", ["synergy", "hci", "hci-graphs", "hci-triplets", "hci-losses", "hci-objectives", "synergy-objectives"]
+)
 def test_the_experiments_on_real_corpora_are_valid(name, shared, monkeypatch):
     monkeypatch.setenv("COCITE_SHARED", str(shared))
     resolve(yaml.safe_load((ROOT / f"experiments/{name}.yaml").read_text()))
