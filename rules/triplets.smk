@@ -73,7 +73,7 @@ rule fetch_pairs:
     resources:
         # It streams a dataset of unknown size, and a stopped job resumes.
         mem_mb=megabytes(1000),
-        runtime=minutes(480),
+        runtime=minutes(240),
     params:
         version=1,
         parts=parts_to_fetch,
