@@ -1,8 +1,10 @@
 """What a card says of where a model comes from: what had an effect, and no folder with more than its name."""
 
+import json
+
 import pytest
 
-from cocite.config.origins import encoder_in_words, graph_of, origin_of, sampling_of, settings_of_origin
+from cocite.config.origins import encoder_in_words, graph_of, origin_of, read_origin, sampling_of, settings_of_origin
 
 MIXED = {"per_query": 5, "easy": 3, "easy_negatives": {"kind": "k-means", "clusters": 100}, "fill": False}
 CONFIGURATION = {
@@ -113,3 +115,15 @@ def test_that_part_has_nothing_that_could_change_without_another_training():
         "corpus": {**CONFIGURATION["corpus"], "path": "/elsewhere/papers", "keep_raw": True},
     }
     assert settings_of_origin("m", {**CONFIGURATION, **others}) == settings_of_origin("m", CONFIGURATION)
+
+
+def test_a_model_that_goes_on_from_another_is_read_with_its_own_sets_and_the_encoder_under_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("cocite.config.origins.packages_of", lambda _: RUN["packages"])
+    # The other one comes first in the alphabet, and so in JSON with sorted keys.
+    models = {"m": {"triplets": "near", "encoder": "e"}, "then": {"from": "m", "triplets": "brought"}}
+    given = json.dumps(settings_of_origin("then", CONFIGURATION | {"models": models}), sort_keys=True)
+    (tmp_path / "manifest.json").write_text(json.dumps({"release": "2026-01-06", "datasets": {}}))
+    origin = read_origin(given, tmp_path / "manifest.json")
+    assert origin["Run"] == {"model": "then", "goes on from": "m"}
+    assert origin["Triplets"]["name"] == "brought"
+    assert origin["Base encoder"]["name"] == "e"

@@ -54,7 +54,8 @@ def read_origin(settings: str | None, manifest: Path | None) -> dict[str, dict[s
         return {}
     configuration, listed = json.loads(settings), json.loads(manifest.read_text(encoding="utf-8"))
     readmes = {name: dataset.get("readme", "") for name, dataset in listed["datasets"].items()}
-    model = next(iter(configuration["models"]))
+    earlier = {entry.get("from") for entry in configuration["models"].values()}
+    [model] = [name for name in configuration["models"] if name not in earlier]
     stated = {"configuration": configuration, "release": listed["release"], "readmes": readmes}
     return origin_of(model, {**stated, "packages": packages_of(configuration)})
 
