@@ -32,7 +32,7 @@ from cocite.config.benchmarks import (
 )
 from cocite.config.benchmarks.beir import CORPUS, QRELS, QUERIES, BeirSettings
 from cocite.config.corpus import Corpus
-from cocite.config.embeddings import AnyEngine, EdgeSettings, IndexSettings, SearchSettings
+from cocite.config.embeddings import AnyEngine, edge_settings, IndexSettings, SearchSettings
 from cocite.config.encoders import EncoderSettings
 from cocite.config.entries import as_json
 from cocite.config.folders import make_folders

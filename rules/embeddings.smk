@@ -19,7 +19,7 @@ rule import_edges:
     params:
         version=1,
         direction=direction_of_edges,
-        settings=settings("embeddings", "embedding", EdgeSettings),
+        settings=settings_of_import,
         seed=config["seed"],
     shell:
         """
@@ -37,6 +37,7 @@ rule import_edges:
 rule train_graph_embedding:
     input:
         imported="<results>/embeddings/{embedding}/imported",
+        files=lambda wildcards: [str(path) for path in engine_of(wildcards).files],
     output:
         vectors="<results>/embeddings/{embedding}/graph_embeddings.parquet",
         scores="<results>/embeddings/{embedding}/graph_scores.parquet",
@@ -48,12 +49,13 @@ rule train_graph_embedding:
         "<benchmarks>/embeddings/{embedding}/train.jsonl"
     conda:
         "../envs/pipeline.yaml"
-    threads: lambda wildcards: engine_of(wildcards).threads
+    threads: lambda wildcards: engine_of(wildcards).cores
     resources:
         # 250,000 papers with 1.9 million edges (36 MB) took 1.0 GB in 64 dimensions and 1.5 GB in 256; 40,000 papers
         # with 2 million (35 MB) took 1.0 GB in 64. An epoch of either in 64 dimensions took 62 s.
         mem_mb=graph_training_memory,
         runtime=graph_training_minutes,
+        gpu=lambda wildcards: engine_of(wildcards).devices if WITH_GPU else 0,
     params:
         version=2,
         settings=settings("embeddings", "embedding", AnyEngine),

@@ -3,25 +3,30 @@
 
 def import_memory(wildcards, input, attempt):
     """Memory of an import, MB; PyTorch-BigGraph's own importer holds every paper and edge as Python objects."""
-    is_published = config["embeddings"][wildcards.embedding]["import"] == "tsv"
+    is_published = config["embeddings"][wildcards.embedding].get("import") == "tsv"
     return (megabytes(1500, edges=35) if is_published else megabytes(500, edges=4))(wildcards, input, attempt)
 
 
 def import_minutes(wildcards, input, attempt):
     """Time of an import."""
-    is_published = config["embeddings"][wildcards.embedding]["import"] == "tsv"
+    is_published = config["embeddings"][wildcards.embedding].get("import") == "tsv"
     return (minutes(30, edges=2) if is_published else minutes(10, edges=0.02))(wildcards, input, attempt)
 
 
-def trained_vectors_mb(imported, entry):
-    """Size of the vectors in memory at one time: all, or those of two partitions."""
+def settings_of_import(wildcards):
+    """The settings of an import, as JSON: the keys that go with the engine and no others."""
+    return json.dumps(edge_settings(config["embeddings"][wildcards.embedding]), sort_keys=True)
+
+
+def papers_in_memory(imported, entry):
+    """Number of papers whose vectors are in memory at one time: all, or those of two of the import's partitions."""
     papers = sum(int(file.read_text()) for file in Path(imported, "entities").glob("entity_count_*"))
-    return papers * entry["dimension"] * 4 / 1e6 * min(1, 2 / entry["partitions"])
+    return papers * min(1, 2 / entry.get("partitions", 1))
 
 
 def imported_edges_mb(imported, entry):
     """Size of the edges that a training reads; PyTorch-BigGraph's importer pads each of its files to 158 MB."""
-    filled = 158 * len(list(Path(imported).rglob("*.h5"))) if entry["import"] == "tsv" else 0
+    filled = 158 * len(list(Path(imported).rglob("*.h5"))) if entry.get("import") == "tsv" else 0
     return max(0, size_mb(imported) - filled)
 
 
@@ -33,11 +38,11 @@ def engine_of(wildcards):
 def graph_training_memory(wildcards, input, attempt):
     """Memory of a training, MB, as its engine says."""
     entry = config["embeddings"][wildcards.embedding]
-    vectors, edges = trained_vectors_mb(input.imported, entry), imported_edges_mb(input.imported, entry)
-    return ceil(engine_of(wildcards).memory_mb(vectors, edges)) * attempt
+    papers, edges = papers_in_memory(input.imported, entry), imported_edges_mb(input.imported, entry)
+    return ceil(engine_of(wildcards).training_memory(papers, edges)) * attempt
 
 
 def graph_training_minutes(wildcards, input, attempt):
     """Time of a training, as its engine says, no more than a day at first: a stopped training resumes."""
     edges = imported_edges_mb(input.imported, config["embeddings"][wildcards.embedding])
-    return min(A_DAY, ceil(engine_of(wildcards).minutes(edges))) * attempt
+    return min(A_DAY, ceil(engine_of(wildcards).training_minutes(edges))) * attempt

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from tests.benchmarks.measuring import say
 
-from cocite.config.embeddings import EdgeSettings
+from cocite.config.edges import EdgeSettings
 from cocite.embeddings.engines.biggraph import BigGraph
 from cocite.embeddings.engines.biggraph.training import train_graph_embedding
 from cocite.embeddings.importing import import_edges

@@ -8,7 +8,8 @@ from pydantic import TypeAdapter
 
 from cocite.config.benchmark import HoldoutSettings
 from cocite.config.configuration import Configuration
-from cocite.config.embeddings import AnyEngine, EdgeSettings, Embedding, IndexSettings, SearchSettings
+from cocite.config.edges import EdgeSettings
+from cocite.config.embeddings import AnyEngine, Embedding, IndexSettings, SearchSettings
 from cocite.config.encoders import EncoderSettings
 from cocite.config.entries import Entry, as_json, fields_of
 from cocite.config.explained import variants
@@ -36,6 +37,10 @@ def complaint(kind: Any, given: Any) -> str:
     [
         (EdgeSettings, {"holdout": 0.5}, "key holdout is 0.5; it must be less than 0.5."),
         (EdgeSettings, {"weights": "yes"}, "key weights must be of type boolean, not 'yes'."),
+        (EdgeSettings, {"max_weight": 9.0}, "max_weight has no effect without weighted: true."),
+        (EdgeSettings, {"weighted": True, "max_weight": 0.0}, "key max_weight is 0.0; it must be more than 0."),
+        (EdgeSettings, {"weighted": True, "weights": True}, "weighted does not go with weights: true, which"),
+        (EdgeSettings, {"weighted": True, "import": "tsv"}, "weighted does not go with import: tsv, whose"),
         (
             AnyEngine,
             {"loss": "margin"},
@@ -127,7 +132,6 @@ def test_whole_numbers_stand_for_fractions_and_lists_for_pairs() -> None:
 @pytest.mark.parametrize(
     ("settings", "section", "written"),
     [
-        (EdgeSettings, Embedding, {"graph": "g", "holdout": 0.1}),
         (BigGraph, Embedding, {"graph": "g", "dimension": 32}),
         (TrainingSettings, Model, {"triplets": "t", "encoder": "e", "epochs": 2, "seeds": [1, 2]}),
     ],

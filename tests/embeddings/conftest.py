@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cocite.config.embeddings import EdgeSettings
-from cocite.embeddings.engines.biggraph import BigGraph, RankingLoss
+from cocite.config.edge_training import RankingLoss
+from cocite.config.edges import EdgeSettings
+from cocite.embeddings.engines.biggraph import BigGraph
 from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.importing import import_edges
 from cocite.tables.files import write_table

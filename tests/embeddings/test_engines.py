@@ -24,6 +24,32 @@ cocite.embeddings.engines.__path__.append("added")
 """
 """Has a process find the engines of a folder beside those of the package, as if they lay there."""
 
+WEIGHING = '''
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from cocite.config.edges import WeightedEdges
+from cocite.config.engine import Engine
+from cocite.config.entries import Entry, GivenPath
+
+
+class Weighing(Engine):
+    """Trains edges by their weights."""
+
+    edges: ClassVar[type[Entry]] = WeightedEdges
+    engine: Literal["weighing"]
+    """The engine."""
+    start: GivenPath | None = None
+    """Where it starts."""
+
+    @property
+    def files(self):
+        return () if self.start is None else (Path(self.start),)
+
+    def train(self, imported, *, seed, state):
+        raise NotImplementedError
+'''
+
 
 @pytest.fixture(scope="module")
 def added(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -33,6 +59,15 @@ def added(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
     (folder / "added").mkdir()
     (folder / "added/spectral.py").write_text(module, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def weighing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an engine that weighs edges and reads a file."""
+    folder = tmp_path_factory.mktemp("weighing")
+    (folder / "added").mkdir()
+    (folder / "added/weighing.py").write_text(WEIGHING, encoding="utf-8")
     return folder
 
 
@@ -64,6 +99,38 @@ def test_the_engine_of_the_page_is_one_more_that_an_entry_can_name(added: Path) 
     assert explained(added, {**entry, "lr": 0.1})[1] == [
         "Configuration key embeddings.spectral.lr does not go with engine: spectral."
     ]
+
+
+@pytest.mark.parametrize(("key", "value"), [("import", "arrow"), ("partitions", 2), ("weights", True)])
+def test_a_key_of_the_import_that_an_engine_does_not_name_is_refused(added: Path, key: str, value: Any) -> None:
+    entry = {"engine": "spectral", "graph": "cocitation", "neighbours": {"k": 20}, key: value}
+    assert explained(added, entry)[1] == [
+        f"Configuration key embeddings.spectral.{key} does not go with engine: spectral."
+    ]
+
+
+def test_an_engine_that_weighs_edges_takes_their_bound_and_no_partitions(weighing: Path) -> None:
+    entry = {"engine": "weighing", "graph": "cocitation", "neighbours": {"k": 20}, "weighted": True, "max_weight": 5.0}
+    config, faults = explained(weighing, entry)
+    resolved = config["embeddings"]["spectral"]
+    assert not faults
+    assert (resolved["weighted"], resolved["max_weight"]) == (True, 5.0)
+    assert not {"import", "partitions", "weights"} & set(resolved)
+    assert explained(weighing, {**entry, "partitions": 2})[1] == [
+        "Configuration key embeddings.spectral.partitions does not go with engine: weighing."
+    ]
+    assert explained(weighing, {**entry, "engine": "biggraph", "max_weight": None})[1] == [
+        f"Configuration key embeddings.spectral.{key} does not go with engine: biggraph."
+        for key in ("weighted", "max_weight")
+    ]
+
+
+def test_a_file_that_an_engine_reads_has_to_be_there(weighing: Path, tmp_path: Path) -> None:
+    start = tmp_path / "vectors.parquet"
+    entry = {"engine": "weighing", "graph": "cocitation", "neighbours": {"k": 20}, "start": str(start)}
+    assert explained(weighing, entry)[1] == [f"Configuration key embeddings.spectral: the file {start} does not exist."]
+    start.touch()
+    assert not explained(weighing, entry)[1]
 
 
 def explained(folder: Path, entry: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:

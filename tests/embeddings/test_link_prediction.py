@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from cocite.config.edge_training import RankingLoss
 from cocite.embeddings import link_prediction
-from cocite.embeddings.engines.biggraph import BigGraph, RankingLoss
+from cocite.embeddings.engines.biggraph import BigGraph
 from cocite.embeddings.engines.biggraph.training import loss_function, score_batch, train_graph_embedding
 from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.link_prediction import load_held_out, measure

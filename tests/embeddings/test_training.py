@@ -15,9 +15,10 @@ from typing import Any
 import psutil
 import pytest
 
+from cocite.config.edge_training import RankingLoss
 from cocite.config.entries import as_json
 from cocite.embeddings.commands import train
-from cocite.embeddings.engines.biggraph import BigGraph, RankingLoss, training
+from cocite.embeddings.engines.biggraph import BigGraph, training
 from cocite.embeddings.engines.biggraph.checkpoints import TrainingState
 from cocite.embeddings.engines.biggraph.training import train_graph_embedding
 from cocite.embeddings.imported import ImportedFolder

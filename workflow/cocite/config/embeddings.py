@@ -1,40 +1,18 @@
 """The section `embeddings`: graph embeddings, and the search for neighbours in them."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from cocite.config.edges import HeldOutEdges
 from cocite.config.engine import Engine
-from cocite.config.entries import Count, Entry, Positive, Refers, ShortFor, Whole, inconsistent
+from cocite.config.entries import Count, Entry, Refers, ShortFor, Whole, inconsistent
 from cocite.config.plugins import one_of
+from cocite.config.settings import entry_of, settings_of
 
 ENGINES = "cocite.embeddings.engines"
 Metric = Literal["cosine", "l2", "inner_product"]
-
-
-class EdgeSettings(Entry):
-    """What is made of the edges of a graph before they are trained on."""
-
-    import_: Literal["arrow", "tsv"] = Field(default="arrow", alias="import")
-    """arrow takes the edges to PyTorch-BigGraph's files by sorted arrays, in bounded memory; tsv as published, by
-    its own importer, which holds every paper and edge as Python objects."""
-    partitions: Annotated[int, Field(ge=1, le=16)] = 1
-    """Parts that the papers are cut into, two of which are in memory at a time in training. A chunk of an epoch then
-    goes through all pairs of parts."""
-    holdout: Annotated[float, Field(gt=0, lt=0.5)] = 0.05
-    """Share of the edges kept from training to measure link prediction."""
-    holdout_of: Literal["pairs", "edges"] = "pairs"
-    """What is held out. pairs keeps both directions of a pair from training; edges splits mirrored edges one by one, as
-    published, so that the mirror of nearly every held-out edge is trained on (docs/graph-embeddings.md)."""
-    weights: bool = False
-    """Train heavier edges more often. PyTorch-BigGraph knows no weights, so an edge is repeated once for each
-    weight_unit of its weight, a fraction by chance; at least once, at most max_repetitions times. Held-out edges are
-    measured once."""
-    weight_unit: Positive | None = None
-    """Weight that stands for one repetition; the smallest weight of the graph unless given."""
-    max_repetitions: Annotated[int, Field(ge=1, le=1000)] = 10
-    """Repetitions of one edge at most."""
 
 
 class FlatIndex(Entry):
@@ -143,8 +121,8 @@ class Neighbours(Entry):
     """What the search goes through: a name, or a name and its settings. The recall of ivf and hnsw is measured."""
 
 
-class GraphEmbedding(EdgeSettings):
-    """What a graph embedding has with any engine: its edges, and the neighbours in it."""
+class GraphEmbedding(HeldOutEdges):
+    """What a graph embedding has with any engine: its graph, the held-out edges, and the neighbours in it."""
 
     graph: Annotated[str, Refers("graphs")]
     """Name of the graph."""
@@ -161,12 +139,24 @@ class GraphEmbedding(EdgeSettings):
             )
 
 
+def _beside(engine: type[Engine]) -> tuple[type[Entry], ...]:
+    """What an entry has beside the settings of its engine."""
+    return GraphEmbedding, engine.edges
+
+
 if TYPE_CHECKING:
     AnyEngine = Engine
 
     class Embedding(Engine, GraphEmbedding):
-        """An entry of the section: the settings of its engine, and what a graph embedding has with any."""
+        """An entry of the section: the settings of its engine, and what a graph embedding has with it."""
 
 else:
+    # A training is not given the keys of the import: what they change reaches it through the imported edges.
     AnyEngine = one_of(ENGINES, "engine", default="biggraph")
-    Embedding = one_of(ENGINES, "engine", default="biggraph", beside=GraphEmbedding)
+    Embedding = one_of(ENGINES, "engine", default="biggraph", beside=_beside)
+
+
+def edge_settings(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of the import in a resolved entry: those of any engine, and those that go with its own."""
+    engine = entry_of(entry, AnyEngine)
+    return {**settings_of(entry, HeldOutEdges), **settings_of(entry, engine.edges)}

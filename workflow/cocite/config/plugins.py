@@ -6,7 +6,7 @@ configuration imports all of them, in every job; so what takes long to import is
 """
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache, reduce
 from importlib import import_module
 from inspect import isclass
@@ -50,15 +50,21 @@ def modules(package: str) -> dict[str, str]:
     return found
 
 
-def one_of(package: str, key: str, *, default: str | None = None, beside: type[Entry] | None = None) -> Any:
+def one_of(
+    package: str,
+    key: str,
+    *,
+    default: str | None = None,
+    beside: Callable[[Any], tuple[type[Entry], ...]] | None = None,
+) -> Any:
     """The type of an entry that is one of the plugins, told apart by the key.
 
-    Where the key is left out it is the default, if there is one. `beside` has the keys that the entry has with any of
-    the plugins.
+    Where the key is left out it is the default, if there is one. `beside` gives, for a plugin, the entries whose keys
+    come with its own.
     """
     kinds = list(plugins(package, key).values())
     if beside is not None:
-        kinds = [type(kind.__name__, (kind, beside), {"__doc__": kind.__doc__}) for kind in kinds]
+        kinds = [type(kind.__name__, (kind, *beside(kind)), {"__doc__": kind.__doc__}) for kind in kinds]
     union = Annotated[reduce(or_, kinds), Field(discriminator=key)] if len(kinds) > 1 else kinds[0]
     return Annotated[union, default_of(key, default)] if default else union
 

@@ -24,7 +24,7 @@ def import_(
     output: Output,
 ) -> None:
     """Turn the edges of a graph into the folder that engines train from."""
-    from cocite.config.embeddings import EdgeSettings
+    from cocite.config.edges import EdgeSettings
     from cocite.config.settings import parse_settings
     from cocite.embeddings.importing import import_edges
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.config.embeddings import EdgeSettings
+from cocite.config.edges import EdgeSettings
 from cocite.embeddings.edges import BLOCK_ROWS, HOLDOUT, TRAINING, Papers, Rows, blocks_of_edges, check_sides
 from cocite.embeddings.imported import partition_starts, write_edges, write_papers
 from cocite.embeddings.weights import divide, unit_of

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.config.embeddings import EdgeSettings
+from cocite.config.edges import EdgeSettings
 from cocite.embeddings.edges import EdgeBlock, Papers, Weights, blocks_of_edges, held_out, mirrored
 from cocite.ground.errors import InputError
 from cocite.ground.progress import report

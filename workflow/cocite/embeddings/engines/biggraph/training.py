@@ -21,9 +21,10 @@ from torchbiggraph.losses import LOSS_FUNCTIONS
 from torchbiggraph.model import COMPARATORS, make_model
 from torchbiggraph.train import train_and_report_stats
 
+from cocite.config.edge_training import RankingLoss
 from cocite.config.entries import as_json
 from cocite.embeddings.edges import TRAINING, Rows
-from cocite.embeddings.engines.biggraph import BigGraph, RankingLoss
+from cocite.embeddings.engines.biggraph import BigGraph
 from cocite.embeddings.engines.biggraph.checkpoints import TrainingState
 from cocite.embeddings.engines.biggraph.configuration import biggraph_configuration
 from cocite.embeddings.engines.biggraph.trainer import SeededTrainer, stop_with_parent

@@ -20,7 +20,7 @@ from torchbiggraph.converters.import_from_tsv import convert_input_data
 from torchbiggraph.edgelist import EdgeList
 from torchbiggraph.graph_storages import EDGE_STORAGES
 
-from cocite.config.embeddings import EdgeSettings
+from cocite.config.edges import EdgeSettings
 from cocite.embeddings.edges import HOLDOUT, TRAINING, EdgeBlock, check_sides
 from cocite.embeddings.imported import ENTITIES, ENTITY, RELATION, edge_file
 from cocite.embeddings.weights import divide, unit_of
