@@ -71,10 +71,16 @@ def lines_of(path: Path) -> list[Pair]:
 
 
 def make_imported(
-    folder: Path, pairs: Sequence[Pair], *, directed: bool = False, seed: int = 1, **changed: Any
+    folder: Path,
+    pairs: Sequence[Pair],
+    *,
+    weights: Sequence[float] | None = None,
+    directed: bool = False,
+    seed: int = 1,
+    **changed: Any,
 ) -> Path:
     """Import an undirected graph, with some of the settings changed."""
-    edges = [write_edges(folder / "edges.parquet", pairs)]
+    edges = [write_edges(folder / "edges.parquet", pairs, weights)]
     settings = EdgeSettings(**{**EDGE_SETTINGS, **changed})
     import_edges(edges, settings, directed=directed, seed=seed, output=folder / "imported")
     return folder / "imported"

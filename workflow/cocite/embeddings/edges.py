@@ -27,6 +27,8 @@ Papers = NDArray[np.int64]
 Weights = NDArray[np.float32]
 Rows = NDArray[np.int64]
 EdgeBlock = tuple[Papers, Papers, Weights]
+ImportedBlock = tuple[Rows, Rows, Weights | None]
+"""Rows of sources and targets, and the weights of the edges where the import keeps them."""
 
 TRAINING, HOLDOUT = "training", "holdout"
 """The sides of a graph: the edges to train on, and those that link prediction is measured on."""

@@ -2,7 +2,8 @@
 
     entities/entity_count_paper_<p>.txt    number of papers of a partition
     entities/entity_names_paper_<p>.json   their corpus ids, in the order of the rows of the embedding
-    training/edges_<i>_<j>.h5              edges from partition i to partition j: lhs, rel, rhs, rows of a partition
+    training/edges_<i>_<j>.h5              edges from partition i to partition j: lhs, rel, rhs, rows of a partition;
+                                           weight beside them where the import keeps the weights of edges
     holdout/edges_<i>_<j>.h5
 
 Here papers have one row over all partitions, which lie one behind the other. Only arrays are held in memory.
@@ -19,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cocite.embeddings.edges import Papers, Rows
+from cocite.embeddings.edges import ImportedBlock, Papers, Rows, Weights
 
 ENTITY = "paper"
 RELATION = "edge"
@@ -27,6 +28,7 @@ ENTITIES = "entities"
 
 FORMAT_VERSION = 1
 ENDS = ("lhs", "rhs")
+WEIGHT = "weight"
 VALUES_IN_CHUNK = 65_536
 NAMES_IN_MEMORY = 1_000_000
 EDGES_IN_MEMORY = 4_000_000
@@ -70,13 +72,21 @@ class ImportedFolder:
 
     def edges(self, side: str) -> Iterator[tuple[Rows, Rows]]:
         """All edges to train on or all held-out ones, as rows of source and target, in blocks."""
+        return ((lhs, rhs) for lhs, rhs, _ in self.weighted_edges(side))
+
+    def weighted_edges(self, side: str) -> Iterator[ImportedBlock]:
+        """The same, each block with the weights of its edges (None where the import kept none).
+
+        A weight is a multiple of the mean weight of the edges to train on.
+        """
         starts = self.starts()
         for lhs_part, rhs_part in product(range(len(starts) - 1), repeat=2):
             with h5py.File(edge_file(self.folder, side, lhs_part, rhs_part)) as file:
                 lhs, rhs = (file[end] for end in ENDS)
                 for start in range(0, len(lhs), EDGES_IN_MEMORY):
                     block = slice(start, start + EDGES_IN_MEMORY)
-                    yield lhs[block] + starts[lhs_part], rhs[block] + starts[rhs_part]
+                    weight = file[WEIGHT][block] if WEIGHT in file else None
+                    yield lhs[block] + starts[lhs_part], rhs[block] + starts[rhs_part], weight
 
     def count_edges(self, side: str) -> NDArray[np.int64]:
         """Number of edges from each partition to each, partitions × partitions."""
@@ -94,38 +104,42 @@ def edge_file(imported: Path, side: str, lhs_part: int, rhs_part: int) -> Path:
 
 
 def write_edges(
-    imported: Path, side: str, starts: Rows, blocks: Iterable[tuple[NDArray[np.int32], NDArray[np.int32]]]
+    imported: Path, side: str, starts: Rows, blocks: Iterable[ImportedBlock], *, weighted: bool = False
 ) -> None:
-    """Write the edges of one side, rows of source and target in blocks, to a file for each pair of partitions."""
+    """Write the edges of one side to a file for each pair of partitions; `weighted` says that they have weights."""
     (imported / side).mkdir(parents=True)
     parts = range(len(starts) - 1)
     with ExitStack() as opened:
         files = {
-            (lhs, rhs): opened.enter_context(_new_edge_file(edge_file(imported, side, lhs, rhs)))
+            (lhs, rhs): opened.enter_context(_new_edge_file(edge_file(imported, side, lhs, rhs), weighted))
             for lhs, rhs in product(parts, repeat=2)
         }
-        for lhs, rhs in blocks:
+        for lhs, rhs, weight in blocks:
             lhs_parts, rhs_parts = (np.searchsorted(starts, rows, side="right") - 1 for rows in (lhs, rhs))
             for (lhs_part, rhs_part), file in files.items():
                 chosen = (lhs_parts == lhs_part) & (rhs_parts == rhs_part) if len(files) > 1 else slice(None)
                 _append(file["lhs"], lhs[chosen] - starts[lhs_part])
                 _append(file["rhs"], rhs[chosen] - starts[rhs_part])
+                if weight is not None:
+                    _append(file[WEIGHT], weight[chosen])
                 # Of the one relation there is, the number is 0: what is never written of a dataset reads as 0.
                 file["rel"].resize(file["lhs"].shape)
 
 
-def _new_edge_file(path: Path) -> h5py.File:
+def _new_edge_file(path: Path, weighted: bool) -> h5py.File:
     file = h5py.File(path, "w")
     file.attrs["format_version"] = FORMAT_VERSION
     for name in ("lhs", "rel", "rhs"):
         file.create_dataset(name, shape=(0,), maxshape=(None,), dtype=np.int64, chunks=(VALUES_IN_CHUNK,))
+    if weighted:
+        file.create_dataset(WEIGHT, shape=(0,), maxshape=(None,), dtype=np.float32, chunks=(VALUES_IN_CHUNK,))
     return file
 
 
-def _append(dataset: h5py.Dataset, rows: Rows) -> None:
-    if len(rows):
-        dataset.resize((len(dataset) + len(rows),))
-        dataset[-len(rows) :] = rows
+def _append(dataset: h5py.Dataset, values: Rows | Weights) -> None:
+    if len(values):
+        dataset.resize((len(dataset) + len(values),))
+        dataset[-len(values) :] = values
 
 
 def _count_file(imported: Path, part: int) -> Path:

@@ -1,32 +1,52 @@
-"""Which edges PyTorch-BigGraph trains on, and how often: it trains all alike, so a heavier edge is there more often.
+"""How the weight of an edge counts: as how often PyTorch-BigGraph trains on it, or as a weight of its loss.
+
+PyTorch-BigGraph trains all edges alike, so with `weights` a heavier edge is there more often.
 
 An edge of weight w is expected w / u times, where u is the weight of one repetition, at least once and at most
 `max_repetitions` times: the whole part for sure, and once more with the probability of the fraction. The draw depends
 on a hash of the seed and the pair, so both directions of a pair are repeated alike. As a batch is a draw among all
 copies, the expected gradient is that of a loss in which each edge counts by its repetitions.
+
+With `weighted`, each edge is there once and keeps its weight, divided by the mean weight of the edges to train on: the
+learning rate then means the same as without weights. `max_weight` bounds it after the division.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.config.edges import EdgeSettings
-from cocite.embeddings.edges import EdgeBlock, Papers, Weights, blocks_of_edges, held_out, mirrored
+from cocite.embeddings.edges import (
+    BLOCK_ROWS,
+    EdgeBlock,
+    ImportedBlock,
+    Papers,
+    Weights,
+    blocks_of_edges,
+    held_out,
+    mirrored,
+)
 from cocite.ground.errors import InputError
 from cocite.ground.progress import report
 from cocite.ground.randomness import priorities
 
+BITS_OF_FLOAT32 = 24
+LOWEST_EXPONENT, HIGHEST_EXPONENT = -148, 128
+"""Of a float32, as `numpy.frexp` gives it."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Edges:
-    """Some edges, each with the number of the copy that it is: 0, 1, …"""
+    """Some edges, each with the number of the copy that it is (0, 1, …), and with its weight where that is kept."""
 
     source: Papers
     target: Papers
     copy: NDArray[np.int64]
+    weight: Weights | None
 
     def __len__(self) -> int:
         """Number of edges, each copy counted."""
@@ -55,9 +75,20 @@ def divide(
         copies = repetitions(
             source[kept], target[kept], weight[kept], unit=unit, most=settings.max_repetitions, seed=seed
         )
+    trained_on, measured = (weight[side] if settings.weighted else None for side in (kept, ~kept))
     return (
-        Edges(source=np.repeat(source[kept], copies), target=np.repeat(target[kept], copies), copy=_numbers(copies)),
-        Edges(source=source[~kept], target=target[~kept], copy=np.zeros(int((~kept).sum()), dtype=np.int64)),
+        Edges(
+            source=np.repeat(source[kept], copies),
+            target=np.repeat(target[kept], copies),
+            copy=_numbers(copies),
+            weight=trained_on,
+        ),
+        Edges(
+            source=source[~kept],
+            target=target[~kept],
+            copy=np.zeros(int((~kept).sum()), dtype=np.int64),
+            weight=measured,
+        ),
     )
 
 
@@ -66,7 +97,7 @@ def unit_of(edges: Sequence[Path], given: float | None, most: int) -> float:
 
     Raises `InputError` for weights that are not positive numbers. The log says how many edges stand at either bound.
     """
-    smallest = min((float(block[2].min()) for block in _checked(edges)), default=1.0)
+    smallest = min((float(block[2].min()) for block in with_positive_weights(edges, key="weights")), default=1.0)
     unit = given or smallest
     lighter, heavier, total = 0, 0, 0
     for *_, weight in blocks_of_edges(edges):
@@ -95,14 +126,49 @@ def repetitions(
     return whole.astype(np.int64) + (drawn < ((expected - whole) * 2.0**64).astype(np.uint64))
 
 
-def _checked(edges: Sequence[Path]) -> Iterator[EdgeBlock]:
-    for source, target, weight in blocks_of_edges(edges):
+class Mean:
+    """The mean of many weights, rounded once.
+
+    The sum is exact. So the mean depends neither on the order of edges nor on the blocks that they come in, which the
+    buckets of a graph decide.
+    """
+
+    def __init__(self) -> None:
+        self._sums = np.zeros(HIGHEST_EXPONENT - LOWEST_EXPONENT + 1, dtype=np.int64)
+        self._count = 0
+
+    def add(self, weight: Weights) -> None:
+        """Add some weights, at most 2^29 of them: their mantissas, as integers, are summed for each exponent."""
+        mantissas, exponents = np.frexp(weight)
+        integers = mantissas.astype(np.float64) * 2**BITS_OF_FLOAT32
+        sums = np.bincount(exponents - LOWEST_EXPONENT, weights=integers, minlength=len(self._sums))
+        self._sums += sums.astype(np.int64)
+        self._count += len(weight)
+
+    def __float__(self) -> float:
+        """The mean of all weights so far, of which there is at least one."""
+        scales = (Fraction(2) ** (LOWEST_EXPONENT + at - BITS_OF_FLOAT32) for at in range(len(self._sums)))
+        total = sum((int(part) * scale for part, scale in zip(self._sums, scales, strict=True)), Fraction())
+        return float(total / self._count)
+
+
+def relative(blocks: Iterable[ImportedBlock], mean: Mean, most: float | None) -> Iterator[ImportedBlock]:
+    """Edges with their weights in multiples of the mean, `most` of them at most; edges without weights as they are."""
+    bound = np.inf if most is None else most
+    for lhs, rhs, weight in blocks:
+        multiples = None if weight is None else np.minimum(weight / np.float64(mean), bound).astype(np.float32)
+        yield lhs, rhs, multiples
+
+
+def with_positive_weights(edges: Sequence[Path], *, key: str, rows: int = BLOCK_ROWS) -> Iterator[EdgeBlock]:
+    """The edges in blocks. Raises `InputError`, which names the edge and the key, where a weight is not positive."""
+    for source, target, weight in blocks_of_edges(edges, rows):
         wrong = np.flatnonzero(~(np.isfinite(weight) & (weight > 0)))
         if len(wrong):
             at = wrong[0]
             raise InputError(
                 f"{edges[0].parent}: the weight of the edge from {source[at]} to {target[at]} is {weight[at]:g}, but "
-                "weights: true takes positive numbers; choose another strength for the graph, or weights: false."
+                f"{key}: true takes positive numbers; choose another strength for the graph, or {key}: false."
             )
         yield source, target, weight
 
