@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -17,10 +17,24 @@ from cocite.tables.files import vector_column, write_table
 VALUES_IN_MEMORY = 16_000_000
 
 
+class Part(Protocol):
+    """The vectors of a partition, papers × dimension: an array, or what looks like one."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of papers, and dimension."""
+
+    def __len__(self) -> int:
+        """Number of papers."""
+
+    def __getitem__(self, rows: Rows, /) -> NDArray[np.float32]:
+        """The vectors of some rows."""
+
+
 class Vectors:
     """The vectors of all papers by row, partition behind partition, of which only those asked for are loaded."""
 
-    def __init__(self, parts: Sequence[NDArray[np.float32]]) -> None:
+    def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = parts
         self.starts = np.cumsum([0, *map(len, parts)])
 

@@ -1,0 +1,210 @@
+"""A step of the engine torch is one of PyTorch-BigGraph, in either of its two forms."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torchbiggraph.losses import LOSS_FUNCTIONS
+from torchbiggraph.model import COMPARATORS
+from torchbiggraph.row_adagrad import RowAdagrad
+
+from cocite.config.edge_training import RankingLoss
+from cocite.embeddings.engines.torch import Torch
+from cocite.embeddings.engines.torch.batches import Batch, Side, edges_in_chunk, make_batches
+from cocite.embeddings.engines.torch.cpu_steps import CpuStep
+from cocite.embeddings.engines.torch.steps import Step
+
+PAPERS, EDGES, DIMENSION = 40, 53, 6
+STEPS = [Step, CpuStep]
+SETTINGS: dict[str, Any] = {
+    "engine": "torch",
+    "dimension": DIMENSION,
+    "lr": 0.1,
+    "batch_size": 20,
+    "batch_negatives": 10,
+    "uniform_negatives": 5,
+    "threads": 2,
+}
+VARIANTS: list[dict[str, Any]] = [
+    {},
+    {"max_norm": None},
+    {"max_norm": 0.5},
+    {"comparator": "cos", "loss": {"kind": "ranking", "margin": 0.5}},
+    {"loss": "logistic"},
+    {"loss": "softmax", "comparator": "cos"},
+    {"batch_negatives": 0},
+    {"uniform_negatives": 0},
+]
+
+
+def settings(**changed: Any) -> Torch:
+    return Torch(**{**SETTINGS, **changed})
+
+
+def first_vectors() -> Tensor:
+    """Vectors of all papers, and of nobody, none of which is longer than allowed."""
+    drawn = torch.randn(PAPERS + 1, DIMENSION, generator=torch.Generator().manual_seed(3))
+    return torch.renorm(drawn, 2, 0, 0.5)
+
+
+def batches(chosen: Torch, seed: int = 1) -> list[Batch]:
+    """53 edges among 40 papers: some papers come more than once, and the last chunk is not full."""
+    drawn = torch.Generator().manual_seed(seed)
+    edges = torch.randint(PAPERS, (2, EDGES), generator=drawn, dtype=torch.int32)
+    sides = Side(first=0, papers=PAPERS), Side(first=0, papers=PAPERS)
+    return list(make_batches(edges, torch.ones(EDGES), sides, chosen, drawn))
+
+
+def train(
+    kind: Callable[..., Step], chosen: Torch, precision: torch.dtype = torch.float32
+) -> tuple[Tensor, list[float]]:
+    """The vectors of all papers and the loss of each batch."""
+    vectors, squares = first_vectors(), torch.zeros(PAPERS + 1)
+    step = kind(chosen, vectors, squares, precision)
+    step.seed(1)
+    return vectors[:PAPERS], [float(step.train(batch)) for batch in batches(chosen)]
+
+
+class Published:
+    """The same training with the comparators, losses and optimiser of PyTorch-BigGraph."""
+
+    def __init__(self, chosen: Torch) -> None:
+        self.chosen = chosen
+        self.vectors = nn.Embedding(PAPERS + 1, DIMENSION, sparse=True, max_norm=chosen.max_norm)
+        self.vectors.weight.data = first_vectors()
+        self.compare = COMPARATORS.get_class(chosen.comparator)()
+        loss = LOSS_FUNCTIONS.get_class(chosen.loss.kind)
+        self.loss = loss(chosen.loss.margin) if isinstance(chosen.loss, RankingLoss) else loss()
+        self.optimizer = RowAdagrad(self.vectors.parameters(), lr=chosen.lr)
+
+    def train(self, batch: Batch) -> float:
+        self.optimizer.zero_grad()
+        all_rows = self.compare.prepare(self.vectors(batch.rows.long()))
+        sources, targets = all_rows
+        first = 0 if self.chosen.batch_negatives else batch.edges
+        own, of_sources, of_targets = self.compare(
+            sources[:, : batch.edges], targets[:, : batch.edges], sources[:, first:], targets[:, first:]
+        )
+        if self.chosen.batch_negatives:
+            itself = torch.arange(batch.edges)
+            for negatives in (of_sources, of_targets):
+                negatives[:, itself, itself] = -1e9
+        loss = sum(self.loss(own.flatten(), negatives.flatten(0, 1)) for negatives in (of_sources, of_targets))
+        loss.backward()
+        self.optimizer.step()
+        return float(loss.detach())
+
+
+def published(chosen: Torch) -> tuple[Tensor, list[float]]:
+    model = Published(chosen)
+    losses = [model.train(batch) for batch in batches(chosen)]
+    # PyTorch-BigGraph scales a vector back when it is looked up next, and not yet when it has moved.
+    with torch.no_grad():
+        return model.vectors(torch.arange(PAPERS)), losses
+
+
+@pytest.mark.parametrize("changed", VARIANTS, ids=str)
+@pytest.mark.parametrize("kind", STEPS)
+def test_steps_are_those_of_pytorch_biggraph(kind: Callable[..., Step], changed: dict[str, Any]) -> None:
+    chosen = settings(**changed)
+    expected, expected_losses = published(chosen)
+    vectors, losses = train(kind, chosen)
+    assert len(losses) == {10: 4, 5: 4}[edges_in_chunk(chosen)]
+    assert not torch.allclose(vectors, first_vectors()[:PAPERS], atol=0.01)
+    np.testing.assert_allclose(losses, expected_losses, rtol=1e-4)
+    torch.testing.assert_close(vectors, expected, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", STEPS)
+def test_an_edge_of_weight_two_counts_as_two_in_the_loss(kind: Callable[..., Step]) -> None:
+    chosen = settings(uniform_negatives=0, batch_negatives=10)
+    (batch, *_) = batches(chosen)
+    losses = []
+    for weights in (batch.weights, batch.weights * 2):
+        step = kind(chosen, first_vectors(), torch.zeros(PAPERS + 1), torch.float32)
+        losses.append(float(step.train(Batch(rows=batch.rows, edges=batch.edges, weights=weights))))
+    assert losses[1] == pytest.approx(2 * losses[0])
+
+
+@pytest.mark.parametrize("kind", STEPS)
+@pytest.mark.parametrize("loss", ["ranking", "logistic"])
+def test_an_edge_without_weight_pulls_at_nothing(kind: Callable[..., Step], loss: str) -> None:
+    """One chunk of two edges: the papers of the one that counts move, and the other's only as its negatives."""
+    rows = torch.tensor([[[0, 1]], [[2, 3]]], dtype=torch.int32)
+    chosen = settings(batch_negatives=2, batch_size=2, uniform_negatives=0, loss=loss, max_norm=None)
+    vectors = first_vectors()
+    step = kind(chosen, vectors, torch.zeros(PAPERS + 1), torch.float32)
+    step.train(Batch(rows=rows, edges=2, weights=torch.tensor([[1.0, 0.0]])))
+    before = first_vectors()
+    moved = vectors - before
+    # Paper 1 stands in for the source of edge (0, 2): it moves along paper 2 alone, and paper 3 along paper 0 alone.
+    for paper, along in ((1, 2), (3, 0)):
+        cosine = torch.cosine_similarity(moved[paper], before[along], dim=0)
+        assert abs(cosine) == pytest.approx(1, abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", STEPS)
+def test_bfloat16_products_learn_the_same_up_to_their_rounding(kind: Callable[..., Step]) -> None:
+    exact, _ = train(kind, settings())
+    rounded, losses = train(kind, settings(), torch.bfloat16)
+    assert np.isfinite(losses).all()
+    assert torch.cosine_similarity(exact, rounded).median() > 0.98
+
+
+@pytest.mark.parametrize("kind", STEPS)
+def test_vectors_stored_in_bfloat16_are_right_on_average(kind: Callable[..., Step]) -> None:
+    """A step of a fourth of what bfloat16 can tell apart, taken 400 times from 1, each time by chance or not at all."""
+    chosen = settings(dimension=2, max_norm=None, batch_negatives=2, batch_size=2, uniform_negatives=0, lr=2**-10)
+    vectors, squares = torch.ones(PAPERS + 1, 2, dtype=torch.bfloat16), torch.full((PAPERS + 1,), 0.0)
+    step = kind(chosen, vectors, squares, torch.float32)
+    step.seed(7)
+    rows = torch.arange(PAPERS, dtype=torch.int32).reshape(1, -1, 1)
+    gradients = torch.ones(PAPERS, 2)
+    for _ in range(40):
+        squares.zero_()
+        step._update(rows, gradients)
+    moved = 1 - vectors[:PAPERS].float()
+    # 40 steps of 2⁻¹⁰; of 80 numbers that each move by chance the mean is known to some hundredths.
+    assert moved.mean().item() == pytest.approx(40 * 2**-10, rel=0.1)
+    assert moved.std() > 0
+
+
+@pytest.mark.parametrize("kind", STEPS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 3e38])
+def test_a_gradient_that_is_not_finite_shows_in_the_loss(kind: Callable[..., Step], bad: float) -> None:
+    chosen = settings(max_norm=None, loss="logistic")
+    (batch, *_) = batches(chosen)
+    vectors = first_vectors()
+    vectors[int(batch.rows[0, 0, 0])] = bad
+    step = kind(chosen, vectors, torch.zeros(PAPERS + 1), torch.float32)
+    assert np.isnan(float(step.train(batch)))
+    assert not np.isnan(train(kind, chosen)[1]).any()
+
+
+def test_both_forms_of_a_step_round_to_the_same_vectors() -> None:
+    one, other = (train(kind, settings(comparator="cos", loss={"kind": "ranking", "margin": 0.5}))[0] for kind in STEPS)
+    torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_batches_hold_each_edge_once_in_its_order() -> None:
+    chosen = settings()
+    made = batches(chosen)
+    drawn = torch.Generator().manual_seed(1)
+    edges = torch.randint(PAPERS, (2, EDGES), generator=drawn, dtype=torch.int32)
+    assert [(batch.rows.shape[1], batch.edges) for batch in made] == [(2, 10), (2, 10), (1, 10), (1, 3)]
+    together = torch.cat([batch.rows[:, :, : batch.edges].flatten(1) for batch in made], 1)
+    assert torch.equal(together, edges)
+    assert all(batch.rows.shape[2] == batch.edges + 5 for batch in made)
+
+
+def test_negatives_are_drawn_from_the_side_whose_end_they_replace() -> None:
+    chosen = settings(uniform_negatives=30)
+    edges = torch.zeros(2, 20, dtype=torch.int32)
+    sides = Side(first=0, papers=7), Side(first=100, papers=3)
+    (batch,) = make_batches(edges, torch.ones(20), sides, chosen, torch.Generator().manual_seed(1))
+    sources, targets = (set(side[:, 10:].flatten().tolist()) for side in batch.rows)
+    assert sources == set(range(7))
+    assert targets == {100, 101, 102}

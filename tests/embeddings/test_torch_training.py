@@ -1,0 +1,272 @@
+"""A training with the engine torch learns, can be repeated, and goes on after a kill without a trace."""
+
+import json
+from collections.abc import Callable, Sequence
+from itertools import product
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+from cocite.config.entries import as_json
+from cocite.config.settings import parse_settings
+from cocite.embeddings.engines.torch import Torch, training
+from cocite.embeddings.engines.torch.buckets import deal_into_buckets
+from cocite.embeddings.engines.torch.planning import beside_vectors_mb, partitions_within, vectors_mb
+from cocite.embeddings.imported import ImportedFolder, partition_starts
+from cocite.embeddings.importing import import_edges
+from cocite.embeddings.vectors import Trained
+from cocite.ground.errors import InputError
+from cocite.tables.files import vector_column, write_table
+
+SETTINGS = {"engine": "torch", "dimension": 16, "epochs": 3, "batch_size": 500, "threads": 2}
+CPU = torch.device("cpu")
+
+
+def settings(**changed: Any) -> Torch:
+    return Torch(**{**SETTINGS, **changed})
+
+
+def train(imported: Path, state: Path, chosen: Torch, devices: int = 1, seed: int = 1) -> Trained:
+    return training.train_graph_embedding(imported, chosen, seed=seed, state=state, devices=[CPU] * devices)
+
+
+def vectors_of(imported: Path, trained: Trained) -> np.ndarray[Any, Any]:
+    return trained.vectors.of(np.arange(len(ImportedFolder(imported).papers())))
+
+
+@pytest.fixture
+def in_three(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have every training take three partitions, and stretches of some batches."""
+    monkeypatch.setattr(training, "plan_partitions", lambda settings, papers, devices: 3)
+    monkeypatch.setattr(training, "STRETCH", 1000)
+
+
+@pytest.mark.parametrize(
+    ("changed", "least"),
+    [
+        ({}, 0.98),
+        ({"loss": "logistic"}, 0.98),
+        ({"loss": "softmax"}, 0.98),
+        ({"comparator": "cos", "loss": {"kind": "ranking", "margin": 0.5}}, 0.8),
+        ({"max_norm": None}, 0.98),
+        ({"storage": "bfloat16"}, 0.98),
+        ({"precision": "float32"}, 0.98),
+        ({"batch_negatives": 0}, 0.98),
+    ],
+    ids=str,
+)
+def test_communities_are_found(communities: Path, tmp_path: Path, changed: dict[str, Any], least: float) -> None:
+    trained = train(communities, tmp_path / "state", settings(**changed))
+    assert len(trained.scores) == 3
+    assert trained.scores[-1]["raw"]["auc"] > least
+    assert trained.scores[-1]["filtered"]["auc"] > least
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_partitions_learn_what_one_learns(
+    communities: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, devices: int
+) -> None:
+    monkeypatch.setattr(training, "plan_partitions", lambda settings, papers, devices: 5)
+    trained = train(communities, tmp_path / "state", settings(), devices)
+    assert trained.scores[-1]["raw"]["auc"] > 0.98
+    assert len(trained.vectors.parts) == 5
+
+
+def test_the_seed_alone_decides_what_is_learned(communities: Path, tmp_path: Path) -> None:
+    one, again, other = (
+        vectors_of(communities, train(communities, tmp_path / str(number), settings(), seed=seed))
+        for number, seed in enumerate((1, 1, 2))
+    )
+    assert np.array_equal(one, again)
+    assert not np.array_equal(one, other)
+
+
+@pytest.mark.usefixtures("in_three")
+@pytest.mark.parametrize("devices", [1, 2])
+@pytest.mark.parametrize("changed", [{}, {"storage": "bfloat16"}], ids=str)
+def test_a_training_that_stops_anywhere_ends_like_one_that_did_not(
+    communities: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    devices: int,
+    changed: dict[str, Any],
+) -> None:
+    """It stops at every fifth stretch, with a checkpoint before each stretch, and once more than it had come."""
+    chosen = settings(checkpoint_minutes=1e-9, **changed)
+    whole = train(communities, tmp_path / "whole", chosen, devices)
+    train_stretch = training.Training._train_stretch
+    count = stops = 0
+
+    def stop_at_times(*given: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count % 5 == 0:
+            raise KeyboardInterrupt
+        return train_stretch(*given)
+
+    monkeypatch.setattr(training.Training, "_train_stretch", stop_at_times)
+    while True:
+        try:
+            stopped = train(communities, tmp_path / "stopped", chosen, devices)
+            break
+        except KeyboardInterrupt:
+            stops += 1
+    assert stops > 3
+    assert stopped.scores == whole.scores
+    assert np.array_equal(vectors_of(communities, stopped), vectors_of(communities, whole))
+
+
+def test_a_training_with_other_settings_starts_afresh(
+    communities: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train(communities, tmp_path / "state", settings(epochs=1))
+    trained = train(communities, tmp_path / "state", settings(epochs=1, lr=0.2))
+    assert "lr changed since the training that was killed; starting afresh" in capsys.readouterr().err
+    assert np.array_equal(
+        vectors_of(communities, trained),
+        vectors_of(communities, train(communities, tmp_path / "new", settings(epochs=1, lr=0.2))),
+    )
+
+
+def write_vectors(path: Path, papers: Sequence[int], vectors: np.ndarray[Any, Any]) -> Path:
+    order = np.argsort(papers)
+    columns = {"corpusid": pa.array(np.asarray(papers)[order]), "vector": vector_column(vectors[order])}
+    write_table(path, "graph_embeddings", pa.table(columns))
+    return path
+
+
+def test_papers_of_an_older_release_begin_with_their_vectors(
+    communities: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With a learning rate of next to nothing they also end with them; the others are drawn, near 0."""
+    papers = ImportedFolder(communities).papers()
+    older = np.random.default_rng(1).normal(size=(500, 16)).astype(np.float32)
+    older /= 2 * np.linalg.norm(older, axis=1, keepdims=True)
+    kept = papers[:400]
+    ids = [*kept.tolist(), *range(10_000, 10_100)]
+    start = write_vectors(tmp_path / "older.parquet", ids, older)
+    trained = train(communities, tmp_path / "state", settings(epochs=1, lr=1e-12, start=str(start)))
+    vectors = vectors_of(communities, trained)
+    np.testing.assert_allclose(vectors[:400], older[:400], atol=1e-6)
+    assert np.linalg.norm(vectors[400:], axis=1).max() < 0.1
+    assert "400 of 840 papers begin with their vectors" in capsys.readouterr().err
+
+
+def weighted_graph(folder: Path, graphs: SimpleNamespace, *, weighted: bool, spread: float) -> Path:
+    """Communities whose edges weigh 1, or up to so much more by the number of their first paper."""
+    pairs = graphs.communities(20, 10)
+    weights = [1 + spread * (source % 7) for source, _ in pairs]
+    edges = graphs.write(folder / f"{weighted}.parquet", pairs, weights)
+    import_edges([edges], graphs.settings(weighted=weighted), directed=False, seed=1, output=folder / str(weighted))
+    return folder / str(weighted)
+
+
+def test_equal_weights_change_nothing_and_others_do(tmp_path: Path, graphs: SimpleNamespace) -> None:
+    def vectors(spread: float, *, weighted: bool) -> np.ndarray[Any, Any]:
+        imported = weighted_graph(tmp_path, graphs, weighted=weighted, spread=spread)
+        return vectors_of(imported, train(imported, tmp_path / "state", settings(epochs=1)))
+
+    plain = vectors(3, weighted=False)
+    assert np.array_equal(vectors(0, weighted=True), plain)
+    assert not np.allclose(vectors(3, weighted=True), plain, atol=0.01)
+
+
+def test_buckets_hold_each_edge_with_its_weight(tmp_path: Path, graphs: SimpleNamespace) -> None:
+    imported = ImportedFolder(weighted_graph(tmp_path, graphs, weighted=True, spread=3))
+    papers = len(imported.papers())
+    starts = partition_starts(papers, 3)
+    buckets = deal_into_buckets(imported, starts, tmp_path / "edges")
+    found = []
+    for lhs, rhs in product(range(3), repeat=2):
+        ends, weights = buckets.read((lhs, rhs), 0, papers**2)
+        assert (ends < torch.tensor([[starts[lhs + 1] - starts[lhs]], [starts[rhs + 1] - starts[rhs]]])).all()
+        found += zip((ends[0] + starts[lhs]).tolist(), (ends[1] + starts[rhs]).tolist(), weights.tolist(), strict=True)
+    ((sources, targets, weights),) = imported.weighted_edges("training")
+    assert weights is not None
+    assert len(set(weights.tolist())) == 7
+    assert sorted(found) == sorted(zip(sources.tolist(), targets.tolist(), weights.tolist(), strict=True))
+    assert buckets.edges == len(found)
+
+
+def test_older_vectors_of_another_dimension_are_refused(communities: Path, tmp_path: Path) -> None:
+    start = write_vectors(tmp_path / "older.parquet", [1, 2], np.ones((2, 8), dtype=np.float32))
+    with pytest.raises(InputError, match=r"whose vectors have 8 dimensions; dimension is 16"):
+        train(communities, tmp_path / "state", settings(start=str(start)))
+
+
+@pytest.mark.parametrize("changed", [{"lr": 1e30}, {"lr": 1e30, "max_norm": None}], ids=str)
+def test_gradients_that_are_not_finite_stop_the_training_with_their_batch(
+    communities: Path, tmp_path: Path, changed: dict[str, Any]
+) -> None:
+    with pytest.raises(InputError, match=r"batch \d+ from edge 0 on of epoch 1: a gradient is not a finite number"):
+        train(communities, tmp_path / "state", settings(**changed))
+
+
+@pytest.mark.usefixtures("in_three")
+@pytest.mark.parametrize("name", ["vectors/0", "squares/1", "edges/0-1"])
+def test_a_file_of_the_state_that_is_cut_short_is_named(communities: Path, tmp_path: Path, name: str) -> None:
+    state = tmp_path / "state"
+    train(communities, state, settings(epochs=1))
+    (path,) = state.glob(f"{name}*")
+    # As a training that has only begun its second epoch.
+    progress = (state / "progress.json").read_text().replace('"epoch": 1', '"epoch": 0')
+    (state / "progress.json").write_text(progress)
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(InputError, match=rf"{path}: (is cut short|cannot be read).*remove {state}"):
+        train(communities, state, settings(epochs=1))
+
+
+def test_a_full_device_names_the_settings_that_help(
+    communities: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9 GiB.")
+
+    monkeypatch.setattr(training.Training, "_train_stretch", full)
+    with pytest.raises(InputError, match=r"out of memory .*lower memory_mb, .* or batch_size"):
+        train(communities, tmp_path / "state", settings())
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"comparator": "l2"}, "comparator"),
+        ({"dimension": 1}, "dimension"),
+        ({"batch_size": 120, "batch_negatives": 50}, "multiple of batch_negatives"),
+        ({"workers": 2}, "workers"),
+    ],
+)
+def test_settings_that_the_engine_lacks_are_refused(given: dict[str, Any], message: str) -> None:
+    written = {**as_json(settings()), **given}
+    with pytest.raises(InputError, match=message):
+        parse_settings(Torch, json.dumps(written))
+
+
+def test_partitions_follow_from_the_memory() -> None:
+    """10 million papers × 128 take 5,160 MB, and 1,150 MB beside them."""
+    vectors, beside = vectors_mb(10_000_000, 128, 4), beside_vectors_mb(10_000_000)
+    assert (vectors, beside) == (5160, 1150)
+    of: Callable[[float | None], int] = lambda bound: partitions_within(  # noqa: E731
+        bound, vectors, beside=beside, papers=10_000_000
+    )
+    assert [of(None), of(6310), of(6309), of(3000), of(1800)] == [1, 1, 3, 6, 16]
+    with pytest.raises(InputError, match=r"10,000,000 papers take 1,312 MB at least, in 64 partitions"):
+        of(1300)
+
+
+def test_several_devices_have_two_partitions_each() -> None:
+    assert partitions_within(None, 100, papers=1000, devices=2) == 4
+    with pytest.raises(InputError, match="8 devices need 16"):
+        partitions_within(None, 100, papers=10, devices=8)
+
+
+def test_a_training_asks_a_cluster_for_what_it_takes(graphs: SimpleNamespace) -> None:
+    assert settings(dimension=128).training_memory(10_000_000, 0) == 6310
+    assert settings(dimension=128, memory_mb=3000).training_memory(10_000_000, 0) == 3000
+    assert settings(dimension=128, storage="bfloat16").training_memory(10_000_000, 0) == 3750
+    assert (settings(threads=4).cores, settings(gpus=2).devices) == (4, 2)

@@ -1,0 +1,73 @@
+"""The engine `torch`: PyTorch-BigGraph's model, trained at the speed of the hardware."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from cocite.config.edge_training import EdgeTraining
+from cocite.config.edges import WeightedEdges
+from cocite.config.entries import Count, Entry, Natural, Positive
+from cocite.embeddings.engines.torch.planning import beside_vectors_mb, vectors_mb
+
+if TYPE_CHECKING:
+    from cocite.embeddings.vectors import Trained
+
+
+class Torch(EdgeTraining):
+    """PyTorch-BigGraph's model and steps in products of matrices, on a CPU or on GPUs."""
+
+    edges: ClassVar[type[Entry]] = WeightedEdges
+
+    engine: Literal["torch"]
+    """What trains the graph embedding."""
+    threads: Count = 2
+    """Cores that train."""
+    gpus: Natural = 1
+    """GPUs that train, where there are any; with several, each has partitions of its own."""
+    memory_mb: Count | None = None
+    """Memory that a training may take, MB: of the machine, or of a GPU where it trains there. The papers are cut into
+    as many partitions as it takes for two of them to fit. null takes all papers at once on a CPU, and what is free on a
+    GPU."""
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    """Numbers that products of matrices take. auto is bfloat16 where the device has units for it."""
+    storage: Literal["float32", "bfloat16"] = "float32"
+    """Numbers that the vectors are kept in while they are trained. bfloat16 takes half of the memory."""
+    start: str | None = None
+    """A table graph_embeddings of an older release: papers that are in it begin with their vectors there."""
+    checkpoint_minutes: Positive = 5
+    """Time between checkpoints: what a kill costs at most."""
+
+    @property
+    def cores(self) -> int:
+        """Cores that a training uses."""
+        return self.threads
+
+    @property
+    def devices(self) -> int:
+        """GPUs that a training asks for."""
+        return self.gpus
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The older table."""
+        return () if self.start is None else (Path(self.start),)
+
+    @property
+    def bytes_of_number(self) -> int:
+        """Of a number of a vector in training."""
+        return 2 if self.storage == "bfloat16" else 4
+
+    def training_memory(self, papers: float, edges_mb: float) -> float:
+        """The vectors with the state of their optimiser, or no more than the bound."""
+        whole = beside_vectors_mb(papers) + vectors_mb(papers, self.dimension, self.bytes_of_number)
+        return whole if self.memory_mb is None else min(whole, self.memory_mb)
+
+    def training_minutes(self, edges_mb: float) -> float:
+        """By the passes over the edges."""
+        return 30 + 0.0003 * self.epochs * edges_mb / self.threads * self.dimension
+
+    def train(self, imported: Path, *, seed: int, state: Path) -> "Trained":
+        """Train on the GPUs there are, or on the CPU; a killed training is resumed."""
+        from cocite.embeddings.engines.torch.devices import available_devices
+        from cocite.embeddings.engines.torch.training import train_graph_embedding
+
+        return train_graph_embedding(imported, self, seed=seed, state=state, devices=available_devices(self))

@@ -1,0 +1,96 @@
+"""The edges to train on, in a file for each pair of partitions: from the papers of one to those of the other.
+
+The import has put the edges into a random order, and a bucket keeps it. So a bucket is read a stretch at a time, one
+piece of its file, and each epoch puts the edges of a stretch into another order.
+"""
+
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cocite.embeddings.edges import TRAINING, Rows
+from cocite.embeddings.imported import ImportedFolder
+from cocite.ground.atomic import atomic_path, read_json, write_json
+from cocite.ground.errors import InputError
+
+COUNTS = "counts.json"
+ENDS = [("source", np.int32), ("target", np.int32)]
+WEIGHT = [("weight", np.float32)]
+
+
+class Buckets:
+    """The files of all buckets in a folder; rows are counted within the partitions."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        written = read_json(folder / COUNTS)
+        self.counts: list[list[int]] = written["edges"]
+        self.weighted: bool = written["weighted"]
+        self.kind = np.dtype(ENDS + WEIGHT if self.weighted else ENDS)
+
+    @property
+    def edges(self) -> int:
+        """Number of all edges."""
+        return sum(map(sum, self.counts))
+
+    def read(self, bucket: tuple[int, int], first: int, most: int) -> tuple[Tensor, Tensor]:
+        """So many edges at most from one on: rows, 2 × edges, and weights. Raises `InputError` if some are missing."""
+        path = bucket_file(self.folder, bucket)
+        wanted = min(most, self.counts[bucket[0]][bucket[1]] - first)
+        found = np.fromfile(path, dtype=self.kind, count=wanted, offset=first * self.kind.itemsize)
+        if len(found) < wanted:
+            raise InputError(f"{path}: is cut short; remove {self.folder.parent} and train again.")
+        ends = torch.from_numpy(np.stack([found["source"], found["target"]]))
+        weights = torch.from_numpy(found["weight"].copy()) if self.weighted else torch.ones(wanted)
+        return ends, weights
+
+
+def bucket_file(folder: Path, bucket: tuple[int, int]) -> Path:
+    """Where the edges from one partition to another lie."""
+    return folder / "{}-{}.edges".format(*bucket)
+
+
+def deal_into_buckets(graph: ImportedFolder, starts: Rows, output: Path) -> Buckets:
+    """Write the edges of an imported graph by the partitions that begin at `starts`."""
+    partitions = len(starts) - 1
+    counts = np.zeros((partitions, partitions), dtype=np.int64)
+    weighted = False
+    with atomic_path(output) as folder:
+        folder.mkdir(parents=True)
+        for lhs, rhs in product(range(partitions), repeat=2):
+            bucket_file(folder, (lhs, rhs)).touch()
+        for sources, targets, weights in graph.weighted_edges(TRAINING):
+            weighted = weights is not None
+            for bucket, edges in _dealt(_records(sources, targets, weights), starts):
+                counts[bucket] += len(edges)
+                with bucket_file(folder, bucket).open("ab") as file:
+                    edges.tofile(file)
+        write_json(folder / COUNTS, {"edges": counts.tolist(), "weighted": weighted})
+    return Buckets(output)
+
+
+def _records(sources: Rows, targets: Rows, weights: NDArray[np.float32] | None) -> NDArray[np.void]:
+    records = np.empty(len(sources), dtype=ENDS if weights is None else ENDS + WEIGHT)
+    records["source"], records["target"] = sources, targets
+    if weights is not None:
+        records["weight"] = weights
+    return records
+
+
+def _dealt(edges: NDArray[np.void], starts: Rows) -> Iterator[tuple[tuple[int, int], NDArray[np.void]]]:
+    """The edges of each bucket that has any, in their order, with rows counted within the partitions."""
+    partitions = len(starts) - 1
+    number = np.zeros(len(edges), dtype=np.int64)
+    for end in ("source", "target"):
+        part = np.searchsorted(starts, edges[end], side="right") - 1
+        number = number * partitions + part
+        edges[end] -= starts[part]
+    ends = np.cumsum(np.bincount(number, minlength=partitions**2))
+    for bucket, dealt in enumerate(np.split(edges[np.argsort(number, kind="stable")], ends[:-1])):
+        if len(dealt):
+            yield divmod(bucket, partitions), dealt

@@ -1,0 +1,74 @@
+"""What a training runs on: GPUs where there are any, else the CPU; in which precision, and in how much memory."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import numba
+import torch
+
+from cocite.embeddings.engines.torch import Torch
+from cocite.embeddings.engines.torch.planning import beside_vectors_mb, partitions_within, vectors_mb
+from cocite.ground.errors import InputError
+from cocite.ground.gpus import take_gpus
+from cocite.ground.progress import report
+
+SHARE_OF_GPU = 0.9
+"""Of what is free on a GPU, for the vectors."""
+BFLOAT16_UNITS = ("amx_bf16", "avx512_bf16")
+"""What a CPU that multiplies bfloat16 faster than float32 has, in torch's words."""
+
+
+def available_devices(settings: Torch) -> list[torch.device]:
+    """The GPUs that the settings ask for, as far as there are any, or the CPU."""
+    take_gpus(settings.gpus)
+    gpus = min(settings.gpus, torch.cuda.device_count())
+    return [torch.device("cuda", number) for number in range(gpus)] or [torch.device("cpu")]
+
+
+def precision_of(precision: str, device: torch.device) -> torch.dtype:
+    """What products of matrices are computed in: auto is bfloat16 where the device has units for it."""
+    if precision != "auto":
+        return torch.bfloat16 if precision == "bfloat16" else torch.float32
+    if device.type == "cuda":
+        has_units = torch.cuda.is_bf16_supported()
+    else:
+        has_units = any(torch.cpu.get_capabilities().get(unit) for unit in BFLOAT16_UNITS)
+    return torch.bfloat16 if has_units else torch.float32
+
+
+def plan_partitions(settings: Torch, papers: int, devices: Sequence[torch.device]) -> int:
+    """The fewest partitions that the memory of the devices, or `memory_mb`, allows."""
+    bound, beside = settings.memory_mb, beside_vectors_mb(papers)
+    if devices[0].type == "cuda":
+        free = min(torch.cuda.mem_get_info(device)[0] for device in devices)
+        bound, beside = min(bound or sys.maxsize, int(free / 1e6 * SHARE_OF_GPU)), 0.0
+    vectors = vectors_mb(papers, settings.dimension, settings.bytes_of_number)
+    partitions = partitions_within(bound, vectors, beside=beside, papers=papers, devices=len(devices))
+    report(f"{papers:,} papers in {partitions} {'partition' if partitions == 1 else 'partitions'}")
+    return partitions
+
+
+@contextmanager
+def use_threads(threads: int) -> Iterator[None]:
+    """Have torch and compiled code use so many cores, as far as there are as many."""
+    before = torch.get_num_threads(), numba.get_num_threads()
+    torch.set_num_threads(threads)
+    numba.set_num_threads(min(threads, numba.get_num_threads()))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before[0])
+        numba.set_num_threads(before[1])
+
+
+@contextmanager
+def explain_full_memory() -> Iterator[None]:
+    """Raise `InputError` where a device has no memory left, with the settings that help."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise InputError(
+            f"the device is out of memory ({str(error).splitlines()[0]}); lower memory_mb, so that the papers are "
+            "trained in more partitions, or batch_size."
+        ) from None
