@@ -1,0 +1,232 @@
+"""Walks are projected as defined, whatever the blocks and threads, and a killed projection resumes."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from cocite.embeddings.edges import HOLDOUT, TRAINING
+from cocite.embeddings.engines.fastrp import FastRP, projection
+from cocite.embeddings.engines.fastrp.projection import project_walks
+from cocite.embeddings.engines.fastrp.walks import random_signs
+from cocite.embeddings.imported import ImportedFolder, partition_starts, write_edges, write_papers
+from cocite.embeddings.vectors import Trained
+from cocite.ground.checkpoints import open_whole
+
+SEED = 1
+
+
+def projected(imported: Path, state: Path, **changed: Any) -> Trained:
+    return project_walks(imported, FastRP(**{"engine": "fastrp", "dimension": 24, **changed}), seed=SEED, state=state)
+
+
+def vectors_of(trained: Trained) -> np.ndarray:
+    return trained.vectors.of(np.arange(trained.vectors.starts[-1]))
+
+
+def by_definition(imported: Path, hop_weights: tuple[float, ...], beta: float, dimension: int) -> np.ndarray:
+    """The vectors from whole matrices of double precision, step by step as the paper writes them."""
+    graph = ImportedFolder(imported)
+    papers = len(graph.papers())
+    adjacency = np.zeros((papers, papers))
+    for lhs, rhs, weights in graph.weighted_edges(TRAINING):
+        for edge in range(len(lhs)):
+            weight = 1.0 if weights is None else float(weights[edge])
+            adjacency[lhs[edge], rhs[edge]] += weight
+            adjacency[rhs[edge], lhs[edge]] += weight
+    degrees = adjacency.sum(1)
+    walk = np.array([row / degree if degree else row for row, degree in zip(adjacency, degrees, strict=True)])
+    ends = np.diag([(degree / degrees.sum()) ** beta if degree else 0.0 for degree in degrees])
+    signs = random_signs(papers, range(dimension), SEED).astype(float)
+    total = np.zeros((papers, dimension))
+    for hop, weight in enumerate(hop_weights, start=1):
+        total += weight * unit(np.linalg.matrix_power(walk, hop) @ ends @ signs)
+    return unit(total)
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.where(lengths > 0, vectors / np.where(lengths > 0, lengths, 1), 0)
+
+
+@pytest.mark.parametrize("directed", [True, False])
+@pytest.mark.parametrize(("hop_weights", "beta"), [((1.0,), 0.0), ((0.0, 1.0, 0.5), -0.7), ((2.0, 0.0, 0.0, 1.0), 0.3)])
+def test_vectors_are_the_weighted_hops_of_the_definition(
+    tmp_path: Path, graphs: SimpleNamespace, directed: bool, hop_weights: tuple[float, ...], beta: float
+) -> None:
+    imported = graphs.imported(tmp_path, graphs.random(50, 90), directed=directed)
+    found = vectors_of(projected(imported, tmp_path / "state", hop_weights=hop_weights, beta=beta))
+    expected = by_definition(imported, hop_weights, beta, 24)
+    assert np.abs(found - expected).max() < 1e-5
+
+
+def test_a_step_leads_to_the_neighbours_by_their_weights(tmp_path: Path) -> None:
+    """From paper 1, with an edge of weight 3 to paper 0 and of 1 to paper 2: ¾ of one and ¼ of the other."""
+    imported = made_by_hand(tmp_path, 4, training=[(1, 0), (1, 2), (3, 2)], holdout=[(0, 3)], weights=[3, 1, 1])
+    signs = random_signs(4, range(24), SEED)
+    found = vectors_of(projected(imported, tmp_path / "state", hop_weights=(1.0,)))
+    assert found[1] == pytest.approx(unit((0.75 * signs[0] + 0.25 * signs[2])[None])[0], abs=1e-6)
+    assert found[2] == pytest.approx(unit((0.5 * signs[1] + 0.5 * signs[3])[None])[0], abs=1e-6)
+
+
+def test_weights_of_every_edge_enter_as_defined(tmp_path: Path, graphs: SimpleNamespace) -> None:
+    imported = graphs.imported(tmp_path, graphs.random(50, 90))
+    unweighted = vectors_of(projected(imported, tmp_path / "unweighted"))
+    with h5py.File(imported / TRAINING / "edges_0_0.h5", "a") as file:
+        file["weight"] = np.random.default_rng(2).uniform(0.2, 4, len(file["lhs"])).astype(np.float32)
+    weighted = vectors_of(projected(imported, tmp_path / "weighted", hop_weights=(0.0, 1.0, 1.0), beta=0.4))
+    assert np.abs(weighted - by_definition(imported, (0.0, 1.0, 1.0), 0.4, 24)).max() < 1e-5
+    assert np.abs(weighted - unweighted).max() > 0.1
+
+
+def test_communities_are_found(communities: Path, tmp_path: Path) -> None:
+    (scores,) = projected(communities, tmp_path / "state", dimension=64).scores
+    assert scores["raw"]["auc"] > 0.95
+    assert scores["filtered"]["hits_at_10"] > 0.95
+
+
+def test_a_graph_without_structure_is_at_chance(tmp_path: Path, graphs: SimpleNamespace) -> None:
+    imported = graphs.imported(tmp_path, graphs.random(1000, 10_000))
+    (scores,) = projected(imported, tmp_path / "state", dimension=64).scores
+    assert abs(scores["raw"]["auc"] - 0.5) < 0.02
+
+
+def test_neither_blocks_nor_threads_change_a_bit(communities: Path, tmp_path: Path) -> None:
+    whole = vectors_of(projected(communities, tmp_path / "0", block=24))
+    for number, changed in enumerate(({"block": 1}, {"block": 7}, {"block": 5, "threads": 3}, {"threads": 2}), 1):
+        assert np.array_equal(vectors_of(projected(communities, tmp_path / str(number), **changed)), whole)
+
+
+def test_another_seed_gives_other_vectors(communities: Path, tmp_path: Path) -> None:
+    settings = FastRP(engine="fastrp", dimension=24)
+    first, other = (
+        vectors_of(project_walks(communities, settings, seed=seed, state=tmp_path / str(seed))) for seed in (1, 2)
+    )
+    assert np.abs(first - other).max() > 0.1
+
+
+@pytest.mark.parametrize("files", [0, 1, 4, 7])
+def test_a_killed_projection_makes_only_its_last_block_again(
+    communities: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: int
+) -> None:
+    """Eight files are written: of four blocks the second hop and the third."""
+    settings = {"dimension": 8, "block": 2, "hop_weights": (0.0, 1.0, 1.0)}
+    whole = vectors_of(projected(communities, tmp_path / "whole", **settings))
+    drawn: list[range] = []
+    monkeypatch.setattr(projection, "random_signs", recorded(drawn))
+    with monkeypatch.context() as killed:
+        killed.setattr(projection, "open_whole", killed_after(files))
+        with pytest.raises(KeyboardInterrupt):
+            projected(communities, tmp_path / "state", **settings)
+    assert len(list((tmp_path / "state").glob("hop-*"))) == files
+    drawn.clear()
+    assert np.array_equal(vectors_of(projected(communities, tmp_path / "state", **settings)), whole)
+    assert drawn == [range(start, start + 2) for start in range(files // 2 * 2, 8, 2)]
+
+
+def recorded(drawn: list[range]) -> Callable[..., np.ndarray]:
+    def draw(papers: int, columns: range, seed: int) -> np.ndarray:
+        drawn.append(columns)
+        return random_signs(papers, columns, seed)
+
+    return draw
+
+
+def killed_after(files: int) -> Callable[[Path], Any]:
+    left = iter(range(files))
+
+    def write(path: Path) -> Any:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        return open_whole(path)
+
+    return write
+
+
+def test_a_projection_killed_while_merging_resumes(
+    communities: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = vectors_of(projected(communities, tmp_path / "whole"))
+    with monkeypatch.context() as killed:
+        killed.setattr(projection, "of_length_1", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            projected(communities, tmp_path / "state")
+    monkeypatch.setattr(projection, "random_signs", interrupted)
+    assert np.array_equal(vectors_of(projected(communities, tmp_path / "state")), whole)
+    monkeypatch.setattr(projection, "merge_blocks", interrupted)
+    assert np.array_equal(vectors_of(projected(communities, tmp_path / "state")), whole)
+    assert not list((tmp_path / "state").glob("hop-*"))
+
+
+def interrupted(*_: Any, **__: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_the_state_of_other_settings_is_not_resumed(
+    communities: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    projected(communities, tmp_path / "state", beta=0.5)
+    found = vectors_of(projected(communities, tmp_path / "state"))
+    assert np.array_equal(found, vectors_of(projected(communities, tmp_path / "whole")))
+    assert "beta changed since the projection" in capsys.readouterr().err
+
+
+def test_a_paper_without_an_edge_to_train_on_has_a_vector_of_zeros(tmp_path: Path) -> None:
+    imported = made_by_hand(tmp_path, 4, training=[(0, 1), (1, 2)], holdout=[(2, 3)])
+    for beta in (0.0, -1.0, 1.0):
+        vectors = vectors_of(projected(imported, tmp_path / "state", beta=beta))
+        assert np.linalg.norm(vectors, axis=1) == pytest.approx([1, 1, 1, 0], abs=1e-6)
+
+
+def test_separate_pairs_get_vectors_of_their_own(tmp_path: Path) -> None:
+    """A walk from a paper of a pair goes to the other and back: after 1 step and 3 to the other, after 2 to itself."""
+    pairs = [(paper, paper + 1) for paper in range(0, 20, 2)]
+    imported = made_by_hand(tmp_path, 20, training=pairs, holdout=[(0, 2)])
+    vectors = vectors_of(projected(imported, tmp_path / "state", dimension=512, hop_weights=(0.0, 1.0, 1.0)))
+    alike = vectors @ vectors.T
+    assert alike[0, 1] == pytest.approx(1, abs=1e-5)
+    assert np.abs(alike[::2, ::2] - np.eye(10)).max() < 0.3
+
+
+def test_a_graph_of_one_edge_takes_more_dimensions_than_papers(tmp_path: Path) -> None:
+    imported = made_by_hand(tmp_path, 2, training=[(0, 1)], holdout=[(1, 0)])
+    trained = projected(imported, tmp_path / "state", dimension=100, hop_weights=(1.0,), threads=4)
+    signs = random_signs(2, range(100), SEED)
+    assert vectors_of(trained) == pytest.approx(signs[::-1] / 10, abs=1e-6)
+
+
+def test_signs_are_even_and_drawn_by_column() -> None:
+    signs = random_signs(10_000, range(8), SEED)
+    assert set(np.unique(signs)) == {-1, 1}
+    assert np.abs(signs.mean(0)).max() < 0.04
+    assert np.abs(np.corrcoef(signs.T) - np.eye(8)).max() < 0.04
+    assert np.array_equal(random_signs(10_000, range(3, 5), SEED), signs[:, 3:5])
+
+
+def test_hops_without_weight_are_refused() -> None:
+    with pytest.raises(ValueError, match="hop_weights are all 0"):
+        FastRP(engine="fastrp", hop_weights=(0.0, 0.0))
+
+
+def made_by_hand(
+    folder: Path,
+    papers: int,
+    *,
+    training: Sequence[tuple[int, int]],
+    holdout: Sequence[tuple[int, int]],
+    weights: Sequence[float] | None = None,
+) -> Path:
+    """An imported folder of these papers and edges, by row."""
+    imported, starts = folder / "imported", partition_starts(papers, 1)
+    write_papers(imported, np.arange(papers) + 100, starts)
+    for side, edges in ((TRAINING, training), (HOLDOUT, holdout)):
+        lhs, rhs = np.array(edges, dtype=np.int32).T
+        write_edges(imported, side, starts, [(lhs, rhs, None)])
+    if weights is not None:
+        with h5py.File(imported / TRAINING / "edges_0_0.h5", "a") as file:
+            file["weight"] = np.array(weights, dtype=np.float32)
+    return imported
