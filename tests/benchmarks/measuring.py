@@ -30,15 +30,20 @@ class Cost:
 
 def run(command: Command) -> Cost:
     """Run a command to its end, its output to nowhere; it must succeed."""
+    return run_and_read(command)[0]
+
+
+def run_and_read(command: Command) -> tuple[Cost, str]:
+    """Run a command to its end; return its cost and what it reported on standard error. It must succeed."""
     start = time.perf_counter()
     process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    complaint = process.stderr.read() if process.stderr else b""
+    reported = process.stderr.read().decode() if process.stderr else ""
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        sys.exit(f"{command} ended with {process.returncode}: {complaint.decode()[-2000:]}")
+        sys.exit(f"{command} ended with {process.returncode}: {reported[-2000:]}")
     wall = time.perf_counter() - start
-    return Cost(wall=wall, cpu=usage.ru_utime + usage.ru_stime, peak_mb=usage.ru_maxrss / 1000)
+    return Cost(wall=wall, cpu=usage.ru_utime + usage.ru_stime, peak_mb=usage.ru_maxrss / 1000), reported
 
 
 def run_together(queues: Sequence[Sequence[Command]]) -> Cost:

@@ -24,6 +24,8 @@ ROOT = Path(__file__).parents[2]
         "hci-objectives",
         "hci-ablations",
         "synergy-objectives",
+        "hci-engines",
+        "synergy-engines",
     ],
 )
 def test_the_experiments_on_real_corpora_are_valid(name, shared, monkeypatch):

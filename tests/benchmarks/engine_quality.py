@@ -1,0 +1,105 @@
+"""Link prediction and neighbours of the engines on real corpora, by the steps of the pipeline, over several seeds.
+
+    python -m tests.benchmarks.engine_quality .bench hci synergy
+    python -m tests.benchmarks.engine_quality .bench hci --seeds 1 --graphs citation --engines biggraph   # a part of it
+
+The settings are those of experiments/hci-engines.yaml and synergy-engines.yaml; COCITE_SHARED names the folder of the
+corpora. Results of finished parts are kept in .bench/engine_quality, and a table is made of all parts that are asked
+for. A band's quality is the share of neighbours of these ranks that have an edge with the query in the whole graph,
+held-out edges included. It takes hours and corpora that few have, so `make bench` leaves it out.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import yaml
+from tests.benchmarks.engines import mean_and_deviation
+from tests.benchmarks.measuring import say
+
+from cocite.tables.files import read_table
+
+ROOT = Path(__file__).parents[2]
+SNAKEMAKE = Path(sys.executable).with_name("snakemake")
+METRICS = (("mrr", False), ("auc", False), ("mrr", True), ("auc", True))
+BANDS = ((1, 5), (6, 10), (21, 25), (96, 100), (996, 1000))
+LINKED = """
+    WITH links AS (
+        SELECT source AS query, target AS neighbour FROM read_parquet($edges)
+        UNION SELECT target, source FROM read_parquet($edges)
+    )
+    SELECT avg((query, neighbour) IN (SELECT (query, neighbour) FROM links)) FROM read_parquet($neighbours)
+    WHERE rank BETWEEN $first AND $last
+"""
+
+
+def main(chosen: argparse.Namespace) -> None:
+    """Make what is not there yet, and print a table for each corpus and graph."""
+    folder = (chosen.folder / "engine_quality").resolve()
+    for corpus in chosen.corpora:
+        for seed in chosen.seeds:
+            make(folder / corpus / f"seed-{seed}", corpus, seed, chosen)
+        for graph in chosen.graphs:
+            tell(folder / corpus, graph, corpus, chosen)
+
+
+def make(folder: Path, corpus: str, seed: int, chosen: argparse.Namespace) -> None:
+    """Run the pipeline with this seed to the neighbours of the chosen graphs and engines."""
+    config = yaml.safe_load((ROOT / f"experiments/{corpus}-engines.yaml").read_text())
+    names = {f"{graph}-{engine}" for graph in chosen.graphs for engine in chosen.engines}
+    config["embeddings"] = {name: entry for name, entry in config["embeddings"].items() if name in names}
+    config["graphs"] = {graph: config["graphs"][graph] for graph in chosen.graphs}
+    config |= {"seed": seed, "pathvars": {part: str(folder / part) for part in ("results", "logs", "benchmarks")}}
+    folder.mkdir(parents=True, exist_ok=True)
+    written = folder / "config.yaml"
+    written.write_text(yaml.safe_dump(config))
+    options = ("--cores", str(chosen.cores), "--resources", f"mem_mb={chosen.memory_mb}", "--rerun-incomplete")
+    command = [SNAKEMAKE, "neighbours", *options, "--configfile", written, "--replace-workflow-config", "--quiet"]
+    subprocess.run(list(map(str, command)), cwd=ROOT, check=True)
+
+
+def tell(folder: Path, graph: str, corpus: str, chosen: argparse.Namespace) -> None:
+    """Print mean ± deviation over the seeds, a row for each engine."""
+    names = [f"{metric.upper()}, {'filtered' if filtered else 'raw'}" for metric, filtered in METRICS]
+    names += [f"ranks {first}–{last}" for first, last in BANDS]
+    say(f"\n| {corpus}, {graph} | {' | '.join(names)} |\n|---|{'---|' * len(names)}")
+    for engine in chosen.engines:
+        rows = [quality(folder / f"seed-{seed}" / "results", graph, engine) for seed in chosen.seeds]
+        told = [mean_and_deviation(list(values)) for values in zip(*rows, strict=True)]
+        say(f"| {engine} | {' | '.join(told)} |")
+
+
+def quality(results: Path, graph: str, engine: str) -> list[float]:
+    """The metrics after the last epoch, then the share of true neighbours in each band."""
+    scores = read_table(results / "embeddings" / f"{graph}-{engine}" / "graph_scores.parquet", "graph_scores")
+    rows = {(row["epoch"], row["metric"], row["filtered"]): row["value"] for row in scores.to_pylist()}
+    last = max(epoch for epoch, *_ in rows)
+    edges, neighbours = (
+        str(results / part / "*.parquet")
+        for part in (f"graph/{graph}/edges", f"neighbours/{graph}-{engine}/neighbours")
+    )
+    return [rows[last, *metric] for metric in METRICS] + [band(edges, neighbours, *ranks) for ranks in BANDS]
+
+
+def band(edges: str, neighbours: str, first: int, last: int) -> float:
+    """The share of neighbours of these ranks that have an edge with their query, in either direction."""
+    asked = {"edges": edges, "neighbours": neighbours, "first": first, "last": last}
+    found = duckdb.execute(LINKED, asked).fetchone()
+    if found is None or found[0] is None:
+        sys.exit(f"{neighbours} has no ranks {first} to {last}.")
+    return float(found[0])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("corpora", nargs="+", choices=["hci", "synergy"])
+    parser.add_argument("--graphs", nargs="+", default=["citation", "cocitation"])
+    parser.add_argument("--engines", nargs="+", default=["biggraph", "torch", "fastrp"])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--cores", type=int, default=os.cpu_count())
+    parser.add_argument("--memory-mb", type=int, default=8000)
+    main(parser.parse_args())

@@ -1,0 +1,75 @@
+"""One training of a graph embedding by either engine, as a whole command: its speed, memory and link prediction.
+
+Edges a second come from the lines that each engine reports an epoch, which count the time of training alone: neither
+import and start nor the measurement of link prediction.
+"""
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks.measuring import Command, Cost, run, run_and_read
+
+from cocite.tables.files import read_table
+
+COCITE = Path(sys.executable).with_name("cocite")
+RATE = re.compile(r"training loss \S+, ([\d,]+) edges/s")
+SHARED = {
+    **{"comparator": "dot", "lr": 0.1, "loss": {"kind": "ranking", "margin": 0.15}, "max_norm": 1.0},
+    **{"batch_size": 1000, "batch_negatives": 50, "uniform_negatives": 50},
+}
+"""Settings of every training that is compared."""
+CORES = {"biggraph": "workers", "torch": "threads"}
+"""The setting of each engine that says how many cores it uses."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """What a training took and reached."""
+
+    rates: list[float]
+    """Edges a second of each epoch."""
+    mrr: list[float]
+    """Filtered MRR after each epoch."""
+    cost: Cost
+    """Cost of the whole command; its memory is that of the largest process, with what it shares with others."""
+    log: str
+    """What it reported."""
+
+
+def import_graph(edges: Path, output: Path, *, partitions: int = 1, holdout: float = 0.05) -> Path:
+    """Import a directed graph; `partitions` are those of biggraph, torch chooses its own."""
+    settings = json.dumps({"holdout": holdout, "partitions": partitions})
+    asked = ("--directed", "--settings", settings, "--seed", "1", "--memory-mb", "2000", "--threads", "1")
+    run([COCITE, "embeddings", "import", edges, *asked, "--output", output])
+    return output
+
+
+def settings_of(engine: str, *, cores: int = 2, **changed: Any) -> dict[str, Any]:
+    """The settings of a training that uses so many cores, with some changed."""
+    return {"engine": engine, **SHARED, CORES[engine]: cores, **changed}
+
+
+def train(imported: Path, settings: Mapping[str, Any], *, seed: int, output: Path) -> Training:
+    """Train in a process of its own. The vectors are left in `output`/vectors."""
+    shutil.rmtree(output, ignore_errors=True)
+    cost, log = run_and_read(training_command(imported, settings, seed=seed, output=output))
+    rates = [float(rate.replace(",", "")) for rate in RATE.findall(log)]
+    rows = read_table(output / "scores", "graph_scores").to_pylist()
+    mrr = {row["epoch"]: row["value"] for row in rows if row["metric"] == "mrr" and row["filtered"]}
+    return Training(rates=rates, mrr=[mrr[epoch] for epoch in sorted(mrr)], cost=cost, log=log)
+
+
+def training_command(imported: Path, settings: Mapping[str, Any], *, seed: int, output: Path) -> Command:
+    """The command of a training whose results lie in the folder `output`."""
+    names = ("state", "vectors", "scores", "written-settings", "omissions")
+    files = [part for name in names for part in (f"--{name}", output / name)]
+    return [
+        *(COCITE, "embeddings", "train", imported, "--settings", json.dumps(settings), "--seed", str(seed)),
+        *files,
+    ]

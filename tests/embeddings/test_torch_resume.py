@@ -1,0 +1,68 @@
+"""A training by the engine torch that is killed at random moments ends as if nothing had happened."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cocite.tables.files import read_json
+
+pytestmark = pytest.mark.long
+
+PROGRAM = Path(__file__).with_name("killed_embedding.py")
+KILLS = 20
+RESULTS = ("vectors", "scores", "written_settings", "omissions")
+SETTINGS = {
+    **{"engine": "torch", "dimension": 32, "epochs": 12, "batch_size": 500, "checkpoint_minutes": 0.001},
+    **{"threads": 1, "gpus": 0},
+}
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory, graphs: SimpleNamespace) -> Path:
+    """200 communities of 20 papers."""
+    folder: Path = graphs.imported(tmp_path_factory.mktemp("graph"), graphs.communities(200, 20))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def earlier(tmp_path_factory: pytest.TempPathFactory, graphs: SimpleNamespace) -> Path:
+    """Vectors of the first 150 of the communities."""
+    folder = tmp_path_factory.mktemp("earlier")
+    older = graphs.imported(folder, graphs.communities(150, 20))
+    subprocess.run(
+        [sys.executable, PROGRAM, older, folder / "trained", json.dumps({**SETTINGS, "epochs": 2})], check=True
+    )
+    return folder / "trained" / "whole" / "vectors"
+
+
+def end_alike(imported: Path, folder: Path, **changed: Any) -> None:
+    """Kill trainings with these settings, resume each, and assert that they leave what an undisturbed one leaves."""
+    settings = json.dumps({**SETTINGS, **changed})
+    subprocess.run([sys.executable, PROGRAM, imported, folder, settings, str(KILLS)], check=True)
+    told = read_json(folder / "told.json")
+    assert told["kills"] == KILLS
+    assert told["resumed"] > 0
+    for number in range(told["trainings"]):
+        for name in RESULTS:
+            ended = folder / f"killed-{number}" / name
+            assert ended.read_bytes() == (folder / "whole" / name).read_bytes(), f"{name} of training {number}"
+        assert not (folder / f"killed-{number}" / "state").exists()
+
+
+def test_twenty_random_kills_leave_no_trace(imported: Path, tmp_path: Path) -> None:
+    end_alike(imported, tmp_path)
+
+
+def test_twenty_random_kills_leave_no_trace_with_vectors_of_two_bytes(imported: Path, tmp_path: Path) -> None:
+    end_alike(imported, tmp_path, storage="bfloat16")
+
+
+def test_twenty_random_kills_leave_no_trace_of_a_training_from_earlier_vectors(
+    imported: Path, earlier: Path, tmp_path: Path
+) -> None:
+    end_alike(imported, tmp_path, start=str(earlier))
