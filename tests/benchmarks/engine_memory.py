@@ -1,10 +1,10 @@
 """Memory and time of an edge where the papers are cut into partitions: the engine torch, and biggraph beside it.
 
 10 million papers × 128 dimensions with 10 million random edges, one epoch. The memory is that of the largest process of
-the whole command, files that it maps included. torch chooses its partitions from `memory_mb`; 0 gives it no bound.
-It needs some 20 GB of disk and of memory, so `make bench` leaves it out.
+the whole command, files that it maps included. torch is given the least `memory_mb` that allows as many partitions, and
+no bound for one; it never takes two. It needs some 20 GB of disk and of memory, so `make bench` leaves it out.
 
-    python -m tests.benchmarks.engine_memory .bench --papers 20000 --edges 40000 --memory-mb 0   # to try it
+    python -m tests.benchmarks.engine_memory .bench --papers 20000 --edges 40000 --partitions 1   # to try it
 """
 
 import argparse
@@ -12,13 +12,17 @@ import os
 import re
 import shutil
 import sys
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 from tests.benchmarks.engine_training import Training, settings_of, train
 from tests.benchmarks.measuring import run, say
 
-PARTITIONS = re.compile(r"(\d+) partitions?")
+from cocite.embeddings.engines.torch.planning import beside_vectors_mb, vectors_mb
+
+PARTITIONS = re.compile(r"papers in (\d+) partition")
+BYTES_OF_NUMBER = 4
 
 
 def main(chosen: argparse.Namespace) -> None:
@@ -31,17 +35,25 @@ def main(chosen: argparse.Namespace) -> None:
     changed: dict[str, Any] = {"dimension": chosen.dimension, "epochs": 1, "cores": chosen.cores}
     if "torch" in chosen.engines:
         write(folder, chosen, partitions=1)
-        for memory_mb in chosen.memory_mb:
-            settings = settings_of("torch", **changed, memory_mb=memory_mb or None)
+        for partitions in chosen.partitions:
+            memory_mb = bound_for(partitions, chosen.papers, chosen.dimension)
+            settings = settings_of("torch", **changed, memory_mb=memory_mb)
             training = train(folder / "imported", settings, seed=1, output=folder / "trained")
             found = PARTITIONS.search(training.log)
-            tell("torch", int(found[1]) if found else 1, str(memory_mb or "no bound"), training)
+            tell("torch", int(found[1]) if found else partitions, str(memory_mb or "no bound"), training)
     if "biggraph" in chosen.engines:
         for partitions in chosen.partitions:
             write(folder, chosen, partitions=partitions)
             training = train(folder / "imported", settings_of("biggraph", **changed), seed=1, output=folder / "trained")
             tell("biggraph", partitions, "", training)
     shutil.rmtree(folder)
+
+
+def bound_for(partitions: int, papers: int, dimension: int) -> int | None:
+    """The least `memory_mb` of so many partitions, two of which are held at a time; no bound for one."""
+    if partitions == 1:
+        return None
+    return ceil(beside_vectors_mb(papers) + 2 * vectors_mb(papers, dimension, BYTES_OF_NUMBER) / partitions)
 
 
 def write(folder: Path, chosen: argparse.Namespace, *, partitions: int) -> None:
@@ -67,7 +79,6 @@ if __name__ == "__main__":
     parser.add_argument("--papers", type=int, default=10_000_000)
     parser.add_argument("--edges", type=int, default=10_000_000)
     parser.add_argument("--dimension", type=int, default=128)
-    parser.add_argument("--memory-mb", type=int, nargs="+", default=[0, 3000, 1500])
     parser.add_argument("--partitions", type=int, nargs="+", default=[1, 4, 16])
     parser.add_argument("--cores", type=int, default=os.cpu_count())
     main(parser.parse_args())
