@@ -50,6 +50,7 @@ class Block:
         parts = len(partitions.starts) - 1
         self.size = max(map(partitions.papers, range(parts)))
         self.held: list[int | None] = [None] * min(2, parts)
+        self.changed = False
         rows = self.size * len(self.held) + 1  # the last belongs to nobody
         self.vectors = torch.zeros(rows, dimension, dtype=storage, device=device)
         self.squares = torch.zeros(rows, device=device)
@@ -75,9 +76,10 @@ class Block:
         return Side(first=self.held.index(part) * self.size, papers=self.partitions.papers(part))
 
     def write(self) -> None:
-        """Write what is held."""
+        """Write what is held, if it has changed since it was written."""
         for slot in range(len(self.held)):
             self._write(slot)
+        self.changed = False
 
     def leave(self) -> None:
         """Write what is held, and hold nothing."""
@@ -86,7 +88,7 @@ class Block:
 
     def _write(self, slot: int) -> None:
         part = self.held[slot]
-        if part is not None:
+        if part is not None and self.changed:
             self.partitions.keep(part, *self._of(slot, part))
 
     def _of(self, slot: int, part: int) -> tuple[Tensor, Tensor]:

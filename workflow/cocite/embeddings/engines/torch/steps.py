@@ -87,7 +87,7 @@ class Step:
         place = functional.pad(risen[1:] != risen[:-1], (1, 0)).cumsum(0)
         owners = torch.full_like(place, len(self.vectors) - 1).scatter_(0, place, risen.long())
         sums = torch.zeros(len(risen), gradients.shape[-1], device=rows.device)
-        # With repeated indices torch sums in their order: the same bits each time, as adding atomically is not.
+        # Repeated indices are summed in a fixed order; atomic additions (index_add_) would round differently each time.
         sums.index_put_((place,), gradients.reshape(len(risen), -1)[order].float(), accumulate=True)
         vectors = self.vectors[owners].float()
         if self.settings.comparator == "cos":

@@ -59,6 +59,7 @@ def train_graph_embedding(
         if progress is None:
             partitions = plan_partitions(settings, len(graph.papers()), devices)
             progress = Progress(partitions=partitions, versions=[0] * partitions)
+            kept.commit(progress)
         training = Training(graph, settings, seed=seed, kept=kept, progress=progress, devices=devices)
         training.run()
     vectors = Vectors([FloatRows(part) for part in training.partitions.vectors()])
@@ -87,7 +88,7 @@ class Training:
         self.buckets = _buckets(graph, starts, kept.folder / "edges")
         storage = getattr(torch, settings.storage)
         self.blocks = [Block(self.partitions, device, settings.dimension, storage) for device in devices]
-        self.steps = [_step_on(block, settings) for block in self.blocks]
+        self.steps = [_step_on(block, settings, alone=len(devices) == 1) for block in self.blocks]
         self.stretch = max(1, STRETCH // settings.batch_size) * settings.batch_size
         self.committed = time.monotonic()
         if progress.held:
@@ -165,6 +166,7 @@ class Training:
         order = torch.from_numpy(np.random.default_rng(seed).permutation(len(weights)))
         ends, weights = (numbers[..., order].to(block.device) for numbers in (ends, weights))
         step.seed(seed)
+        block.changed = True
         sides = block.side(bucket[0]), block.side(bucket[1])
         drawn = torch.Generator(block.device).manual_seed(seed)
         losses = [step.train(batch) for batch in make_batches(ends, weights, sides, self.settings, drawn)]
@@ -206,10 +208,10 @@ def _buckets(graph: ImportedFolder, starts: Rows, folder: Path) -> Buckets:
     return Buckets(folder) if folder.exists() else deal_into_buckets(graph, starts, folder)
 
 
-def _step_on(block: Block, settings: Torch) -> Step:
-    """The step for a device: compiled for a CPU that trains alone."""
+def _step_on(block: Block, settings: Torch, *, alone: bool) -> Step:
+    """The step for a device: compiled for a CPU that trains alone, as Numba's threads may not be started by several."""
     precision = precision_of(settings.precision, block.device)
-    if block.device.type == "cpu" and len(block.partitions.starts) >= 2:
+    if block.device.type == "cpu" and alone:
         from cocite.embeddings.engines.torch.cpu_steps import CpuStep
 
         return CpuStep(settings, block.vectors, block.squares, precision)
