@@ -9,6 +9,8 @@ import h5py
 import numpy as np
 import pytest
 
+from cocite.config.embeddings import AnyEngine
+from cocite.config.settings import entry_of
 from cocite.embeddings.edges import HOLDOUT, TRAINING
 from cocite.embeddings.engines.fastrp import FastRP, projection
 from cocite.embeddings.engines.fastrp.projection import project_walks
@@ -230,3 +232,9 @@ def made_by_hand(
         with h5py.File(imported / TRAINING / "edges_0_0.h5", "a") as file:
             file["weight"] = np.array(weights, dtype=np.float32)
     return imported
+
+
+def test_the_weights_of_the_hops_come_out_of_a_resolved_configuration() -> None:
+    """As the rules read it: there a tuple is a list."""
+    chosen = entry_of({"engine": "fastrp", "hop_weights": [1, 0.5], "graph": "citation"}, AnyEngine)
+    assert chosen.hop_weights == (1, 0.5)

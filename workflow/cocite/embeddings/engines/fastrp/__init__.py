@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, Strict, model_validator
 
 from cocite.config.edges import WeightedEdges
 from cocite.config.engine import BYTES_OF_NUMBER, Engine
@@ -20,7 +20,13 @@ class FastRP(Engine):
 
     engine: Literal["fastrp"]
     """What trains the graph embedding."""
-    hop_weights: Annotated[tuple[NonNegative, ...], Field(min_length=1, max_length=10)] = (1.0, 1.0, 1.0, 1.0, 1.0)
+    hop_weights: Annotated[tuple[NonNegative, ...], Strict(False), Field(min_length=1, max_length=10)] = (
+        1.0,
+        1.0,
+        1.0,
+        1.0,
+        1.0,
+    )
     """Weights of walks of 1, 2, … steps. Even and odd steps together bring a paper near to those it has edges with."""
     beta: Annotated[float, Field(ge=-1, le=1)] = 0.0
     """Power of the degree that the end of a walk counts with; below 0, papers with many edges count less."""
