@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cocite.embeddings.edges import HOLDOUT, TRAINING
-from cocite.embeddings.imported import partition_starts, write_edges, write_papers
+from cocite.embeddings.imported import ImportedBlock, partition_starts, write_edges, write_papers
 
 HELD_OUT = 5000
 BLOCK = 4_000_000
@@ -28,10 +27,10 @@ def main(folder: Path, papers: int, edges: int, partitions: int) -> None:
         write_edges(folder, side, starts, _blocks(np.random.default_rng(seed), papers, count))
 
 
-def _blocks(drawn: np.random.Generator, papers: int, edges: int) -> Iterator[tuple[NDArray[np.int32], ...]]:
+def _blocks(drawn: np.random.Generator, papers: int, edges: int) -> Iterator[ImportedBlock]:
     for start in range(0, edges, BLOCK):
         lhs, rhs = drawn.integers(papers, size=(2, min(BLOCK, edges - start)), dtype=np.int32)
-        yield lhs, rhs
+        yield lhs, rhs, None
 
 
 if __name__ == "__main__":
