@@ -19,10 +19,12 @@ from typing import Any
 from tests.benchmarks.engine_training import Training, settings_of, train
 from tests.benchmarks.measuring import run, say
 
-from cocite.embeddings.engines.torch.planning import beside_vectors_mb, vectors_mb
+from cocite.embeddings.engines.torch.planning import overhead_mb, vectors_mb
 
 PARTITIONS = re.compile(r"papers in (\d+) partition")
 BYTES_OF_NUMBER = 4
+ROWS_OF_BATCH = 4000
+"""Rows of a batch of 1,000 edges with 50 + 50 negatives a side."""
 
 
 def main(chosen: argparse.Namespace) -> None:
@@ -53,7 +55,9 @@ def bound_for(partitions: int, papers: int, dimension: int) -> int | None:
     """The least `memory_mb` of so many partitions, two of which are held at a time; no bound for one."""
     if partitions == 1:
         return None
-    return ceil(beside_vectors_mb(papers) + 2 * vectors_mb(papers, dimension, BYTES_OF_NUMBER) / partitions)
+    return ceil(
+        overhead_mb(papers, ROWS_OF_BATCH * dimension) + 2 * vectors_mb(papers, dimension, BYTES_OF_NUMBER) / partitions
+    )
 
 
 def write(folder: Path, chosen: argparse.Namespace, *, partitions: int) -> None:

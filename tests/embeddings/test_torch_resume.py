@@ -8,9 +8,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 from cocite.embeddings.engines.torch import Torch
-from cocite.embeddings.engines.torch.devices import available_devices, plan_partitions
+from cocite.embeddings.engines.torch.devices import plan_partitions
 from cocite.tables.files import read_json
 
 pytestmark = pytest.mark.long
@@ -24,8 +25,8 @@ SETTINGS = {
 }
 
 
-MEMORY_MB = 701
-"""What lets 4,000 papers × 64 dimensions, 1.04 MB beside 700.18 MB, into 3 partitions: two of them are 0.69 MB."""
+MEMORY_MB = 702
+"""What lets 4,000 papers × 64 dimensions, 1.04 MB beside 701.2 MB, into 3 partitions: two of them are 0.69 MB."""
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +67,7 @@ def test_twenty_random_kills_leave_no_trace(imported: Path, tmp_path: Path) -> N
 
 def test_twenty_random_kills_leave_no_trace_in_three_partitions(imported: Path, tmp_path: Path) -> None:
     bounded = Torch(**SETTINGS, memory_mb=MEMORY_MB)
-    assert plan_partitions(bounded, 4000, available_devices(bounded)) == 3
+    assert plan_partitions(bounded, 4000, [torch.device("cpu")]) == 3
     end_alike(imported, tmp_path, memory_mb=MEMORY_MB)
 
 

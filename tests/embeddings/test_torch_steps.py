@@ -36,6 +36,8 @@ VARIANTS: list[dict[str, Any]] = [
     {"loss": "logistic"},
     {"loss": "softmax", "comparator": "cos"},
     {"batch_negatives": 0},
+    {"batch_negatives": 0, "loss": "logistic"},
+    {"uniform_negatives": 0, "loss": "logistic"},
     {"uniform_negatives": 0},
 ]
 
@@ -182,6 +184,22 @@ def test_a_gradient_that_is_not_finite_shows_in_the_loss(kind: Callable[..., Ste
     step = kind(chosen, vectors, torch.zeros(PAPERS + 1), torch.float32)
     assert np.isnan(float(step.train(batch)))
     assert not np.isnan(train(kind, chosen)[1]).any()
+
+
+@pytest.mark.parametrize("kind", STEPS)
+def test_a_vector_of_zeros_can_be_compared_by_cosine(kind: Callable[..., Step]) -> None:
+    chosen = settings(comparator="cos", loss={"kind": "ranking", "margin": 0.5})
+    (batch, *_) = batches(chosen)
+    vectors = first_vectors()
+    vectors[int(batch.rows[0, 0, 0])] = 0
+    step = kind(chosen, vectors, torch.zeros(PAPERS + 1), torch.float32)
+    assert step.train(batch).isfinite()
+    assert vectors.isfinite().all()
+
+
+@pytest.mark.parametrize("kind", STEPS)
+def test_a_step_too_long_to_be_scaled_back_shows_in_the_loss(kind: Callable[..., Step]) -> None:
+    assert np.isnan(train(kind, settings(lr=1e25))[1]).any()
 
 
 def test_both_forms_of_a_step_round_to_the_same_vectors() -> None:

@@ -16,7 +16,7 @@ from cocite.config.entries import as_json
 from cocite.config.settings import parse_settings
 from cocite.embeddings.engines.torch import Torch, training
 from cocite.embeddings.engines.torch.buckets import deal_into_buckets
-from cocite.embeddings.engines.torch.planning import beside_vectors_mb, partitions_within, vectors_mb
+from cocite.embeddings.engines.torch.planning import overhead_mb, partitions_within, vectors_mb
 from cocite.embeddings.imported import ImportedFolder, partition_starts
 from cocite.embeddings.importing import import_edges
 from cocite.embeddings.vectors import Trained
@@ -121,6 +121,54 @@ def test_a_training_that_stops_anywhere_ends_like_one_that_did_not(
     assert np.array_equal(vectors_of(communities, stopped), vectors_of(communities, whole))
 
 
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_training_that_stops_while_it_is_measured_goes_on(
+    communities: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, devices: int
+) -> None:
+    whole = train(communities, tmp_path / "whole", settings(), devices)
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as changed:
+        changed.setattr(training.Training, "_measure", stop)
+        with pytest.raises(KeyboardInterrupt):
+            train(communities, tmp_path / "stopped", settings(), devices)
+    stopped = train(communities, tmp_path / "stopped", settings(), devices)
+    assert stopped.scores == whole.scores
+    assert np.array_equal(vectors_of(communities, stopped), vectors_of(communities, whole))
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_partitions_without_an_edge_keep_the_vectors_they_begin_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, graphs: SimpleNamespace, devices: int
+) -> None:
+    """Twelve pairs of papers, and a partition for each paper: those of held-out pairs are never trained."""
+    imported = graphs.imported(tmp_path, [(paper, paper + 1) for paper in range(0, 24, 2)], holdout=0.3)
+    monkeypatch.setattr(training, "plan_partitions", lambda settings, papers, devices: papers)
+    trained = train(imported, tmp_path / "state", settings(epochs=1), devices)
+    lengths = np.linalg.norm(vectors_of(imported, trained), axis=1)
+    edges = ImportedFolder(imported).count_edges("training").sum()
+    assert (lengths > 0.1).sum() >= edges > 0
+    assert 0 < (lengths < 0.1).sum() < 24
+
+
+def test_files_do_not_pile_up_between_checkpoints(
+    communities: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of each of 16 partitions the version of the last checkpoint and the newest one."""
+    monkeypatch.setattr(training, "plan_partitions", lambda settings, papers, devices: 16)
+    train_stretch, found = training.Training._train_stretch, set()
+
+    def count_files(self: training.Training, *given: Any) -> Any:
+        found.add(len(list((self.kept.folder / "vectors").glob("*.npy"))))
+        return train_stretch(self, *given)
+
+    monkeypatch.setattr(training.Training, "_train_stretch", count_files)
+    train(communities, tmp_path / "state", settings(epochs=2))
+    assert 16 < max(found) <= 32
+
+
 def test_a_training_with_other_settings_starts_afresh(
     communities: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -203,7 +251,9 @@ def test_older_vectors_of_another_dimension_are_refused(communities: Path, tmp_p
 def test_gradients_that_are_not_finite_stop_the_training_with_their_batch(
     communities: Path, tmp_path: Path, changed: dict[str, Any]
 ) -> None:
-    with pytest.raises(InputError, match=r"batch \d+ from edge 0 on of epoch 1: a gradient is not a finite number"):
+    with pytest.raises(
+        InputError, match=r"epoch 1, batch \d+ after edge 0 of bucket \(0, 0\): a gradient is not finite"
+    ):
         train(communities, tmp_path / "state", settings(**changed))
 
 
@@ -248,25 +298,30 @@ def test_settings_that_the_engine_lacks_are_refused(given: dict[str, Any], messa
 
 
 def test_partitions_follow_from_the_memory() -> None:
-    """10 million papers × 128 take 5,160 MB, and 1,150 MB beside them."""
-    vectors, beside = vectors_mb(10_000_000, 128, 4), beside_vectors_mb(10_000_000)
-    assert (vectors, beside) == (5160, 1150)
+    """10 million papers × 128 take 5,160 MB, and 1,160 MB beside them, of which 10 MB for a batch."""
+    vectors, overhead = vectors_mb(10_000_000, 128, 4), overhead_mb(10_000_000, 1_250_000)
+    assert (vectors, overhead) == (5160, 1160)
     of: Callable[[float | None], int] = lambda bound: partitions_within(  # noqa: E731
-        bound, vectors, beside=beside, papers=10_000_000
+        bound, vectors, overhead=overhead, papers=10_000_000
     )
-    assert [of(None), of(6310), of(6309), of(3000), of(1800)] == [1, 1, 3, 6, 16]
-    with pytest.raises(InputError, match=r"10,000,000 papers take 1,312 MB at least, in 64 partitions"):
+    assert [of(None), of(6320), of(6319), of(3010), of(1810)] == [1, 1, 3, 6, 16]
+    with pytest.raises(
+        InputError, match=r"10,000,000 papers take 1,322 MB at least, in 64 partitions, and 1,300 MB are allowed"
+    ):
         of(1300)
 
 
 def test_several_devices_have_two_partitions_each() -> None:
     assert partitions_within(None, 100, papers=1000, devices=2) == 4
-    with pytest.raises(InputError, match="8 devices need 16"):
+    with pytest.raises(InputError, match="8 GPUs take 16 partitions, but there are 10 papers"):
         partitions_within(None, 100, papers=10, devices=8)
 
 
 def test_a_training_asks_a_cluster_for_what_it_takes(graphs: SimpleNamespace) -> None:
-    assert settings(dimension=128).training_memory(10_000_000, 0) == 6310
+    # A batch of 500 edges has 10 chunks of 100 rows a side.
+    batch = 2 * 10 * 100 * 128 * 8 / 1e6
+    assert settings(dimension=128).training_memory(10_000_000, 0) == 6310 + batch
     assert settings(dimension=128, memory_mb=3000).training_memory(10_000_000, 0) == 3000
-    assert settings(dimension=128, storage="bfloat16").training_memory(10_000_000, 0) == 3750
+    assert settings(dimension=128, memory_mb=100).training_memory(10_000_000, 0) == 1150 + batch
+    assert settings(dimension=128, storage="bfloat16").training_memory(10_000_000, 0) == 3750 + batch
     assert (settings(threads=4).cores, settings(gpus=2).devices) == (4, 2)

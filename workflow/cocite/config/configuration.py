@@ -58,8 +58,9 @@ class Configuration(Entry):
     pinned in the manifest when the shards are listed. A release in a folder has any name of letters from a to z,
     capitals as well, digits, dots, hyphens and underscores that starts with a letter or digit."""
     gpu: bool = False
-    """Whether fine-tuning and embedding ask a cluster for GPUs: one for each process of a training, one for an
-    embedding. Without a cluster they ask for those of the machine, if it has any, and wait for each other."""
+    """Whether fine-tuning, embedding and `engine: torch` ask a cluster for GPUs: one for each process of a training,
+    one for an embedding, `gpus` of a graph embedding. Without a cluster they ask for those of the machine, if it has
+    any, and wait for each other."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """What encoders compute in when they are trained and when they embed; weights are learned in float32 in any case.
     auto stands for bfloat16 on a GPU that has it and on a CPU with matrix units (AMX), and for float32 elsewhere."""

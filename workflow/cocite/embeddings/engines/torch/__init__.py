@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from cocite.config.edge_training import EdgeTraining
 from cocite.config.edges import WeightedEdges
 from cocite.config.entries import Count, Entry, Natural, Positive
-from cocite.embeddings.engines.torch.planning import beside_vectors_mb, vectors_mb
+from cocite.embeddings.engines.torch.planning import overhead_mb, vectors_mb
 
 if TYPE_CHECKING:
     from cocite.embeddings.vectors import Trained
@@ -28,13 +28,13 @@ class Torch(EdgeTraining):
     as many partitions as it takes for two of them to fit. null takes all papers at once on a CPU, and what is free on a
     GPU."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
-    """Numbers that products of matrices take. auto is bfloat16 where the device has units for it."""
+    """Number format of the matrix products. auto is bfloat16 where the device has units for it."""
     storage: Literal["float32", "bfloat16"] = "float32"
-    """Numbers that the vectors are kept in while they are trained. bfloat16 takes half of the memory."""
+    """Number format of the vectors in training. bfloat16 halves their memory."""
     start: str | None = None
     """A table graph_embeddings of an older release: papers that are in it begin with their vectors there."""
     checkpoint_minutes: Positive = 5
-    """Time between checkpoints: what a kill costs at most."""
+    """Time between checkpoints, which is what a kill costs at most; with several GPUs it costs a round at most."""
 
     @property
     def cores(self) -> int:
@@ -56,10 +56,18 @@ class Torch(EdgeTraining):
         """Of a number of a vector in training."""
         return 2 if self.storage == "bfloat16" else 4
 
+    @property
+    def values_of_batch(self) -> int:
+        """Numbers of the vectors of a batch."""
+        edges = self.batch_negatives or min(self.uniform_negatives, self.batch_size)
+        chunks = max(1, self.batch_size // edges)
+        return 2 * chunks * (edges + self.uniform_negatives) * self.dimension
+
     def training_memory(self, papers: float, edges_mb: float) -> float:
         """The vectors with the state of their optimiser, or no more than the bound."""
-        whole = beside_vectors_mb(papers) + vectors_mb(papers, self.dimension, self.bytes_of_number)
-        return whole if self.memory_mb is None else min(whole, self.memory_mb)
+        overhead = overhead_mb(papers, self.values_of_batch)
+        whole = overhead + vectors_mb(papers, self.dimension, self.bytes_of_number)
+        return whole if self.memory_mb is None else min(whole, max(self.memory_mb, overhead))
 
     def training_minutes(self, edges_mb: float) -> float:
         """By the passes over the edges."""

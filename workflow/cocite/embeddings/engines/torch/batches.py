@@ -38,7 +38,7 @@ class Side:
 
 def edges_in_chunk(settings: EdgeTraining) -> int:
     """Edges of a chunk, as in PyTorch-BigGraph."""
-    return settings.batch_negatives or settings.uniform_negatives
+    return settings.batch_negatives or min(settings.uniform_negatives, settings.batch_size)
 
 
 def chunks_in_batch(settings: EdgeTraining) -> int:

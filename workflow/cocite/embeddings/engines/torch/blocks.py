@@ -16,7 +16,7 @@ class Partitions:
     """All partitions, as they were last written, or as they begin."""
 
     def __init__(self, state: TrainingState, progress: Progress, starts: Rows, first: FirstVectors) -> None:
-        self.state, self.starts, self.first = state, starts, first
+        self.state, self.progress, self.starts, self.first = state, progress, starts, first
         self.versions = list(progress.versions)
 
     def papers(self, part: int) -> int:
@@ -33,9 +33,12 @@ class Partitions:
             squares.copy_(self.state.load("squares", part, self.versions[part]))
 
     def keep(self, part: int, vectors: Tensor, squares: Tensor) -> None:
-        """Write a new version of a partition."""
-        self.state.save(part, self.versions[part] + 1, vectors, squares)
+        """Write a new version of a partition; the one before goes, unless a killed training would go on from it."""
+        before = self.versions[part]
+        self.state.save(part, before + 1, vectors, squares)
         self.versions[part] += 1
+        if before != self.progress.versions[part]:
+            self.state.remove(part, before)
 
     def vectors(self) -> list[Tensor]:
         """The vectors of all partitions, mapped from disk."""
@@ -51,7 +54,7 @@ class Block:
         self.size = max(map(partitions.papers, range(parts)))
         self.held: list[int | None] = [None] * min(2, parts)
         self.changed = False
-        rows = self.size * len(self.held) + 1  # the last belongs to nobody
+        rows = self.size * len(self.held) + 1  # and a padding row
         self.vectors = torch.zeros(rows, dimension, dtype=storage, device=device)
         self.squares = torch.zeros(rows, device=device)
 
@@ -88,7 +91,7 @@ class Block:
 
     def _write(self, slot: int) -> None:
         part = self.held[slot]
-        if part is not None and self.changed:
+        if part is not None and (self.changed or self.partitions.versions[part] == 0):
             self.partitions.keep(part, *self._of(slot, part))
 
     def _of(self, slot: int, part: int) -> tuple[Tensor, Tensor]:

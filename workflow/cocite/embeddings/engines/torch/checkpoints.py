@@ -5,9 +5,9 @@
     scores/<epoch>.json       link prediction after each epoch
     edges/                    the buckets (see `buckets.py`)
 
-A partition that leaves memory becomes a new version. A commit writes what has changed in memory and then replaces
-`progress.json`: only then do older versions go, so that a training that is killed at any moment goes on from its last
-commit.
+A partition that has changed and leaves memory becomes a new version. A commit writes what has changed in memory and
+then replaces `progress.json`: only then do the versions go that it named before, so that a training that is killed at
+any moment goes on from its last commit.
 """
 
 from dataclasses import asdict, dataclass, field
@@ -76,6 +76,11 @@ class TrainingState:
         except (OSError, ValueError) as error:
             raise InputError(f"{path}: cannot be read ({error}); remove {self.folder} and train again.") from None
         return numbers.view(torch.bfloat16) if numbers.dtype == torch.uint16 else numbers
+
+    def remove(self, part: int, version: int) -> None:
+        """Remove a version of a partition."""
+        for kind in KINDS:
+            self._file(kind, part, version).unlink()
 
     def commit(self, progress: Progress) -> None:
         """Make the versions in `progress` those that a killed training goes on from, and remove all others."""

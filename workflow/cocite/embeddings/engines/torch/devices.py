@@ -8,11 +8,13 @@ import numba
 import torch
 
 from cocite.embeddings.engines.torch import Torch
-from cocite.embeddings.engines.torch.planning import beside_vectors_mb, partitions_within, vectors_mb
+from cocite.embeddings.engines.torch.planning import overhead_mb, partitions_within, vectors_mb
 from cocite.ground.errors import InputError
 from cocite.ground.gpus import take_gpus
 from cocite.ground.progress import report
 
+BYTES_ON_GPU = 40
+"""Of a number of a vector of a batch, with all that a step makes of it."""
 SHARE_OF_GPU = 0.9
 """Of what is free on a GPU, for the vectors."""
 BFLOAT16_UNITS = ("amx_bf16", "avx512_bf16")
@@ -31,7 +33,7 @@ def precision_of(precision: str, device: torch.device) -> torch.dtype:
     if precision != "auto":
         return torch.bfloat16 if precision == "bfloat16" else torch.float32
     if device.type == "cuda":
-        has_units = torch.cuda.is_bf16_supported()
+        has_units = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
         has_units = any(torch.cpu.get_capabilities().get(unit) for unit in BFLOAT16_UNITS)
     return torch.bfloat16 if has_units else torch.float32
@@ -39,12 +41,13 @@ def precision_of(precision: str, device: torch.device) -> torch.dtype:
 
 def plan_partitions(settings: Torch, papers: int, devices: Sequence[torch.device]) -> int:
     """The fewest partitions that the memory of the devices, or `memory_mb`, allows."""
-    bound, beside = settings.memory_mb, beside_vectors_mb(papers)
+    bound, overhead = settings.memory_mb, overhead_mb(papers, settings.values_of_batch)
     if devices[0].type == "cuda":
         free = min(torch.cuda.mem_get_info(device)[0] for device in devices)
-        bound, beside = min(bound or sys.maxsize, int(free / 1e6 * SHARE_OF_GPU)), 0.0
+        bound = min(bound or sys.maxsize, int(free / 1e6 * SHARE_OF_GPU))
+        overhead = settings.values_of_batch * BYTES_ON_GPU / 1e6
     vectors = vectors_mb(papers, settings.dimension, settings.bytes_of_number)
-    partitions = partitions_within(bound, vectors, beside=beside, papers=papers, devices=len(devices))
+    partitions = partitions_within(bound, vectors, overhead=overhead, papers=papers, devices=len(devices))
     report(f"{papers:,} papers in {partitions} {'partition' if partitions == 1 else 'partitions'}")
     return partitions
 

@@ -16,7 +16,7 @@ from cocite.tables.files import checked_files
 
 DEVIATION = 1e-3
 """Of each number that is drawn, as in PyTorch-BigGraph."""
-ROWS_IN_MEMORY = 65_536
+VALUES_IN_MEMORY = 16_000_000
 
 
 class FirstVectors:
@@ -38,7 +38,9 @@ class FirstVectors:
         rising, kept = papers[order], 0
         (path,) = checked_files([start], "graph_embeddings")
         with pq.ParquetFile(path) as table:
-            for batch in table.iter_batches(ROWS_IN_MEMORY, columns=["corpusid", "vector"]):
+            for batch in table.iter_batches(
+                max(1, VALUES_IN_MEMORY // vectors.shape[1]), columns=["corpusid", "vector"]
+            ):
                 older = batch.column("vector").flatten().to_numpy().reshape(len(batch), -1)
                 _check_dimension(start, older.shape[1], vectors.shape[1])
                 at, found = _places(rising, batch.column("corpusid").to_numpy())

@@ -17,6 +17,8 @@ Numbers = NDArray[Any]
 # Sums may be reordered, so that they are vectorised. "nnan" and "ninf" are out: what is not finite must stay visible.
 REORDERED = {"reassoc", "contract", "arcp", "nsz"}
 GOLDEN = np.uint32(0x9E3779B9)
+SHORTEST = np.float32(1e-10)
+"""Length that shorter vectors count with, so that one of zeros can be scaled."""
 
 
 def widened(number: Any) -> Any:
@@ -70,7 +72,7 @@ def _drawn(number: Any, like: Any, key: Any) -> Any:
     return to_bfloat16 if like == types.uint16 else to_float32
 
 
-@njit(parallel=True, fastmath=REORDERED, cache=True)
+@njit(parallel=True, fastmath=REORDERED, error_model="numpy", cache=True)
 def look_up(vectors: Numbers, rows: NDArray[np.int32], unit: bool, found: Numbers) -> None:
     """Copy the vectors of `rows` to `found`, rows × dimension; with `unit`, scaled to length 1."""
     dimension = vectors.shape[1]
@@ -81,12 +83,12 @@ def look_up(vectors: Numbers, rows: NDArray[np.int32], unit: bool, found: Number
             length = np.float32(0)
             for column in range(dimension):
                 length += widened(vector[column]) * widened(vector[column])
-            scale = np.float32(1) / np.sqrt(length)
+            scale = np.float32(1) / max(np.sqrt(length), SHORTEST)
         for column in range(dimension):
             copy[column] = narrowed(widened(vector[column]) * scale, copy[column])
 
 
-@njit(parallel=True, fastmath=REORDERED, cache=True)
+@njit(parallel=True, fastmath=REORDERED, error_model="numpy", cache=True)
 def ranking_gradients(
     scores: Numbers, edges: int, in_batch: bool, margin: np.float32, weights: NDArray[np.float32], found: Numbers
 ) -> float:
@@ -129,7 +131,7 @@ def ranking_gradients(
     return losses.sum()
 
 
-@njit(parallel=True, fastmath=REORDERED, cache=True)
+@njit(parallel=True, fastmath=REORDERED, error_model="numpy", cache=True)
 def update(
     vectors: Numbers,
     squares: NDArray[np.float32],
@@ -185,9 +187,11 @@ def update(
                 continue
             squares[row] += mean
             scale = max_norm / np.sqrt(norm) if norm > max_norm * max_norm else np.float32(1)
-            key = np.uint32(draw + np.uint32(row) * GOLDEN)
+            first = row * dimension
             for column in range(dimension):
-                vector[column] = drawn(total[column] * scale, vector[column], key + np.uint32(column) * GOLDEN)
+                vector[column] = drawn(
+                    total[column] * scale, vector[column], np.uint32(draw + np.uint32(first + column) * GOLDEN)
+                )
     return wrong.sum()
 
 
@@ -199,13 +203,14 @@ def _next_row(keys: NDArray[np.int64], places: int, at: int) -> int:
     return at
 
 
-@njit(fastmath=REORDERED, inline="always")
+@njit(fastmath=REORDERED, error_model="numpy", inline="always")
 def _to_scaled(total: NDArray[np.float32], vector: Numbers, dimension: int) -> None:
     """Turn a gradient by v / |v| into one by v."""
     norm, along = np.float32(0), np.float32(0)
     for column in range(dimension):
         norm += widened(vector[column]) * widened(vector[column])
         along += widened(vector[column]) * total[column]
-    length = np.sqrt(norm)
+    length = max(np.sqrt(norm), SHORTEST)
+    along /= length * length
     for column in range(dimension):
-        total[column] = (total[column] - along / norm * widened(vector[column])) / length
+        total[column] = (total[column] - along * widened(vector[column])) / length

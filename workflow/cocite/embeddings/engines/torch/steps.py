@@ -5,7 +5,7 @@ lies between is the gradient of the loss by the scores. The vectors of all disti
 row-wise Adagrad, and none becomes longer than `max_norm`.
 
 On a GPU nothing here waits for it: all shapes follow from the settings, so rows that come more than once are summed
-into as many places as there are rows, and what is left over of the places goes to a row of nobody.
+into as many places as there are rows, and the places that are left over write to a padding row.
 """
 
 import torch
@@ -25,14 +25,14 @@ class Step:
     """Trains rows of vectors."""
 
     def __init__(self, settings: EdgeTraining, vectors: Tensor, squares: Tensor, precision: torch.dtype) -> None:
-        """Train `vectors`, papers and a row of nobody × dimension, with the sums of their squared gradients.
+        """Train `vectors`, papers and a padding row × dimension, with the sums of their squared gradients.
 
         `precision` is that of the products of matrices.
         """
         self.settings, self.vectors, self.squares, self.precision = settings, vectors, squares, precision
         self.loss = edge_loss(settings.loss)
         self.rounding = torch.Generator(vectors.device)
-        self.rooms: dict[torch.Size, Tensor] = {}
+        self.buffer = torch.empty(0, dtype=precision, device=vectors.device)
 
     def seed(self, seed: int) -> None:
         """Seed the rounding of what is stored in bfloat16."""
@@ -40,7 +40,7 @@ class Step:
 
     def train(self, batch: Batch) -> Tensor:
         """Train on a batch; return its summed loss, NaN where a gradient is not finite."""
-        vectors, gradients = self._room(batch.rows.shape)
+        vectors, gradients = self._buffers(batch.rows.shape)
         self._look_up(batch.rows, vectors)
         sources, targets = vectors
         by_scores, loss = self._gradient_by_scores(torch.bmm(sources, targets.mT), batch)
@@ -49,12 +49,12 @@ class Step:
         finite = self._update(batch.rows, gradients)
         return torch.where(finite, loss, torch.nan)
 
-    def _room(self, shape: torch.Size) -> Tensor:
-        """Where the vectors of rows and their gradients go: the same memory for all batches of a shape."""
-        if shape not in self.rooms:
-            size = 2, *shape, self.vectors.shape[1]
-            self.rooms[shape] = torch.empty(size, dtype=self.precision, device=self.vectors.device)
-        return self.rooms[shape]
+    def _buffers(self, shape: torch.Size) -> Tensor:
+        """Where the vectors of rows and their gradients go: the same memory for all batches."""
+        size = torch.Size((2, *shape, self.vectors.shape[1]))
+        if len(self.buffer) < size.numel():
+            self.buffer = self.buffer.new_empty(size.numel())
+        return self.buffer[: size.numel()].view(size)
 
     def _look_up(self, rows: Tensor, found: Tensor) -> None:
         """Fill `found` with the vectors of rows, in the precision of the products."""
@@ -69,33 +69,35 @@ class Step:
             own = free.diagonal(dim1=1, dim2=2)[:, :edges]
             loss = torch.zeros((), device=free.device)
             for side in (free, free.mT):
-                negatives = side[:, :edges].masked_fill(self._left_out(side, edges), LEFT_OUT)
+                negatives = self._negatives(side[:, :edges])
                 of_edges = self.loss(own.reshape(-1), negatives.flatten(0, 1))
                 loss = loss + (of_edges * batch.weights.reshape(-1)).sum()
             (gradient,) = torch.autograd.grad(loss, free)
         return gradient.to(scores.dtype), loss.detach()
 
-    def _left_out(self, side: Tensor, edges: int) -> Tensor:
-        """What is no negative of an edge: itself, and all of the batch where only drawn ones count."""
-        if self.settings.batch_negatives:
-            return torch.eye(edges, side.shape[2], dtype=torch.bool, device=side.device)
-        return torch.arange(side.shape[2], device=side.device).expand(edges, -1) < edges
+    def _negatives(self, scores: Tensor) -> Tensor:
+        """The scores of negatives: all but that of the edge itself, or those of drawn papers where only they count."""
+        edges, rows = scores.shape[1:]
+        if not self.settings.batch_negatives:
+            return scores[:, :, edges:]
+        itself = torch.eye(edges, rows, dtype=torch.bool, device=scores.device)
+        return scores.masked_fill(itself, LEFT_OUT)
 
     def _update(self, rows: Tensor, gradients: Tensor) -> Tensor:
         """Row-wise Adagrad on the distinct rows; return whether all of it was finite."""
-        risen, order = torch.sort(rows.reshape(-1), stable=True)
-        place = functional.pad(risen[1:] != risen[:-1], (1, 0)).cumsum(0)
-        owners = torch.full_like(place, len(self.vectors) - 1).scatter_(0, place, risen.long())
-        sums = torch.zeros(len(risen), gradients.shape[-1], device=rows.device)
+        ordered, order = torch.sort(rows.reshape(-1), stable=True)
+        place = functional.pad(ordered[1:] != ordered[:-1], (1, 0)).cumsum(0)
+        owners = torch.full_like(place, len(self.vectors) - 1).scatter_(0, place, ordered.long())
+        sums = torch.zeros(len(ordered), gradients.shape[-1], device=rows.device)
         # Repeated indices are summed in a fixed order; atomic additions (index_add_) would round differently each time.
-        sums.index_put_((place,), gradients.reshape(len(risen), -1)[order].float(), accumulate=True)
+        sums.index_put_((place,), gradients.reshape(len(ordered), -1)[order].float(), accumulate=True)
         vectors = self.vectors[owners].float()
         if self.settings.comparator == "cos":
             sums = _by_unscaled(sums, vectors)
         means = sums.square().mean(1)
         squares = self.squares[owners] + means
         moved = vectors - self.settings.lr / (squares.sqrt() + TINY).unsqueeze(1) * sums
-        finite = moved.isfinite().all(1)
+        finite = moved.square().sum(1).isfinite()
         if self.settings.max_norm is not None:
             moved = torch.renorm(moved, 2, 0, self.settings.max_norm)
         kept = finite & (means > 0)

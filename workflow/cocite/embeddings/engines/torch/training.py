@@ -53,7 +53,11 @@ def train_graph_embedding(
     """
     graph, kept = ImportedFolder(imported), TrainingState(state)
     start = [] if settings.start is None else [Path(settings.start)]
-    depends_on = {"edges": fingerprint_of([imported]), "start": sampled_fingerprint(start), "devices": len(devices)}
+    depends_on = {
+        "edges": fingerprint_of([imported]),
+        "start": sampled_fingerprint(start),
+        "devices": [device.type for device in devices],
+    }
     progress = kept.open({**as_json(settings), "seed": seed, **depends_on})
     with use_threads(settings.threads), explain_full_memory():
         if progress is None:
@@ -67,7 +71,7 @@ def train_graph_embedding(
 
 
 class Training:
-    """A training on its way."""
+    """The parts of a training, and its loop."""
 
     def __init__(
         self,
@@ -97,10 +101,10 @@ class Training:
     def run(self) -> None:
         """Train the epochs that are left, and measure each."""
         epochs, done = self.settings.epochs, self.progress.position
-        if done != Position():
-            report(f"going on in epoch {done.epoch + 1} of {epochs}" if done.epoch < epochs else "all epochs are done")
         if done.epoch == epochs:
             return
+        if done != Position():
+            report(f"going on in epoch {done.epoch + 1} of {epochs}")
         held_out = load_held_out(self.graph, seed=self.seed)
         with progress_bar(of="train", unit="edges", total=self.buckets.edges * epochs) as self.bar:
             self.bar.update(self.buckets.edges * done.epoch)
@@ -121,6 +125,8 @@ class Training:
             else:
                 done = self._train_together(epoch, number, rounds[number], of_devices)
             summed, edges = summed + done[0], edges + done[1]
+        if edges == 0:  # a training that was killed had come to the end of the epoch, and had not measured it yet
+            return
         rate = edges / (time.monotonic() - started)
         report(f"epoch {epoch + 1} of {self.settings.epochs}: training loss {summed / edges:.3f}, {rate:,.0f} edges/s")
 
@@ -161,21 +167,24 @@ class Training:
     def _train_stretch(self, device: int, epoch: int, stretch: Stretch) -> tuple[float, int]:
         """Train on a stretch; the sum of losses, and the number of edges."""
         (bucket, first), block, step = stretch, self.blocks[device], self.steps[device]
-        seed = derive_seed(self.seed, "torch", "stretch", epoch, *bucket, first)
+
+        def seed_of(use: str) -> int:
+            return derive_seed(self.seed, "torch", use, epoch, *bucket, first)
+
         ends, weights = self.buckets.read(bucket, first, self.stretch)
-        order = torch.from_numpy(np.random.default_rng(seed).permutation(len(weights)))
+        order = torch.from_numpy(np.random.default_rng(seed_of("order of edges")).permutation(len(weights)))
         ends, weights = (numbers[..., order].to(block.device) for numbers in (ends, weights))
-        step.seed(seed)
+        step.seed(seed_of("rounding"))
         block.changed = True
         sides = block.side(bucket[0]), block.side(bucket[1])
-        drawn = torch.Generator(block.device).manual_seed(seed)
+        drawn = torch.Generator(block.device).manual_seed(seed_of("negatives"))
         losses = [step.train(batch) for batch in make_batches(ends, weights, sides, self.settings, drawn)]
         of_batches = torch.stack(losses).double().cpu()
         wrong = torch.nonzero(~of_batches.isfinite())
         if len(wrong):
             raise InputError(
-                f"batch {int(wrong[0])} from edge {first:,} on of epoch {epoch + 1}: a gradient is not a finite "
-                f"number; lower lr ({self.settings.lr:g}) or give max_norm."
+                f"epoch {epoch + 1}, batch {int(wrong[0]) + 1} after edge {first:,} of bucket {bucket}: a gradient is "
+                f"not finite; lower lr, which is {self.settings.lr:g}."
             )
         self.bar.update(len(weights))
         return float(of_batches.sum()), len(weights)
