@@ -18,7 +18,7 @@ rule train_baseline:
         baseline=either(trained_entries(config)),
     conda:
         "../envs/pipeline.yaml"
-    threads: 2
+    threads: lambda wildcards: kind_of_baseline(wildcards.baseline).training_cores
     resources:
         # A class of `baselines/methods` says what its training takes, by the size of what it reads.
         mem_mb=by_baseline("training_memory"),

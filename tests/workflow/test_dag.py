@@ -321,3 +321,19 @@ def test_a_round_of_mining_waits_for_the_model_that_mines_and_precedes_the_one_t
         o for out in jobs["embed_papers"] for o in out.split(", ")
     }
     assert "results/encoder/second/seed-1/model" in " ".join(jobs["train_encoder"])
+
+
+def test_a_training_of_a_baseline_asks_for_the_cores_that_it_uses(run):
+    named = {
+        "fasttext": {"kind": "fasttext"},
+        "sif": {"kind": "sif", "of": "fasttext"},
+        "doc2vec": {"kind": "doc2vec"},
+        "citeomatic": {"kind": "citeomatic", "triplets": "specter"},
+    }
+    plan = run.snakemake("--dry-run", "baselines", config=run.configure(edited(baselines=named))).stdout
+    jobs = re.findall(r"^rule train_baseline:\n((?:    .*\n)*)", plan, re.MULTILINE)
+    cores = {}
+    for job in jobs:  # Snakemake does not print the number where it is one
+        threads = re.search(r"^    threads: (\d+)", job, re.MULTILINE)
+        cores[re.search(r"baseline=(\w+)", job)[1]] = int(threads[1]) if threads else 1
+    assert cores == {"fasttext": 1, "sif": 1, "doc2vec": 1, "citeomatic": 2}  # gensim with one worker repeats itself

@@ -50,6 +50,8 @@ class Baseline(Entry):
     """What its training reads; nothing where it is not trained."""
     embeds_with: ClassVar[tuple[Source, ...]] = ()
     """What it reads to embed documents, beside their texts and what it was trained to."""
+    training_cores: ClassVar[int] = 1
+    """Cores that a training uses."""
 
     @property
     def files(self) -> tuple[str, ...]:

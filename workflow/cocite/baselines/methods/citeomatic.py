@@ -39,6 +39,7 @@ class SummedWords(Seeded):
     lr: Positive = 0.01
     """Learning rate (Adam)."""
     trained_on = ("examples",)
+    training_cores = 2
 
     def training_memory(self, sources_mb: float) -> float:
         """Memory that a training takes, MB: the numbers of all words of the set, and torch."""
