@@ -26,12 +26,18 @@ def main(folder: Path, papers: int) -> None:
     write_table(folder / "queries.parquet", "queries", splits)
 
 
+def required_schema() -> pa.Schema:
+    """The columns of papers without those that a run has only where it asks for them."""
+    optional = {name for name, column in TABLES["papers"].columns.items() if column.optional}
+    return pa.schema([field for field in empty_schema(TABLES["papers"]) if field.name not in optional])
+
+
 def _papers(papers: int) -> Iterator[pa.RecordBatch]:
     draw = np.random.default_rng(1)
     names = np.array([f"w{number:x}q" for number in range(WORDS)])
     share = 1 / np.arange(1, WORDS + 1)
     ends = np.cumsum(share) / share.sum()
-    schema = empty_schema(TABLES["papers"])
+    schema = required_schema()
     for start in range(0, papers, AT_ONCE):
         count = min(AT_ONCE, papers - start)
         lengths = np.interp(draw.random(count), np.linspace(0, 1, len(LENGTHS)), LENGTHS).astype(int)

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from tests.benchmarks.clustered_vectors import GAP
 from tests.benchmarks.clustered_vectors import main as write_vectors
+from tests.benchmarks.made_papers import required_schema
 
-from cocite.tables import TABLES, empty_schema
 from cocite.tables.files import read_table, vectors_of, write_table
 
 RANK_OF_POSITIVE, NEGATIVES, RELATIVE_MARGIN = 10, 5, 0.005
@@ -53,7 +53,7 @@ def _nearest(vectors: np.ndarray, queries: np.ndarray) -> Iterator[tuple[int, np
 
 
 def _write_papers(path: Path, papers: int) -> None:
-    schema = empty_schema(TABLES["papers"])
+    schema = required_schema()
     told = {
         "corpusid": pa.array(np.arange(papers, dtype=np.int64) * GAP),
         "title": pa.array(["title"] * papers),
@@ -61,10 +61,8 @@ def _write_papers(path: Path, papers: int) -> None:
         "has_text": pa.array([True] * papers),
         "fields": pa.array([[]] * papers, schema.field("fields").type),
     }
-    optional = {name for name, column in TABLES["papers"].columns.items() if column.optional}
-    fields = [field for field in schema if field.name not in optional]
-    columns = [told.get(field.name, pa.nulls(papers, field.type)) for field in fields]
-    write_table(path, "papers", pa.table(columns, schema=pa.schema(fields)))
+    columns = [told.get(field.name, pa.nulls(papers, field.type)) for field in schema]
+    write_table(path, "papers", pa.table(columns, schema=schema))
 
 
 def _write_triplets(path: Path, queries: np.ndarray, positives: np.ndarray) -> None:

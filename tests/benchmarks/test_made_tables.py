@@ -1,0 +1,41 @@
+"""The tables that benchmarks make fit their declarations: nobody runs benchmarks often enough to see it there."""
+
+from tests.benchmarks import made_documents, made_features, made_papers, made_vectors, triplet_corpus
+
+from cocite.tables.files import read_table
+
+
+def test_made_papers_have_texts_and_a_hundred_are_held_out(tmp_path):
+    made_papers.main(tmp_path, 120)
+    papers = read_table(tmp_path / "papers", "papers", ["corpusid", "title", "abstract", "has_text"]).to_pylist()
+    assert [paper["corpusid"] for paper in papers] == list(range(1, 121))
+    assert all(paper["has_text"] and paper["abstract"] for paper in papers)
+    assert {len(paper["title"].split()) for paper in papers} == {10}
+    assert read_table(tmp_path / "queries.parquet", "queries", ["split"])["split"].to_pylist() == ["holdout"] * 100
+
+
+def test_each_made_paper_has_a_vector_and_cites_earlier_ones(tmp_path):
+    made_features.main(tmp_path, 30)
+    assert len(read_table(tmp_path / "vectors.parquet", "baseline_paper_embeddings", ["corpusid"])) == 30
+    edges = read_table(tmp_path / "edges.parquet", "edges", ["source", "target"]).to_pylist()
+    assert {edge["source"] for edge in edges} == set(range(2, 31))
+    assert all(1 <= edge["target"] < edge["source"] for edge in edges)
+
+
+def test_made_papers_of_triplets_lie_in_two_buckets_with_neighbours_of_each_query(tmp_path):
+    triplet_corpus.main(tmp_path, 50, 4, 6)
+    assert len(read_table(tmp_path / "papers", "papers", ["corpusid"])) == 50
+    neighbours = read_table(tmp_path / "neighbours", "neighbours", ["query", "rank"]).to_pylist()
+    assert sorted(row["rank"] for row in neighbours) == sorted([1, 2, 3, 4, 5, 6] * 4)
+
+
+def test_made_documents_have_titles_and_abstracts(tmp_path):
+    made_documents.write_documents(tmp_path / "documents.parquet", 12)
+    documents = read_table(tmp_path / "documents.parquet", "documents", ["title", "abstract"]).to_pylist()
+    assert [bool(row["title"] and row["abstract"]) for row in documents] == [True] * 12
+
+
+def test_brought_vectors_are_of_made_documents(tmp_path):
+    made_vectors.main(tmp_path / "made", 3)
+    assert len(read_table(tmp_path / "made/documents.parquet", "documents", ["document"])) == 3
+    assert len((tmp_path / "made/vectors.jsonl").read_text().splitlines()) == 3
