@@ -5,10 +5,12 @@ from html.parser import HTMLParser
 
 import polars as pl
 import pytest
+from tests.report import made_page
 from tests.report.made_page import TITLES, page_of
 from tests.report.made_run import configuration_of
 
 from cocite.config.benchmarks import is_generated
+from cocite.report.figures import draw_pair_counts
 from cocite.report.page_tables import shown
 
 
@@ -101,6 +103,20 @@ def test_a_run_without_models_and_benchmarks_has_a_page(tmp_path):
     text = page_of(configuration_of(models=0, seeds=1, kinds=()), tmp_path).read_text()
     assert "none were trained" in text
     assert "Which models differ?" not in text
+
+
+def test_figures_of_pairs_and_neighbours_are_left_out_where_a_run_has_none(tmp_path, monkeypatch):
+    configuration, tables = configuration_of(models=1, seeds=1, kinds=("holdout",)), made_page._run_tables()
+    (tmp_path / "with").mkdir()
+    text = page_of(configuration, tmp_path / "with").read_text()
+    assert "How often papers are paired." in text
+    assert "What do the neighbours hold?" in text
+    without = tables | {"band_quality": tables["band_quality"].clear()}
+    monkeypatch.setattr(made_page, "_run_tables", lambda: without)
+    monkeypatch.setattr(made_page, "draw_pair_counts", lambda counts, _, path: draw_pair_counts(counts, {}, path))
+    text = page_of(configuration, tmp_path).read_text()
+    assert "How often papers are paired." not in text
+    assert "What do the neighbours hold?" not in text
 
 
 def generated(models=2, kinds=("holdout", "scirepeval")):

@@ -83,7 +83,8 @@ def write_page(
         name: shown(table, ranking_of(name), is_sum=OF_ALL if name == "costs" else None, aside=oracles)
         for name, table in {**tables, "versions": versions}.items()
     }
-    there = {name for name, table in on_page.items() if table.rows} | set(figures)
+    # A figure that bears the name of a table shows the same: without rows, its axes are empty.
+    there = {name for name, table in on_page.items() if table.rows} | (set(figures) - set(on_page))
     there |= {"differences"} if differences["questions"] else set()
     there |= {"map"} if maps else set()
     page = (
