@@ -140,5 +140,5 @@ def test_more_papers_than_int32_can_number_are_refused(
 ) -> None:
     assert importing.MOST_PAPERS + 1 == 2**31
     monkeypatch.setattr(importing, "MOST_PAPERS", 2)
-    with pytest.raises(InputError, match="has 3 papers with an edge, but PyTorch-BigGraph numbers 2 at most"):
+    with pytest.raises(InputError, match="has 3 papers with an edge, but no more than 2 can be numbered"):
         graphs.imported(tmp_path, [(1, 2), (2, 3)])

@@ -1,4 +1,4 @@
-"""The folder that PyTorch-BigGraph trains from, laid out as its own importer does it.
+"""The folder that engines train from, laid out as the importer of PyTorch-BigGraph does it.
 
     entities/entity_count_paper_<p>.txt    number of papers of a partition
     entities/entity_names_paper_<p>.json   their corpus ids, in the order of the rows of the embedding

@@ -1,4 +1,4 @@
-"""Turn the table `edges` into the folder that PyTorch-BigGraph trains from, by sorted arrays.
+"""Turn the table `edges` into the folder that engines train from, by sorted arrays.
 
 PyTorch-BigGraph's own importer (see `tsv.py`) keeps every paper and looks at every edge as Python objects. Here the
 papers are one sorted array, the rows of edges are looked up in it block by block, and what comes out is the same: the
@@ -149,7 +149,7 @@ def _check_papers(graph: Path, papers: int, partitions: int) -> None:
         check_sides(graph, 0, 0, 0)
     if papers > MOST_PAPERS:
         raise InputError(
-            f"{graph}: has {papers:,} papers with an edge, but PyTorch-BigGraph numbers {MOST_PAPERS:,} at most; "
+            f"{graph}: has {papers:,} papers with an edge, but no more than {MOST_PAPERS:,} can be numbered; "
             "raise the graph's min_count."
         )
     if papers < partitions:
