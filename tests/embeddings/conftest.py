@@ -74,13 +74,13 @@ def make_imported(
     folder: Path,
     pairs: Sequence[Pair],
     *,
-    weights: Sequence[float] | None = None,
+    edge_weights: Sequence[float] | None = None,
     directed: bool = False,
     seed: int = 1,
     **changed: Any,
 ) -> Path:
     """Import an undirected graph, with some of the settings changed."""
-    edges = [write_edges(folder / "edges.parquet", pairs, weights)]
+    edges = [write_edges(folder / "edges.parquet", pairs, edge_weights)]
     settings = EdgeSettings(**{**EDGE_SETTINGS, **changed})
     import_edges(edges, settings, directed=directed, seed=seed, output=folder / "imported")
     return folder / "imported"

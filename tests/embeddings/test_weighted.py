@@ -40,7 +40,7 @@ def test_each_edge_has_its_own_weight_as_a_multiple_of_the_mean_of_the_edges_to_
 ) -> None:
     pairs, weights = graphs.random(60, 500), uneven(500)
     imported = graphs.imported(
-        tmp_path, pairs, weights=weights, directed=directed, weighted=True, partitions=partitions
+        tmp_path, pairs, edge_weights=weights, directed=directed, weighted=True, partitions=partitions
     )
     given = dict(zip(pairs, weights, strict=True))
     mean = np.mean([given[min(edge), max(edge)] for edge in graphs.edges(imported, "training")])
@@ -52,7 +52,7 @@ def test_each_edge_has_its_own_weight_as_a_multiple_of_the_mean_of_the_edges_to_
 
 
 def test_both_directions_of_a_pair_weigh_alike(tmp_path: Path, graphs: SimpleNamespace) -> None:
-    imported = graphs.imported(tmp_path, graphs.random(60, 500), weights=uneven(500), weighted=True)
+    imported = graphs.imported(tmp_path, graphs.random(60, 500), edge_weights=uneven(500), weighted=True)
     for side in SIDES:
         found = weights_of(imported, side, graphs)
         assert found == {(target, source): weight for (source, target), weight in found.items()}
@@ -61,7 +61,9 @@ def test_both_directions_of_a_pair_weigh_alike(tmp_path: Path, graphs: SimpleNam
 def test_a_weight_above_the_bound_counts_as_much_as_the_bound(tmp_path: Path, graphs: SimpleNamespace) -> None:
     pairs, weights = graphs.random(60, 500), uneven(500)
     whole, cut = (
-        weights_of(graphs.imported(tmp_path / name, pairs, weights=weights, weighted=True, **bound), "training", graphs)
+        weights_of(
+            graphs.imported(tmp_path / name, pairs, edge_weights=weights, weighted=True, **bound), "training", graphs
+        )
         for name, bound in (("whole", {}), ("cut", {"max_weight": 1.5}))
     )
     assert max(whole.values()) > 1.5
@@ -74,7 +76,7 @@ def test_weights_change_neither_the_edges_nor_their_order(
 ) -> None:
     pairs, weights = graphs.random(60, 500), uneven(500)
     without, weighted = (
-        graphs.imported(tmp_path / str(kept), pairs, weights=weights, weighted=kept, partitions=partitions)
+        graphs.imported(tmp_path / str(kept), pairs, edge_weights=weights, weighted=kept, partitions=partitions)
         for kept in (False, True)
     )
     for side in SIDES:
@@ -110,7 +112,7 @@ def test_the_unit_of_the_weights_does_not_matter(tmp_path: Path, graphs: SimpleN
     """A power of two changes no digit of a float, so that the files are the same to the byte."""
     pairs, weights = graphs.random(60, 400), uneven(400)
     one, other = (
-        graphs.imported(tmp_path / str(unit), pairs, weights=[unit * weight for weight in weights], weighted=True)
+        graphs.imported(tmp_path / str(unit), pairs, edge_weights=[unit * weight for weight in weights], weighted=True)
         for unit in (1, 64)
     )
     assert fingerprint_of([one / "training"]) == fingerprint_of([other / "training"])
@@ -122,7 +124,7 @@ def test_weights_that_are_not_positive_numbers_are_refused(
 ) -> None:
     said = f"weight of the edge from 3 to 4 is {wrong:g}, but weighted: true takes positive numbers; .* weighted: false"
     with pytest.raises(InputError, match=said):
-        graphs.imported(tmp_path, [(1, 2), (3, 4), (5, 6)], weights=[1.0, wrong, 1.0], weighted=True)
+        graphs.imported(tmp_path, [(1, 2), (3, 4), (5, 6)], edge_weights=[1.0, wrong, 1.0], weighted=True)
     assert not (tmp_path / "imported").exists()
 
 

@@ -32,7 +32,7 @@ SMALL = {
         "small": {"build": {"layers": 1, "hidden": 32, "heads": 2, "vocabulary": 1000}, "max_length": 48},
     },
     "models": {
-        "cocite": {"triplets": "cocite", "encoder": "small", "loss": "triplet", "lr": 3.0e-3},
+        "cocite": {"triplets": "cocite", "encoder": "small", "loss": "triplet", "lr": 3.0e-3, "epochs": 4},
         "specter": {"triplets": "specter", "encoder": "small", "loss": "infonce", "lr": 3.0e-3},
     },
     "benchmarks": {
