@@ -1,5 +1,8 @@
 """The partitions of a graph embedding: in files, and two at a time on the device that trains them."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -7,9 +10,32 @@ from torch import Tensor
 
 from cocite.embeddings.edges import Rows
 from cocite.embeddings.engines.torch.batches import Side
-from cocite.embeddings.engines.torch.checkpoints import Progress, TrainingState
+from cocite.embeddings.engines.torch.checkpoints import KINDS, Progress, TrainingState
 from cocite.embeddings.engines.torch.first_vectors import FirstVectors
 from cocite.embeddings.engines.torch.schedule import Pair
+
+VALUES_IN_MEMORY = 16_000_000
+
+
+class FloatRows:
+    """The rows of a tensor, whatever its kind and device, as float32 arrays.
+
+    The tensor is opened for each look: the pages of a file that were read are not held until the next.
+    """
+
+    def __init__(self, opened: Callable[[], Tensor]) -> None:
+        self.opened = opened
+        self.shape = tuple(opened().shape)
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return self.shape[0]
+
+    def __getitem__(self, rows: Rows) -> NDArray[np.float32]:
+        """A copy of some rows."""
+        vectors = self.opened()
+        found: NDArray[np.float32] = vectors[torch.from_numpy(rows).to(vectors.device)].float().cpu().numpy()
+        return found
 
 
 class Partitions:
@@ -29,8 +55,11 @@ class Partitions:
             self.first.fill(vectors, int(self.starts[part]))
             squares.zero_()
         else:
-            vectors.copy_(self.state.load("vectors", part, self.versions[part]))
-            squares.copy_(self.state.load("squares", part, self.versions[part]))
+            for kind, numbers in zip(KINDS, (vectors, squares), strict=True):
+                step = max(1, VALUES_IN_MEMORY // numbers[0].numel())
+                for first in range(0, len(numbers), step):
+                    part_of_file = slice(first, first + step)
+                    numbers[part_of_file] = self.state.load(kind, part, self.versions[part])[part_of_file]
 
     def keep(self, part: int, vectors: Tensor, squares: Tensor) -> None:
         """Write a new version of a partition; the one before goes, unless a killed training would go on from it."""
@@ -40,9 +69,10 @@ class Partitions:
         if before != self.progress.versions[part]:
             self.state.remove(part, before)
 
-    def vectors(self) -> list[Tensor]:
-        """The vectors of all partitions, mapped from disk."""
-        return [self.state.load("vectors", part, version) for part, version in enumerate(self.versions)]
+    def vectors(self) -> list[FloatRows]:
+        """The vectors of all partitions, read from disk as they are asked for."""
+        load = partial(self.state.load, "vectors")
+        return [FloatRows(partial(load, part, version)) for part, version in enumerate(self.versions)]
 
 
 class Block:
@@ -98,21 +128,3 @@ class Block:
         first = slot * self.size
         rows = slice(first, first + self.partitions.papers(part))
         return self.vectors[rows], self.squares[rows]
-
-
-class FloatRows:
-    """The rows of a tensor, whatever its kind and device, as float32 arrays."""
-
-    def __init__(self, vectors: Tensor) -> None:
-        self.vectors = vectors
-        self.shape = tuple(vectors.shape)
-
-    def __len__(self) -> int:
-        """Number of rows."""
-        return len(self.vectors)
-
-    def __getitem__(self, rows: Rows) -> NDArray[np.float32]:
-        """A copy of some rows."""
-        at = torch.from_numpy(rows).to(self.vectors.device)
-        found: NDArray[np.float32] = self.vectors[at].float().cpu().numpy()
-        return found

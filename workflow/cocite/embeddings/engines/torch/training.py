@@ -66,8 +66,7 @@ def train_graph_embedding(
             kept.commit(progress)
         training = Training(graph, settings, seed=seed, kept=kept, progress=progress, devices=devices)
         training.run()
-    vectors = Vectors([FloatRows(part) for part in training.partitions.vectors()])
-    return Trained(vectors=vectors, scores=kept.scores(settings.epochs))
+    return Trained(vectors=Vectors(training.partitions.vectors()), scores=kept.scores(settings.epochs))
 
 
 class Training:
@@ -192,11 +191,11 @@ class Training:
     def _measure(self, held_out: Sequence[Batch]) -> dict[str, object]:
         """Link prediction with the vectors as they are now."""
         if self.progress.partitions == 1:
-            parts = [self.blocks[0].vectors[:-1]]
+            parts = [FloatRows(lambda: self.blocks[0].vectors[:-1])]
         else:
             self._write()
             parts = self.partitions.vectors()
-        vectors = Vectors([FloatRows(part) for part in parts])
+        vectors = Vectors(parts)
         loss = edge_loss(self.settings.loss)
         score = partial(score_batch, vectors, comparator=self.settings.comparator, max_norm=self.settings.max_norm)
         return measure(held_out, score, lambda edges, negatives: loss(edges, negatives).sum())
