@@ -31,7 +31,7 @@ LINKED = """
         SELECT source AS query, target AS neighbour FROM read_parquet($edges)
         UNION SELECT target, source FROM read_parquet($edges)
     )
-    SELECT avg((query, neighbour) IN (SELECT (query, neighbour) FROM links)) FROM read_parquet($neighbours)
+    SELECT avg(((query, neighbour) IN (SELECT (query, neighbour) FROM links))::INT) FROM read_parquet($neighbours)
     WHERE rank BETWEEN $first AND $last
 """
 
