@@ -158,7 +158,7 @@ def test_bfloat16_products_learn_the_same_up_to_their_rounding(kind: Callable[..
 
 @pytest.mark.parametrize("kind", STEPS)
 def test_vectors_stored_in_bfloat16_are_right_on_average(kind: Callable[..., Step]) -> None:
-    """A step of a fourth of what bfloat16 can tell apart, taken 400 times from 1, each time by chance or not at all."""
+    """A step of a fourth of what bfloat16 can tell apart, taken 40 times from 1, each time by chance or not at all."""
     chosen = settings(dimension=2, max_norm=None, batch_negatives=2, batch_size=2, uniform_negatives=0, lr=2**-10)
     vectors, squares = torch.ones(PAPERS + 1, 2, dtype=torch.bfloat16), torch.full((PAPERS + 1,), 0.0)
     step = kind(chosen, vectors, squares, torch.float32)
@@ -169,7 +169,7 @@ def test_vectors_stored_in_bfloat16_are_right_on_average(kind: Callable[..., Ste
         squares.zero_()
         step._update(rows, gradients)
     moved = 1 - vectors[:PAPERS].float()
-    # 40 steps of 2⁻¹⁰; of 80 numbers that each move by chance the mean is known to some hundredths.
+    # 40 papers of 2 numbers, which move by chance: their mean is known to some hundredths of itself.
     assert moved.mean().item() == pytest.approx(40 * 2**-10, rel=0.1)
     assert moved.std() > 0
 
