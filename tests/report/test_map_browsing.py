@@ -259,7 +259,7 @@ def test_the_wheel_zooms_where_the_pointer_is_once_the_map_is_chosen(page):
     inside = ((after >= 0) & (after <= [width, height])).all(axis=1).sum()
     wait(lambda: status(page) == f"{inside:,} of 10,000 papers in view")
     point_at(page, *after[paper])
-    assert tip(page)[0] == MAP.titles[paper]
+    wait(lambda: tip(page) and tip(page)[0] == MAP.titles[paper])
     page.one(f"{FIGURE} .map-whole").click()
     wait(lambda: status(page) == "10,000 of 10,000 papers in view")
 

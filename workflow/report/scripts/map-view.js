@@ -122,7 +122,8 @@ class MapView {
       if (this.move) this.ask();
       else this.onChange();
     }
-    this.canvas.dataset.moving = String(Boolean(this.move));
+    const isEmpty = !this.groups.length; // points are to come
+    this.canvas.dataset.moving = String(isEmpty || Boolean(this.move));
     this.draw();
   }
 
