@@ -37,7 +37,7 @@ CONFIGURATION: dict[str, Any] = {
             "triplets": "near",
             "encoder": "tiny",
             "lr": 1.0e-3,
-            "epochs": 8,
+            "epochs": 32,
             "evaluations": 16,
             "memory_mb": 430,
         },
