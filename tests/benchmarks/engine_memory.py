@@ -19,12 +19,10 @@ from typing import Any
 from tests.benchmarks.engine_training import Training, settings_of, train
 from tests.benchmarks.measuring import run, say
 
+from cocite.embeddings.engines.torch import Torch
 from cocite.embeddings.engines.torch.planning import overhead_mb, vectors_mb
 
 PARTITIONS = re.compile(r"papers in (\d+) partition")
-BYTES_OF_NUMBER = 4
-ROWS_OF_BATCH = 4000
-"""Rows of a batch of 1,000 edges with 50 + 50 negatives a side."""
 
 
 def main(chosen: argparse.Namespace) -> None:
@@ -38,8 +36,9 @@ def main(chosen: argparse.Namespace) -> None:
     if "torch" in chosen.engines:
         write(folder, chosen, partitions=1)
         for partitions in chosen.partitions:
-            memory_mb = bound_for(partitions, chosen.papers, chosen.dimension)
-            settings = settings_of("torch", **changed, memory_mb=memory_mb)
+            settings = settings_of("torch", **changed)
+            memory_mb = bound_for(partitions, chosen.papers, Torch(**settings))
+            settings["memory_mb"] = memory_mb
             training = train(folder / "imported", settings, seed=1, output=folder / "trained")
             found = PARTITIONS.search(training.log)
             tell("torch", int(found[1]) if found else partitions, str(memory_mb or "no bound"), training)
@@ -51,13 +50,12 @@ def main(chosen: argparse.Namespace) -> None:
     shutil.rmtree(folder)
 
 
-def bound_for(partitions: int, papers: int, dimension: int) -> int | None:
+def bound_for(partitions: int, papers: int, settings: Torch) -> int | None:
     """The least `memory_mb` of so many partitions, two of which are held at a time; no bound for one."""
     if partitions == 1:
         return None
-    return ceil(
-        overhead_mb(papers, ROWS_OF_BATCH * dimension) + 2 * vectors_mb(papers, dimension, BYTES_OF_NUMBER) / partitions
-    )
+    held = 2 * vectors_mb(papers, settings.dimension, settings.bytes_of_number) / partitions
+    return ceil(overhead_mb(papers, settings.values_of_batch) + held)
 
 
 def write(folder: Path, chosen: argparse.Namespace, *, partitions: int) -> None:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import harmonic_mean
 from typing import Any
 
 from tests.benchmarks.measuring import Command, Cost, run, run_and_read
@@ -40,6 +41,11 @@ class Training:
     """Cost of the whole command; its memory is that of the largest process, with what it shares with others."""
     log: str
     """What it reported."""
+
+    @property
+    def speed(self) -> float:
+        """Edges a second of all its epochs together, which have as many edges each."""
+        return harmonic_mean(self.rates)
 
 
 def import_graph(edges: Path, output: Path, *, partitions: int = 1, holdout: float = 0.05) -> Path:

@@ -51,7 +51,7 @@ def tell(dimension: int, trained: dict[str, list[Training]], peaks: dict[str, fl
     say(f"\n| {dimension} dimensions | edges/s | {names} | MRR | peak memory | whole command |")
     say("|---|---|---|---|---|---|---|")
     for engine, runs in trained.items():
-        speed = speed_of(runs)
+        speed = statistics.median(training.speed for training in runs)
         shares = " | ".join(f"{operations(dimension) * speed / peaks[name]:.0%}" for name in PRECISIONS)
         mrr = mean_and_deviation([training.mrr[-1] for training in runs])
         memory = max(training.cost.peak_mb for training in runs)
@@ -59,17 +59,9 @@ def tell(dimension: int, trained: dict[str, list[Training]], peaks: dict[str, fl
         say(f"| {engine} | {speed:,.0f} | {shares} | {mrr} | {memory:,.0f} MB | {wall:.0f} s |")
     if len(trained) > 1:
         first, *_, last = trained
-        rounds = sorted(
-            statistics.median(new.rates) / statistics.median(old.rates)
-            for old, new in zip(trained[first], trained[last], strict=True)
-        )
-        ratio = speed_of(trained[last]) / speed_of(trained[first])
-        say(f"\n{last} to {first}: {ratio:.2f} × (round by round {rounds[0]:.2f} to {rounds[-1]:.2f})")
-
-
-def speed_of(runs: list[Training]) -> float:
-    """Edges a second: the median of all epochs of all rounds."""
-    return statistics.median(rate for training in runs for rate in training.rates)
+        rounds = [new.speed / old.speed for old, new in zip(trained[first], trained[last], strict=True)]
+        spread = f"{min(rounds):.2f} to {max(rounds):.2f}"
+        say(f"\n{last} to {first}: {statistics.median(rounds):.2f} × (round by round {spread})")
 
 
 def operations(dimension: int) -> int:

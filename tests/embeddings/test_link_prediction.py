@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 from cocite.config.edge_training import RankingLoss
 from cocite.embeddings import link_prediction
@@ -14,6 +15,7 @@ from cocite.embeddings.engines.biggraph import BigGraph
 from cocite.embeddings.engines.biggraph.training import loss_function, score_batch, train_graph_embedding
 from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.link_prediction import load_held_out, measure
+from cocite.embeddings.scoring import score_batch as score_of_torch
 from cocite.embeddings.vectors import Vectors
 
 Settings = Callable[..., BigGraph]
@@ -53,6 +55,20 @@ def test_communities_are_found(communities: Path, settings: Settings) -> None:
     assert raw["hits_at_1"] <= raw["hits_at_10"] <= raw["hits_at_50"]
     # Most of what ranks above a held-out edge are other papers of the community, which are all true neighbours.
     assert filtered["mrr"] > 3 * raw["mrr"]
+
+
+@pytest.mark.parametrize("comparator", ["dot", "cos"])
+@pytest.mark.parametrize("max_norm", [None, 1.5])
+def test_engines_score_the_same_vectors_alike(
+    tmp_path: Path, graphs: SimpleNamespace, settings: Settings, comparator: str, max_norm: float | None
+) -> None:
+    imported = graphs.imported(tmp_path, graphs.random(40, 250))
+    vectors = Vectors([np.random.default_rng(3).normal(size=(40, 4)).astype(np.float32)])
+    chosen = settings(comparator=comparator, max_norm=max_norm)
+    (batch,) = load_held_out(ImportedFolder(imported), seed=1)
+    of_torch = score_of_torch(vectors, batch, comparator=comparator, max_norm=max_norm)
+    for ours, published in zip(of_torch, score_batch(vectors, chosen, batch), strict=True):
+        torch.testing.assert_close(ours, published)
 
 
 @pytest.mark.parametrize("directed", [True, False])

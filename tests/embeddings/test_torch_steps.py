@@ -13,7 +13,7 @@ from torchbiggraph.row_adagrad import RowAdagrad
 
 from cocite.config.edge_training import RankingLoss
 from cocite.embeddings.engines.torch import Torch
-from cocite.embeddings.engines.torch.batches import Batch, Side, edges_in_chunk, make_batches
+from cocite.embeddings.engines.torch.batches import Batch, Side, make_batches
 from cocite.embeddings.engines.torch.cpu_steps import CpuStep
 from cocite.embeddings.engines.torch.steps import Step
 
@@ -114,7 +114,7 @@ def test_steps_are_those_of_pytorch_biggraph(kind: Callable[..., Step], changed:
     chosen = settings(**changed)
     expected, expected_losses = published(chosen)
     vectors, losses = train(kind, chosen)
-    assert len(losses) == {10: 4, 5: 4}[edges_in_chunk(chosen)]
+    assert len(losses) == {10: 4, 5: 4}[chosen.edges_in_chunk]
     assert not torch.allclose(vectors, first_vectors()[:PAPERS], atol=0.01)
     np.testing.assert_allclose(losses, expected_losses, rtol=1e-4)
     torch.testing.assert_close(vectors, expected, rtol=1e-3, atol=1e-4)

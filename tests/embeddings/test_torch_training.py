@@ -1,7 +1,6 @@
 """A training with the engine torch learns, can be repeated, and goes on after a kill without a trace."""
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,11 +11,8 @@ import pyarrow as pa
 import pytest
 import torch
 
-from cocite.config.entries import as_json
-from cocite.config.settings import parse_settings
 from cocite.embeddings.engines.torch import Torch, training
 from cocite.embeddings.engines.torch.buckets import deal_into_buckets
-from cocite.embeddings.engines.torch.planning import overhead_mb, partitions_within, vectors_mb
 from cocite.embeddings.imported import ImportedFolder, partition_starts
 from cocite.embeddings.importing import import_edges
 from cocite.embeddings.vectors import Trained
@@ -280,48 +276,3 @@ def test_a_full_device_names_the_settings_that_help(
     monkeypatch.setattr(training.Training, "_train_stretch", full)
     with pytest.raises(InputError, match=r"out of memory .*lower memory_mb, .* or batch_size"):
         train(communities, tmp_path / "state", settings())
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"comparator": "l2"}, "comparator"),
-        ({"dimension": 1}, "dimension"),
-        ({"batch_size": 120, "batch_negatives": 50}, "multiple of batch_negatives"),
-        ({"workers": 2}, "workers"),
-    ],
-)
-def test_settings_that_the_engine_lacks_are_refused(given: dict[str, Any], message: str) -> None:
-    written = {**as_json(settings()), **given}
-    with pytest.raises(InputError, match=message):
-        parse_settings(Torch, json.dumps(written))
-
-
-def test_partitions_follow_from_the_memory() -> None:
-    """10 million papers × 128 take 5,160 MB, and 1,160 MB beside them, of which 10 MB for a batch."""
-    vectors, overhead = vectors_mb(10_000_000, 128, 4), overhead_mb(10_000_000, 1_250_000)
-    assert (vectors, overhead) == (5160, 1160)
-    of: Callable[[float | None], int] = lambda bound: partitions_within(  # noqa: E731
-        bound, vectors, overhead=overhead, papers=10_000_000
-    )
-    assert [of(None), of(6320), of(6319), of(3010), of(1810)] == [1, 1, 3, 6, 16]
-    with pytest.raises(
-        InputError, match=r"10,000,000 papers take 1,322 MB at least, in 64 partitions, and 1,300 MB are allowed"
-    ):
-        of(1300)
-
-
-def test_several_devices_have_two_partitions_each() -> None:
-    assert partitions_within(None, 100, papers=1000, devices=2) == 4
-    with pytest.raises(InputError, match="8 GPUs take 16 partitions, but there are 10 papers"):
-        partitions_within(None, 100, papers=10, devices=8)
-
-
-def test_a_training_asks_a_cluster_for_what_it_takes(graphs: SimpleNamespace) -> None:
-    # A batch of 500 edges has 10 chunks of 100 rows a side.
-    batch = 2 * 10 * 100 * 128 * 8 / 1e6
-    assert settings(dimension=128).training_memory(10_000_000, 0) == 6310 + batch
-    assert settings(dimension=128, memory_mb=3000).training_memory(10_000_000, 0) == 3000
-    assert settings(dimension=128, memory_mb=100).training_memory(10_000_000, 0) == 1150 + batch
-    assert settings(dimension=128, storage="bfloat16").training_memory(10_000_000, 0) == 3750 + batch
-    assert (settings(threads=4).cores, settings(gpus=2).devices) == (4, 2)

@@ -8,8 +8,9 @@ from tests.examples import curve_in
 
 from cocite.config.models import TrainingSettings
 from cocite.encoder.embedding import embed_tables
-from cocite.encoder.model import computes_in, computing, open_encoder, rounded
+from cocite.encoder.model import computing, open_encoder, rounded
 from cocite.encoder.training import train_encoder
+from cocite.ground.precision import computes_in
 from cocite.tables.files import read_json, read_table, vectors_of
 
 CPU = torch.device("cpu")
@@ -19,6 +20,12 @@ CPU = torch.device("cpu")
 def test_auto_is_bfloat16_where_a_cpu_has_matrix_units(monkeypatch, has_units, dtype):
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": has_units})
     assert computes_in("auto", CPU) == dtype
+
+
+def test_other_units_count_where_they_are_named(monkeypatch):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": False, "avx512_bf16": True})
+    assert computes_in("auto", CPU) == torch.float32
+    assert computes_in("auto", CPU, cpu_units=["amx_bf16", "avx512_bf16"]) == torch.bfloat16
 
 
 def test_a_precision_that_is_named_is_kept_to(monkeypatch):

@@ -28,6 +28,7 @@ from torch import Tensor
 
 from cocite.embeddings.edges import HOLDOUT, TRAINING, Papers, Rows
 from cocite.embeddings.imported import ImportedFolder
+from cocite.embeddings.losses import LEFT_OUT
 from cocite.ground.progress import report
 from cocite.ground.randomness import generator, priorities
 
@@ -35,7 +36,6 @@ NEGATIVES = 1000
 """Negatives from the batch, and as many from all papers: PyTorch-BigGraph's default for evaluation."""
 MOST_EDGES = 50_000
 """Held-out edges that are measured at most: enough for a standard error of MRR below .002."""
-LEFT_OUT = -1e9
 HITS = (1, 10, 50)
 METRICS = ("loss", "mean_rank", "mrr", *(f"hits_at_{most}" for most in HITS), "wins", "pairs")
 

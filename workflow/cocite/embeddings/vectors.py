@@ -15,6 +15,7 @@ from cocite.ground.progress import report
 from cocite.tables.files import vector_column, write_table
 
 VALUES_IN_MEMORY = 16_000_000
+"""Numbers of vectors that are read, made or written at a time."""
 
 
 class Part(Protocol):

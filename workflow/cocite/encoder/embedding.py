@@ -32,12 +32,13 @@ from cocite.encoder.adapters import read_adapter, switch_on
 from cocite.encoder.card import library_versions
 from cocite.encoder.documents import Documents
 from cocite.encoder.fields import source_of
-from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, Precision, embed_batch, open_encoder, rounded
+from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, embed_batch, open_encoder, rounded
 from cocite.encoder.sentence_wise import Sentences, embed_sums, tokenise_sentences
 from cocite.encoder.tokens import Text, Tokenizer, batches_of_like_length, texts_of, tokenise
 from cocite.ground.ahead import ahead
 from cocite.ground.checkpoints import fingerprint_of, open_state, remove_state
 from cocite.ground.errors import InputError
+from cocite.ground.precision import Precision
 from cocite.ground.progress import progress_bar, report
 from cocite.ground.space import explain_full_disk
 from cocite.tables import TABLES

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,9 +27,9 @@ from cocite.encoder.documents import Documents
 from cocite.encoder.sentences import Names, open_names, save_names
 from cocite.encoder.tokens import Tokenizer, batches_of_like_length, features_of, open_tokenizer
 from cocite.ground.errors import InputError
+from cocite.ground.precision import Precision, computes_in
 from cocite.tables.files import write_json, write_text
 
-Precision = Literal["auto", "float32", "bfloat16"]
 Features = Mapping[str, Any]
 """What the transformer takes of some documents: token ids with an attention mask, or `tokens.packed`."""
 
@@ -118,16 +118,6 @@ def open_encoder(folder: Path, precision: Precision = "float32", dimension: int 
     if poolings.is_by_sentence(pooling):
         encoder.names = open_names(folder, transformer.config.hidden_size, tokenizer)
     return encoder.to(device)
-
-
-def computes_in(precision: Precision, device: torch.device) -> torch.dtype:
-    """The numbers that a precision stands for: auto is bfloat16 where the device has units for products in it."""
-    if precision != "auto":
-        return torch.bfloat16 if precision == "bfloat16" else torch.float32
-    has_units = (
-        torch.cuda.is_bf16_supported() if device.type == "cuda" else bool(torch.cpu.get_capabilities().get("amx_bf16"))
-    )
-    return torch.bfloat16 if has_units else torch.float32
 
 
 def save_encoder(transformer: Any, folder: Path, *, pooling: str, max_length: int, card: str) -> None:

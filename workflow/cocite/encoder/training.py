@@ -33,7 +33,7 @@ from cocite.encoder.masking import masking_of
 from cocite.encoder.measuring import Loss, UnreadLoss, explained_memory, measure, predict, read_losses, unread
 from cocite.encoder.memory import KEPT, RETURNED, set_memory
 from cocite.encoder.mixing import Mixture
-from cocite.encoder.model import Precision, open_encoder
+from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Objective, refusing_what_is_not_deterministic
 from cocite.encoder.packing import let_pack
 from cocite.encoder.results import Outputs, shown, write_results
@@ -43,6 +43,7 @@ from cocite.encoder.teachers import taught, untaught_of
 from cocite.encoder.trainable import learned_weights, merge_lora
 from cocite.ground.checkpoints import fingerprint_of, open_state, remove_state
 from cocite.ground.errors import InputError
+from cocite.ground.precision import Precision
 from cocite.ground.progress import report
 from cocite.ground.randomness import derive_seed
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from cocite.ground.errors import InputError
 
 TEMPORARY = ".tmp"
+FULL_DISK = "No space left"
+"""What the system says of a full disk, and libraries that quote it."""
 
 
 @contextmanager
@@ -20,7 +22,7 @@ def explain_full_disk(folder: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if getattr(error, "errno", None) not in (errno.ENOSPC, errno.EDQUOT) and "No space left" not in str(error):
+        if getattr(error, "errno", None) not in (errno.ENOSPC, errno.EDQUOT) and FULL_DISK not in str(error):
             raise
         there = existing_folder(folder)
         free = shutil.disk_usage(there).free

@@ -31,11 +31,9 @@ from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.link_prediction import load_held_out, measure
 from cocite.embeddings.losses import logistic
 from cocite.embeddings.scoring import score_batch
-from cocite.embeddings.vectors import Trained, Vectors
+from cocite.embeddings.vectors import VALUES_IN_MEMORY, Trained, Vectors
 from cocite.ground.checkpoints import fingerprint_of, open_state, open_whole
 from cocite.ground.progress import progress, report
-
-VALUES_IN_MEMORY = 16_000_000
 
 
 def project_walks(imported: Path, settings: FastRP, *, seed: int, state: Path) -> Trained:

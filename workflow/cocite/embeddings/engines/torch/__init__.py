@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from cocite.config.edge_training import EdgeTraining
 from cocite.config.edges import WeightedEdges
-from cocite.config.entries import Count, Entry, Natural, Positive
+from cocite.config.entries import Count, Entry, GivenPath, Natural, Positive
 from cocite.embeddings.engines.torch.planning import overhead_mb, vectors_mb
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Torch(EdgeTraining):
     """Number format of the matrix products. auto is bfloat16 where the device has units for it."""
     storage: Literal["float32", "bfloat16"] = "float32"
     """Number format of the vectors in training. bfloat16 halves their memory."""
-    start: str | None = None
+    start: GivenPath | None = None
     """A table graph_embeddings of an older release: papers that are in it begin with their vectors there."""
     checkpoint_minutes: Positive = 5
     """Time between checkpoints, which is what a kill costs at most; with several GPUs it costs a round at most."""
@@ -57,11 +57,19 @@ class Torch(EdgeTraining):
         return 2 if self.storage == "bfloat16" else 4
 
     @property
+    def edges_in_chunk(self) -> int:
+        """Edges of a chunk, as in PyTorch-BigGraph."""
+        return self.batch_negatives or min(self.uniform_negatives, self.batch_size)
+
+    @property
+    def chunks_in_batch(self) -> int:
+        """Chunks of a batch."""
+        return max(1, self.batch_size // self.edges_in_chunk)
+
+    @property
     def values_of_batch(self) -> int:
         """Numbers of the vectors of a batch."""
-        edges = self.batch_negatives or min(self.uniform_negatives, self.batch_size)
-        chunks = max(1, self.batch_size // edges)
-        return 2 * chunks * (edges + self.uniform_negatives) * self.dimension
+        return 2 * self.chunks_in_batch * (self.edges_in_chunk + self.uniform_negatives) * self.dimension
 
     def training_memory(self, papers: float, edges_mb: float) -> float:
         """The vectors with the state of their optimiser, or no more than the bound."""

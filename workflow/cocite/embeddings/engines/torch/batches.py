@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from cocite.config.edge_training import EdgeTraining
+from cocite.embeddings.engines.torch import Torch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,21 +36,11 @@ class Side:
     """Their number."""
 
 
-def edges_in_chunk(settings: EdgeTraining) -> int:
-    """Edges of a chunk, as in PyTorch-BigGraph."""
-    return settings.batch_negatives or min(settings.uniform_negatives, settings.batch_size)
-
-
-def chunks_in_batch(settings: EdgeTraining) -> int:
-    """Chunks of a batch."""
-    return max(1, settings.batch_size // edges_in_chunk(settings))
-
-
 def make_batches(
-    edges: Tensor, weights: Tensor, sides: tuple[Side, Side], settings: EdgeTraining, drawn: torch.Generator
+    edges: Tensor, weights: Tensor, sides: tuple[Side, Side], settings: Torch, drawn: torch.Generator
 ) -> Iterator[Batch]:
     """The edges, 2 × number and counted within their sides, in batches; what fills no chunk is a last, smaller one."""
-    size, chunks = edges_in_chunk(settings), chunks_in_batch(settings)
+    size, chunks = settings.edges_in_chunk, settings.chunks_in_batch
     whole = edges.shape[1] // size * size
     for part, in_chunk, step in ((slice(0, whole), size, chunks), (slice(whole, None), edges.shape[1] - whole, 1)):
         if edges[:, part].shape[1] == 0:
@@ -62,7 +52,7 @@ def make_batches(
             yield Batch(rows=rows[:, first : first + step], edges=in_chunk, weights=weight[first : first + step])
 
 
-def _with_negatives(ends: Tensor, side: Side, settings: EdgeTraining, drawn: torch.Generator) -> Tensor:
+def _with_negatives(ends: Tensor, side: Side, settings: Torch, drawn: torch.Generator) -> Tensor:
     """Rows of the ends of chunks, chunks × edges, followed by those of papers drawn from the side."""
     negatives = torch.randint(
         side.papers,

@@ -13,19 +13,20 @@ from cocite.embeddings.engines.torch.batches import Side
 from cocite.embeddings.engines.torch.checkpoints import KINDS, Progress, TrainingState
 from cocite.embeddings.engines.torch.first_vectors import FirstVectors
 from cocite.embeddings.engines.torch.schedule import Pair
-
-VALUES_IN_MEMORY = 16_000_000
+from cocite.embeddings.vectors import VALUES_IN_MEMORY
 
 
 class FloatRows:
     """The rows of a tensor, whatever its kind and device, as float32 arrays.
 
-    The tensor is opened for each look: the pages of a file that were read are not held until the next.
+    One that is mapped from a file is opened anew for each window of so many rows, as pages around those that were read
+    stay in memory for as long as it is open.
     """
 
-    def __init__(self, opened: Callable[[], Tensor]) -> None:
+    def __init__(self, opened: Callable[[], Tensor], window: int | None = None) -> None:
         self.opened = opened
         self.shape = tuple(opened().shape)
+        self.window = window or max(1, len(self))
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -33,16 +34,21 @@ class FloatRows:
 
     def __getitem__(self, rows: Rows) -> NDArray[np.float32]:
         """A copy of some rows."""
-        vectors = self.opened()
-        found: NDArray[np.float32] = vectors[torch.from_numpy(rows).to(vectors.device)].float().cpu().numpy()
+        found, windows = np.empty((len(rows), self.shape[1]), dtype=np.float32), rows // self.window
+        for window in np.unique(windows):
+            chosen, vectors = windows == window, self.opened()
+            found[chosen] = vectors[torch.from_numpy(rows[chosen]).to(vectors.device)].float().cpu().numpy()
         return found
 
 
 class Partitions:
     """All partitions, as they were last written, or as they begin."""
 
-    def __init__(self, state: TrainingState, progress: Progress, starts: Rows, first: FirstVectors) -> None:
+    def __init__(
+        self, state: TrainingState, progress: Progress, starts: Rows, first: FirstVectors, dimension: int
+    ) -> None:
         self.state, self.progress, self.starts, self.first = state, progress, starts, first
+        self.rows_at_once = max(1, VALUES_IN_MEMORY // dimension)
         self.versions = list(progress.versions)
 
     def papers(self, part: int) -> int:
@@ -56,9 +62,8 @@ class Partitions:
             squares.zero_()
         else:
             for kind, numbers in zip(KINDS, (vectors, squares), strict=True):
-                step = max(1, VALUES_IN_MEMORY // numbers[0].numel())
-                for first in range(0, len(numbers), step):
-                    part_of_file = slice(first, first + step)
+                for first in range(0, len(numbers), self.rows_at_once):
+                    part_of_file = slice(first, first + self.rows_at_once)
                     numbers[part_of_file] = self.state.load(kind, part, self.versions[part])[part_of_file]
 
     def keep(self, part: int, vectors: Tensor, squares: Tensor) -> None:
@@ -72,7 +77,9 @@ class Partitions:
     def vectors(self) -> list[FloatRows]:
         """The vectors of all partitions, read from disk as they are asked for."""
         load = partial(self.state.load, "vectors")
-        return [FloatRows(partial(load, part, version)) for part, version in enumerate(self.versions)]
+        return [
+            FloatRows(partial(load, part, version), self.rows_at_once) for part, version in enumerate(self.versions)
+        ]
 
 
 class Block:

@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cocite.config.edge_training import EdgeTraining, RankingLoss
-from cocite.embeddings.engines.torch import kernels
+from cocite.config.edge_training import RankingLoss
+from cocite.embeddings.engines.torch import Torch, kernels
 from cocite.embeddings.engines.torch.batches import Batch
 from cocite.embeddings.engines.torch.steps import Step
 
@@ -18,7 +18,7 @@ from cocite.embeddings.engines.torch.steps import Step
 class CpuStep(Step):
     """Trains rows of vectors in main memory."""
 
-    def __init__(self, settings: EdgeTraining, vectors: Tensor, squares: Tensor, precision: torch.dtype) -> None:
+    def __init__(self, settings: Torch, vectors: Tensor, squares: Tensor, precision: torch.dtype) -> None:
         super().__init__(settings, vectors, squares, precision)
         self.unit = settings.comparator == "cos"
         self.max_norm = np.float32(np.inf if settings.max_norm is None else settings.max_norm)

@@ -11,13 +11,14 @@ from cocite.embeddings.engines.torch import Torch
 from cocite.embeddings.engines.torch.planning import overhead_mb, partitions_within, vectors_mb
 from cocite.ground.errors import InputError
 from cocite.ground.gpus import take_gpus
+from cocite.ground.precision import MATRIX_UNITS
 from cocite.ground.progress import report
 
 BYTES_ON_GPU = 40
 """Of a number of a vector of a batch, with all that a step makes of it."""
 SHARE_OF_GPU = 0.9
 """Of what is free on a GPU, for the vectors."""
-BFLOAT16_UNITS = ("amx_bf16", "avx512_bf16")
+CPU_UNITS = (*MATRIX_UNITS, "avx512_bf16")
 """What a CPU that multiplies bfloat16 faster than float32 has, in torch's words."""
 
 
@@ -26,17 +27,6 @@ def available_devices(settings: Torch) -> list[torch.device]:
     take_gpus(settings.gpus)
     gpus = min(settings.gpus, torch.cuda.device_count())
     return [torch.device("cuda", number) for number in range(gpus)] or [torch.device("cpu")]
-
-
-def precision_of(precision: str, device: torch.device) -> torch.dtype:
-    """What products of matrices are computed in: auto is bfloat16 where the device has units for it."""
-    if precision != "auto":
-        return torch.bfloat16 if precision == "bfloat16" else torch.float32
-    if device.type == "cuda":
-        has_units = torch.cuda.is_bf16_supported(including_emulation=False)
-    else:
-        has_units = any(torch.cpu.get_capabilities().get(unit) for unit in BFLOAT16_UNITS)
-    return torch.bfloat16 if has_units else torch.float32
 
 
 def plan_partitions(settings: Torch, papers: int, devices: Sequence[torch.device]) -> int:

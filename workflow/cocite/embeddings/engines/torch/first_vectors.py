@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cocite.embeddings.edges import Papers, Rows
+from cocite.embeddings.vectors import VALUES_IN_MEMORY
 from cocite.ground.errors import InputError
 from cocite.ground.progress import report
 from cocite.ground.randomness import derive_seed
@@ -16,7 +17,6 @@ from cocite.tables.files import checked_files
 
 DEVIATION = 1e-3
 """Of each number that is drawn, as in PyTorch-BigGraph."""
-VALUES_IN_MEMORY = 16_000_000
 
 
 class FirstVectors:

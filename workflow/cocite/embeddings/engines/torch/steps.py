@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from cocite.config.edge_training import EdgeTraining
+from cocite.embeddings.engines.torch import Torch
 from cocite.embeddings.engines.torch.batches import Batch
 from cocite.embeddings.losses import LEFT_OUT, edge_loss
 
@@ -24,7 +24,7 @@ STORED_BITS = 16
 class Step:
     """Trains rows of vectors."""
 
-    def __init__(self, settings: EdgeTraining, vectors: Tensor, squares: Tensor, precision: torch.dtype) -> None:
+    def __init__(self, settings: Torch, vectors: Tensor, squares: Tensor, precision: torch.dtype) -> None:
         """Train `vectors`, papers and a padding row × dimension, with the sums of their squared gradients.
 
         `precision` is that of the products of matrices.

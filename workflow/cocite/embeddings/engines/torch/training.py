@@ -22,7 +22,7 @@ from cocite.embeddings.engines.torch.batches import make_batches
 from cocite.embeddings.engines.torch.blocks import Block, FloatRows, Partitions
 from cocite.embeddings.engines.torch.buckets import Buckets, deal_into_buckets
 from cocite.embeddings.engines.torch.checkpoints import Position, Progress, TrainingState
-from cocite.embeddings.engines.torch.devices import explain_full_memory, plan_partitions, precision_of, use_threads
+from cocite.embeddings.engines.torch.devices import CPU_UNITS, explain_full_memory, plan_partitions, use_threads
 from cocite.embeddings.engines.torch.first_vectors import FirstVectors
 from cocite.embeddings.engines.torch.schedule import Bucket, buckets_of_round, rounds_of_epoch
 from cocite.embeddings.engines.torch.steps import Step
@@ -33,6 +33,7 @@ from cocite.embeddings.scoring import score_batch
 from cocite.embeddings.vectors import Trained, Vectors
 from cocite.ground.checkpoints import fingerprint_of, sampled_fingerprint
 from cocite.ground.errors import InputError
+from cocite.ground.precision import computes_in
 from cocite.ground.progress import progress_bar, report
 from cocite.ground.randomness import derive_seed
 
@@ -87,7 +88,7 @@ class Training:
         starts = partition_starts(len(papers), progress.partitions)
         start = None if settings.start is None else Path(settings.start)
         first = FirstVectors(papers, seed=seed, start=start, max_norm=settings.max_norm)
-        self.partitions = Partitions(kept, progress, starts, first)
+        self.partitions = Partitions(kept, progress, starts, first, settings.dimension)
         self.buckets = _buckets(graph, starts, kept.folder / "edges")
         storage = getattr(torch, settings.storage)
         self.blocks = [Block(self.partitions, device, settings.dimension, storage) for device in devices]
@@ -218,7 +219,7 @@ def _buckets(graph: ImportedFolder, starts: Rows, folder: Path) -> Buckets:
 
 def _step_on(block: Block, settings: Torch, *, alone: bool) -> Step:
     """The step for a device: compiled for a CPU that trains alone, as Numba's threads may not be started by several."""
-    precision = precision_of(settings.precision, block.device)
+    precision = computes_in(settings.precision, block.device, cpu_units=CPU_UNITS)
     if block.device.type == "cpu" and alone:
         from cocite.embeddings.engines.torch.cpu_steps import CpuStep
 
