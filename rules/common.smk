@@ -77,7 +77,9 @@ os.environ.update(PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.ge
 
 RESULTS = config.get("pathvars", {}).get("results", "results")
 BUCKETS = range(config["corpus"]["buckets"])
-BASE = config["corpus"].get("base", "")
+SOURCE = entry_of(config["corpus"], Corpus)
+# The results that diffs lead on from.
+BASE = config["corpus"].get("base", "") if SOURCE.updates_by_diffs else ""
 PAIRS = {"cocitation": "cocitations", "sentence-cocitation": "cocitations", "coupling": "couplings"}
 PAIRS_OF = {name: PAIRS[entry["signal"]] for name, entry in config["graphs"].items() if entry["signal"] in PAIRS}
 HOLDOUTS = [name for name, entry in config["benchmarks"].items() if is_held_out(entry)]
@@ -114,7 +116,7 @@ def named(section, **having):
 wildcard_constraints:
     bucket=r"\d+",
     seed=r"\d+",
-    dataset=either(DATASETS),
+    dataset=either(dict.fromkeys([*SOURCE.holds, *DATASETS])),
     graph=named("graphs"),
     embedding=named("embeddings"),
     triplets=named("triplets"),
@@ -167,10 +169,10 @@ def surplus_files():
         "baselines/*/seed-*/papers/*.parquet": BUCKETS,
         "corpus/omissions/merge-*.parquet": BUCKETS,
         "corpus/omissions/update-*.parquet": BUCKETS,
-        **{f"corpus/ingested/{dataset}/*.parquet": BUCKETS if BASE else PARTS[dataset] for dataset in DATASETS},
+        **{f"corpus/ingested/{dataset}/*.parquet": BUCKETS if BASE else ALL_PARTS[dataset] for dataset in DATASETS},
         "corpus/ingested/citations/contexts/*.parquet": PARTS["citations"],
         **{f"corpus/changes/{dataset}/*.parquet": PARTS[dataset] for dataset in DATASETS},
-        **{f"corpus/ingest_report/{dataset}/*.parquet": PARTS[dataset] for dataset in DATASETS},
+        **{f"corpus/ingest_report/{dataset}/*.parquet": ALL_PARTS[dataset] for dataset in SOURCE.holds},
     }
     for pattern, numbers in numbered.items():
         for file in Path(RESULTS).glob(pattern):

@@ -81,7 +81,7 @@ rule ingest:
     benchmark:
         "<benchmarks>/corpus/ingest-{dataset}-{part}.jsonl"
     wildcard_constraints:
-        dataset=either(dataset for dataset in DATASETS if dataset not in WITH_CONTEXTS + WITH_AUTHORS),
+        dataset=either(INGESTED_ALONE),
     priority: 10  # the disk may have room for only a few raw shards at a time
     conda:
         "../envs/pipeline.yaml"
@@ -206,6 +206,209 @@ rule ingest_with_contexts:
         """
 
 
+rule list_names:
+    input:
+        manifest="<results>/corpus/manifest.json",
+        shards=raw_shards,
+    output:
+        temp("<results>/corpus/ingested/{dataset}/names/{part}.parquet"),
+    log:
+        "<logs>/corpus/list-names-{dataset}-{part}.log",
+    benchmark:
+        "<benchmarks>/corpus/list-names-{dataset}-{part}.jsonl"
+    wildcard_constraints:
+        dataset=either(WITH_NAMES),
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 2
+    resources:
+        # Bounded: 8 million citations between a million names (527 MB of CSV) took 0.8 GB and 10 s of processor time.
+        mem_mb=megabytes(1500),
+        runtime=minutes(10, shards=0.02),
+    params:
+        version=1,
+        settings=table_settings,
+        parts=parts,
+    shell:
+        """
+        cocite corpus list-names {wildcards.dataset} \
+            --manifest {input.manifest:q} \
+            --settings {params.settings:q} \
+            --part {wildcards.part} \
+            --parts {params.parts} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule number_names:
+    input:
+        listed=all_listed_names(),
+    output:
+        "<results>/corpus/names.parquet",
+    log:
+        "<logs>/corpus/number-names.log",
+    benchmark:
+        "<benchmarks>/corpus/number-names.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 2
+    resources:
+        # Bounded: a million names (8 MB) took 341 MB and 1 s.
+        mem_mb=megabytes(2000),
+        runtime=minutes(10, listed=0.05),
+    params:
+        version=1,
+        folders=folders_of("listed"),
+    shell:
+        """
+        cocite corpus number-names {params.folders:q} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule ingest_tables:
+    input:
+        manifest="<results>/corpus/manifest.json",
+        shards=raw_shards,
+        listed=listed_names,
+        names="<results>/corpus/names.parquet" if WITH_NAMES else [],
+    output:
+        table=read_from_shards(),
+        report="<results>/corpus/ingest_report/{dataset}/{part}.parquet",
+    log:
+        "<logs>/corpus/ingest-{dataset}-{part}.log",
+    benchmark:
+        "<benchmarks>/corpus/ingest-{dataset}-{part}.jsonl"
+    wildcard_constraints:
+        dataset=either(FROM_TABLES),
+    priority: 10
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 2
+    resources:
+        # Bounded: abstracts took 1.29 GB for 0.9 GB of CSV and 1.32 GB for 1.8, and 15 and 32 s of processor time;
+        # 8 million citations with names (527 MB of CSV) 1.1 GB and 12 s, with whole numbers 1.1 GB and 6 s.
+        mem_mb=megabytes(1500),
+        runtime=minutes(10, shards=0.05, names=0.01),
+    params:
+        version=1,
+        settings=table_settings,
+        parts=parts,
+        buckets=len(BUCKETS),
+    shell:
+        """
+        cocite corpus ingest-tables {wildcards.dataset} \
+            --manifest {input.manifest:q} \
+            --settings {params.settings:q} \
+            --part {wildcards.part} \
+            --parts {params.parts} \
+            --buckets {params.buckets} \
+            --listed={input.listed:q} \
+            --names={input.names:q} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --output {output.table:q} \
+            --report {output.report:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule ingest_works:
+    input:
+        manifest="<results>/corpus/manifest.json",
+        shards="<results>/corpus/raw/works/{part}",
+    output:
+        papers=temp_unless("keep_ingested", "<results>/corpus/ingested/papers/{part}.parquet"),
+        abstracts=temp_unless("keep_ingested", "<results>/corpus/ingested/abstracts/{part}.parquet"),
+        citations=temp_unless("keep_ingested", "<results>/corpus/ingested/citations/{part}.parquet"),
+        report="<results>/corpus/ingest_report/works/{part}.parquet",
+    log:
+        "<logs>/corpus/ingest-works-{part}.log",
+    benchmark:
+        "<benchmarks>/corpus/ingest-works-{part}.jsonl"
+    wildcard_constraints:
+        part=either(map(str, PARTS.get("works", []))),
+    priority: 10
+    conda:
+        "../envs/pipeline.yaml"
+    threads: 2
+    resources:
+        # As ingest.
+        mem_mb=megabytes(1500),
+        runtime=minutes(20, shards=0.02),
+    params:
+        version=1,
+        parts=len(PARTS.get("works", [])),
+        buckets=len(BUCKETS),
+        ids="keep" if config["corpus"]["keep_ingested"] else "drop",
+        authors="--authors" if SOURCE.authors else "",
+        settings=json.dumps(config["corpus"].get("filters", {}), sort_keys=True),
+    shell:
+        """
+        cocite corpus ingest-works {params.authors} \
+            --manifest {input.manifest:q} \
+            --shards {input.shards:q} \
+            --settings {params.settings:q} \
+            --part {wildcards.part} \
+            --parts {params.parts} \
+            --buckets {params.buckets} \
+            --ids {params.ids} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --papers {output.papers:q} \
+            --abstracts {output.abstracts:q} \
+            --citations {output.citations:q} \
+            --report {output.report:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule reuse_works:
+    input:
+        manifest="<results>/corpus/manifest.json",
+    output:
+        papers=temp_unless("keep_ingested", "<results>/corpus/ingested/papers/{part}.parquet"),
+        abstracts=temp_unless("keep_ingested", "<results>/corpus/ingested/abstracts/{part}.parquet"),
+        citations=temp_unless("keep_ingested", "<results>/corpus/ingested/citations/{part}.parquet"),
+        report="<results>/corpus/ingest_report/works/{part}.parquet",
+    log:
+        "<logs>/corpus/reuse-works-{part}.log",
+    benchmark:
+        "<benchmarks>/corpus/reuse-works-{part}.jsonl"
+    wildcard_constraints:
+        part=either(map(str, REUSED.get("works", []))),
+    conda:
+        "../envs/pipeline.yaml"
+    resources:
+        # It copies row groups, one after the other.
+        mem_mb=megabytes(1500),
+        runtime=reuse_minutes,
+    params:
+        version=1,
+        base=f"{config['corpus'].get('base', '')}/corpus",
+        number=part_of_base,
+        parts=len(PARTS.get("works", [])),
+    shell:
+        """
+        cocite corpus reuse-works \
+            --manifest {input.manifest:q} \
+            --base {params.base:q} \
+            --part {params.number} \
+            --parts {params.parts} \
+            --papers {output.papers:q} \
+            --abstracts {output.abstracts:q} \
+            --citations {output.citations:q} \
+            --report {output.report:q} \
+            >> {log:q} 2>&1
+        """
+
+
 rule account:
     input:
         reports=each_part("<results>/corpus/ingest_report/{dataset}/{part}.parquet"),
@@ -279,9 +482,7 @@ rule update:
 
 rule merge_papers:
     input:
-        accounted=ancient(
-            expand("<results>/corpus/omissions/ingest-{dataset}.parquet", dataset=["papers", "abstracts"])
-        ),
+        accounted=ancient(accounted("papers", "abstracts")),
         papers=rows_to_merge("papers"),
         abstracts=rows_to_merge("abstracts"),
     output:
@@ -317,8 +518,9 @@ rule merge_papers:
 
 use rule merge_papers as merge_citations with:
     input:
-        accounted=ancient("<results>/corpus/omissions/ingest-citations.parquet"),
+        accounted=ancient(accounted("citations")),
         citations=rows_to_merge("citations"),
+        newest=papers_of_works(),
     output:
         table="<results>/corpus/citations/{bucket}.parquet",
         omissions="<results>/corpus/omissions/merge-citations-{bucket}.parquet",
@@ -426,6 +628,39 @@ rule read_triplets:
         """
         cocite corpus read-triplets {params.folder:q} \
             --output {output.queries:q} \
+            --omissions {output.omissions:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule number_ids:
+    input:
+        file=named_papers,
+        names="<results>/corpus/names.parquet",
+    output:
+        ids="<results>/corpus/numbered/{list}.txt",
+        omissions="<results>/corpus/omissions/number-ids-{list}.parquet",
+    log:
+        "<logs>/corpus/number-ids-{list}.log",
+    benchmark:
+        "<benchmarks>/corpus/number-ids-{list}.jsonl"
+    wildcard_constraints:
+        list=either(NAMED),
+    conda:
+        "../envs/pipeline.yaml"
+    resources:
+        # A file of ids is small; the names stream past it: 189 MB for a million.
+        mem_mb=megabytes(1000),
+        runtime=minutes(10, names=0.01),
+    params:
+        version=1,
+    shell:
+        """
+        cocite corpus number-ids {input.file:q} \
+            --names {input.names:q} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --output {output.ids:q} \
             --omissions {output.omissions:q} \
             >> {log:q} 2>&1
         """

@@ -1,16 +1,46 @@
 """Shards, parts and buckets of a release, and the files that name queries."""
 
-SOURCE = entry_of(config["corpus"], Corpus)
 # Shards of each dataset that are read where they are; none where they are downloaded.
-GIVEN = {dataset: [str(shard) for shard in SOURCE.shards_in_place(dataset)] for dataset in DATASETS}
+GIVEN = {dataset: [str(shard) for shard in SOURCE.shards_in_place(dataset)] for dataset in SOURCE.holds}
+# The dataset of the release whose records hold papers, abstracts or citations: one of the same name, or the works.
+HELD_IN = {name: dataset for dataset, held in SOURCE.holds.items() for name in held}
 # One job for each shard. If a release has more shards than the configuration says, some jobs take several.
-PARTS = {dataset: range(SOURCE.parts(dataset)) for dataset in DATASETS}
+PARTS = {name: range(SOURCE.parts(name)) for name in dict.fromkeys([*SOURCE.holds, *HELD_IN])}
+
+# Further jobs take the rows of shards from a base that no diffs lead on from.
+HAS_REUSED = "base" in config["corpus"] and not SOURCE.updates_by_diffs
+REUSED = {name: [len(each) + part for part in each] if HAS_REUSED else [] for name, each in PARTS.items()}
+ALL_PARTS = {name: [*PARTS[name], *REUSED[name]] for name in PARTS}
 
 # Datasets that are ingested with the sentences that cite: citations, where the configuration asks for these.
 WITH_CONTEXTS = ["citations"] if "contexts" in config["corpus"] else []
 
-# Likewise papers, with their authors.
-WITH_AUTHORS = ["papers"] if SOURCE.authors else []
+# Datasets that are read from tables, by rules of their own, and those whose ids are texts that are to be numbered.
+FROM_TABLES = list(DATASETS) if SOURCE.source == "table" else []
+WITH_NAMES = ["papers", "citations"] if FROM_TABLES and SOURCE.ids == "string" else []
+
+# The files that name queries and papers to exclude, where these are the names of ids that were numbered.
+NAMED = (
+    {
+        **({"queries": config["queries"]["path"]} if config["queries"]["from"] == "file" else {}),
+        **{
+            f"exclude-{number}": path
+            for number, path in enumerate(config["exclude"])
+            if path not in config["benchmarks"]
+        },
+    }
+    if WITH_NAMES
+    else {}
+)
+NUMBERED = "<results>/corpus/numbered/{list}.txt"
+
+# Likewise papers, with their authors; works and tables have an option of their own rules.
+WITH_AUTHORS = ["papers"] if SOURCE.authors and "papers" in SOURCE.holds and not FROM_TABLES else []
+
+# All others whose records become one table.
+INGESTED_ALONE = [
+    name for name in SOURCE.holds if name in DATASETS and name not in WITH_CONTEXTS + WITH_AUTHORS + FROM_TABLES
+]
 
 
 def parts(wildcards):
@@ -19,11 +49,11 @@ def parts(wildcards):
 
 
 def each_part(path, dataset=None):
-    """A file for each job that shares the shards of a dataset."""
+    """A file for each job that shares the shards of a dataset, or takes their rows from the base."""
 
     def files(wildcards):
         name = dataset or wildcards.dataset
-        return expand(path, dataset=name, part=PARTS[name])
+        return expand(path, dataset=name, part=ALL_PARTS[name])
 
     return files
 
@@ -31,8 +61,19 @@ def each_part(path, dataset=None):
 def download_minutes(wildcards, input, attempt):
     """Time of a download, no more than a day at first: two seconds a MB, and two hours in case the server is down."""
     shards = json.loads(Path(input.manifest).read_text())["datasets"][wildcards.dataset]["shards"]
-    size = sum(shard["bytes"] for shard in shards) / 1e6 / parts(wildcards)
+    size = sum(shard.get("needed", shard["bytes"]) for shard in shards) / 1e6 / parts(wildcards)
     return min(A_DAY, ceil(120 + size / 30)) * attempt
+
+
+def part_of_base(wildcards):
+    """Which part of the shards in the base a job takes, from 0."""
+    return int(wildcards.part) - len(PARTS["works"])
+
+
+def reuse_minutes(wildcards, attempt):
+    """Time to copy a part of what the base has ingested, three seconds a MB."""
+    ingested_before = map(str, Path(config["corpus"]["base"], "corpus/ingested").glob("*/*.parquet"))
+    return ceil(20 + 0.05 * size_mb(ingested_before) / len(PARTS["works"])) * attempt
 
 
 def update_minutes(wildcards, attempt):
@@ -53,11 +94,22 @@ def read_from_shards():
     return temp_unless("keep_ingested", "<results>/corpus/ingested/{dataset}/{part}.parquet")
 
 
+def accounted(*names):
+    """The accounts of the lines that papers, abstracts or citations were read from."""
+    datasets = dict.fromkeys(HELD_IN[name] for name in names)
+    return expand("<results>/corpus/omissions/ingest-{dataset}.parquet", dataset=datasets)
+
+
 def rows_to_merge(dataset):
     """The ingested rows of a dataset: a file for each job that shares its shards, or for each updated bucket."""
     if BASE:
         return buckets("<results>/corpus/ingested/{dataset}/{bucket}.parquet", dataset=dataset)
     return each_part("<results>/corpus/ingested/{dataset}/{part}.parquet", dataset)
+
+
+def papers_of_works():
+    """The ingested papers, which say in which file the newest copy of a work is; nothing for other records."""
+    return rows_to_merge("papers") if HELD_IN["papers"] == "works" else []
 
 
 def published_triplets():
@@ -80,7 +132,7 @@ def asked_queries():
     """The file that names the queries: ids, or the table of published ones; nothing where the rule draws them."""
     return {
         "rule": [],
-        "file": config["queries"].get("path"),
+        "file": NUMBERED.format(list="queries") if "queries" in NAMED else config["queries"].get("path"),
         "triplets": "<results>/corpus/published_queries.parquet",
     }[config["queries"]["from"]]
 
@@ -101,9 +153,16 @@ def query_settings():
 def excluded_papers():
     """The files that name the papers to exclude: lists of ids, and the documents of benchmarks."""
     documents = "<results>/evaluation/{benchmark}/documents.parquet"
+    numbered = {entry: NUMBERED.format(list=name) for name, entry in NAMED.items() if name != "queries"}
     return [
-        documents.format(benchmark=entry) if entry in config["benchmarks"] else entry for entry in config["exclude"]
+        documents.format(benchmark=entry) if entry in config["benchmarks"] else numbered.get(entry, entry)
+        for entry in config["exclude"]
     ]
+
+
+def named_papers(wildcards):
+    """The file of names that a job numbers."""
+    return NAMED[wildcards.list]
 
 
 def tables_of_papers():
@@ -129,6 +188,25 @@ def raw_shards(wildcards):
 def folder_of_shards(wildcards, input):
     """The folder that holds what a job ingests."""
     return input.shards if SOURCE.fetches else Path(input.shards).parent
+
+
+def table_settings(wildcards):
+    """How the table of a dataset is read, as JSON."""
+    return json.dumps(as_json(SOURCE.table_of(wildcards.dataset)), sort_keys=True)
+
+
+LISTED_NAMES = "<results>/corpus/ingested/{dataset}/names/{part}.parquet"
+
+
+def listed_names(wildcards):
+    """The names in the file that a job reads, where ids are texts; abstracts are in the files of the papers."""
+    dataset = "citations" if wildcards.dataset == "citations" else "papers"
+    return LISTED_NAMES.format(dataset=dataset, part=wildcards.part) if WITH_NAMES else []
+
+
+def all_listed_names():
+    """The names in all files."""
+    return [LISTED_NAMES.format(dataset=dataset, part=part) for dataset in WITH_NAMES for part in PARTS[dataset]]
 
 
 def generated_release():

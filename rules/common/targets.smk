@@ -9,7 +9,7 @@ if workflow.is_main_process:
             OUTPUTS,
             config,
             results=Path(RESULTS),
-            parts={dataset: len(parts) for dataset, parts in PARTS.items()},
+            parts={dataset: len(parts) for dataset, parts in ALL_PARTS.items()},
         )
         check_spelling(targets_of(sys.argv[1:]), [rule.name for rule in workflow.rules], OUTPUTS, Path(RESULTS))
     except InputError as error:

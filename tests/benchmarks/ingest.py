@@ -18,20 +18,20 @@ def main(folder: Path) -> None:
     """Print each ratio that docs/speed.md states."""
     shards = citation_shards(folder / "shards", SHARDS)
     manifest = _manifest(folder / "manifest.json", shards)
-    say(f"A shard has {shards[0].stat().st_size / 1e9:.2f} GB packed; igzip is {' '.join(_igzip(shards[0])[:-2])}.")
+    say(f"A shard has {shards[0].stat().st_size / 1e9:.2f} GB packed; igzip is {' '.join(igzip(shards[0])[:-2])}.")
 
     one = _ingest(folder, manifest, shards[0].parent, part=0, parts=SHARDS, threads=2)
-    cost, _ = compare("Ingest of a shard to igzip -dc of it", lambda: run(one), lambda: run(_igzip(shards[0])), "wall")
+    cost, _ = compare("Ingest of a shard to igzip -dc of it", lambda: run(one), lambda: run(igzip(shards[0])), "wall")
     say(f"Its peak memory: {cost.peak_mb:.0f} MB.")
     contexts = [*one, "--contexts", folder / "contexts-0.parquet"]
     title = "Ingest of a shard with its contexts to igzip -dc of it"
-    cost, _ = compare(title, lambda: run(contexts), lambda: run(_igzip(shards[0])), "wall")
+    cost, _ = compare(title, lambda: run(contexts), lambda: run(igzip(shards[0])), "wall")
     written = (folder / "contexts-0.parquet").stat().st_size
     say(f"Its peak memory: {cost.peak_mb:.0f} MB; its contexts take {written / 1e9:.2f} GB.")
 
     cores = os.cpu_count() or 1
     ours = [[_ingest(folder, manifest, shards[0].parent, part=core, parts=cores, threads=1)] for core in range(cores)]
-    theirs = [[_igzip(shard) for shard in shards[core::cores]] for core in range(cores)]
+    theirs = [[igzip(shard) for shard in shards[core::cores]] for core in range(cores)]
     title = f"Ingest of {SHARDS} shards on {cores} cores to igzip -dc of them"
     compare(title, lambda: run_together(ours), lambda: run_together(theirs), "cpu", rounds=3)
 
@@ -49,7 +49,8 @@ def main(folder: Path) -> None:
     shutil.rmtree(large.parent)
 
 
-def _igzip(shard: Path) -> Command:
+def igzip(shard: Path) -> Command:
+    """What unpacks a shard to nowhere."""
     program = ["igzip"] if shutil.which("igzip") else [sys.executable, "-m", "isal.igzip"]
     return [*program, "-dc", str(shard)]
 

@@ -33,7 +33,7 @@ def citation_shards(folder: Path, count: int, rows: int = ROWS_OF_A_SHARD) -> li
 
 def _write_shard(path: Path, rows: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    sentences = [json.dumps(sentence, ensure_ascii=False) for sentence in _sentences(rng)]
+    sentences = [json.dumps(sentence, ensure_ascii=False) for sentence in sentences_of(rng)]
     temporary = path.with_suffix(".tmp")
     with gzip.open(temporary, "wb", compresslevel=6) as file:
         for first in range(0, rows, _ROWS_AT_ONCE):
@@ -42,7 +42,7 @@ def _write_shard(path: Path, rows: int, seed: int) -> None:
     temporary.rename(path)
 
 
-def _sentences(rng: np.random.Generator) -> list[str]:
+def sentences_of(rng: np.random.Generator) -> list[str]:
     letters, frequencies = np.array(list("etaoinshrdlucmfwypvbgkjqxz")), 1 / np.arange(1, 27)
     lengths = rng.integers(2, 12, 20_000)
     words = ["".join(rng.choice(letters, length, p=frequencies / frequencies.sum())) for length in lengths]

@@ -133,7 +133,7 @@ def test_the_default_configuration_is_complete_with_defaults(written):
         ("encoders.small.model", "some/model", "key encoders.small needs exactly one of model, package and build"),
         ("encoders.small.build.heads", 3, "key encoders.small.build.hidden must be a multiple of heads"),
         ("corpus.source", "directory", "key corpus.path is missing"),
-        ("corpus.source", "demos", "key corpus.source is 'demos'; it must be one of demo, directory, s2"),
+        ("corpus.source", "demos", "key corpus.source is 'demos'; it must be one of demo, directory, openalex, s2"),
         ("queries.holdout", 0, "key benchmarks.holdout needs held-out papers"),
         ("queries.from", "file", "key queries.path is missing"),
         ("queries.from", "triplets", "key queries.revision is missing; what comes from the Hugging Face hub is pinned"),
@@ -209,7 +209,7 @@ def test_the_default_configuration_is_complete_with_defaults(written):
         ),
         ("models.cocite.seeds", [], "key models.cocite.seeds is [], which should be non-empty"),
         ("models.cocite.seeds", [*range(1, 99), 1], "…, which has non-unique elements"),
-        ("release", "latest", "key release is latest, which only the source s2 can tell"),
+        ("release", "latest", "key release is latest, which only the sources s2 and openalex can tell"),
         ("release", "2026-02-30", "key release is 2026-02-30, which is no date"),
         ("triplets.omissions", {"sampler": "citations", "graph": "citation"}, "the folder of that name is taken"),
         (

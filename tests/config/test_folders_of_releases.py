@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from tests.configurations import refused
 
 from cocite.config.configuration import resolve
@@ -154,3 +155,27 @@ def test_a_base_that_has_served_may_be_gone(written, tmp_path, monkeypatch):
     (tmp_path / "results" / "corpus").mkdir(parents=True)
     (tmp_path / "results" / "corpus" / "manifest.json").touch()
     assert resolve(written)["corpus"]["base"] == "base"
+
+
+@pytest.fixture
+def written_for_openalex(written):
+    del written["benchmarks"]["scirepeval"]
+    return written
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"contexts": {}}, "corpus.contexts does not go with source: openalex"),
+        ({"path": "nowhere"}, "corpus.path: the folder nowhere does not exist"),
+        ({"path": ".", "url": "http://host"}, "corpus.url and corpus.path do not go together"),
+        ({"filters": {"from_year": 2020, "to_year": 2010}}, "from_year (2020) must not be after to_year (2010)"),
+        ({"filters": {"field": ["Medicine"]}}, "corpus.filters.field"),
+        ({"base": "base", "buckets": 3}, "base has 2 buckets, but corpus.buckets is 3"),
+        ({"base": "base", "buckets": 2}, "base was made with corpus.filters: {"),
+    ],
+)
+def test_what_a_copy_of_openalex_cannot_be_is_refused(written_for_openalex, base, keys, said):
+    of_base = {"source": "openalex", "format": "parquet", "authors": False, "filters": {"from_year": 2000}}
+    (base / "configuration.yaml").write_text(yaml.safe_dump({"corpus": of_base}))
+    assert said in refused(written_for_openalex, "corpus", {"source": "openalex", **keys})

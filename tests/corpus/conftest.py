@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,11 +16,14 @@ from tests.corpus.ingested import SHARD, Ingested, settings
 from tests.corpus.small_corpus import PAPERS, RULE, write_corpus
 
 from cocite.config.queries import QuerySettings
+from cocite.config.works import WorkFilters
 from cocite.corpus.ingest.accounting import account
 from cocite.corpus.ingest.shards import ingest
 from cocite.corpus.queries.selection import select
 from cocite.corpus.release import rate_limit, retry
 from cocite.corpus.release.manifest import Shard
+from cocite.corpus.works.shards import WorksSettings, ingest_works
+from cocite.corpus.works.tables import Outputs
 from cocite.tables.files import read_table
 
 KEY = "a-key-that-must-stay-secret"
@@ -99,6 +103,28 @@ def read(tmp_path: Path) -> Callable[..., Ingested]:
         ingest(settings(dataset, **options), folder, shards, output=tmp_path / "out", report=tmp_path / "report")
         account([tmp_path / "report"], malformed=malformed, omissions=tmp_path / "omissions")
         return Ingested(tmp_path)
+
+    return read
+
+
+@pytest.fixture
+def read_works(tmp_path: Path) -> Callable[..., Path]:
+    """Ingest files of works and account for their records; return the folder of the tables."""
+
+    def read(*paths: Path, malformed: float = 0.0, threads: int = 1, authors: bool = False, **filters) -> Path:
+        folder = tmp_path / "works"
+        shutil.rmtree(folder, ignore_errors=True)
+        shards = []
+        for path in paths:
+            name = f"{path.parent.name}_{path.name}"
+            (folder / "raw").mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, folder / "raw" / name)
+            shards.append(Shard(name=name, bytes=path.stat().st_size))
+        how = WorksSettings(filters=WorkFilters(**filters), buckets=2, memory_mb=500, threads=threads, authors=authors)
+        outputs = Outputs(**{name: folder / name / "0.parquet" for name in ("papers", "abstracts", "citations")})
+        ingest_works(how, folder / "raw", shards, outputs, report=folder / "report")
+        account([folder / "report"], malformed=malformed, omissions=folder / "omissions")
+        return folder
 
     return read
 

@@ -175,7 +175,7 @@ def test_a_storage_that_takes_no_ranges_sends_the_shard_from_its_start(release, 
     with serve_handler(Rangeless) as origin:
 
         class Remote:
-            def open(self, shard, *, first):
+            def open(self, shard, *, first, last=None):
                 return http.get(f"{origin}/{shard}", headers={"Range": f"bytes={first}-"}, stream=True, timeout=5)
 
         download_shards(Remote(), shards[:1], state=tmp_path / "state", output=tmp_path / "raw")
@@ -194,7 +194,7 @@ def download_from(release, shards, serve_handler, tmp_path, state):
                 self.send(status, body, {} if content_range is None else {"Content-Range": content_range})
 
         class Remote:
-            def open(self, shard, *, first):
+            def open(self, shard, *, first, last=None):
                 return http.get(origin, stream=True, timeout=5)
 
         with serve_handler(Storage) as origin:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.releases.server import Arrival, serve
+from tests.corpus.made_openalex import FOLDERS, work, write_copy
+from tests.releases.server import Arrival, serve, serve_copy
 from typer.testing import CliRunner
 
 from cocite.config.configuration import resolve
@@ -209,3 +210,26 @@ def test_the_estimate_for_a_real_release_is_a_little_more_than_it_takes(shared, 
     CliRunner().invoke(app, ["ingest", dataset, *options.split()], catch_exceptions=False)
     taken = (tmp_path / "table.parquet").stat().st_size
     assert taken <= needs[dataset].parquet <= 1.2 * taken
+
+
+@pytest.mark.parametrize(("format", "layout"), [("parquet", "parquet"), ("jsonl", "jsonl"), ("legacy", "older")])
+def test_a_copy_of_openalex_is_planned_before_a_file_of_it_is_fetched(say, tmp_path, monkeypatch, format, layout):
+    monkeypatch.delenv("S2_API_KEY")
+    write_copy(tmp_path / "bucket", layout, [work(number, abstract="About it") for number in range(30)], per_file=10)
+    size = sum(path.stat().st_size for path in (tmp_path / "bucket").glob("**/works/*/part*"))
+    requests: list[Arrival] = []
+    with serve_copy(tmp_path / "bucket", requests=requests) as origin:
+        source = {"source": "openalex", "format": format, "url": f"{origin}/{FOLDERS[layout]}", "jobs": 2}
+        text = say(source, "2026-06-24")
+    assert row(text, "works")[:3] == ["3", f"{size / 1000:.1f}", "kB"]
+    assert "The 2 jobs of corpus.jobs have up to 2 files each" in text
+    assert "The download takes 0 s at 10 MB/s" in text
+    assert "S2_API_KEY" not in text
+    assert all(request.path.endswith(("manifest.json", "manifest", ".parquet")) for request in requests)
+
+
+def test_nothing_of_a_copy_in_a_folder_is_to_be_downloaded(say, tmp_path):
+    manifest = write_copy(tmp_path / "bucket", "jsonl", [work(1)])
+    text = say({"source": "openalex", "format": "jsonl", "path": str(manifest.parent)}, "latest")
+    assert row(text, "together")[-3] == "-"
+    assert "The download takes" not in text

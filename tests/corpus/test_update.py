@@ -154,9 +154,9 @@ def test_a_base_with_another_number_of_buckets_is_refused(generate, ingest, buck
 
 def write_rows(path: Path, name: str, rows: list[dict]) -> Path:
     columns = dict.fromkeys(TABLES[name].columns)
-    write_table(
-        path / "0.parquet", name, pa.Table.from_pylist([columns | row for row in rows], empty_schema(TABLES[name]))
-    )
+    declared = TABLES[name].columns
+    schema = pa.schema([field for field in empty_schema(TABLES[name]) if not declared[field.name].optional])
+    write_table(path / "0.parquet", name, pa.Table.from_pylist([columns | row for row in rows], schema))
     return path
 
 

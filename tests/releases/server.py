@@ -12,7 +12,7 @@ from typing import BinaryIO
 from tests.releases.diffs import CatalogueWithDiffs
 from tests.releases.faults import Fault, Faults, Mishaps
 
-from cocite.corpus.sources.demo.catalogue import LinkSigner
+from cocite.corpus.sources.demo.catalogue import CopyCatalogue, LinkSigner
 from cocite.corpus.sources.demo.server import API, HOST, Handler, Site, running
 
 OTHER_HOST = "127.0.0.2"
@@ -70,7 +70,20 @@ def serve(
 
     Where faults come at random, the storage has a second host to redirect to.
     """
-    site = FailingSite(CatalogueWithDiffs(folder), key, link_seconds)
+    with _serving(FailingSite(CatalogueWithDiffs(folder), key, link_seconds), faults, requests) as origin:
+        yield f"{origin}{API}"
+
+
+@contextmanager
+def serve_copy(folder: Path, *, faults: Faults | None = None, requests: list[Arrival] | None = None) -> Iterator[str]:
+    """As `sources.demo.server.serve_copy`, with faults and `requests` as above."""
+    with _serving(FailingSite(CopyCatalogue(folder), ""), faults, requests) as origin:
+        yield origin
+
+
+@contextmanager
+def _serving(site: "FailingSite", faults: Faults | None, requests: list[Arrival] | None) -> Iterator[str]:
+    """Answer for a site; yield the origin."""
     site.mishaps = Mishaps(faults or Faults())
     site.requests = [] if requests is None else requests
     with ExitStack() as stack:
@@ -78,11 +91,11 @@ def serve(
         for host in (HOST, OTHER_HOST) if site.mishaps.faults.share else (HOST,):
             site.origins.append(stack.enter_context(running(site, FailingHandler, host)))
         site.origin = site.origins[0]
-        yield f"{site.origin}{API}"
+        yield site.origin
 
 
 class FailingSite(Site):
-    catalogue: CatalogueWithDiffs
+    catalogue: CatalogueWithDiffs | CopyCatalogue
     mishaps: Mishaps
     requests: list[Arrival]
 

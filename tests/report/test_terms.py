@@ -26,6 +26,11 @@ def test_semantic_scholar_is_named_where_its_data_are():
     assert "ODC-BY" in terms_of_corpus(run("s2"))
 
 
+def test_openalex_is_named_where_its_data_are_and_tables_have_an_owner():
+    assert "CC0" in terms_of_corpus(run("openalex"))
+    assert "owner of the tables" in terms_of_corpus(run("table"))
+
+
 def test_a_generated_corpus_is_free_and_is_not_that_of_semantic_scholar():
     terms = terms_of_corpus(run("demo"))
     assert "may be used freely" in terms

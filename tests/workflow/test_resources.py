@@ -132,7 +132,8 @@ def test_a_download_asks_for_time_by_what_the_manifest_says_of_its_shards(tmp_pa
     manifest = tmp_path / "manifest.json"
     manifest.write_text(json.dumps({"datasets": {"citations": {"shards": shards}}}))
     config = {"corpus": {"source": "s2", "shards": {"citations": 2}, "keep_raw": False}}
-    corpus = functions("corpus", config, json=json, DATASETS=["citations"])
+    names = {"SOURCE": entry_of(config["corpus"], Corpus), "DATASETS": ["citations"]}
+    corpus = functions("corpus", config, json=json, **names)
     # Three shards for each of two jobs, at two seconds a MB: an hour beside the two for a server that is away.
     assert corpus["download_minutes"](CORPUS, Inputs(manifest=str(manifest)), 1) == 180
 
@@ -141,7 +142,8 @@ def test_an_update_asks_for_time_by_its_share_of_what_the_base_has_ingested(tmp_
     for part in range(3):
         file_of(tmp_path / f"base/corpus/ingested/citations/{part}.parquet", 200)
     config = {"corpus": {"source": "s2", "shards": {"citations": 2}}}
-    names = {"DATASETS": ["citations"], "BASE": str(tmp_path / "base"), "BUCKETS": range(4)}
+    names = {"SOURCE": entry_of(config["corpus"], Corpus), "DATASETS": ["citations"]}
+    names |= {"BASE": str(tmp_path / "base"), "BUCKETS": range(4)}
     assert functions("corpus", config, **names)["update_minutes"](CORPUS, 2) == 2 * (
         20 + 15
     )  # 150 MB, six seconds a MB

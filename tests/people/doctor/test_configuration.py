@@ -8,10 +8,13 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from tests.corpus.made_openalex import work, write_copy
+from tests.releases.server import serve_copy
 from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.config import folders
+from cocite.config.configuration import resolve
 from cocite.corpus.release import plan
 from cocite.people.doctor import configuration
 
@@ -106,6 +109,29 @@ def test_an_api_that_is_not_there_is_reported(monkeypatch):
     assert (finding.verdict, "cannot be reached" in finding.what) == ("failed", True)
 
 
+@pytest.mark.parametrize(
+    ("folder", "verdict", "said"),
+    [("data/jsonl", "ok", "answers, and needs no key"), ("data/parquet", "failed", "has no manifest")],
+)
+def test_a_copy_of_openalex_is_asked_for_its_manifest_without_a_key(tmp_path, monkeypatch, folder, verdict, said):
+    monkeypatch.setenv("S2_API_KEY", "good")
+    write_copy(tmp_path / "bucket", "jsonl", [work(1)])
+    requests = []
+    with serve_copy(tmp_path / "bucket", requests=requests) as origin:
+        corpus = {"source": "openalex", "format": "jsonl", "url": f"{origin}/{folder}"}
+        pathvars = {"results": str(tmp_path / "results")}
+        findings = list(configuration.examine_source({"release": "2026-06-24", "corpus": corpus, "pathvars": pathvars}))
+    assert (findings[0].verdict, said in findings[0].what) == (verdict, True)
+    assert [finding.verdict for finding in findings] == (["ok", "ok"] if verdict == "ok" else ["failed"])
+    assert "good" not in str(requests)
+
+
+def test_a_copy_that_cannot_be_reached_is_reported_at_once():
+    corpus = {"source": "openalex", "url": "http://127.0.0.1:9"}
+    (finding,) = configuration.examine_source({"release": "2026-06-24", "corpus": corpus})
+    assert (finding.verdict, finding.what) == ("failed", "http://127.0.0.1:9 cannot be reached (ConnectionError)")
+
+
 def test_folders_that_cannot_be_written_to_and_full_disks_are_reported(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
@@ -133,3 +159,17 @@ def test_a_full_disk_is_reported(tmp_path, monkeypatch):
     for free, verdict in ((1000, "failed"), (10**12, "ok")):
         monkeypatch.setattr(plan.shutil, "disk_usage", lambda folder, free=free: SimpleNamespace(free=free))
         assert configuration.disk(planned).verdict == verdict
+
+
+def test_tables_need_no_key_and_a_column_that_is_not_there_is_found_before_a_run(tmp_path):
+    (tmp_path / "papers.csv").write_text("doi,title\na,A\n")
+    (tmp_path / "citations.csv").write_text("from,to\na,b\n")
+    papers = {"files": f"{tmp_path}/papers.csv", "columns": {"id": "doi"}}
+    citations = {"files": f"{tmp_path}/citations.csv", "columns": {"citing": "from", "cited": "to"}}
+    corpus = {"source": "table", "ids": "string", "papers": papers, "citations": citations}
+    config = {"release": "mine", "corpus": corpus, "pathvars": {"results": f"{tmp_path}/results"}}
+    assert [finding.verdict for finding in configuration.examine_source(resolve(config))] == ["ok", "ok"]
+    papers["columns"]["title"] = "name"
+    key, disk = configuration.examine_source(resolve(config))
+    assert (key.what, disk.verdict) == ("the source table needs no key", "failed")
+    assert "has no column name, which corpus.papers.columns.title names; it has doi, title." in disk.to_do

@@ -51,7 +51,14 @@ def test_what_rules_ask_for_is_read_from_them(complete):
             re.M,
         )
     )
-    assert set(found) == written - {"fetch_triplets", "fetch_benchmark"}
+    of_tables = {"ingest_tables", "list_names", "number_names", "number_ids"}
+    of_works = {"ingest_works", "reuse_works"}
+    assert set(found) == written - {"fetch_triplets", "fetch_benchmark"} - of_tables - of_works
+    on_works = asked.asked({**complete, "corpus": {"source": "openalex", "base": "older"}})
+    assert on_works.keys() - found.keys() == of_works
+    on_tables = asked.asked({**complete, "corpus": {"source": "table", "ids": "string"}})
+    assert on_tables.keys() - found.keys() == of_tables
+    assert found.keys() - on_tables.keys() == {"download_shards", "ingest"}
     assert found["select_queries"] == {"memory_mb": 2000, "minutes": 10, "threads": 1}
     assert found["train_encoder"] == {"memory_mb": 9000, "minutes": 1440, "threads": 6}
     assert found["embed_papers"]["memory_mb"] == 1500

@@ -54,9 +54,10 @@ class Configuration(Entry):
     seed: Natural = 1
     """The run's seed; every random choice derives its own generator from it."""
     release: str
-    """Release of the Semantic Scholar datasets, a date such as 2024-07-16. `latest` works with the source s2, and is
-    pinned in the manifest when the shards are listed. A release in a folder has any name of letters from a to z,
-    capitals as well, digits, dots, hyphens and underscores that starts with a letter or digit."""
+    """Release of the Semantic Scholar datasets, or day of a copy of OpenAlex: a date such as 2024-07-16. `latest` works
+    with the sources s2 and openalex, and is pinned in the manifest when the shards are listed. A release in a folder
+    has any name of letters from a to z, capitals as well, digits, dots, hyphens and underscores that starts with a
+    letter or digit."""
     gpu: bool = False
     """Whether fine-tuning, embedding and `engine: torch` ask a cluster for GPUs: one for each process of a training,
     one for an embedding, `gpus` of a graph embedding. Without a cluster they ask for those of the machine, if it has

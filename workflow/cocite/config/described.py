@@ -42,10 +42,11 @@ def configuration_page() -> str:
     sections = {name: field for name, field in fields.items() if any(variants(_item(field.annotation)[0]))}
     lines = ["# Configuration", "", "<!-- Generated from workflow/cocite/config by `make docs`. -->", ""]
     plain = [_row("", "", name, field, described) for name, field in fields.items() if name not in sections]
-    lines += [summary_of(Configuration), "", *_table(plain)]
+    lines += [summary_of(Configuration), "", *_table(plain, {""})]
     for name, field in sections.items():
         annotation, mark = _item(field.annotation)
-        lines += [f"## {name}", "", described[name], "", *_table(_rows(annotation, f"{name}{mark}."))]
+        rows = _rows(annotation, f"{name}{mark}.")
+        lines += [f"## {name}", "", described[name], "", *_table(rows, _tags(annotation))]
     return "\n".join(lines)
 
 
@@ -158,13 +159,18 @@ def _default(field: FieldInfo) -> str:
     return f"`{default if isinstance(default, str) else json.dumps(default, ensure_ascii=False)}`"
 
 
-def _table(rows: Iterable[Row]) -> list[str]:
+def _tags(annotation: Any) -> set[str]:
+    """What tells the variants of an entry apart; nothing where it has none."""
+    kinds = list(variants(annotation))
+    return {tag_of(kind, discriminator(kinds)) for kind in kinds} if len(kinds) > 1 else {""}
+
+
+def _table(rows: Iterable[Row], tags: set[str]) -> list[str]:
     """The rows as a table; what several variants of an entry have stands once, with their names unless all have it."""
     by_cells: dict[tuple[str, ...], list[str]] = {}
     for kind, *cells in rows:
         by_cells.setdefault(tuple(cells), []).append(kind)
     lines = ["| key | type | default | meaning |", "|---|---|---|---|"]
-    tags = {kind for kinds in by_cells.values() for kind in kinds if kind}
     for (*others, meaning), kinds in by_cells.items():
         names = ", ".join(f"`{kind}`" for kind in dict.fromkeys(kinds) if kind and set(kinds) != tags)
         lines.append(f"| {' | '.join(others)} | {f'({names}) ' if names else ''}{meaning} |")

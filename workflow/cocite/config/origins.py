@@ -113,8 +113,12 @@ def corpus_in_words(provenance: Provenance) -> str:
         return "a generated release: no such paper was ever written"
     if corpus["source"] == "s2":
         return "Semantic Scholar"
+    if corpus["source"] == "openalex":
+        return "OpenAlex"
     if corpus["source"] == "directory":
         return f"a release in the folder {Path(corpus['path']).name}"
+    if corpus["source"] == "table":
+        return "tables of papers and citations that were brought"
     return f"the source {corpus['source']}"
 
 

@@ -15,6 +15,8 @@ from cocite.ground.atomic import read_json
 from cocite.ground.errors import InputError
 
 DATASETS = ("papers", "abstracts", "citations")
+WORKS = "works"
+"""The one dataset of a copy of OpenAlex, which holds all three."""
 PACKED = ".gz"
 PLAIN = (".jsonl", ".ndjson", ".json")
 """What the names of gzipped shards end in, and those of plain ones; capital letters count as small ones."""

@@ -3,6 +3,7 @@
 The sources are modules of `corpus/sources`; how to add one is in docs/how-to/new-source.md.
 """
 
+import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -14,9 +15,12 @@ from pydantic import Field
 from cocite.config.contexts import ContextSettings
 from cocite.config.entries import Entry, Whole, as_json
 from cocite.config.explained import shown
+from cocite.config.release_folder import DATASETS
 from cocite.ground.errors import InputError
 
 LATEST = "latest"
+NAME_OF_RELEASE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
+UNNAMED = f"release is {LATEST}, which only the sources s2 and openalex can tell; name the release."
 
 
 class Source(Entry):
@@ -51,9 +55,21 @@ class Source(Entry):
     """Whether shards are fetched into the results; otherwise they are read where they are, and listed by each run."""
     needs_key: ClassVar[bool] = False
     """Whether the user's key in S2_API_KEY is asked for."""
+    updates_by_diffs: ClassVar[bool] = False
+    """Whether a base is moved to the release by diffs, a bucket after another; otherwise shards are taken from it."""
+    knows_latest: ClassVar[bool] = False
+    """Whether `latest` names a release."""
+    holds: ClassVar[Mapping[str, tuple[str, ...]]] = {name: (name,) for name in DATASETS}
+    """Dataset of a release → what is ingested from its records, of papers, abstracts and citations."""
     parquet_of_packed: ClassVar[Mapping[str, float]] = {"papers": 0.8, "abstracts": 1.05, "citations": 0.4}
     """Bytes of Parquet for each byte of a packed shard, by dataset: an estimate that errs on the side of too much. In
     the releases that it comes from, the merged tables took 0.74 to 0.99 of that; more copies make it less."""
+    authors_of_packed: ClassVar[float] = 0.1
+    """Bytes of authors' names for each packed byte of papers, where they are asked for: 22 characters a paper in the
+    official sample, of 200 packed bytes a paper; 0.04 in a generated release, whose names repeat."""
+    ids_of_packed: ClassVar[float] = 0.1
+    """Bytes that the ids of citations take on top, where they are kept: 0.05 to 0.10 in the releases hci and synergy. A
+    real one has 50 packed bytes for each of five billion citations, whose ids need five at most."""
 
     def parts(self, dataset: str) -> int:
         """Jobs that share the shards of a dataset; planned before the release is listed."""
@@ -62,6 +78,19 @@ class Source(Entry):
     def shards_in_place(self, dataset: str) -> Sequence[Path]:
         """The shards of a dataset that are read where they are; none where they are fetched."""
         return ()
+
+    def parquet_of_byte(self, table: str) -> float:
+        """Bytes of Parquet of papers, abstracts or citations for each byte of the packed shards that hold them."""
+        return self.parquet_of_packed[table]
+
+    @property
+    def downloads(self) -> bool:
+        """Whether shards come from another machine."""
+        return self.fetches
+
+    def first_asked(self, release: str) -> str | None:
+        """The URL that answers where the release can be fetched; none where no other machine is asked."""
+        return None
 
     def origin(self, results: Path) -> str:
         """What the release is listed from, in a word: a URL or a folder."""
@@ -98,12 +127,31 @@ class Source(Entry):
     def faults(self, key: str, config: Whole) -> Iterator[str]:
         """A release that has no date."""
         if config.release == LATEST:
-            yield f"release is {LATEST}, which only the source s2 can tell; name the release."
+            if not self.knows_latest:
+                yield UNNAMED
         elif not _is_date(config.release):
             yield (
                 f"release is {shown(config.release)}, which is no date of the calendar; releases of the source "
                 f"{self.source} have dates, such as 2026-01-06."
             )
+
+    def faults_of_base(self, key: str, base: Path, results: Path) -> Iterator[str]:
+        """What is wrong with the results of an earlier run as a base of this one, which has made no list yet."""
+        if base.resolve() == results.resolve():
+            yield f"{key}: {base} is this run's own results folder; name another in pathvars.results."
+        if (results / "corpus" / "manifest.json").is_file():
+            return  # The base has served, and may be gone; if not, the steps that need it say so.
+        if not (base / "corpus" / "manifest.json").is_file():
+            yield f"{key}: {base} is not the results folder of an earlier run (no corpus/manifest.json)."
+        for dataset in DATASETS:
+            if not any((base / "corpus" / "ingested" / dataset).glob("*.parquet")):
+                yield (
+                    f"{key}: the run in {base} did not keep its ingested rows (no corpus/ingested/{dataset}/*.parquet)"
+                    "; it must have corpus.keep_ingested: true."
+                )
+        buckets = len(list((base / "corpus" / "citations").glob("*.parquet")))
+        if buckets not in (0, self.buckets):
+            yield f"{key}: {base} has {buckets} buckets, but corpus.buckets is {self.buckets}."
 
     @property
     def largest_index(self) -> int | None:
@@ -117,6 +165,17 @@ class FetchedSource(Source):
     keep_raw: bool = False
     """Keep the downloaded shards; otherwise they are dropped once they are ingested. If it is switched on after
     that, it has no effect until they are downloaded again."""
+
+
+def faults_of_name(release: str) -> Iterator[str]:
+    """A name of a release that its owner chose, and that no folder can have."""
+    if release == LATEST:
+        yield UNNAMED
+    elif not re.fullmatch(NAME_OF_RELEASE, release):
+        yield (
+            f"release is {shown(release)}; the name of a release has letters from a to z (also capitals), digits, "
+            "dots, hyphens and underscores, starts with a letter or a digit, and is at most 100 characters long."
+        )
 
 
 def _is_date(text: str) -> bool:

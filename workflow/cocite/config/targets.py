@@ -15,7 +15,7 @@ from typing import Any
 
 from cocite.config.baselines import baselines_of, seeds_of, trained_entries
 from cocite.config.benchmarks import suites_of
-from cocite.config.release_folder import DATASETS
+from cocite.config.release_folder import WORKS
 from cocite.config.runs import model_of, models_in_spaces, untrained
 from cocite.ground.errors import InputError
 
@@ -139,7 +139,7 @@ def _values(
         case "triplets":
             return config["triplets"], "triplets"
         case "dataset":
-            return DATASETS, "a release"
+            return parts, "a release"
         case "pairs":
             signal = config["graphs"][wildcards["graph"]]["signal"]
             return [f"{signal}s"] if signal in ("cocitation", "coupling") else [], f"graphs.{wildcards['graph']}.signal"
@@ -159,6 +159,8 @@ def _values(
             return [0], "an untrained model"
         case "part" if "dataset" in wildcards:
             return range(parts[wildcards["dataset"]]), f"the number of shards of {wildcards['dataset']}"
+        case "part":
+            return range(parts[WORKS]), "corpus.jobs"
         case "bucket" if "embedding" in wildcards:
             searched = config["embeddings"][wildcards["embedding"]]["neighbours"]
             return range(searched["shards"]), f"embeddings.{wildcards['embedding']}.neighbours.shards"

@@ -35,7 +35,8 @@ def plan(
 ) -> None:
     """Report what a corpus needs before any of it is fetched: shards, downloads, disk space, and what is there."""
     from cocite.config.configuration import read_configuration
-    from cocite.corpus.release.plan import KEYS, describe, plan_corpus
+    from cocite.corpus.release.plan import KEYS, plan_corpus
+    from cocite.corpus.release.plan_in_words import describe
 
     typer.echo(describe(plan_corpus(read_configuration(configfile, KEYS)), configfile))
 
@@ -124,6 +125,131 @@ def ingest(
 
 
 @app.command()
+def list_names(
+    dataset: Dataset,
+    manifest: ManifestFile,
+    settings: Settings,
+    part: Part,
+    parts: Parts,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+) -> None:
+    """List the distinct ids in one part of a table whose ids are texts."""
+    from cocite.config.table_files import table_settings
+    from cocite.corpus.ingest.tables.names import list_names as list_ids
+    from cocite.corpus.release.manifest import read_manifest, shards_of_part
+
+    chosen = shards_of_part(read_manifest(manifest), dataset, part=part, parts=parts)
+    list_ids(table_settings(dataset, settings), chosen, output=output, memory_mb=memory_mb, threads=threads)
+
+
+@app.command()
+def number_names(
+    listed: Annotated[list[Path], typer.Argument(help="Files of the table listed_names, or their folders.")],
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+) -> None:
+    """Give each id that is a text its number: its rank among all that were listed."""
+    from cocite.corpus.ingest.tables.names import number_names as number
+
+    number(listed, output=output, memory_mb=memory_mb, threads=threads)
+
+
+@app.command()
+def ingest_tables(
+    dataset: Dataset,
+    manifest: ManifestFile,
+    settings: Settings,
+    part: Part,
+    parts: Parts,
+    buckets: Buckets,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+    report: Annotated[Path, typer.Option(help="Table ingest_report of these files.")],
+    listed: Annotated[str, typer.Option(help="Table listed_names of these files, where ids are texts.")] = "",
+    names: Annotated[str, typer.Option(help="Table names, where ids are texts.")] = "",
+) -> None:
+    """Convert the files of one part of a table, whose columns the settings name, to Parquet, sorted by bucket."""
+    from cocite.config.table_files import table_settings
+    from cocite.corpus.ingest.shards import IngestSettings
+    from cocite.corpus.ingest.tables.rows import ingest_tables as ingest_rows
+    from cocite.corpus.release.manifest import read_manifest, shards_of_part
+
+    ingest_rows(
+        IngestSettings(dataset=dataset, buckets=buckets, keep_ids=False, memory_mb=memory_mb, threads=threads),
+        table_settings(dataset, settings),
+        shards_of_part(read_manifest(manifest), dataset, part=part, parts=parts),
+        numbering=(Path(listed), Path(names)) if listed and names else None,
+        output=output,
+        report=report,
+    )
+
+
+@app.command()
+def ingest_works(
+    settings: Settings,
+    manifest: ManifestFile,
+    shards: Annotated[Path, typer.Option(help="Folder that holds the files of works.")],
+    part: Part,
+    parts: Parts,
+    buckets: Buckets,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    papers: Annotated[Path, typer.Option(help="Table ingested_papers to write.")],
+    abstracts: Annotated[Path, typer.Option(help="Table ingested_abstracts to write.")],
+    citations: Annotated[Path, typer.Option(help="Table ingested_citations to write.")],
+    report: Annotated[Path, typer.Option(help="Table ingest_report of these files.")],
+    ids: Annotated[
+        Literal["keep", "drop"], typer.Option(help="As for other sources; the citations of OpenAlex have no ids.")
+    ] = "drop",
+    authors: Annotated[bool, typer.Option("--authors", help="Keep the names of papers' authors.")] = False,
+) -> None:
+    """Convert the files of one part of OpenAlex's works to Parquet: papers, abstracts, citations, sorted by bucket."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+    from cocite.config.release_folder import WORKS
+    from cocite.config.settings import parse_settings
+    from cocite.config.works import WorkFilters
+    from cocite.corpus.release.manifest import read_manifest, shards_of_part
+    from cocite.corpus.works.shards import WorksSettings
+    from cocite.corpus.works.shards import ingest_works as ingest
+    from cocite.corpus.works.tables import Outputs
+
+    how = WorksSettings(
+        filters=parse_settings(WorkFilters, settings),
+        buckets=buckets,
+        memory_mb=memory_mb,
+        threads=threads,
+        authors=authors,
+    )
+    chosen = shards_of_part(read_manifest(manifest), WORKS, part=part, parts=parts)
+    ingest(how, shards, chosen, Outputs(papers=papers, abstracts=abstracts, citations=citations), report=report)
+
+
+@app.command()
+def reuse_works(
+    manifest: ManifestFile,
+    base: Annotated[Path, typer.Option(help="Folder corpus of the results of an earlier copy.")],
+    part: Part,
+    parts: Parts,
+    papers: Annotated[Path, typer.Option(help="Table ingested_papers to write.")],
+    abstracts: Annotated[Path, typer.Option(help="Table ingested_abstracts to write.")],
+    citations: Annotated[Path, typer.Option(help="Table ingested_citations to write.")],
+    report: Annotated[Path, typer.Option(help="Table ingest_report of these files.")],
+) -> None:
+    """Take the rows of works from an earlier run, of files that a newer copy of OpenAlex still has."""
+    from cocite.corpus.ingest.reuse import reuse_works as reuse
+    from cocite.corpus.release.manifest import read_manifest, shards_of_part
+
+    shards = shards_of_part(read_manifest(manifest), "works", part=part, parts=parts, in_base=True)
+    outputs = {"papers": papers, "abstracts": abstracts, "citations": citations}
+    reuse(base, [shard.name for shard in shards], outputs, report=report)
+
+
+@app.command()
 def account(
     reports: Annotated[Path, typer.Argument(help="Folder of the table ingest_report of a dataset.")],
     malformed: Annotated[float, typer.Option(help="Largest share of a dataset's lines that may be malformed.")],
@@ -179,8 +305,11 @@ def merge(
 ) -> None:
     """Write a bucket of papers, each once and with its abstract, or of citations, each once."""
     from cocite.corpus.ingest.merge import merge as merge_rows
+    from cocite.corpus.ingest.newest import names_files
 
-    datasets = ("papers", "abstracts") if table == "papers" else ("citations",)
+    datasets = ["papers", "abstracts"] if table == "papers" else ["citations"]
+    if table == "citations" and names_files(ingested / "citations", "ingested_citations"):
+        datasets.append("papers")
     sources = {f"ingested_{dataset}": ingested / dataset for dataset in datasets}
     merge_rows(table, sources, bucket, output=output, omissions=omissions, memory_mb=memory_mb, threads=threads)
 
@@ -234,6 +363,21 @@ def read_triplets(
     from cocite.corpus.queries.published import read_triplets as read
 
     read(folder, output=output, omissions=omissions)
+
+
+@app.command()
+def number_ids(
+    file: Annotated[Path, typer.Argument(help="Text file with the name of a paper a line.")],
+    names: Annotated[Path, typer.Option(help="Table names.")],
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+    omissions: Omissions,
+) -> None:
+    """Replace the names of papers in a file by their corpus ids."""
+    from cocite.corpus.queries.named import number_ids as number
+
+    number(file, names, output=output, omissions=omissions, memory_mb=memory_mb, threads=threads)
 
 
 @app.command()
@@ -298,3 +442,27 @@ def leaks(
         memory_mb=memory_mb,
         threads=threads,
     )
+
+
+@app.command()
+def sample(
+    results: Annotated[Path, typer.Option(help="Folder of the results of a run whose corpus is made.")],
+    output: Annotated[Path, typer.Option(help="Folder to write, in the layout of a release; it must not exist.")],
+    count: Annotated[int, typer.Option(min=1, help="Queries that the sample starts from.")] = 100,
+    ids: Annotated[
+        Path | None, typer.Option(help="Text file of the papers that it starts from instead, an id or a name a line.")
+    ] = None,
+    depth: Annotated[int, typer.Option(min=0, help="Steps along citations from there, in both directions.")] = 2,
+    neighbours: Annotated[
+        int, typer.Option(min=1, help="References, and as many citing papers, that are followed of each paper at most.")
+    ] = 10,
+    seed: Seed = 1,
+    memory_mb: MemoryMb = 2000,
+    threads: Threads = 2,
+) -> None:
+    """Cut a small corpus from that of a run, to try a configuration on: some queries and their neighbourhood."""
+    from cocite.corpus.sample.release import SampleSettings, describe, write_sample
+
+    settings = SampleSettings(count=count, listed=ids, depth=depth, neighbours=neighbours, seed=seed)
+    written = write_sample(results, settings, output=output, memory_mb=memory_mb, threads=threads)
+    typer.echo(describe(written, output))

@@ -47,19 +47,20 @@ def write_table(path: Path, name: str, rows: pa.Table | pa.RecordBatchReader | I
 
 @contextmanager
 def table_writer(
-    path: Path, name: str, given: pa.Schema, *, sync_every: int = 0
+    path: Path, name: str, given: pa.Schema, *, sync_every: int = 0, compression: str = COMPRESSION
 ) -> Iterator[Callable[[pa.RecordBatch], int]]:
     """What writes rows of a table as `write_table` does, a batch at a time, and returns their number.
 
     `given` is the schema of the rows: it says which optional columns there are, and the dimension of vectors. With
-    `sync_every`, the system begins to write to the disk after so many bytes of rows, not only in the end.
+    `sync_every`, the system begins to write to the disk after so many bytes of rows, not only in the end. `compression`
+    is that of columns without an encoding of their own.
     """
     table = TABLES[name]
     schema = _file_schema(table, given)
     last_key: tuple[Any, ...] | None = None
     unsynced = 0
     with atomic_path(path) as temporary:
-        with pq.ParquetWriter(temporary, schema, **_packing(table)) as writer:
+        with pq.ParquetWriter(temporary, schema, **_packing(table, compression)) as writer:
 
             def write(batch: pa.RecordBatch) -> int:
                 nonlocal last_key, unsynced
@@ -164,7 +165,7 @@ def _file_schema(table: Table, given: pa.Schema) -> pa.Schema:
     return pa.schema(fields, metadata={"cocite.table": table.name})
 
 
-def _packing(table: Table) -> dict[str, Any]:
+def _packing(table: Table, usual: str) -> dict[str, Any]:
     """Encoding and compression of each column, as Parquet's writer takes them; `cocite check` reads the checksums.
 
     Ids and counts are too many for a dictionary and pack well byte by byte; every other column gets one. A column with
@@ -175,7 +176,7 @@ def _packing(table: Table) -> dict[str, Any]:
     for name, column in table.columns.items():
         leaf = f"{name}.list.element" if pa.types.is_list(column.type) else name
         encodings[leaf] = column.encoding or USUAL_ENCODING.get(column.type, DICTIONARY)
-        compression[leaf] = "none" if column.encoding else COMPRESSION
+        compression[leaf] = "none" if column.encoding else usual
     others = {leaf: encoding for leaf, encoding in encodings.items() if encoding != DICTIONARY}
     return {
         "write_page_checksum": not table.read_once,
@@ -192,7 +193,11 @@ def _conform(batch: pa.RecordBatch, schema: pa.Schema, table: Table, path: Path)
         unknown = sorted(set(batch.schema.names) - set(schema.names))
         raise InputError(f"{path}: table {table.name} lacks the columns {missing} or has the unknown ones {unknown}.")
     try:
-        return pa.table([batch.column(name) for name in schema.names], names=schema.names).cast(schema)
+        columns = [batch.column(name) for name in schema.names]
+        pairs = zip(columns, schema, strict=True)
+        if all(column.type == field.type and (field.nullable or not column.null_count) for column, field in pairs):
+            return pa.table(columns, schema=schema)
+        return pa.table(columns, names=schema.names).cast(schema)
     except (pa.ArrowNotImplementedError, ValueError) as error:
         raise InputError(f"{path}: does not fit the declaration of table {table.name}: {error}.") from error
 

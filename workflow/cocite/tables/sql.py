@@ -29,6 +29,11 @@ def as_text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
+def as_name(column: str) -> str:
+    """The name of a column as SQL."""
+    return '"' + column.replace('"', '""') + '"'
+
+
 def _column(table: Table, name: str, present: list[str]) -> str:
     """A column as the view has it: vectors of any dimension, null where an optional one is not there."""
     if name not in present:

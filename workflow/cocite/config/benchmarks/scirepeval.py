@@ -131,10 +131,10 @@ class SciRepEval(BroughtBenchmark):
     def faults(self, key: str, config: Whole) -> Iterator[str]:
         """A folder that is not there, or a corpus that no benchmark can be generated about."""
         yield from super().faults(key, config)
-        if self.folder == GENERATED and config.corpus.source == "s2":
+        if self.folder == GENERATED and config.corpus.source not in ("demo", "directory"):
             yield (
                 f"{key}.folder is demo, but a benchmark can only be generated about a release in a folder or a "
-                "generated one, not one of the source s2."
+                f"generated one, not one of the source {config.corpus.source}."
             )
         elif self.folder not in (None, GENERATED) and not Path(str(self.folder)).is_dir():
             yield f"{key}.folder: the folder {self.folder} does not exist."

@@ -5,8 +5,8 @@ The share of malformed lines is judged over the whole dataset, because a shard o
 """
 
 import json
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,9 @@ from cocite.tables.files import read_table, write_omissions
 
 CONTEXTS = "contexts"
 """What stands for a dataset in the account of the contexts of citations, which are counted beside their lines."""
+ABSTRACTS_OF_WORKS, CITATIONS_OF_WORKS = "abstracts of works", "citations of works"
+"""Likewise, for the account of what the works of OpenAlex hold."""
+BESIDE = (CONTEXTS, ABSTRACTS_OF_WORKS, CITATIONS_OF_WORKS)
 KEPT = "kept"
 BLANK = "blank lines"
 MALFORMED = "malformed lines (not JSON, without an id, or with a list in place of a text)"
@@ -33,13 +36,14 @@ class Tally:
     """The lines of one shard, counted by outcome."""
 
     dataset: str
-    """papers, abstracts or citations."""
+    """papers, abstracts, citations or works."""
     shard: str
     """Name of the shard."""
     outcomes: Counter[str] = field(default_factory=Counter)
     """Outcome → lines; their sum is the number of lines of the shard."""
-    contexts: Counter[str] = field(default_factory=Counter)
-    """Outcome → citations that are kept, by what became of their contexts; nothing where these are not asked for."""
+    beside: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    """One of `BESIDE` → outcome → how many of them the lines that are kept have: citations, by what became of their
+    contexts, where these are asked for; or abstracts and citations of works."""
     first_line: int | None = None
     """Number, from 1, of the first malformed line."""
     fault: str | None = None
@@ -62,7 +66,7 @@ def tallies_as_table(tallies: list[Tally]) -> pa.Table:
     counted = [
         (dataset, tally, outcome, count)
         for tally in tallies
-        for dataset, outcomes in ((tally.dataset, tally.outcomes), (CONTEXTS, tally.contexts))
+        for dataset, outcomes in ((tally.dataset, tally.outcomes), *tally.beside.items())
         for outcome, count in outcomes.items()
     ]
     rows = [
@@ -91,12 +95,13 @@ def account(reports: Path | Sequence[Path], *, malformed: float, omissions: Path
         *(rows[name].to_pylist() for name in ("dataset", "outcome", "lines")), strict=True
     ):
         counts[outcome] += lines
-        total += lines if dataset != CONTEXTS else 0
+        total += lines if dataset not in BESIDE else 0
     if counts[MALFORMED] > malformed * total:
         first = rows.filter(pc.equal(rows["outcome"], MALFORMED)).sort_by("shard").slice(0, 1).to_pylist()[0]
+        row = "row" if first["shard"].endswith(".parquet") else "line"
         raise InputError(
             f"{first['dataset']}: {counts[MALFORMED]} of {total} lines are malformed, more than the share of "
-            f"{malformed} that corpus.malformed allows; the first: {first['shard']}, line {first['first_line']}: "
+            f"{malformed} that corpus.malformed allows; the first: {first['shard']}, {row} {first['first_line']}: "
             f"{first['fault']}."
         )
     write_omissions(omissions, {outcome: lines for outcome, lines in counts.items() if outcome != KEPT})
@@ -111,7 +116,7 @@ def parse_record(line: bytes, ids: Sequence[str], *, null_ids: bool) -> dict[str
 
     Ids come out as `int`. Raises `MalformedError` for anything else.
     """
-    record = _parse(line)
+    record = parse_object(line)
     for key in ids:
         if key not in record:
             raise MalformedError(f"has no {key}")
@@ -125,9 +130,13 @@ def parse_record(line: bytes, ids: Sequence[str], *, null_ids: bool) -> dict[str
     return record
 
 
-def _parse(line: bytes) -> dict[str, Any]:
+def parse_object(line: bytes, kind: Callable[[list[tuple[str, Any]]], Any] | None = None) -> dict[str, Any]:
+    """The object in a line of JSON; `kind` makes it, and those in it, of their pairs.
+
+    Raises `MalformedError` for anything else.
+    """
     try:
-        record = json.loads(line.decode("utf-8-sig"))
+        record = json.loads(line.decode("utf-8-sig"), object_pairs_hook=kind)
     except UnicodeDecodeError:
         raise MalformedError("is not UTF-8") from None
     except json.JSONDecodeError as error:
@@ -135,8 +144,8 @@ def _parse(line: bytes) -> dict[str, Any]:
     except (RecursionError, ValueError):
         raise MalformedError("is not JSON that can be read") from None
     if not isinstance(record, dict):
-        kind = "a list" if isinstance(record, list) else "a single value"
-        raise MalformedError(f"is {kind}, not an object; a line has one record")
+        what = "a list" if isinstance(record, list) else "a single value"
+        raise MalformedError(f"is {what}, not an object; a line has one record")
     return record
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cocite.corpus.ingest.accounting import KEPT, Tally
+from cocite.corpus.ingest.accounting import CONTEXTS, KEPT, Tally
 from cocite.corpus.ingest.scanning import copy_contexts, cut_contexts
 from cocite.corpus.ingest.unpacking import BYTES_IN_BLOCK, LONGEST_LINE
 from cocite.tables import TABLES, empty_schema
@@ -159,4 +159,4 @@ def list_of_texts(value: Any) -> bytes | None:
 
 def count_contexts(tally: Tally, *, kept: int, lists: int, faulty: int) -> None:
     """Count what became of the contexts of so many kept citations."""
-    tally.contexts.update({KEPT: lists, NO_LIST: faulty, WITHOUT: kept - lists - faulty})
+    tally.beside[CONTEXTS].update({KEPT: lists, NO_LIST: faulty, WITHOUT: kept - lists - faulty})

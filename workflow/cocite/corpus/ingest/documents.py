@@ -33,12 +33,13 @@ def read_documents(
     """The table of the records, a batch a bucket, some at a time; every line is counted."""
     with connect(memory_mb=memory_mb // 2, threads=threads, spill_to=spill) as connection:
         read_lines = partial(_read_lines, connection, records, tally)
-        tables = map(read_lines, _gather(map(_lines, blocks), BYTES_AT_ONCE))
-        gathered = _gather(tables, SHARE_IN_MEMORY * memory_mb * 1e6)
-        yield from chain.from_iterable(map(partial(_cut_by_bucket, records, buckets), gathered))
+        tables = map(read_lines, gather(map(lines_of, blocks), BYTES_AT_ONCE))
+        gathered = gather(tables, SHARE_IN_MEMORY * memory_mb * 1e6)
+        (key, *_) = records.columns
+        yield from chain.from_iterable(map(partial(cut_by_bucket, key, buckets), gathered))
 
 
-def _gather(items: Iterable[Item], size: float) -> Iterator[list[Item]]:
+def gather(items: Iterable[Item], size: float) -> Iterator[list[Item]]:
     """Lists of items that have so many bytes together; the last list may have fewer."""
     some: list[Item] = []
     for item in items:
@@ -50,7 +51,7 @@ def _gather(items: Iterable[Item], size: float) -> Iterator[list[Item]]:
         yield some
 
 
-def _lines(block: Block) -> pa.StringArray:
+def lines_of(block: Block) -> pa.StringArray:
     """The lines of a block as strings; one that is not UTF-8 becomes a null."""
     text = block.text[: block.length].tobytes()
     ends = np.flatnonzero(block.text[: block.length] == ord("\n")) + 1
@@ -128,10 +129,9 @@ def _fault(line: str | None, records: Records) -> str:
     return "is not JSON that can be read"
 
 
-def _cut_by_bucket(records: Records, buckets: int, gathered: list[pa.Table]) -> list[pa.RecordBatch]:
-    """The rows of each bucket that has any."""
+def cut_by_bucket(key: str, buckets: int, gathered: list[pa.Table]) -> list[pa.RecordBatch]:
+    """The rows of each bucket that has any, by the id in the column `key`."""
     rows = pa.concat_tables(gathered)
-    (key, *_) = records.columns
     bucket = (rows.column(key).to_numpy() % buckets).astype(np.uint16)
     order = np.argsort(bucket, kind="stable")
     starts = np.searchsorted(bucket[order], np.arange(buckets + 1)).tolist()

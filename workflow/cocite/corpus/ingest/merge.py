@@ -11,6 +11,7 @@ from pathlib import Path
 
 import duckdb
 
+from cocite.corpus.ingest.newest import keep_newest
 from cocite.corpus.ingest.records import has_unknown_intent, intents_of, is_influential
 from cocite.ground.database import connect
 from cocite.tables.files import scan_table, write_omissions, write_table
@@ -68,17 +69,19 @@ def merge(
     """Write one bucket of `papers` or `citations`, and what was left out.
 
     `sources` has the folder of each ingested table: `ingested_papers` and `ingested_abstracts`, or
-    `ingested_citations`.
+    `ingested_citations`, and of works also `ingested_papers`, since those say which copy of a work is the newest.
     """
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
-        for name, folder in sources.items():
-            files = scan_table(folder, name).files
-            connection.read_parquet(files).filter(f"bucket = {bucket}").create_view(name)
+        tables = {
+            name: connection.read_parquet(scan_table(folder, name).files).filter(f"bucket = {bucket}")
+            for name, folder in sources.items()
+        }
+        of_older_copies = keep_newest(connection, tables)
         has_authors = table == "papers" and AUTHORS in connection.view("ingested_papers").columns
         query = _QUERIES[table].replace("{authors}", f", {AUTHORS}" if has_authors else "")
         write_table(output, table, connection.sql(query).to_arrow_reader(ROWS_IN_BATCH[table]))
         connection.read_parquet(str(output)).create_view("written")
-        queries = _OMISSIONS[table] | (WITHOUT_AUTHORS if has_authors else {})
+        queries = _OMISSIONS[table] | of_older_copies | (WITHOUT_AUTHORS if has_authors else {})
         write_omissions(omissions, {reason: number(connection, query) for reason, query in queries.items()})
 
 

@@ -78,7 +78,7 @@ def write_ingested(
     table: str, read: Read, settings: IngestSettings, folder: Path, shards: list[Shard], *, output: Path, report: Path
 ) -> None:
     """Write the rows that `read` gives of each shard, and the table `ingest_report` about them."""
-    paths = [_find(folder, shard) for shard in shards]
+    paths = [find_shard(folder, shard) for shard in shards]
     tallies = [Tally(dataset=settings.dataset, shard=path.name) for path in paths]
     named = zip(shards, progress(paths, of=f"ingest {settings.dataset}", unit="shards"), tallies, strict=True)
     rows = (batch for shard, path, tally in named for batch in read(settings, shard, path, tally, output.parent))
@@ -86,7 +86,7 @@ def write_ingested(
     write_table(report, "ingest_report", tallies_as_table(tallies))
 
 
-def _find(folder: Path, shard: Shard) -> Path:
+def find_shard(folder: Path, shard: Shard) -> Path:
     """The path of a shard, which is there and as long as it was listed. Raises `InputError` otherwise."""
     path = folder / shard.name
     if not path.is_file():
@@ -105,6 +105,11 @@ def _read_filled(
     settings: IngestSettings, shard: Shard, path: Path, tally: Tally, spill: Path, contexts: "Gathered | None"
 ) -> Iterator[pa.RecordBatch]:
     yield from read_shard(settings, path, tally, spill, contexts)
+    check_filled(path, tally)
+
+
+def check_filled(path: Path, tally: Tally) -> None:
+    """Raise `InputError` for a file that holds no more than blank lines: it may have been cut off."""
     if tally.lines == tally.outcomes[BLANK]:
         raise InputError(f"{path} is empty; a shard holds at least one record.")
 

@@ -61,7 +61,7 @@ def _recycle(blocks: Iterator[Block], spare: list[Text]) -> Iterator[Block]:
 def _unpack(path: Path, spare: list[Text]) -> Iterator[Block]:
     """The blocks, in buffers that are spare: the last one first, which is still in the processor's cache."""
     rest, before = np.empty(0, dtype=np.uint8), 0
-    with _explained(path), unpacked(path) as file:
+    with explained(path), unpacked(path) as file:
         while True:
             buffer = _room_after(rest, spare)
             filled = len(rest) + _fill(file, buffer[len(rest) : -PADDING])
@@ -92,7 +92,8 @@ def _room_after(rest: Text, spare: list[Text]) -> Text:
 
 
 @contextmanager
-def _explained(path: Path) -> Iterator[None]:
+def explained(path: Path) -> Iterator[None]:
+    """Turn the error of a file that is cut short, or packed otherwise, into an `InputError`."""
     try:
         yield
     except (EOFError, igzip.BadGzipFile, igzip_lib.IsalError) as error:  # type: ignore[misc]

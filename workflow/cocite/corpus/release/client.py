@@ -7,7 +7,7 @@ neither the key nor a signed link.
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -135,16 +135,24 @@ class DatasetsApi:
 
 
 class Storage:
-    """The storage that signed links lead to. It is never sent the key."""
+    """The storage that signed links lead to, or that a copy lies in. It is never sent the key."""
 
-    def __init__(self) -> None:
+    def __init__(self, doubtful: Collection[int] = ()) -> None:
+        """`doubtful` are statuses of answers that may change when they are asked for again."""
         self._session = requests.Session()
+        self._doubtful = doubtful
 
     def get(self, link: str, *, first: int, last: int | None = None) -> requests.Response:
         """Ask for the bytes from `first` to `last` (both counted, from 0); the body is streamed by the caller."""
         # Without this, requests asks for packed transfer, and lengths would be those of another stream.
         headers = {"Range": f"bytes={first}-{'' if last is None else last}", "Accept-Encoding": "identity"}
-        return ask(self._session, link, headers=headers, stream=True)
+        return ask(
+            self._session,
+            link,
+            is_doubtful=lambda response: response.status_code in self._doubtful,
+            headers=headers,
+            stream=True,
+        )
 
 
 def shard_name(link: str) -> str:

@@ -1,12 +1,20 @@
 """Download the shards of one part of a dataset; a killed download resumes where it stopped.
 
 Shards grow as `<shard>.part` in a state folder, are checked whole (length against the manifest, then the checksum
-that gzip keeps) and renamed; when all are there, the folder of shards moves to its final place.
+that gzip keeps, or the footer of Parquet) and renamed; when all are there, the folder of shards moves to its final
+place. Of a shard in Parquet only the columns may come that are needed: each byte lies where it lies in the whole file,
+and what was not fetched is a hole, which takes no room on the disk. So the length of what is there always says where
+to resume.
 """
 
 import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import requests
 import urllib3
 from isal import igzip, igzip_lib
@@ -15,29 +23,58 @@ from tqdm import tqdm
 from cocite.corpus.release import retry
 from cocite.corpus.release.client import first_of, total_of
 from cocite.corpus.release.manifest import Shard
-from cocite.corpus.release.remote import RemoteDataset, other_length
+from cocite.corpus.release.remote import other_length
 from cocite.ground.errors import InputError
 from cocite.ground.progress import progress_bar, report
 from cocite.ground.space import explain_full_disk
 from cocite.tables.files import atomic_path
 
 BLOCK = 1 << 20
+PARQUET = ".parquet"
 FRUITLESS_ATTEMPTS = 6
 """Connections in a row that may break before they bring a single byte."""
 
 
-def download_shards(remote: RemoteDataset, shards: list[Shard], *, state: Path, output: Path) -> None:
-    """Put `shards` into the folder `output`, whole and checked; until then, `state` keeps what has come.
+@dataclass(frozen=True, kw_only=True)
+class Needed:
+    """What is to be fetched of a shard."""
+
+    spans: Sequence[range]
+    """Its bytes, in rising order."""
+    end: bytes = b""
+    """What it ends with, where that is known."""
+
+
+Choose = Callable[[Any, Path], Needed]
+"""Says what is needed of a shard; what it learns of the shard it can keep in the folder."""
+
+
+class Remote(Protocol):
+    """Where shards come from."""
+
+    def open(self, shard: str, *, first: int, last: int | None = None) -> requests.Response:
+        """Ask for the bytes from `first` to `last` (from 0, both counted); the status is 206, or 200 for all."""
+
+
+def whole(shard: Shard, folder: Path) -> Needed:
+    """All bytes of a shard."""
+    return Needed(spans=[range(shard.bytes)])
+
+
+def download_shards(
+    remote: Remote, shards: Sequence[Shard], *, state: Path, output: Path, choose: Choose = whole
+) -> None:
+    """Put `shards` into the folder `output`, complete and checked; until then, `state` keeps what has come.
 
     Raises `InputError` for a shard whose length or checksum is wrong, a server that gives up, and a full disk.
     """
     folder = state / "shards"
     with explain_full_disk(state):
         folder.mkdir(parents=True, exist_ok=True)
-        total = sum(shard.bytes for shard in shards)
+        total = sum(shard.to_fetch for shard in shards)
         with progress_bar(of="download", unit="B", total=total) as bar:
             for shard in shards:
-                _fetch_shard(remote, shard, folder, bar)
+                _fetch_shard(remote, shard, folder, choose, bar)
         # An earlier listing, or another number of parts, may have left other files.
         for file in {*folder.iterdir()} - {folder / shard.name for shard in shards}:
             file.unlink()
@@ -46,25 +83,31 @@ def download_shards(remote: RemoteDataset, shards: list[Shard], *, state: Path, 
         shutil.rmtree(state)
 
 
-def _fetch_shard(remote: RemoteDataset, shard: Shard, folder: Path, bar: "tqdm[None]") -> None:
+def _fetch_shard(remote: Remote, shard: Shard, folder: Path, choose: Choose, bar: "tqdm[None]") -> None:
     final, part = folder / shard.name, folder / f"{shard.name}.part"
+    needed = choose(shard, folder)
     if _length(final) == shard.bytes:
-        bar.update(shard.bytes)
+        bar.update(shard.to_fetch)
         return
-    _complete(remote, shard, part, bar)
-    _check_gzip(part, shard.name)
+    if _length(part) > shard.bytes:
+        part.unlink()
+    _complete(remote, shard, part, needed.spans, bar)
+    if needed.end:
+        _end_with(needed.end, shard, part)
+    if shard.name.endswith(PARQUET):
+        _check_footer(part, shard.name)
+    else:
+        _check_gzip(part, shard.name)
     part.replace(final)
 
 
-def _complete(remote: RemoteDataset, shard: Shard, part: Path, bar: "tqdm[None]") -> None:
-    """Fetch the rest of `part`, over as many connections as it takes, as long as each brings something."""
-    if _length(part) > shard.bytes:
-        part.unlink()
+def _complete(remote: Remote, shard: Shard, part: Path, spans: Sequence[range], bar: "tqdm[None]") -> None:
+    """Fetch the rest of the spans, over as many connections as it takes, as long as each brings something."""
     present = _length(part)
-    bar.update(present)
+    bar.update(sum(len(_below(span, present)) for span in spans))
     fruitless = 0
-    while present < shard.bytes:
-        _fetch_rest(remote, shard, part, bar)
+    while missing := next((span for span in spans if span.stop > present), None):
+        _fetch_rest(remote, shard, part, range(max(missing.start, present), missing.stop), bar)
         fruitless = 0 if _length(part) > present else fruitless + 1
         present = _length(part)
         if fruitless == FRUITLESS_ATTEMPTS:
@@ -76,29 +119,53 @@ def _complete(remote: RemoteDataset, shard: Shard, part: Path, bar: "tqdm[None]"
             retry.wait(fruitless)
 
 
-def _fetch_rest(remote: RemoteDataset, shard: Shard, part: Path, bar: "tqdm[None]") -> None:
-    """Ask once for the missing bytes of a shard; what came before a broken connection stays."""
-    present = _length(part)
-    with remote.open(shard.name, first=present) as response:
-        _check_range(response, shard, present)
+def _fetch_rest(remote: Remote, shard: Shard, part: Path, missing: range, bar: "tqdm[None]") -> None:
+    """Ask once for missing bytes of a shard; what came before a broken connection stays."""
+    last = None if missing.stop == shard.bytes else missing.stop - 1
+    with remote.open(shard.name, first=missing.start, last=last) as response:
+        _check_range(response, shard, missing.start)
         if response.status_code == 200:
             # This storage takes no ranges: it sends the shard from its start.
-            bar.update(-present)
-            present = 0
+            bar.update(-_length(part))
+            missing = range(shard.bytes)
         with part.open("wb" if response.status_code == 200 else "ab") as file:
+            if file.tell() < missing.start:
+                file.truncate(missing.start)
+                file.seek(missing.start)
             try:
                 # What has arrived, as it arrives: whole blocks would lose the last one where a connection breaks.
                 while block := response.raw.read1(BLOCK, decode_content=False):
-                    if file.tell() + len(block) > shard.bytes:
-                        file.truncate(present)
-                        raise InputError(
-                            f"Shard {shard.name}: the storage sends more than the {shard.bytes} bytes in the manifest; "
-                            "delete the manifest and run again."
-                        )
+                    if file.tell() + len(block) > missing.stop:
+                        file.truncate(missing.start)
+                        raise _too_much(shard, missing)
                     file.write(block)
                     bar.update(len(block))
             except urllib3.exceptions.HTTPError as error:
                 report(f"Shard {shard.name}: the connection broke ({type(error).__name__}); resuming.")
+
+
+def _end_with(end: bytes, shard: Shard, part: Path) -> None:
+    """Write the end of a shard, behind a hole where columns at its end are not needed."""
+    with part.open("ab") as file:
+        file.truncate(shard.bytes - len(end))
+        file.write(end)
+
+
+def _below(span: range, end: int) -> range:
+    """The part of a span before a byte."""
+    return range(span.start, max(span.start, min(span.stop, end)))
+
+
+def _too_much(shard: Shard, asked: range) -> InputError:
+    if asked.stop == shard.bytes:
+        return InputError(
+            f"Shard {shard.name}: the storage sends more than the {shard.bytes} bytes in the manifest; delete the "
+            "manifest and run again."
+        )
+    return InputError(
+        f"Shard {shard.name}: the storage sends more than the bytes from {asked.start} to {asked.stop - 1} that were "
+        "asked for; run again later, and it resumes from there."
+    )
 
 
 def _check_range(response: requests.Response, shard: Shard, asked: int) -> None:
@@ -123,6 +190,17 @@ def _check_gzip(path: Path, name: str) -> None:
         path.unlink()
         raise InputError(
             f"Shard {name} is not a whole gzip file ({error}); it is deleted: run again to download it once more."
+        ) from None
+
+
+def _check_footer(path: Path, name: str) -> None:
+    """Read the footer of a Parquet file. Raises `InputError`, and deletes the file, if it is broken."""
+    try:
+        pq.read_metadata(path)
+    except pa.ArrowInvalid as error:
+        path.unlink()
+        raise InputError(
+            f"Shard {name} is not a whole Parquet file ({error}); it is deleted: run again to download it once more."
         ) from None
 
 

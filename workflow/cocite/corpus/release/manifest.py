@@ -1,7 +1,8 @@
 """The manifest: the shards of a release, pinned once, so that every later job works on the same files.
 
 It holds names and sizes and never a link: links are signed again at every listing and lapse after some hours, but a
-shard's name stays. A job of part p of n takes every n-th shard in the order of the names.
+shard's name stays. A job of part p of n takes every n-th shard in the order of the names. What the manifest of a copy
+of OpenAlex says of its works (`openalex.py`) becomes one of ours.
 """
 
 from collections.abc import Mapping
@@ -9,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cocite.config.release_folder import DATASETS, ENDINGS
+from cocite.config.release_folder import DATASETS, ENDINGS, WORKS
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_json, write_json
 
@@ -25,6 +26,11 @@ class Shard:
     estimated: bool = False
     """Whether the length is an estimate, as where a file is converted while it is fetched."""
 
+    @property
+    def to_fetch(self) -> int:
+        """Bytes of it that are fetched."""
+        return self.bytes
+
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class DiffShard(Shard):
@@ -34,6 +40,25 @@ class DiffShard(Shard):
     """Number of the diff, from 1: a later one overrides an earlier one."""
     deletes: bool
     """Whether it names records to delete, or holds records to insert or replace."""
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class CopiedShard(Shard):
+    """One file of works in a copy of OpenAlex."""
+
+    path: str
+    """Where it lies in the copy, such as works/updated_date=2026-06-24/part_0000.parquet."""
+    records: int
+    """Works that it holds."""
+    needed: int
+    """Bytes of it that hold what a corpus needs; of Parquet an estimate."""
+    in_base: bool = False
+    """Whether the base has its rows, so that it is not fetched."""
+
+    @property
+    def to_fetch(self) -> int:
+        """Bytes of it that are fetched."""
+        return 0 if self.in_base else self.needed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +88,9 @@ def write_manifest(path: Path, manifest: Manifest) -> None:
     content = asdict(manifest)
     for dataset in content["datasets"].values():
         for shard in dataset["shards"]:
-            if not shard["estimated"]:
-                del shard["estimated"]
+            for exceptional in ("estimated", "in_base"):
+                if not shard.get(exceptional):
+                    shard.pop(exceptional, None)
     write_json(path, content)
 
 
@@ -81,18 +107,22 @@ def read_manifest(path: Path) -> Manifest:
     except (KeyError, TypeError, AttributeError):
         raise InputError(f"{path}: is not a manifest; delete it and run again, which lists the release.") from None
     for name in DATASETS:
-        if name not in datasets:
+        if name not in datasets and WORKS not in datasets:
             raise InputError(f"{path}: lacks the dataset {name}; delete it and run again, which lists the release.")
     return manifest
 
 
-def shards_of_part(manifest: Manifest, dataset: str, *, part: int, parts: int) -> list[Shard]:
-    """The shards that part `part` (from 0) of `parts` works on. Raises `InputError` for what the manifest lacks."""
+def shards_of_part(manifest: Manifest, dataset: str, *, part: int, parts: int, in_base: bool = False) -> list[Shard]:
+    """The shards that part `part` (from 0) of `parts` works on: those to fetch, or those whose rows the base has.
+
+    Raises `InputError` for what the manifest lacks.
+    """
     if dataset not in manifest.datasets:
         raise InputError(f"The manifest of release {manifest.release} lacks the dataset {dataset}; list it again.")
     if not 0 <= part < parts:
         raise InputError(f"--part {part} must be from 0 to {parts - 1}, one less than --parts.")
-    return sorted(manifest.datasets[dataset].shards)[part::parts]
+    shards = manifest.datasets[dataset].shards
+    return sorted(shard for shard in shards if getattr(shard, "in_base", False) == in_base)[part::parts]
 
 
 def check_datasets(release: str, found: set[str]) -> None:
@@ -109,5 +139,5 @@ def check_shards(release: str, dataset: str, count: int) -> None:
 
 
 def _dataset(entry: Mapping[str, Any], kind: type[Shard]) -> Dataset:
-    shards = (kind(**shard) for shard in entry["shards"])
+    shards = ((CopiedShard if "path" in shard else kind)(**shard) for shard in entry["shards"])
     return Dataset(shards=tuple(sorted(shards)), readme=entry["readme"])

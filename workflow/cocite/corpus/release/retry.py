@@ -54,6 +54,7 @@ def ask(
         if response is not None and response.status_code not in PASSING_STATUSES:
             if doubts == DOUBTFUL_RETRIES or not is_doubtful(response):
                 return response
+            response.close()
             doubts += 1
         if failures == RETRIES:
             raise InputError(f"{host_of(url)} {failure}, even after {RETRIES} retries; run again later.")

@@ -1,20 +1,16 @@
 """A release in a folder of the user's, in the layout of a release: its shards are read where they are."""
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from cocite.config.entries import GivenPath, Whole
-from cocite.config.explained import shown
 from cocite.config.release_folder import DATASETS, ENDINGS, find_shards, readme_of, stated_by
-from cocite.config.source import LATEST, Source
+from cocite.config.source import LATEST, Source, faults_of_name
 from cocite.ground.errors import InputError
 
 if TYPE_CHECKING:
     from cocite.corpus.release.manifest import Manifest
-
-NAME_OF_RELEASE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 
 
 class Directory(Source):
@@ -47,15 +43,9 @@ class Directory(Source):
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:
         """A release whose name no folder can have, and a folder that is not that of the release, or is written to."""
-        if config.release == LATEST:
-            yield from super().faults(key, config)
-        elif not re.fullmatch(NAME_OF_RELEASE, config.release):
-            yield (
-                f"release is {shown(config.release)}; the name of a release has letters from a to z (also capitals), "
-                "digits, dots, hyphens and underscores, starts with a letter or a digit, and is at most 100 characters "
-                "long."
-            )
-        else:
+        misnamed = list(faults_of_name(config.release))
+        yield from misnamed
+        if not misnamed:
             yield from self._faults_of_folder(f"{key}.path", Path(self.path), config.release)
             yield from _mixed_up(Path(self.path), config.folders)
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 from cocite.config.entries import Entry, GivenPath, Url, Whole
-from cocite.config.release_folder import DATASETS
-from cocite.config.source import LATEST, FetchedSource, Source
+from cocite.config.source import FetchedSource, Source
 
 if TYPE_CHECKING:
     from cocite.corpus.release.manifest import Manifest, Shard
@@ -46,12 +45,18 @@ class SemanticScholar(FetchedSource):
 
     work_keys: ClassVar = (*Source.work_keys, "shards")
     needs_key: ClassVar = True
+    updates_by_diffs: ClassVar = True
+    knows_latest: ClassVar = True
     # A generated release of 20,000 papers, whose records have all the fields of real ones: 0.27, 0.76 and 0.20.
     parquet_of_packed: ClassVar = {"papers": 0.3, "abstracts": 0.8, "citations": 0.2}
 
     def parts(self, dataset: str) -> int:
         """As many jobs as the configuration says."""
         return int(getattr(self.shards, dataset))
+
+    def first_asked(self, release: str) -> str:
+        """The listing of papers, which is given to those with a key."""
+        return f"{self.api.rstrip('/')}/release/{release}/dataset/papers"
 
     def origin(self, results: Path) -> str:
         """The base URL of the API."""
@@ -90,8 +95,7 @@ class SemanticScholar(FetchedSource):
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:
         """A release without a date, or a base that a release, its authors or its contexts cannot be reached from."""
-        if config.release != LATEST:
-            yield from super().faults(key, config)
+        yield from super().faults(key, config)
         for name in ("authors", "contexts"):
             if self.base is not None and getattr(self, name):
                 yield (
@@ -99,24 +103,7 @@ class SemanticScholar(FetchedSource):
                     "ingested whole."
                 )
         if self.base is not None:
-            yield from self._faults_of_base(f"{key}.base", Path(self.base), config.folders["results"])
-
-    def _faults_of_base(self, key: str, base: Path, results: Path) -> Iterator[str]:
-        if base.resolve() == results.resolve():
-            yield f"{key}: {base} is this run's own results folder; name another in pathvars.results."
-        if (results / "corpus" / "manifest.json").is_file():
-            return  # The base has served, and may be gone; if not, the steps that need it say so.
-        if not (base / "corpus" / "manifest.json").is_file():
-            yield f"{key}: {base} is not the results folder of an earlier run (no corpus/manifest.json)."
-        for dataset in DATASETS:
-            if not any((base / "corpus" / "ingested" / dataset).glob("*.parquet")):
-                yield (
-                    f"{key}: the run in {base} did not keep its ingested rows (no corpus/ingested/{dataset}/*.parquet)"
-                    "; it must have corpus.keep_ingested: true."
-                )
-        buckets = len(list((base / "corpus" / "citations").glob("*.parquet")))
-        if buckets not in (0, self.buckets):
-            yield f"{key}: {base} has {buckets} buckets, but corpus.buckets is {self.buckets}."
+            yield from self.faults_of_base(f"{key}.base", Path(self.base), config.folders["results"])
 
 
 def turns_of(results: Path) -> Path:

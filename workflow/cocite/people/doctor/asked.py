@@ -29,7 +29,14 @@ Configuration = Mapping[str, Any]
 UNUSED: Mapping[str, Callable[[Configuration], bool]] = {
     "fetch_triplets": lambda config: config["queries"]["from"] != "triplets",
     "fetch_benchmark": lambda config: not any("hub" in entry for entry in config["benchmarks"].values()),
-    "download_shards": lambda config: config["corpus"]["source"] == "directory",
+    "download_shards": lambda config: config["corpus"]["source"] in ("directory", "table"),
+    "ingest": lambda config: config["corpus"]["source"] in ("openalex", "table"),
+    "ingest_tables": lambda config: config["corpus"]["source"] != "table",
+    "ingest_works": lambda config: config["corpus"]["source"] != "openalex",
+    "reuse_works": lambda config: config["corpus"]["source"] != "openalex" or "base" not in config["corpus"],
+    "list_names": lambda config: config["corpus"].get("ids") != "string",
+    "number_ids": lambda config: config["corpus"].get("ids") != "string",
+    "number_names": lambda config: config["corpus"].get("ids") != "string",
     "train_encoder": lambda config: not config["models"],
     "embed_documents": lambda config: not config["encoders"],
 }

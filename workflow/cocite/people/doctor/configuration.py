@@ -6,8 +6,11 @@ from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cocite.config.configuration import resolve_or_explain
+from cocite.config.configuration import resolve_or_explain, results_folder
+from cocite.config.corpus import Corpus
 from cocite.config.folders import folders_of, nearest, obstacle
+from cocite.config.settings import entry_of
+from cocite.config.source import Source
 from cocite.config.yaml_files import written_configuration
 from cocite.corpus.release.plan import KEYS
 from cocite.ground.errors import InputError
@@ -60,40 +63,56 @@ def examine_places(config: Configuration) -> Iterator[Finding]:
 
 
 def examine_source(config: Configuration) -> Iterator[Finding]:
-    """The findings on the key and, where the API accepts it, on the disk."""
-    accepted = key(config)
-    yield accepted
-    if accepted.verdict == "ok":
+    """The findings on the machine that the release comes from, the key that it may ask for, and the disk."""
+    answered = key(config)
+    yield answered
+    if answered.verdict == "ok":
         yield disk(config)
 
 
 def key(config: Configuration) -> Finding:
-    """Whether the API accepts the key, where the corpus comes from one."""
+    """Whether the machine that the release comes from answers, and accepts the key where it asks for one."""
     import requests
 
     from cocite.corpus.release.client import KEY_HEADER, KEY_VARIABLE, has_key
 
-    corpus = config["corpus"]
-    if corpus["source"] != "s2":
-        return Finding("ok", f"the source {corpus['source']} needs no key")
-    if not has_key():
+    source: Source = entry_of(config["corpus"], Corpus)
+    url = source.first_asked(config["release"])
+    if url is None:
+        return Finding("ok", f"the source {source.source} needs no key")
+    if source.needs_key and not has_key():
         to_do = f"run `export {KEY_VARIABLE}=…`; keys are given at https://www.semanticscholar.org/product/api"
         return Finding("failed", f"{KEY_VARIABLE} is not set", to_do)
-    url = f"{corpus['api'].rstrip('/')}/release/{config['release']}/dataset/papers"
-    headers = {KEY_HEADER: os.environ[KEY_VARIABLE].strip()}
+    headers = {KEY_HEADER: os.environ[KEY_VARIABLE].strip()} if source.needs_key else {}
+    where = source.origin(results_folder(config))
     try:
-        status = requests.get(url, headers=headers, timeout=TIMEOUT, allow_redirects=False).status_code
+        status = requests.get(
+            url, headers=headers, timeout=TIMEOUT, allow_redirects=not source.needs_key, stream=True
+        ).status_code
     except (requests.RequestException, ValueError) as error:
-        return Finding("failed", f"{corpus['api']} cannot be reached ({type(error).__name__})", "check the network")
-    answers = {
-        200: Finding("ok", f"{corpus['api']} accepts the key"),
-        401: Finding("failed", f"{corpus['api']} refuses the key", f"copy {KEY_VARIABLE} again"),
-        403: Finding("failed", f"{corpus['api']} refuses the key", f"copy {KEY_VARIABLE} again, or ask for a new one"),
-        404: Finding(
-            "failed", f"{corpus['api']} has no release {config['release']}", "check `release` and `corpus.api`"
-        ),
-    }
-    return answers.get(status, Finding("warning", f"{corpus['api']} answers with status {status}", "try again later"))
+        return Finding("failed", f"{where} cannot be reached ({type(error).__name__})", "check the network")
+    return _of_status(status, where, config["release"], needs_key=source.needs_key)
+
+
+def _of_status(status: int, where: str, release: str, *, needs_key: bool) -> Finding:
+    """What an answer with this status means."""
+    from cocite.corpus.release.client import KEY_VARIABLE
+
+    if not needs_key:
+        answers = {
+            200: Finding("ok", f"{where} answers, and needs no key"),
+            404: Finding(
+                "failed", f"{where} has no manifest", "check `corpus.url` and `corpus.format`, or leave out the former"
+            ),
+        }
+    else:
+        answers = {
+            200: Finding("ok", f"{where} accepts the key"),
+            401: Finding("failed", f"{where} refuses the key", f"copy {KEY_VARIABLE} again"),
+            403: Finding("failed", f"{where} refuses the key", f"copy {KEY_VARIABLE} again, or ask for a new one"),
+            404: Finding("failed", f"{where} has no release {release}", "check `release` and `corpus.api`"),
+        }
+    return answers.get(status, Finding("warning", f"{where} answers with status {status}", "try again later"))
 
 
 def disk(config: Configuration) -> Finding:

@@ -6,6 +6,9 @@ import pyarrow as pa
 
 from cocite.tables.declarations.columns import COUNT, ID, TEXT, Column, Table, corpus_id, corpus_ids, optional, required
 
+SHARD_NAME = pa.dictionary(pa.int32(), TEXT)
+"""Type of a column with the names of few shards in many rows."""
+
 _PAPER_COLUMNS = {
     "title": optional(TEXT, "title; null where the release has none or an empty one"),
     "year": optional(pa.int16(), "year of publication"),
@@ -20,6 +23,23 @@ _AUTHORS = {
     "authors": Column(
         type=pa.list_(TEXT),
         meaning="names of the authors, in the release's order, empty where unknown; only with `corpus.authors`",
+        optional=True,
+    )
+}
+_SHARD = {
+    "shard": Column(
+        type=SHARD_NAME,
+        meaning="file of the copy that the row is from, which begins with the day; only of works of OpenAlex",
+        optional=True,
+    )
+}
+_LEFT_OUT = {
+    "left_out": Column(
+        type=pa.bool_(),
+        meaning=(
+            "true where `corpus.filters` leave the paper out, so that the row stands for no more than that earlier "
+            "files no longer count for it; only of works of OpenAlex"
+        ),
         optional=True,
     )
 }
@@ -42,6 +62,8 @@ TABLES = [
             "corpusid": corpus_id("Semantic Scholar's corpus id"),
             **_PAPER_COLUMNS,
             **_AUTHORS,
+            **_SHARD,
+            **_LEFT_OUT,
         },
     ),
     Table(
@@ -54,6 +76,7 @@ TABLES = [
             "bucket": _BUCKET,
             "corpusid": corpus_id("Semantic Scholar's corpus id"),
             "abstract": required(TEXT, "abstract, not empty"),
+            **_SHARD,
         },
     ),
     Table(
@@ -71,6 +94,7 @@ TABLES = [
                 pa.uint8(),
                 "sum of 1 for background, 2 for methodology, 4 for result, 8 for influential, 16 for an unknown intent",
             ),
+            **_SHARD,
         },
     ),
     Table(
@@ -94,6 +118,26 @@ TABLES = [
         },
     ),
     Table(
+        name="listed_names",
+        path="corpus/ingested/{dataset}/names/{part}.parquet",
+        description="Temporary: the distinct ids in a file of the source table, where ids are texts.",
+        key=("name",),
+        columns={"name": required(TEXT, "id of a paper as the file has it, without its prefix")},
+    ),
+    Table(
+        name="names",
+        path="corpus/names.parquet",
+        description=(
+            "The ids of papers where the source table has texts, and the numbers that stand for them everywhere else: "
+            "their ranks among all names of the corpus, so that both columns rise."
+        ),
+        key=("corpusid",),
+        columns={
+            "corpusid": corpus_id("corpus id"),
+            "name": required(TEXT, "id of the paper in the tables that were brought, without its prefix"),
+        },
+    ),
+    Table(
         name="ingest_report",
         path="corpus/ingest_report/{dataset}/{part}.parquet",
         description="What became of the lines of each shard; the lines of a shard's outcomes sum up to all it has.",
@@ -101,8 +145,8 @@ TABLES = [
         columns={
             "dataset": required(
                 TEXT,
-                "papers, abstracts or citations; contexts where the configuration asks for those of citations, which "
-                "are counted by the citations that are kept",
+                "papers, abstracts or citations, or works of OpenAlex; contexts where the configuration asks for those "
+                "of citations, and abstracts and citations of works, which are counted beside the lines that are kept",
             ),
             "shard": required(TEXT, "name of the shard"),
             "outcome": required(TEXT, "kept, or why a line was left out"),

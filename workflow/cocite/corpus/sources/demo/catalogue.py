@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import parse_qs, unquote, urlencode
 
 from cocite.config.release_folder import readme_of, stated_by
 from cocite.ground.errors import InputError
@@ -21,6 +21,8 @@ class Catalogue:
 
     storages: tuple[str, ...] = (f"{STORAGE}/",)
     """What the paths begin with that a link can lead to."""
+    is_open = False
+    """Whether files are given to everyone, without a signed link."""
 
     def __init__(self, folder: Path) -> None:
         """Read the folder. Raises `InputError` if it holds no `release.json` with an id and names of datasets."""
@@ -36,6 +38,10 @@ class Catalogue:
         }
         """The file behind each path that a link can lead to."""
 
+    def file(self, path: str) -> Path | None:
+        """The file behind a path, if there is one."""
+        return self.files.get(path)
+
     def describe_release(self) -> dict[str, Any]:
         """The answer to `/release/{id}`."""
         datasets = [{"name": name, **described} for name, described in self.datasets.items()]
@@ -45,6 +51,22 @@ class Catalogue:
         """The answer to `/release/{id}/dataset/{name}`; `link` makes a link of the path of a shard."""
         paths = [path for path in self.files if path.startswith(f"{STORAGE}/{self.release}/{name}/")]
         return {"name": name, **self.datasets[name], "files": [link(path) for path in paths]}
+
+
+class CopyCatalogue(Catalogue):
+    """A copy of OpenAlex in a folder: all its files are given to everyone, by their paths."""
+
+    storages = ("/",)
+    is_open = True
+
+    def __init__(self, folder: Path) -> None:
+        """The files are those that lie in the folder when they are asked for."""
+        self._folder = folder.resolve()
+
+    def file(self, path: str) -> Path | None:
+        """The file at a path below the folder, if there is one."""
+        file = (self._folder / unquote(path).lstrip("/")).resolve()
+        return file if file.is_relative_to(self._folder) and file.is_file() else None
 
 
 class LinkSigner:

@@ -1,9 +1,9 @@
 """The Semantic Scholar Datasets API over a folder in the layout of a release, on this machine alone.
 
 It answers as the real one is known to answer: releases are listed to everyone, file links only to those who send the
-key; the links are pre-signed, lapse, and differ at every listing; the storage takes single byte ranges and no key. It
-uses the standard library alone and imports no Arrow, so that starting it costs nothing. Tests serve a release by
-subclasses that fail as real servers do.
+key; the links are pre-signed, lapse, and differ at every listing; the storage takes single byte ranges and no key. A
+copy of OpenAlex is such a storage, which gives every file to everyone. The server uses the standard library alone and
+imports no Arrow, so that starting it costs nothing. Tests serve a release by subclasses that fail as real servers do.
 """
 
 import hmac
@@ -18,7 +18,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from cocite.corpus.sources.demo.catalogue import Catalogue, LinkSigner
+from cocite.corpus.sources.demo.catalogue import Catalogue, CopyCatalogue, LinkSigner
 
 API = "/datasets/v1"
 HOST = "127.0.0.1"
@@ -35,6 +35,13 @@ def serve(folder: Path, *, key: str) -> Iterator[str]:
     site = Site(Catalogue(folder), key)
     with running(site, Handler) as site.origin:
         yield f"{site.origin}{API}"
+
+
+@contextmanager
+def serve_copy(folder: Path) -> Iterator[str]:
+    """Serve the copy of OpenAlex in `folder` on a free port of the loopback interface; yield the URL of the folder."""
+    with running(Site(CopyCatalogue(folder), key=""), Handler) as origin:
+        yield origin
 
 
 class Site:
@@ -120,13 +127,16 @@ class Handler(BaseHTTPRequestHandler):
     def answer_storage(self) -> None:
         """Send the file that a link leads to, unless the link is not valid."""
         path, _, query = self.path.partition("?")
-        refusal = self.site.signer.refusal(path, query)
+        catalogue = self.site.catalogue
+        refusal = None if catalogue.is_open else self.site.signer.refusal(path, query)
         if "x-api-key" in self.headers:
             self.send_bytes(HTTPStatus.BAD_REQUEST, b"a key of the API was sent to the storage", {})
         elif refusal is not None:
             self.send_bytes(HTTPStatus.FORBIDDEN, refusal.encode(), {})
+        elif (file := catalogue.file(path)) is not None:
+            self.send_file(file)
         else:
-            self.send_file(self.site.catalogue.files[path])
+            self.send_unknown()
 
     def link(self, path: str) -> str:
         """A signed link to the file behind a path."""

@@ -1,0 +1,115 @@
+"""The corpus stage from a configuration to merged tables, step by step as the rules call it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from cocite.config.configuration import resolve
+from cocite.config.corpus import Corpus
+from cocite.config.release_folder import DATASETS
+from cocite.config.settings import entry_of
+from cocite.corpus.ingest.accounting import account
+from cocite.corpus.ingest.merge import merge
+from cocite.corpus.ingest.sentences import merge_contexts
+from cocite.corpus.ingest.shards import IngestSettings, ingest
+from cocite.corpus.ingest.tables.names import list_names, number_names
+from cocite.corpus.ingest.tables.rows import ingest_tables
+from cocite.corpus.release.manifest import Manifest, shards_of_part, write_manifest
+from cocite.tables.files import read_table
+
+Row = dict[str, Any]
+MERGED = {"papers": ("papers", "abstracts"), "citations": ("citations",)}
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a run leaves in `corpus/`."""
+
+    results: Path
+
+    def rows(self, table: str) -> list[Row]:
+        return sorted(
+            read_table(self.results / "corpus" / table, table).to_pylist(), key=lambda row: [*row.values()][:2]
+        )
+
+    @property
+    def papers(self) -> dict[int, Row]:
+        return {row["corpusid"]: row for row in self.rows("papers")}
+
+    @property
+    def pairs(self) -> set[tuple[int, int]]:
+        rows = self.rows("citations")
+        pairs = {(row["citing"], row["cited"]) for row in rows}
+        assert len(pairs) == len(rows)
+        return pairs
+
+    @property
+    def names(self) -> dict[int, str]:
+        table = read_table(self.results / "corpus/names.parquet", "names")
+        return dict(zip(table["corpusid"].to_pylist(), table["name"].to_pylist(), strict=True))
+
+    @property
+    def named_pairs(self) -> set[tuple[str, str]]:
+        return {(self.names[citing], self.names[cited]) for citing, cited in self.pairs}
+
+    def omitted(self, word: str) -> int:
+        """What was left out for a reason with this word, in all steps."""
+        files = (self.results / "corpus/omissions").glob("*.parquet")
+        return sum(row["count"] for file in files for row in pq.read_table(file).to_pylist() if word in row["reason"])
+
+
+def make_corpus(results: Path, corpus: Row, *, threads: int = 1, release: str = "mine") -> Made:
+    """Run the steps from the list of shards to the merged tables; the corpus is a section of a configuration."""
+    config = resolve({"release": release, "corpus": corpus, "pathvars": {"results": str(results)}})
+    source = entry_of(config["corpus"], Corpus)
+    manifest = source.list_release(release, results)
+    write_manifest(results / "corpus/manifest.json", manifest)
+    folder, cost = results / "corpus", {"memory_mb": 500, "threads": threads}
+    numbering = source.source == "table" and source.ids == "string"
+    if numbering:
+        for dataset in ("papers", "citations"):
+            for part, chosen in _parts(manifest, source, dataset):
+                output = folder / f"ingested/{dataset}/names/{part}.parquet"
+                list_names(source.table_of(dataset), chosen, output=output, **cost)
+        listed = [folder / f"ingested/{dataset}/names" for dataset in ("papers", "citations")]
+        number_names(listed, output=folder / "names.parquet", **cost)
+    for dataset in DATASETS:
+        settings = IngestSettings(
+            dataset=dataset, buckets=source.buckets, keep_ids=False, authors=source.authors, **cost
+        )
+        for part, chosen in _parts(manifest, source, dataset):
+            written = {
+                "output": folder / f"ingested/{dataset}/{part}.parquet",
+                "report": folder / f"ingest_report/{dataset}/{part}.parquet",
+            }
+            if source.source == "table":
+                listed_in = "citations" if dataset == "citations" else "papers"
+                names = (folder / f"ingested/{listed_in}/names/{part}.parquet", folder / "names.parquet")
+                ingest_tables(
+                    settings, source.table_of(dataset), chosen, numbering=names if numbering else None, **written
+                )
+            else:
+                if source.contexts is not None and dataset == "citations":
+                    written["contexts"] = folder / f"ingested/citations/contexts/{part}.parquet"
+                ingest(settings, source.shards_in_place(dataset)[part].parent, chosen, **written)
+        omissions = folder / f"omissions/ingest-{dataset}.parquet"
+        account(folder / "ingest_report" / dataset, malformed=source.malformed, omissions=omissions)
+    for table, datasets in MERGED.items():
+        sources = {f"ingested_{dataset}": folder / "ingested" / dataset for dataset in datasets}
+        for bucket in range(source.buckets):
+            output, omissions = (
+                folder / f"{table}/{bucket}.parquet",
+                folder / f"omissions/merge-{table}-{bucket}.parquet",
+            )
+            merge(table, sources, bucket, output=output, omissions=omissions, **cost)
+            if source.contexts is not None and table == "citations":
+                written = {"output": folder / f"contexts/{bucket}.parquet", "omissions": results / "omitted.parquet"}
+                merge_contexts(folder / "ingested/citations/contexts", source.contexts, bucket, **written, **cost)
+    return Made(results)
+
+
+def _parts(manifest: Manifest, source: Any, dataset: str) -> Any:
+    parts = source.parts(dataset)
+    return [(part, shards_of_part(manifest, dataset, part=part, parts=parts)) for part in range(parts)]

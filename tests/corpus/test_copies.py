@@ -1,0 +1,311 @@
+"""Copies of OpenAlex: listed in each layout, and downloaded or linked to, nothing twice from its beginning."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from tests.corpus.made_openalex import DATE, FOLDERS, url_of, work, write_copy
+from tests.releases.faults import Fault, Faults
+from tests.releases.server import Arrival, serve_copy
+
+from cocite.corpus.release import columns, retry
+from cocite.corpus.release.manifest import Manifest, read_manifest, write_manifest
+from cocite.corpus.sources.openalex import AUTHORS, COLUMNS, OpenAlex
+from cocite.ground.errors import InputError
+
+LAYOUTS = {"parquet": "parquet", "jsonl": "jsonl", "legacy": "older"}
+"""Format → what the writer of copies calls it."""
+OLDER_DAY = "2026-05-01"
+ALWAYS = 10**6
+
+
+def works(count: int = 240) -> list[dict]:
+    """Works in two partitions, with texts that hardly pack."""
+    return [
+        work(
+            2**31 + number,
+            title=f"Title {number * 7919 % 1013}",
+            abstract=" ".join(str(number * factor % 9973) for factor in range(60)),
+            authors=[f"Author {number * 31 % 97}"],
+            fields=["Computer Science"],
+            references=[2**31 + other for other in range(number % 5)],
+            related_works=[url_of(number * factor % 9967) for factor in range(400)],
+            updated_date=DATE if number % 3 else OLDER_DAY,
+        )
+        for number in range(count)
+    ]
+
+
+@pytest.fixture(autouse=True)
+def no_file_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "GAP", 0)
+    monkeypatch.setattr(columns, "USUAL_FOOTER", 1000)
+
+
+@pytest.fixture
+def bucket(tmp_path: Path) -> Path:
+    """A bucket with a copy in each layout."""
+    for layout in LAYOUTS.values():
+        write_copy(tmp_path / "bucket", layout, works(), per_file=10)
+    return tmp_path / "bucket"
+
+
+@contextmanager
+def served(bucket: Path, format: str, **options) -> Iterator[OpenAlex]:
+    """A source whose copy is served."""
+    with serve_copy(bucket, **options) as origin:
+        yield OpenAlex(source="openalex", format=format, url=f"{origin}/{FOLDERS[LAYOUTS[format]]}", jobs=1)
+
+
+def in_folder(bucket: Path, format: str, **keys) -> OpenAlex:
+    return OpenAlex(source="openalex", format=format, path=str(bucket / FOLDERS[LAYOUTS[format]]), **keys)
+
+
+def files_of(bucket: Path, format: str) -> dict[str, Path]:
+    """The files of works, by the names that shards have."""
+    folder = bucket / FOLDERS[LAYOUTS[format]] / "works"
+    return {f"{path.parent.name}_{path.name}": path for path in folder.glob("*/part*")}
+
+
+def fetch(source: OpenAlex, manifest: Manifest, folder: Path) -> Path:
+    shards = sorted(manifest.datasets["works"].shards)
+    places = {"results": folder, "state": folder / "state", "output": folder / "raw"}
+    source.fetch(manifest, "works", shards, **places)
+    return folder / "raw"
+
+
+def needed(path: Path, names: tuple[str, ...] = COLUMNS) -> object:
+    """What a Parquet file holds of the columns that are needed."""
+    file = pq.ParquetFile(path)
+    leaves = [column.path for column in map(file.schema.column, range(len(file.schema.names)))]
+    chosen = [leaf for leaf in leaves if leaf.replace(".list.element", "") in names]
+    assert len(chosen) == len(names)
+    return file.read(columns=chosen).to_pylist()
+
+
+def assert_arrived(file: Path, original: Path) -> None:
+    assert file.stat().st_size == original.stat().st_size
+    if file.suffix == ".parquet":
+        assert needed(file) == needed(original)
+    else:
+        assert file.read_bytes() == original.read_bytes()
+
+
+@pytest.mark.parametrize("format", LAYOUTS)
+@pytest.mark.parametrize("place", ["url", "folder"])
+def test_the_works_of_a_copy_are_listed_with_their_lengths_and_the_day_of_the_copy(bucket, format, place, tmp_path):
+    with served(bucket, format) as remote:
+        source = remote if place == "url" else in_folder(bucket, format)
+        listed = source.list_release("latest", tmp_path)
+    assert listed.release == DATE
+    files = files_of(bucket, format)
+    assert {shard.name: shard.bytes for shard in listed.datasets["works"].shards} == {
+        name: path.stat().st_size for name, path in files.items()
+    }
+    assert sum(shard.records for shard in listed.datasets["works"].shards) == 240
+    assert {shard.path for shard in listed.datasets["works"].shards} == {
+        f"works/{path.parent.name}/{path.name}" for path in files.values()
+    }
+
+
+def test_a_manifest_is_read_as_it_was_written(bucket, tmp_path):
+    listed = in_folder(bucket, "parquet").list_release(DATE, tmp_path)
+    write_manifest(tmp_path / "manifest.json", listed)
+    assert read_manifest(tmp_path / "manifest.json") == listed
+    assert "s3://" not in (tmp_path / "manifest.json").read_text()
+
+
+def test_a_copy_of_the_works_alone_is_listed_by_their_own_manifest(bucket, tmp_path):
+    (bucket / "data/jsonl/manifest.json").unlink()
+    assert in_folder(bucket, "jsonl").list_release(DATE, tmp_path).release == DATE
+
+
+def test_the_older_layout_is_of_the_day_that_the_configuration_names(bucket, tmp_path):
+    source = in_folder(bucket, "legacy")
+    assert source.list_release("2026-06-30", tmp_path).release == "2026-06-30"
+    with pytest.raises(InputError, match=f"has works that changed on {DATE}, after the release 2026-06-01"):
+        source.list_release("2026-06-01", tmp_path)
+
+
+@pytest.mark.parametrize("format", LAYOUTS)
+def test_what_is_downloaded_has_all_that_is_needed_and_no_key_is_sent(bucket, format, tmp_path, monkeypatch):
+    monkeypatch.setenv("S2_API_KEY", "a-key-that-must-stay-secret")
+    requests: list[Arrival] = []
+    with served(bucket, format, requests=requests) as source:
+        raw = fetch(source, source.list_release(DATE, tmp_path), tmp_path)
+    files = files_of(bucket, format)
+    assert {file.name for file in raw.iterdir()} == files.keys()
+    for name, path in files.items():
+        assert_arrived(raw / name, path)
+    assert "a-key-that-must-stay-secret" not in str(requests)
+    assert not (tmp_path / "state").exists()
+
+
+def test_of_parquet_only_the_columns_that_are_needed_are_downloaded(bucket, tmp_path):
+    requests: list[Arrival] = []
+    with served(bucket, "parquet", requests=requests) as source:
+        manifest = source.list_release(DATE, tmp_path)
+        requests.clear()
+        fetch(source, manifest, tmp_path)
+    sent = sum(request.body_sent for request in requests)
+    shards = manifest.datasets["works"].shards
+    assert sent < 0.8 * sum(shard.bytes for shard in shards)
+    assert sum(shard.needed for shard in shards) == pytest.approx(sent, rel=0.5)
+
+
+def test_the_names_of_authors_are_downloaded_where_they_are_asked_for(bucket, tmp_path):
+    with serve_copy(bucket) as origin:
+        source = OpenAlex(source="openalex", url=f"{origin}/data/parquet", authors=True)
+        raw = fetch(source, source.list_release(DATE, tmp_path), tmp_path)
+    for name, path in files_of(bucket, "parquet").items():
+        assert needed(raw / name, (AUTHORS,)) == needed(path, (AUTHORS,))
+
+
+def test_a_copy_in_a_folder_is_linked_to(bucket, tmp_path):
+    source = in_folder(bucket, "parquet")
+    raw = fetch(source, source.list_release(DATE, tmp_path), tmp_path)
+    assert {link.name: link.resolve() for link in raw.iterdir()} == files_of(bucket, "parquet")
+
+
+def spans(requests: list[Arrival], path: str) -> list[range]:
+    """What was sent of a file, in the order in which it came."""
+    found = []
+    for request in requests:
+        asked = re.fullmatch(r"bytes=(\d+)-\d*", request.range)
+        if request.path.endswith(path) and asked and request.status == 206:
+            found.append(range(int(asked[1]), int(asked[1]) + request.body_sent))
+    return found
+
+
+def assert_sent_once(sent: list[range], file: Path) -> None:
+    """No byte came twice; but for the footer of Parquet, which a run that breaks off while it comes asks for again."""
+    end = file.stat().st_size
+    if file.suffix == ".parquet":
+        end -= pq.read_metadata(file).serialized_size + 8
+    places = [place for span in sent for place in span if place < end]
+    assert len(places) == len(set(places)), file
+
+
+@pytest.mark.parametrize("format", LAYOUTS)
+@pytest.mark.parametrize("seed", range(3))
+def test_from_a_server_on_a_bad_day_everything_arrives_and_nothing_twice(bucket, format, seed, tmp_path, monkeypatch):
+    monkeypatch.setattr(retry, "TIMEOUT", (10.0, 0.3))
+    monkeypatch.setattr(retry, "RETRIES", 10)
+    requests: list[Arrival] = []
+    faults = Faults(share=0.5, seed=seed, retry_after="0")
+    with served(bucket, format, requests=requests, faults=faults) as source:
+        manifest = source.list_release(DATE, tmp_path)
+        listing = len(requests)
+        raw = fetch(source, manifest, tmp_path)
+    assert len({request.fault for request in requests} - {None, Fault.ALL_LAPSED}) >= 3
+    for shard in manifest.datasets["works"].shards:
+        path = files_of(bucket, format)[shard.name]
+        assert_arrived(raw / shard.name, path)
+        assert_sent_once(spans(requests[listing:], shard.path), path)
+
+
+class Stopping(list[Arrival]):
+    """The requests of a server that breaks off every answer, and gives none after some."""
+
+    def __init__(self, faults: Faults) -> None:
+        super().__init__()
+        self._faults = faults
+
+    def append(self, arrival: Arrival) -> None:
+        super().append(arrival)
+        if len(self) == 6:
+            self._faults.storage_unavailable = ALWAYS
+
+
+@pytest.mark.parametrize("format", LAYOUTS)
+def test_a_later_run_fetches_only_what_an_earlier_one_did_not(bucket, format, tmp_path):
+    manifest = in_folder(bucket, format).list_release(DATE, tmp_path)
+    faults = Faults(cuts=ALWAYS, cut_after=700)
+    first: list[Arrival] = Stopping(faults)
+    with served(bucket, format, faults=faults, requests=first) as source, pytest.raises(InputError, match="503"):
+        fetch(source, manifest, tmp_path)
+    second: list[Arrival] = []
+    with served(bucket, format, requests=second) as source:
+        raw = fetch(source, manifest, tmp_path)
+    for shard in manifest.datasets["works"].shards:
+        path = files_of(bucket, format)[shard.name]
+        assert_arrived(raw / shard.name, path)
+        assert_sent_once(spans([*first, *second], shard.path), path)
+
+
+@pytest.mark.parametrize("format", LAYOUTS)
+def test_a_file_that_is_gone_is_named_with_what_to_do(bucket, format, tmp_path):
+    with served(bucket, format) as source:
+        manifest = source.list_release(DATE, tmp_path)
+        path = min(files_of(bucket, format).items())[1]
+        path.unlink()
+        with pytest.raises(InputError, match=rf"works/{path.parent.name}/{path.name} is not in the copy.*delete the"):
+            fetch(source, manifest, tmp_path)
+    with pytest.raises(InputError, match=rf"{path.name} is not in the copy at {bucket}.*delete the manifest"):
+        fetch(in_folder(bucket, format), manifest, tmp_path)
+
+
+@pytest.mark.parametrize("format", LAYOUTS)
+@pytest.mark.parametrize("place", ["url", "folder"])
+def test_a_file_of_another_length_than_listed_is_named_with_what_to_do(bucket, format, place, tmp_path):
+    with served(bucket, format) as remote:
+        source = remote if place == "url" else in_folder(bucket, format)
+        manifest = source.list_release(DATE, tmp_path)
+        _, path = min(files_of(bucket, format).items())
+        path.write_bytes(path.read_bytes() * 2)
+        with pytest.raises(InputError, match=rf"{path.name} (has|in the copy).*delete the manifest") as caught:
+            fetch(source, manifest, tmp_path)
+    assert str(caught.value).count(". ") == 0
+
+
+def manifest_of(bucket: Path, change: Callable[[dict], object], layout: str = "jsonl") -> None:
+    path = bucket / "data/jsonl/manifest.json" if layout == "jsonl" else bucket / "data/works/manifest"
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda content: content["entities"].pop(0), "lists authors and no works"),
+        (lambda content: content["entities"][0]["files"].clear(), "lists no file of works"),
+        (lambda content: content.pop("date"), r"is not the manifest .* \(it lacks date, and entities"),
+        (lambda content: content["entities"][0]["files"][0].pop("meta"), "is not the manifest of a copy"),
+        (
+            lambda content: content["entities"][0]["files"][0].update(url="s3://openalex/data/jsonl/works/../x.gz"),
+            r"lists s3://openalex/data/jsonl/works/../x.gz, which is no file of works",
+        ),
+        (lambda content: content["entities"][0]["files"].append(content["entities"][0]["files"][0]), "twice"),
+        (lambda content: content.update(date="2026-06-25"), "is of 2026-06-25, and release is 2026-06-24; set release"),
+    ],
+)
+def test_a_manifest_that_is_none_of_works_is_refused(bucket, change, said, tmp_path):
+    manifest_of(bucket, change)
+    with pytest.raises(InputError, match=said):
+        in_folder(bucket, "jsonl").list_release(DATE, tmp_path)
+
+
+def test_an_older_manifest_of_another_entity_is_refused(bucket, tmp_path):
+    (bucket / "data/works/manifest").write_text((bucket / "data/authors/manifest").read_text())
+    with pytest.raises(InputError, match=r"lists s3://openalex/data/authors/.*, which is no file of works"):
+        in_folder(bucket, "legacy").list_release(DATE, tmp_path)
+
+
+@pytest.mark.parametrize("format", LAYOUTS)
+def test_a_folder_that_holds_no_copy_is_named_with_the_keys_to_check(format, tmp_path):
+    with pytest.raises(InputError, match=rf"copy at {tmp_path} has no .*corpus\.format, which is {format}"):
+        OpenAlex(source="openalex", format=format, path=str(tmp_path)).list_release(DATE, tmp_path)
+    with serve_copy(tmp_path) as origin, pytest.raises(InputError, match=r"has no .*check corpus\.url"):
+        OpenAlex(source="openalex", format=format, url=origin).list_release(DATE, tmp_path)
+
+
+def test_a_parquet_file_without_its_end_is_refused_when_it_is_listed(bucket, tmp_path):
+    for path in files_of(bucket, "parquet").values():
+        path.write_bytes(path.read_bytes()[:-100] + bytes(100))
+    with pytest.raises(InputError, match="does not end as a Parquet file of"):
+        in_folder(bucket, "parquet").list_release(DATE, tmp_path)

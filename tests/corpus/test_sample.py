@@ -1,0 +1,210 @@
+"""A sample of a corpus: which papers it has, that it holds all that the corpus has of them, and that it can be read."""
+
+import gzip
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.corpus.made import Made, make_corpus
+from tests.graph.conftest import write_queries
+from typer.testing import CliRunner
+
+from cocite.config.configuration import resolve
+from cocite.corpus.commands import app
+from cocite.corpus.sample.release import Sample, SampleSettings, write_sample
+from cocite.demo.release import generate_release
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_table
+
+EVERYTHING = 10**6
+"""More neighbours than any paper has."""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """A generated corpus with the names of authors, whose queries are every seventh paper."""
+    folder = tmp_path_factory.mktemp("whole")
+    generate_release(folder / "release", release="2026-01-06", papers=400, topics=6, shards=2, seed=3)
+    (folder / "release/papers/README").write_text("Whose papers they are.")
+    (folder / "release/release.json").unlink()
+    corpus = {"source": "directory", "path": f"{folder}/release", "authors": True, "contexts": {}}
+    made = make_corpus(folder / "results", corpus)
+    write_queries(made.results / "corpus/queries.parquet", dict.fromkeys([*made.papers][::7], "train"))
+    return made
+
+
+@pytest.fixture
+def cut(tmp_path: Path) -> Callable[..., tuple[Sample, Path]]:
+    """Cut a sample from a corpus; return what it has, and its folder."""
+
+    def cut(made: Made, folder: str = "sample", *, threads: int = 1, **changed: Any) -> tuple[Sample, Path]:
+        usual = {"count": 3, "listed": None, "depth": 1, "neighbours": 3, "seed": 1}
+        settings = SampleSettings(**usual | changed)
+        output = tmp_path / folder
+        return write_sample(made.results, settings, output=output, memory_mb=500, threads=threads), output
+
+    return cut
+
+
+def read(folder: Path, **keys: Any) -> Made:
+    """The corpus that a sample is read as."""
+    (folder / "release.json").unlink()  # the steps of the tests name every release `mine`
+    return make_corpus(folder.with_name(f"{folder.name}-results"), {"source": "directory", "path": str(folder), **keys})
+
+
+def papers_of(made: Made) -> set[int]:
+    """The papers of a corpus, with or without a record."""
+    return {*made.papers} | {paper for pair in made.pairs for paper in pair}
+
+
+def around(pairs: Iterable[tuple[int, int]], start: set[int], depth: int) -> set[int]:
+    """All papers up to so many steps along citations from some."""
+    found = set(start)
+    for _ in range(depth):
+        found |= {paper for pair in pairs if found & {*pair} for paper in pair}
+    return found
+
+
+def check_consistent(sample: Made, whole: Made) -> None:
+    """The sample has exactly the citations among its papers, and the records that the corpus has of them."""
+    members = papers_of(sample)
+    assert sample.pairs == {pair for pair in whole.pairs if members.issuperset(pair)}
+    assert sample.papers == {paper: row for paper, row in whole.papers.items() if paper in members}
+    rows = [row for row in whole.rows("citations") if members.issuperset((row["citing"], row["cited"]))]
+    assert sample.rows("citations") == rows
+
+
+def test_a_sample_has_exactly_the_citations_among_its_papers_and_their_whole_records(
+    whole: Made, cut: Callable[..., tuple[Sample, Path]]
+) -> None:
+    described, folder = cut(whole, count=5, depth=2)
+    sample = read(folder, authors=True, contexts={})
+    check_consistent(sample, whole)
+    members = papers_of(sample)
+    sentences = [
+        row | {"cited": cited}
+        for row in whole.rows("contexts")
+        if row["citing"] in members and (cited := [paper for paper in row["cited"] if paper in members])
+    ]
+    assert sample.rows("contexts") == sentences != []
+    assert 20 < described.papers == len(sample.papers) < len(whole.papers)
+    assert described.abstracts == sum(row["abstract"] is not None for row in sample.papers.values())
+    assert described.citations == len(sample.pairs)
+    assert described.unrecorded == len(papers_of(sample)) - len(sample.papers)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_without_a_cap_all_papers_up_to_the_depth_are_there(
+    whole: Made, cut: Callable[..., tuple[Sample, Path]], depth: int, tmp_path: Path
+) -> None:
+    start = {[*whole.papers][50], [*whole.papers][-1]}
+    (tmp_path / "ids.txt").write_text("\n".join(map(str, start)))
+    _, folder = cut(whole, listed=tmp_path / "ids.txt", depth=depth, neighbours=EVERYTHING)
+    assert papers_of(read(folder, authors=True)) == around(whole.pairs, start, depth)
+
+
+def test_of_each_paper_no_more_references_and_citing_papers_are_followed_than_asked_for(
+    whole: Made, cut: Callable[..., tuple[Sample, Path]], tmp_path: Path
+) -> None:
+    pairs = whole.pairs
+    ends = [Counter(pair[end] for pair in pairs) for end in (0, 1)]
+    paper = max(whole.papers, key=lambda paper: min(counts[paper] for counts in ends))
+    (tmp_path / "ids.txt").write_text(str(paper))
+    cited, citing = ({pair[1 - end] for pair in pairs if pair[end] == paper} for end in (0, 1))
+    followed = [
+        papers_of(read(cut(whole, f"{count}", listed=tmp_path / "ids.txt", neighbours=count)[1])) - {paper}
+        for count in (1, 2)
+    ]
+    assert [(len(some & cited), len(some & citing)) for some in followed] == [(1, 1), (2, 2)]
+    assert followed[0] < followed[1]
+
+
+def test_the_queries_that_a_sample_starts_from_are_drawn_by_the_seed(
+    whole: Made, cut: Callable[..., tuple[Sample, Path]]
+) -> None:
+    queries = read_table(whole.results / "corpus/queries.parquet", "queries")["corpusid"].to_pylist()
+    drawn = [
+        papers_of(read(cut(whole, f"{seed}-{count}", seed=seed, count=count)[1])) & {*queries}
+        for seed, count in ((1, 4), (2, 4), (1, 9), (1, EVERYTHING))
+    ]
+    assert drawn[0] != drawn[1]
+    assert drawn[0] < drawn[2] < drawn[3] == {*queries}
+
+
+def test_a_sample_depends_on_neither_threads_nor_buckets(
+    whole: Made, cut: Callable[..., tuple[Sample, Path]], tmp_path: Path
+) -> None:
+    release = whole.results.parent / "release"
+    corpus = {"source": "directory", "path": str(release), "authors": True, "buckets": 5}
+    other = make_corpus(tmp_path / "other", corpus)
+    write_queries(other.results / "corpus/queries.parquet", dict.fromkeys([*whole.papers][::7], "train"))
+    folders = [cut(whole, "one", depth=2)[1], cut(whole, "two", depth=2, threads=4)[1], cut(other, "three", depth=2)[1]]
+    first, *others = [
+        {path.name: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()} for folder in folders
+    ]
+    assert all(files == first for files in others)
+
+
+def test_the_configuration_that_is_printed_reads_the_sample(
+    whole: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["sample", "--results", str(whole.results), "--output", "small", "--count", "4", "--depth", "1"]
+    ran = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert ran.exit_code == 0
+    first, *_ = ran.stdout.splitlines()
+    lines = [line for line in ran.stdout.splitlines() if line.startswith("    ")]
+    assert len(lines) == 3
+    config = resolve(yaml.safe_load("\n".join(line.strip() for line in lines)))
+    assert config["release"] == "mine-sample"
+    assert config["corpus"]["authors"]
+    sample = make_corpus(tmp_path / "made", config["corpus"], release=config["release"])
+    assert f"small: {len(sample.papers):,} papers" in first
+    assert Path("small/papers/README.txt").read_text() == "Whose papers they are."
+
+
+def test_names_of_papers_come_with_the_sample(tmp_path: Path, cut: Callable[..., tuple[Sample, Path]]) -> None:
+    (tmp_path / "papers.csv").write_text("id,abstract\na,A\nb,B\nc,C\n")
+    (tmp_path / "citations.csv").write_text("from,to\na,b\nb,c\n")
+    papers = {"files": f"{tmp_path}/papers.csv", "columns": {"id": "id", "abstract": "abstract"}}
+    citations = {"files": f"{tmp_path}/citations.csv", "columns": {"citing": "from", "cited": "to"}}
+    made = make_corpus(
+        tmp_path / "made", {"source": "table", "ids": "string", "papers": papers, "citations": citations}
+    )
+    (tmp_path / "ids.txt").write_text("a\n")
+    _, folder = cut(made, listed=tmp_path / "ids.txt")
+    assert read_table(folder / "names.parquet", "names").to_pylist() == [
+        {"corpusid": 0, "name": "a"},
+        {"corpusid": 1, "name": "b"},
+    ]
+
+
+def test_what_cannot_be_sampled_is_told_in_a_sentence(
+    whole: Made, cut: Callable[..., tuple[Sample, Path]], tmp_path: Path
+) -> None:
+    (tmp_path / "ids.txt").write_text(f"{min(whole.papers)}\n99999999999\n")
+    with pytest.raises(InputError, match=r"1 of its papers, the first 99999999999, have no record"):
+        cut(whole, listed=tmp_path / "ids.txt")
+    with pytest.raises(InputError, match="would have no citations"):
+        cut(whole, count=1, depth=0)
+    cut(whole)
+    with pytest.raises(InputError, match="sample exists already"):
+        cut(whole)
+    with pytest.raises(InputError, match="does not exist"):
+        cut(Made(tmp_path), "another")
+
+
+def test_a_sample_of_hci_has_exactly_the_citations_among_its_papers(
+    shared: Path, tmp_path: Path, cut: Callable[..., tuple[Sample, Path]]
+) -> None:
+    made = make_corpus(
+        tmp_path / "hci", {"source": "directory", "path": f"{shared}/data/releases/hci"}, release="2026-01-13"
+    )
+    write_queries(made.results / "corpus/queries.parquet", dict.fromkeys([*made.papers][::50], "train"))
+    described, folder = cut(made, count=50, depth=2, neighbours=5)
+    check_consistent(read(folder), made)
+    assert described.papers > 1000
+    assert gzip.decompress((folder / "papers/0.gz").read_bytes()).count(b"\n") == described.papers

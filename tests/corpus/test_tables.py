@@ -1,0 +1,354 @@
+"""The source table: files of any format with the same rows become the same corpus, and every row is accounted for."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from tests.corpus.made import Made, make_corpus
+from tests.graph.conftest import count_all, pair_counting, write_queries
+
+from cocite.config.configuration import resolve, resolve_or_explain
+from cocite.corpus.release.plan import plan_corpus
+from cocite.ground.errors import InputError
+
+PAPERS = [
+    {"key": "10.1/B", "name": "On, “commas”", "text": "An\nabstract.", "when": 1999, "in": "JCDL", "about": ["A", "B"]},
+    {"key": "10.1/a", "name": 'A "quote"', "text": None, "when": None, "in": None, "about": []},
+    {"key": "x:é", "name": None, "text": "Tabs\tand ; too", "when": 2004, "in": "CHI", "about": ["B"]},
+]
+CITATIONS = [("10.1/B", "10.1/a"), ("10.1/a", "x:é"), ("x:é", "no record"), ("10.1/B", "x:é")]
+COLUMNS = {
+    "papers": {"id": "key", "title": "name", "abstract": "text", "year": "when", "venue": "in", "fields": "about"},
+    "citations": {"citing": "from", "cited": "to"},
+}
+
+Write = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Callable[..., Made]:
+    """Make a corpus of files of tables; each time in a folder of its own."""
+    runs = iter(range(100))
+
+    def make(corpus: dict[str, Any], threads: int = 1, **keys: Any) -> Made:
+        return make_corpus(tmp_path / f"results-{next(runs)}", {"source": "table", **corpus, **keys}, threads=threads)
+
+    return make
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Write:
+    """Write the text of a table; return its files and columns as a configuration names them."""
+
+    def table(name: str, text: str | bytes, columns: dict[str, Any] | None = None, **keys: Any) -> dict[str, Any]:
+        raw = text if isinstance(text, bytes) else text.encode()
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(gzip.compress(raw) if name.endswith(".gz") else raw)
+        return {"files": str(tmp_path / name), "columns": columns or COLUMNS["citations"], **keys}
+
+    return table
+
+
+def write(folder: Path, form: str) -> dict[str, Any]:
+    """The papers and citations above in files of a format; the corpus of a configuration."""
+    papers = pl.DataFrame(PAPERS, schema_overrides={"when": pl.Int32}, strict=False)
+    citations = pl.DataFrame(CITATIONS, schema=["from", "to"], orient="row")
+    columns = COLUMNS["papers"]
+    if form in ("csv", "tsv"):
+        papers = papers.with_columns(about=pl.col("about").list.join(";"))
+        columns = columns | {"fields": {"column": "about", "separator": ";"}}
+    for name, rows in (("papers", papers), ("citations", citations)):
+        path = folder / f"{name}.{form}"
+        match form.removesuffix(".gz"):
+            case "csv" | "tsv":
+                rows.write_csv(path, separator="," if form == "csv" else "\t")
+            case "parquet":
+                rows.write_parquet(path)
+            case "jsonl":
+                path.write_bytes(gzip.compress(rows.write_ndjson().encode()))
+    return {
+        "ids": "string",
+        "papers": {"files": f"{folder}/papers.{form}", "columns": columns},
+        "citations": {"files": f"{folder}/citations.{form}", "columns": COLUMNS["citations"]},
+    }
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "parquet", "jsonl.gz"])
+def test_a_table_of_any_format_becomes_the_same_corpus(form: str, tmp_path: Path, make: Callable[..., Made]) -> None:
+    made = make(write(tmp_path, form))
+    assert made.names == {0: "10.1/B", 1: "10.1/a", 2: "no record", 3: "x:é"}  # in the order of their bytes
+    assert made.named_pairs == set(CITATIONS)
+    found = {made.names[paper]: row for paper, row in made.papers.items()}
+    for paper in PAPERS:
+        row = found.pop(paper["key"])
+        assert [row[name] for name in ("title", "abstract", "year", "venue", "fields")] == [*paper.values()][1:]
+    assert not found
+
+
+def test_numbers_depend_neither_on_files_nor_on_threads_nor_on_buckets(
+    tmp_path: Path, table: Write, make: Callable[..., Made]
+) -> None:
+    names = [f"p{number}" for number in range(50)]
+    columns = {"id": "id", "title": "id"}
+    (tmp_path / "one").mkdir()
+    lists = [names[::-1], [*names[20:], *names[:20]]]
+    corpora = []
+    for at, order in enumerate(lists):
+        for number, part in enumerate([order] if at == 0 else [order[:7], order[7:]]):
+            table(f"{at}/papers-{number}.csv", "id\n" + "\n".join(part) + "\n")
+            table(f"{at}/citations-{number}.csv", "from,to\n" + "".join(f"{name},p7\n" for name in part))
+        corpora.append(
+            {
+                "ids": "string",
+                "papers": {"files": f"{tmp_path}/{at}/papers-*.csv", "columns": columns},
+                "citations": {"files": f"{tmp_path}/{at}/citations-*.csv", "columns": COLUMNS["citations"]},
+            }
+        )
+    first, second = make(corpora[0], buckets=1), make(corpora[1], threads=2, buckets=3)
+    assert first.names == second.names == dict(enumerate(sorted(names)))
+    assert list(first.papers.values()) == list(second.papers.values())
+
+
+def test_whole_numbers_stay_as_they_are(table: Write, make: Callable[..., Made]) -> None:
+    papers = table("papers.csv", "id,title\n9223372036854775807,Last\n007,Bond\n", {"id": "id", "title": "title"})
+    made = make({"papers": papers, "citations": table("citations.csv", "from,to\n7,9223372036854775807\n")})
+    assert {paper: row["title"] for paper, row in made.papers.items()} == {2**63 - 1: "Last", 7: "Bond"}
+    assert made.pairs == {(7, 2**63 - 1)}
+    assert not (made.results / "corpus/names.parquet").exists()
+
+
+def test_references_may_be_a_list_in_the_table_of_the_papers(table: Write, make: Callable[..., Made]) -> None:
+    rows = [{"id": 1, "refs": [2, "3", None]}, {"id": 2, "refs": []}, {"id": 3}, {"id": 4, "refs": [4, 2]}]
+    papers = table("papers.jsonl", "".join(json.dumps(row) + "\n" for row in rows), {"id": "id"})
+    made = make({"papers": papers, "citations": papers | {"columns": {"citing": "id", "cited": "refs"}}})
+    assert made.pairs == {(1, 2), (1, 3), (4, 2)}
+    assert (made.omitted("without a cited id"), made.omitted("by itself")) == (3, 1)
+
+
+def test_what_lies_within_a_column_is_reached_with_dots(tmp_path: Path, make: Callable[..., Made]) -> None:
+    rows = [
+        {
+            "id": "W2",
+            "place": {"source": {"name": "JCDL"}},
+            "who": [{"author": {"name": "Ada"}}, {"author": {"name": "Bo"}}],
+            "refs": ["W1", "W3"],
+        }
+    ]
+    pl.DataFrame(rows).write_parquet(tmp_path / "works.parquet")
+    (tmp_path / "works.jsonl").write_text(json.dumps(rows[0]) + "\n")
+    for form in ("parquet", "jsonl"):
+        works = {"files": f"{tmp_path}/works.{form}", "prefix": "W"}
+        made = make(
+            {
+                "papers": works | {"columns": {"id": "id", "venue": "place.source.name", "authors": "who.author.name"}},
+                "citations": works | {"columns": {"citing": "id", "cited": "refs"}},
+            },
+            authors=True,
+        )
+        assert (made.papers[2]["venue"], made.papers[2]["authors"]) == ("JCDL", ["Ada", "Bo"])
+        assert made.pairs == {(2, 1), (2, 3)}
+
+
+def test_copies_self_citations_and_missing_ends_are_counted_as_in_a_release(
+    table: Write, make: Callable[..., Made]
+) -> None:
+    papers = table("papers.csv", "id,title\na,Short\na,\nb,B\n", {"id": "id", "title": "title"})
+    citations = table("citations.csv", "from,to\na,b\na,b\na,\n,b\nb,b\nNA,b\n", nulls=["NA"])
+    made = make({"ids": "string", "papers": papers, "citations": citations})
+    assert made.named_pairs == {("a", "b")}
+    reasons = ("copies of a citation", "without a cited", "without a citing", "by itself", "copies of a paper")
+    assert [made.omitted(reason) for reason in reasons] == [1, 1, 2, 1, 1]
+    assert {row["title"] for row in made.papers.values()} == {"Short", "B"}
+
+
+def test_a_year_may_be_a_date_or_a_number_with_decimals_and_is_null_otherwise(
+    table: Write, make: Callable[..., Made]
+) -> None:
+    years = {"2004": 2004, "1999-05": 1999, "1998/12/01": 1998, "2001.0": 2001, "soon": None, "": None, "99999": None}
+    text = "".join(f"{number},{year}\n" for number, year in enumerate(years))
+    papers = table("papers.csv", f"id,year\n{text}", {"id": "id", "year": "year"})
+    made = make({"papers": papers, "citations": table("citations.csv", "from,to\n1,2\n")})
+    assert [row["year"] for row in made.papers.values()] == [*years.values()]
+
+
+def test_ids_lose_their_prefix_and_are_found_among_others(table: Write, make: Callable[..., Made]) -> None:
+    papers = table("papers.csv", "id\nomid:br/1 doi:10.1/X\nDOI:10.1/y pmid:3\n", {"id": "id"})
+    citations = table("citations.csv", "from,to\ndoi:10.1/x,pmid:3 DOI:10.1/Y\ndoi:10.1/x,pmid:4\n")
+    read = {"prefix": "doi:", "lowercase": True}
+    made = make({"ids": "string", "papers": papers | read, "citations": citations | read})
+    assert made.named_pairs == {("10.1/x", "10.1/y")}
+    assert made.omitted("without a cited id") == 1
+
+
+def test_files_without_a_header_are_read_by_the_names_that_are_given(table: Write, make: Callable[..., Made]) -> None:
+    form = {"kind": "csv", "delimiter": ";", "header": ["id", "year", "name"], "quotes": False}
+    papers = table("papers.txt", '1;1999;"A" title\n2;2000;B\n', {"id": "id", "title": "name"}, format=form)
+    made = make({"papers": papers, "citations": table("citations.csv", "from,to\n1,2\n")})
+    assert [row["title"] for row in made.papers.values()] == ['"A" title', "B"]
+
+
+BAD_ROWS = {
+    "mixed kinds of ids": ("papers.csv", "id,title\n1,a\nW7,b\n", 'line 3: id is "W7", not a whole number'),
+    "no id": ("papers.csv", "id,title\n1,a\n,b\n", "line 3: id holds no id"),
+    "a cell too few": ("papers.csv", "id,title\n1,a\n2\n3\nx,b\n", "line 3: has 1 cells, not 2"),
+    "a wrong id behind a short row": ("papers.csv", "id,title\nx,a\n2\n", 'line 2: id is "x"'),
+    "a line that is cut": ("papers.jsonl", '{"id": 1, "title": "a"}\n{"id": 2, "ti', "line 2: is not JSON"),
+    "a list in place of a text": ("papers.jsonl", '{"id": 1, "title": ["a"]}\n', "line 1: title is a list or an obj"),
+    "no object": ("papers.jsonl", '{"id": 1, "title": "a"}\n[1]\n', "line 2: is a list, not an object"),
+    "bytes of no text": ("papers.jsonl", b'{"id": 1, "title": "a"}\n{"id": 2, "title": "\xff"}\n', "2: is not UTF-8"),
+}
+
+
+@pytest.mark.parametrize(("name", "text", "message"), BAD_ROWS.values(), ids=BAD_ROWS)
+def test_a_malformed_row_stops_the_run_with_its_place(
+    name: str, text: str | bytes, message: str, table: Write, make: Callable[..., Made]
+) -> None:
+    papers = table(name, text, {"id": "id", "title": "title"})
+    with pytest.raises(InputError, match="malformed allows") as raised:
+        make({"papers": papers, "citations": table("citations.csv", "from,to\n1,2\n")})
+    assert message in str(raised.value)
+
+
+def test_malformed_rows_that_are_allowed_are_counted(table: Write, make: Callable[..., Made]) -> None:
+    papers = table("papers.csv", "id\n1\n2,3\nx\n,\n4\n", {"id": "id"})
+    citations = table("citations.csv", "from,to\n1,2\nx,2\n1,y\n1\n")
+    made = make({"papers": papers, "citations": citations}, malformed=0.8)
+    assert [*made.papers] == [1, 4]
+    assert made.pairs == {(1, 2)}
+    # Papers are counted once more as the abstracts, which this table has none of.
+    assert made.omitted("malformed") == 3 + 3 + 3
+
+
+BAD_FILES = {
+    "a gzip file that is cut": ("papers.csv.gz", gzip.compress(b"id\n" + b"1\n" * 50_000)[:-20], "cut short or not a"),
+    "a Parquet file that is cut": ("papers.parquet", b"PAR1\0\0\0\0", "is cut short or not a Parquet file"),
+    "an empty file": ("papers.csv", b"", "cannot be read as csv (Empty CSV file)"),
+    "nothing but a header": ("papers.csv", b"id\n", "is empty; a shard holds at least one record"),
+    "a column that is not there": (
+        "papers.csv",
+        b"key,name\n1,a\n",
+        "has no column id, which corpus.papers.columns.id",
+    ),
+    "a key that is not there": ("papers.jsonl", b'{"key": 1, "name": "a"}\n', "names; it has key, name."),
+    "bytes of no text": ("papers.csv", b"id\n\xff\n", "invalid UTF8"),
+}
+
+
+@pytest.mark.parametrize(("name", "raw", "message"), BAD_FILES.values(), ids=BAD_FILES)
+def test_a_file_that_cannot_be_read_is_named_in_a_sentence(
+    name: str, raw: bytes, message: str, table: Write, make: Callable[..., Made], tmp_path: Path
+) -> None:
+    papers = table(name, b"", {"id": "id"})
+    (tmp_path / name).write_bytes(raw)
+    with pytest.raises(InputError) as raised:
+        make({"papers": papers, "citations": table("citations.csv", "from,to\n1,2\n")})
+    assert message in str(raised.value)
+    assert str(tmp_path / name) in str(raised.value)
+    assert str(raised.value).count("\n") == 0
+
+
+def test_a_damaged_page_of_a_parquet_file_is_told_in_a_sentence(
+    table: Write, make: Callable[..., Made], tmp_path: Path
+) -> None:
+    pl.DataFrame({"id": [str(number) for number in range(10_000)]}).write_parquet(tmp_path / "papers.parquet")
+    raw = bytearray((tmp_path / "papers.parquet").read_bytes())
+    raw[100:2000] = bytes(1900)
+    papers = table("papers.parquet", bytes(raw), {"id": "id"})
+    with pytest.raises(InputError, match=r"papers\.parquet is cut short or not a Parquet file"):
+        make({"papers": papers, "citations": table("citations.csv", "from,to\n1,2\n")})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"papers": {"files": "nowhere/*.csv"}}, "corpus.papers.files: there is no file nowhere/*.csv."),
+        ({"papers": {"files": "papers.txt"}}, "corpus.papers.format is missing: the name of papers.txt says nothing"),
+        (
+            {"papers": {"columns": {"id": "id", "titel": "t"}}},
+            "corpus.papers.columns.titel is not known; did you mean title?",
+        ),
+        ({"papers": {"columns": {"title": "t"}}}, "corpus.papers.columns.id is missing."),
+        ({"papers": {"columns": {"id": "id", "authors": "a"}}}, "has an effect only with corpus.authors: true."),
+        ({"authors": True}, "corpus.authors needs corpus.papers.columns.authors"),
+        ({"contexts": {}}, "corpus.contexts does not go together with source: table"),
+        ({"papers": {"files": "results/papers.csv"}}, "lies in results, from which a run removes files"),
+    ],
+)
+def test_a_configuration_that_cannot_work_is_refused_before_any_job(
+    change: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("results").mkdir()
+    for name in ("papers.csv", "papers.txt", "citations.csv", "results/papers.csv"):
+        Path(name).touch()
+    corpus: dict[str, Any] = {
+        "source": "table",
+        "papers": {"files": "papers.csv", "columns": {"id": "id"}},
+        "citations": {"files": "citations.csv", "columns": COLUMNS["citations"]},
+    }
+    changed = {key: {**corpus[key], **value} if key in corpus else value for key, value in change.items()}
+    _, faults = resolve_or_explain({"release": "mine", "corpus": corpus | changed})
+    assert [fault for fault in faults if message in fault], faults
+
+
+def test_a_plan_says_what_the_files_need_and_which_columns_are_missing(tmp_path: Path) -> None:
+    corpus = {"source": "table", **write(tmp_path, "csv")}
+    config = {"release": "mine", "corpus": corpus, "pathvars": {"results": str(tmp_path / "results")}}
+    plan = plan_corpus(resolve(config))
+    assert [need.shards for need in plan.needs.values()] == [1, 1, 1]
+    assert plan.needs["citations"].to_download == 0
+    assert plan.needs["citations"].packed == (tmp_path / "citations.csv").stat().st_size
+    assert plan.needs["papers"].parquet == round(0.15 * (plan.needs["papers"].packed // 3))  # as if it were packed
+    corpus["papers"]["columns"]["venue"] = "journal"
+    with pytest.raises(
+        InputError, match=r"no column journal, which corpus\.papers\.columns\.venue names; it has key, "
+    ):
+        plan_corpus(resolve(config))
+
+
+def test_hci_in_tables_of_text_with_named_papers_has_the_cocitations_of_the_release(
+    shared: Path, tmp_path: Path, make: Callable[..., Made], read_rows: Callable[[Path], list[dict[str, Any]]]
+) -> None:
+    release = shared / "data/releases/hci"
+    names = {row["corpusid"]: f"{row['corpusid']}"[::-1] for row in read_rows(release / "papers")}
+    pairs = [(row["citingcorpusid"], row["citedcorpusid"]) for row in read_rows(release / "citations")]
+    known = {row["corpusid"]: row["abstract"] for row in read_rows(release / "abstracts")}
+    papers = pl.DataFrame(
+        [
+            {"doi": names[row["corpusid"]], "title": row["title"], "text": known.get(row["corpusid"])}
+            for row in read_rows(release / "papers")
+        ]
+    )
+    papers.write_csv(tmp_path / "papers.csv")
+    pl.DataFrame(
+        [tuple(None if paper is None else "paper:" + f"{paper}"[::-1] for paper in pair) for pair in pairs],
+        schema=["from", "to"],
+        orient="row",
+    ).write_csv(tmp_path / "citations.csv")
+    tabled = make(
+        {
+            "ids": "string",
+            "papers": {
+                "files": f"{tmp_path}/papers.csv",
+                "columns": {"id": "doi", "title": "title", "abstract": "text"},
+            },
+            "citations": {"files": f"{tmp_path}/citations.csv", "columns": COLUMNS["citations"], "prefix": "paper:"},
+        }
+    )
+    original = make_corpus(tmp_path / "release", {"source": "directory", "path": str(release)}, release="2026-01-13")
+    back = {number: int(name[::-1]) for number, name in tabled.names.items()}
+    assert {back[paper]: (row["title"], row["abstract"]) for paper, row in tabled.papers.items()} == {
+        paper: (row["title"], row["abstract"]) for paper, row in original.papers.items()
+    }
+    counted = []
+    for made, numbers in ((original, {paper: paper for paper in back.values()}), (tabled, back)):
+        queries = [paper for paper, number in numbers.items() if number % 20 == 0]
+        write_queries(made.results / "corpus/queries.parquet", dict.fromkeys(queries, "train"))
+        rows = count_all(made.results / "corpus", pair_counting("cocitation", pairs="query"), 2).to_pylist()
+        counted.append({frozenset((numbers[row["paper"]], numbers[row["other"]])): row["count"] for row in rows})
+    assert counted[0] == counted[1]
+    assert len(counted[0]) > 50_000

@@ -1,0 +1,228 @@
+"""Works of OpenAlex in each layout give the tables that Semantic Scholar's records of the same corpus give."""
+
+import json
+
+import pyarrow as pa
+import pytest
+from tests.corpus.ingested import settings as s2_settings
+from tests.corpus.ingested_works import counts, files_of, merged
+from tests.corpus.made_openalex import FOLDERS, SCHEMA, url_of, work, works_of, write_copy, write_parquet
+
+from cocite.corpus import commands
+from cocite.corpus.ingest.shards import ingest
+from cocite.corpus.release.manifest import Shard
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_table
+
+FAR = 5_000_000_000
+"""Ids are above 2³¹."""
+
+
+def a_corpus():
+    """Forty papers, their abstracts and citations, as Semantic Scholar's records."""
+    papers = [
+        {
+            "corpusid": FAR + n,
+            "title": f"Title “{n}” \\ \t\U0001d54f",
+            "year": 1990 + n,
+            "venue": f"Venue {n % 3}" if n % 2 else None,
+            "s2fieldsofstudy": [{"category": name} for name in ("Art", "Biology", "Art")[: n % 4]],
+            "externalids": {"DOI": f"10.1/{n}" if n % 3 else None},
+            "citationcount": n,
+            "referencecount": min(n, 4),
+            "authors": [{"name": name} for name in ("Ada Abel", "Mira Okoye", "Ada Abel")[: n % 4]],
+        }
+        for n in range(40)
+    ]
+    abstracts = [{"corpusid": FAR + n, "abstract": f"a b a é “{n}” b"} for n in range(0, 40, 2)]
+    citations = [
+        {"citingcorpusid": FAR + n, "citedcorpusid": FAR + n - m} for n in range(40) for m in range(1, min(n, 4) + 1)
+    ]
+    return papers, abstracts, citations
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("layout", FOLDERS)
+def test_a_copy_gives_the_tables_of_the_same_corpus_in_the_layout_of_semantic_scholar(
+    tmp_path, read_works, write_shard, layout, threads
+):
+    given = dict(zip(("papers", "abstracts", "citations"), a_corpus(), strict=True))
+    theirs = tmp_path / "s2"
+    for dataset, records in given.items():
+        path = write_shard(tmp_path / "release" / dataset / "0.gz", *records)
+        how = s2_settings(dataset, buckets=2, authors=dataset == "papers")
+        shard = Shard(name=path.name, bytes=path.stat().st_size)
+        ingest(how, path.parent, [shard], output=theirs / dataset / "0.parquet", report=theirs / "report")
+    works = works_of(*given.values())
+    for number, each in enumerate(works):
+        each["updated_date"] = f"2026-06-{10 + number % 3}"
+    write_copy(tmp_path / "bucket", layout, works, per_file=9)
+    ours = read_works(*files_of(tmp_path / "bucket", layout), authors=True, threads=threads)
+    assert merged(ours) == merged(theirs)
+    assert counts(ours) == {
+        ("works", "kept"): 40,
+        ("abstracts of works", "kept"): 20,
+        ("citations of works", "kept"): len(given["citations"]),
+    }
+
+
+def names_of(folder, table, column):
+    return {row[column] for row in merged(folder)[0][table]}
+
+
+@pytest.mark.parametrize("layout", ["jsonl", "parquet"])
+def test_of_a_work_in_two_files_the_later_one_counts_with_all_that_is_in_it(tmp_path, read_works, layout):
+    old = work(1, title="Old", abstract="an old text", references=[2, 3], updated_date="2026-06-01", citation_count=9)
+    new = work(1, title="New", references=[3, 4], updated_date="2026-06-02", citation_count=1)
+    write_copy(tmp_path / "bucket", layout, [new, old, work(2, updated_date="2026-06-01")])
+    (tables, omissions) = merged(read_works(*files_of(tmp_path / "bucket", layout)))
+    assert {row["corpusid"]: (row["title"], row["abstract"]) for row in tables["papers"]} == {
+        1: ("New", None),
+        2: ("A title", None),
+    }
+    assert [(row["citing"], row["cited"]) for row in tables["citations"]] == [(1, 3), (1, 4)]
+    assert omissions["older copies of a paper, which is in a newer file as well"] == 1
+    assert omissions["abstracts of older copies of a paper"] == 1
+    assert omissions["citations of older copies of the paper that cites"] == 2
+
+
+def test_a_work_whose_newest_copy_is_left_out_does_not_come_back_by_an_older_one(tmp_path, read_works):
+    old = work(1, references=[2], abstract="text", updated_date="2026-06-01")
+    write_copy(tmp_path, "jsonl", [old, work(1, is_retracted=True, updated_date="2026-06-02"), work(3)])
+    folder = read_works(*files_of(tmp_path, "jsonl"))
+    assert names_of(folder, "papers", "corpusid") == {3}
+    assert merged(folder)[0]["citations"] == []
+    assert counts(folder)["works", "retracted works"] == 1
+
+
+@pytest.mark.parametrize("layout", ["jsonl", "parquet"])
+@pytest.mark.parametrize(
+    ("filters", "left"),
+    [
+        ({}, {1, 2, 3, 4, 5}),
+        ({"retracted": True, "paratext": True}, {1, 2, 3, 4, 5, 6, 7}),
+        ({"from_year": 2001}, {2, 3}),
+        ({"from_year": 2001, "to_year": 2001}, {2}),
+        ({"to_year": 2000}, {1, 4}),
+        ({"fields": ("Art",)}, {1, 2}),
+        ({"fields": ("Biology", "Physics")}, {2, 3}),
+        ({"languages": ("de",)}, {4}),
+        ({"types": ("review", "book")}, {5}),
+    ],
+)
+def test_filters_leave_out_works_and_count_them(tmp_path, read_works, layout, filters, left):
+    works = [
+        work(1, year=2000, fields=["Art"]),
+        work(2, year=2001, fields=["Biology", "Art"]),
+        work(3, year=2002, fields=["Physics"]),
+        work(4, year=1990, language="de"),
+        work(5, year=None, type="review", language=None),
+        work(6, year=None, type="erratum", language="fr", is_retracted=True),
+        work(7, year=None, type="paratext", language="fr", is_paratext=True),
+    ]
+    write_copy(tmp_path / "bucket", layout, works)
+    folder = read_works(*files_of(tmp_path / "bucket", layout), **filters)
+    assert names_of(folder, "papers", "corpusid") == left
+    counted = counts(folder)
+    assert counted["works", "kept"] == len(left)
+    assert sum(count for (dataset, _), count in counted.items() if dataset == "works") == len(works)
+
+
+BAD_IDS = [
+    (work(2, id="https://openalex.org/A5023888391"), 'id is "https://openalex.org/A5023888391", not the id of a work'),
+    (work(2, id=None), "id is null, not the id of a work"),
+    (work(2, id=url_of(2**63)), "not the id of a work"),
+    (
+        work(2, referenced_works=["https://openalex.org/A1"]),
+        'referenced_works has "https://openalex.org/A1", not the id',
+    ),
+]
+BAD_INDEXES = [
+    ('{"a": [0', "which is not JSON"),
+    ("[1]", "not an object of words and their positions"),
+    ('{"a": 1}', 'has 1 for "a", not a list of positions'),
+    ('{"a": [-1]}', 'has -1 for "a", not a position'),
+    ('{"a": [1.5]}', 'has 1.5 for "a", not a position'),
+    ('{"a\\ud800": [1]}', "holds half of a surrogate pair"),
+]
+
+
+@pytest.mark.parametrize("layout", ["jsonl", "parquet"])
+@pytest.mark.parametrize(
+    ("bad", "fault"), [*BAD_IDS, *((work(2, abstract_inverted_index=index), fault) for index, fault in BAD_INDEXES)]
+)
+def test_a_malformed_work_is_named_by_file_and_place(tmp_path, read_works, layout, bad, fault):
+    write_copy(tmp_path / "bucket", layout, [work(1), bad, work(3)])
+    (path,) = files_of(tmp_path / "bucket", layout)
+    with pytest.raises(InputError, match=f"{path.name}, (line|row) 2: ") as raised:
+        read_works(path)
+    assert fault in str(raised.value)
+    folder = read_works(path, malformed=0.5)
+    assert names_of(folder, "papers", "corpusid") == {1, 3}
+
+
+@pytest.mark.parametrize("line", [b"{broken", b'{"id": "https://openalex.org/W1"', b"[]", b'{"title": "T"}', b"\xff"])
+def test_a_line_that_is_no_record_is_named(tmp_path, read_works, write_shard, line):
+    path = write_shard(tmp_path / "updated_date=2026-06-24" / "part_0000.gz", work(1), b"", line)
+    with pytest.raises(InputError, match=r"part_0000\.gz, line 3: "):
+        read_works(path)
+
+
+@pytest.mark.parametrize(
+    "column", ["id", "referenced_works", "abstract_inverted_index", "primary_topic", "is_retracted"]
+)
+def test_a_parquet_file_without_a_column_that_is_needed_is_named(tmp_path, read_works, column):
+    path = tmp_path / "updated_date=2026-06-24" / "part_0000.parquet"
+    path.parent.mkdir()
+    write_parquet(path, [work(1)], schema=SCHEMA.remove(SCHEMA.get_field_index(column)))
+    with pytest.raises(InputError, match=f"part_0000.parquet: lacks the column {column}"):
+        read_works(path)
+
+
+def test_columns_that_no_filter_asks_for_may_be_missing(tmp_path, read_works):
+    path = tmp_path / "updated_date=2026-06-24" / "part_0000.parquet"
+    path.parent.mkdir()
+    unneeded = ("type", "language", "is_retracted", "is_paratext", "ids", "locations", "authorships", "display_name")
+    write_parquet(path, [work(1)], schema=pa.schema([field for field in SCHEMA if field.name not in unneeded]))
+    assert names_of(read_works(path, retracted=True, paratext=True), "papers", "title") == {"A title"}
+
+
+@pytest.mark.parametrize("name", ["part_0000.gz", "part_0000.parquet"])
+def test_a_file_that_is_cut_short_is_named(tmp_path, read_works, name):
+    layout = "parquet" if name.endswith("parquet") else "jsonl"
+    write_copy(tmp_path / "bucket", layout, [work(1, abstract="some text")])
+    (path,) = files_of(tmp_path / "bucket", layout)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(InputError, match=name):
+        read_works(path)
+
+
+def test_references_without_a_work_and_to_itself_are_counted(tmp_path, read_works, write_shard):
+    record = work(1, referenced_works=[None, url_of(1), url_of(2), url_of(2)])
+    folder = read_works(write_shard(tmp_path / "updated_date=2026-06-24" / "part_0000.gz", record))
+    assert [(row["citing"], row["cited"]) for row in merged(folder)[0]["citations"]] == [(1, 2)]
+    counted = counts(folder)
+    assert counted["citations of works", "citations without a cited id"] == 1
+    assert counted["citations of works", "citations of a paper by itself"] == 1
+    assert counted["citations of works", "kept"] == 2
+
+
+def test_the_commands_ingest_works_and_merge_what_the_newest_copies_say(tmp_path):
+    old = work(FAR, references=[FAR + 1], updated_date="2026-06-01")
+    write_copy(tmp_path, "parquet", [old, work(FAR, references=[FAR + 2], updated_date="2026-06-02")])
+    raw, shards = tmp_path / "raw", []
+    raw.mkdir()
+    for path in files_of(tmp_path, "parquet"):
+        name = f"{path.parent.name}_{path.name}"
+        path.rename(raw / name)
+        shards.append({"name": name, "bytes": (raw / name).stat().st_size})
+    manifest = tmp_path / "manifest.json"
+    manifest.write_text(json.dumps({"release": "2026-06-24", "datasets": {"works": {"shards": shards, "readme": ""}}}))
+    limits = {"memory_mb": 500, "threads": 1}
+    outputs = {name: tmp_path / name / "0.parquet" for name in ("papers", "abstracts", "citations")}
+    where = {"manifest": manifest, "shards": raw, "report": tmp_path / "report"}
+    commands.ingest_works('{"from_year": 2000}', part=0, parts=1, buckets=1, **where, **outputs, **limits)
+    written = {"output": tmp_path / "out", "omissions": tmp_path / "omissions"}
+    commands.merge("citations", tmp_path, 0, **written, **limits)
+    (row,) = read_table(tmp_path / "out", "citations").to_pylist()
+    assert (row["citing"], row["cited"]) == (FAR, FAR + 2)

@@ -1,0 +1,94 @@
+"""Corpora as people have them in the workflow: tables with names for ids, and a sample of a finished run's corpus."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.workflow.conftest import SMALL, Run, edited, planned
+
+from cocite.corpus.sample.release import SampleSettings, describe, write_sample
+from cocite.tables.files import read_table
+
+RULES = (
+    "list_names",
+    "number_names",
+    "ingest_tables",
+    "ingest",
+    "ingest_with_authors",
+    "download_shards",
+    "number_ids",
+)
+
+
+@pytest.fixture
+def tables(run: Run) -> dict[str, Any]:
+    """Two files of papers and one of citations, in a ring; and the corpus of a configuration that reads them."""
+    names = [f"10.1/{number:03}" for number in range(60)]
+    for part in range(2):
+        rows = "".join(f"{name},Title,Text,Ada;Bo\n" for name in names[part::2])
+        (run.folder / f"papers-{part}.csv").write_text(f"doi,title,abstract,authors\n{rows}")
+    ring = "".join(f"{names[place]},{names[place - step]}\n" for place in range(60) for step in (1, 2, 3))
+    (run.folder / "citations.csv").write_text(f"from,to\n{ring}")
+    columns = {"id": "doi", "title": "title", "abstract": "abstract"}
+    columns |= {"authors": {"column": "authors", "separator": ";"}}
+    return {
+        **{"source": "table", "ids": "string", "authors": True},
+        "papers": {"files": "papers-*.csv", "columns": columns},
+        "citations": {"files": "citations.csv", "columns": {"citing": "from", "cited": "to"}},
+    }
+
+
+def jobs(run: Run, config: dict[str, Any]) -> dict[str, int]:
+    """How many jobs of the rules above a corpus would have."""
+    counts = Counter({rule: len(outputs) for rule, outputs in planned(run, config, "corpus").items()})
+    return {rule: counts[rule] for rule in RULES if counts[rule]}
+
+
+def configured(tables: dict[str, Any], **keys: Any) -> dict[str, Any]:
+    return {"release": "mine", "corpus": tables, **keys}
+
+
+def test_each_file_is_listed_and_ingested_by_jobs_of_its_own_and_names_are_numbered_once(
+    run: Run, tables: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(run.folder)
+    assert jobs(run, configured(tables)) == {"list_names": 3, "number_names": 1, "ingest_tables": 5}
+    whole = configured(tables | {"ids": "integer"})
+    assert jobs(run, whole) == {"ingest_tables": 5}
+
+
+def test_a_run_finds_queries_and_excluded_papers_by_their_names(
+    run: Run, tables: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(run.folder)
+    Path("wanted.txt").write_text("10.1/007\n10.1/011\n10.1/013\nnobody\n")
+    Path("out.txt").write_text("10.1/011\n10.1/059\n")
+    config = configured(tables, queries={"from": "file", "path": "wanted.txt"}, exclude=["out.txt"])
+    result = run.snakemake("corpus", config=run.configure(config))
+    assert result.returncode == 0, result.stdout[-3000:] + result.stderr[-3000:]
+    names = read_table(Path("results/corpus/names.parquet"), "names")["name"].to_pylist()
+    queries = {
+        names[row["corpusid"]]: row["split"]
+        for row in read_table(Path("results/corpus/queries.parquet"), "queries").to_pylist()
+    }
+    assert {name for name, split in queries.items() if split != "excluded"} == {"10.1/007", "10.1/013"}
+    assert {name for name, split in queries.items() if split == "excluded"} == {"10.1/011", "10.1/059"}
+    papers = read_table(Path("results/corpus/papers"), "papers").to_pylist()
+    assert {tuple(row["authors"]) for row in papers} == {("Ada", "Bo")}
+    # What has run stays as it is, though what was listed is gone.
+    assert jobs(run, config) == {}
+
+
+@pytest.mark.end_to_end
+def test_a_sample_of_a_corpus_runs_to_a_report_with_the_lines_that_are_printed(finished: Run, run: Run) -> None:
+    settings = SampleSettings(count=60, listed=None, depth=2, neighbours=8, seed=1)
+    results, folder = finished.folder / "results", run.folder / "my-sample"
+    written = write_sample(results, settings, output=folder, memory_mb=1000, threads=1)
+    assert written.papers < 700
+    lines = [line for line in describe(written, folder).splitlines() if line.startswith("    ")]
+    config = edited(benchmarks={"holdout": SMALL["benchmarks"]["holdout"]}) | yaml.safe_load("\n".join(lines))
+    result = run.snakemake("--show-failed-logs", "all", config=run.configure(config))
+    assert result.returncode == 0, result.stdout[-5000:] + result.stderr[-5000:]
+    assert (run.folder / "results/my-sample/report/index.html").is_file()

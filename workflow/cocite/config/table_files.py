@@ -1,0 +1,183 @@
+"""Tables of papers and citations as people have them: the files, how they are written, and what their columns are."""
+
+import glob
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from cocite.config.entries import Entry, GivenPath, Names, ShortFor, Text
+from cocite.config.release_folder import PACKED
+from cocite.config.settings import parse_settings
+
+ENDINGS = {
+    **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet"},
+    **{".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl"},
+}
+"""What the name of a file ends in, but for .gz, and the format that it then has."""
+
+
+class TextFormat(Entry):
+    """What formats of text have in common."""
+
+    header: Names = ()
+    """Names of the columns, in their order, where the files do not begin with them."""
+    quotes: bool = True
+    """Whether a cell may stand in double quotes; with false, these are characters like any other."""
+
+
+class CsvFormat(TextFormat):
+    """A row a line, its cells between commas or what delimiter says."""
+
+    kind: Literal["csv"]
+    """How the files are written."""
+    delimiter: Annotated[str, Field(pattern=r"^[^\n\r\"]$")] = ","
+    """The character between two cells."""
+
+
+class TsvFormat(TextFormat):
+    """A row a line, its cells between tabs."""
+
+    kind: Literal["tsv"]
+    """How the files are written."""
+
+    delimiter: ClassVar[str] = "\t"
+
+
+class ParquetFormat(Entry):
+    """Parquet, of which only the columns that are named are read."""
+
+    kind: Literal["parquet"]
+    """How the files are written."""
+
+
+class JsonLinesFormat(Entry):
+    """A JSON object a line."""
+
+    kind: Literal["jsonl"]
+    """How the files are written."""
+
+
+Format = CsvFormat | TsvFormat | ParquetFormat | JsonLinesFormat
+FORMATS: dict[str, type[Format]] = {
+    "csv": CsvFormat,
+    "tsv": TsvFormat,
+    "parquet": ParquetFormat,
+    "jsonl": JsonLinesFormat,
+}
+
+
+class ListColumn(Entry):
+    """A column of lists."""
+
+    column: Text
+    """Its name."""
+    separator: Text | None = None
+    """What stands between the items, where the lists are written as text; left out, such a text is one item."""
+
+
+AnyList = Annotated[ListColumn, ShortFor("column")]
+ListOrNone = Annotated[ListColumn | None, ShortFor("column")]
+
+
+class PaperColumns(Entry):
+    """The columns of a table of papers. What lies within another is named with dots, such as venue.raw."""
+
+    id: Text
+    """The id of a paper."""
+    title: Text | None = None
+    """Its title."""
+    abstract: Text | None = None
+    """Its abstract."""
+    year: Text | None = None
+    """Its year of publication; of a date that begins with the year, the year is taken."""
+    venue: Text | None = None
+    """Where it was published."""
+    doi: Text | None = None
+    """Its digital object identifier."""
+    fields: ListOrNone = None
+    """Its fields of study."""
+    authors: ListOrNone = None
+    """Names of its authors; only with corpus.authors."""
+
+
+class CitationColumns(Entry):
+    """The columns of a table of citations. What lies within another is named with dots."""
+
+    citing: Text
+    """The id of the paper that cites."""
+    cited: AnyList
+    """The id of the paper that is cited, or the list of all that it cites: a row may be one citation or a paper with
+    its references."""
+
+
+class TableFiles(Entry):
+    """Files of one table, and how they are read."""
+
+    files: GivenPath
+    """The file, or a pattern of several, such as papers/*.csv.gz. Variables of the environment are filled in."""
+    format: Annotated[Format | None, Field(discriminator="kind"), ShortFor("kind")] = None
+    """How the files are written: a name, or a name and its settings. Left out, it follows from what their names end in.
+    All but Parquet may be packed with gzip."""
+    prefix: Text | None = None
+    """Prefix of the ids, which is taken away, such as `doi:`. A cell with several ids between blanks has the id that
+    begins with it; a cell of which no id does has none."""
+    lowercase: bool = False
+    """Read ids in small letters, where they are the same in capital ones, as DOIs are."""
+    nulls: Names = ()
+    r"""Texts of cells or items that stand for nothing, such as NA."""
+
+    def paths(self) -> list[str]:
+        """The files, in the order of their paths."""
+        if Path(self.files).is_file():
+            return [self.files]
+        found = glob.glob(self.files, recursive=True)  # noqa: PTH207 (a pattern may be absolute)
+        return sorted(path for path in found if Path(path).is_file())
+
+    def format_of(self, path: str) -> Format | None:
+        """How a file is written; None where neither the configuration nor its name says it."""
+        kind = ENDINGS.get(Path(path.lower().removesuffix(PACKED)).suffix)
+        return self.format or (FORMATS[kind](kind=kind) if kind else None)  # type: ignore[arg-type]
+
+    def faults_of_files(self, key: str, results: Path) -> Iterator[str]:
+        """Files that are not there, whose format is not known, or that lie in the results."""
+        paths = self.paths()
+        if not paths:
+            yield f"{key}.files: there is no file {self.files}."
+        for path in paths:
+            if self.format_of(path) is None:
+                yield (
+                    f"{key}.format is missing: the name of {path} says nothing of it, since it ends in none of "
+                    f"{', '.join(ENDINGS)}."
+                )
+            if Path(path).resolve().is_relative_to(results.resolve()):
+                yield f"{key}.files: {path} lies in {results}, from which a run removes files; move it elsewhere."
+
+
+class PaperTable(TableFiles):
+    """A table of papers."""
+
+    columns: PaperColumns
+    """Which columns hold what."""
+
+
+class CitationTable(TableFiles):
+    """A table of citations. It may be that of the papers once more, if this has a column of references."""
+
+    columns: CitationColumns
+    """Which columns hold what."""
+
+
+def named_columns(table: TableFiles) -> Iterator[tuple[str, str]]:
+    """The columns that a table names: the key of each, and its name."""
+    columns: Entry = table.columns  # type: ignore[attr-defined]
+    for key in type(columns).model_fields:
+        named = getattr(columns, key)
+        if named is not None:
+            yield key, named.column if isinstance(named, ListColumn) else named
+
+
+def table_settings(dataset: str, settings: str) -> PaperTable | CitationTable:
+    """The table that a dataset is read from, as a step is given it in JSON. Raises `InputError` where it is none."""
+    return parse_settings(CitationTable, settings) if dataset == "citations" else parse_settings(PaperTable, settings)

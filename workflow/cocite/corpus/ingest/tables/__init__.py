@@ -1,0 +1,1 @@
+"""Tables that people have, read straight into the ingested tables."""

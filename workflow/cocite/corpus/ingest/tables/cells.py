@@ -1,0 +1,131 @@
+"""What the cells of a file hold, as expressions of SQL over the view `given`: texts, ids and lists."""
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cocite.config.table_files import CitationTable, JsonLinesFormat, ListColumn, PaperTable, ParquetFormat, TableFiles
+from cocite.corpus.ingest.tables.columns import first_key
+from cocite.tables.sql import as_name, as_text
+
+Expression = str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cells:
+    """How the cells of one file are read."""
+
+    value: Callable[[str], Expression]
+    """A column as text."""
+    items: Callable[[ListColumn], Expression]
+    """A column as a list of texts."""
+    is_nested: Callable[[str], Expression]
+    """Whether a cell holds a list or an object."""
+
+
+def cells_of(table: TableFiles, path: Path) -> Cells:
+    """How the cells of a file are read: by its format and, in Parquet, by the types of its columns."""
+    form = table.format_of(str(path))
+    if isinstance(form, JsonLinesFormat):
+        return _within_json(as_name, ())
+    if isinstance(form, ParquetFormat):
+        return _of_parquet(pq.read_schema(path))
+    return Cells(value=as_name, items=lambda named: _split(as_name(named.column), named.separator), is_nested=_never)
+
+
+def paper_in(table: PaperTable, cells: Cells) -> Expression:
+    """The id of a paper."""
+    return id_in(cells.value(table.columns.id), table)
+
+
+def citing_in(table: CitationTable, cells: Cells) -> Expression:
+    """The id of a citing paper."""
+    return id_in(cells.value(table.columns.citing), table)
+
+
+def cited_in(table: CitationTable, cells: Cells) -> Expression:
+    """The list of the ids that a row cites; items without an id are null."""
+    return f"list_transform({cells.items(table.columns.cited)}, lambda item: {id_in('item', table)})"
+
+
+def id_in(text: Expression, table: TableFiles) -> Expression:
+    """The id in a text, null where there is none."""
+    known = f"trim({text_in(text, table)})"
+    prefix = table.prefix or ""
+    if table.lowercase:
+        known, prefix = f"lower({known})", prefix.lower()
+    if prefix:
+        pattern = as_text(rf"(?:^|\s){re.escape(prefix)}(\S+)")
+        known = f"regexp_extract({known}, {pattern}, 1)"
+    return f"nullif({known}, '')"
+
+
+def text_in(text: Expression, table: TableFiles) -> Expression:
+    """A text, null where it stands for nothing."""
+    if not table.nulls:
+        return text
+    return f"CASE WHEN {text} NOT IN ({', '.join(map(as_text, table.nulls))}) THEN {text} END"
+
+
+def _of_parquet(schema: pa.Schema) -> Cells:
+    def holds_text(name: str) -> bool:
+        return name in schema.names and not pa.types.is_nested(schema.field(name).type)
+
+    def holds_texts(name: str) -> bool:
+        kind = schema.field(name).type if name in schema.names else pa.null()
+        return (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and not pa.types.is_nested(kind.value_type)
+
+    nested = _within_json(lambda key: f"to_json({as_name(key)})", schema.names)
+
+    def items(named: ListColumn) -> Expression:
+        if holds_texts(named.column):
+            return f"{as_name(named.column)}::VARCHAR[]"
+        if holds_text(named.column):
+            return _split(f"{as_name(named.column)}::VARCHAR", named.separator)
+        return nested.items(named)
+
+    return Cells(
+        value=lambda name: f"{as_name(name)}::VARCHAR" if holds_text(name) else nested.value(name),
+        items=items,
+        is_nested=lambda name: "false" if holds_text(name) else nested.is_nested(name),
+    )
+
+
+def _within_json(column: Callable[[str], Expression], columns: Collection[str]) -> Cells:
+    """Cells that are JSON, given the expression of a column; a name with dots leads to what lies within."""
+
+    def reached(name: str) -> tuple[Expression, str]:
+        key = first_key(name, columns)
+        return column(key), "".join(f'."{part}"' for part in name[len(key) :].split(".") if part)
+
+    def value(name: str) -> Expression:
+        cell, rest = reached(name)
+        return f"json_extract_string({cell}, {as_text('$' + rest)})"
+
+    def items(named: ListColumn) -> Expression:
+        cell, rest = reached(named.column)
+        return f"""CASE
+            WHEN json_type({cell}) = 'ARRAY' THEN json_extract_string({cell}, {as_text("$[*]" + rest)})
+            WHEN json_type({cell}, {as_text("$" + rest)}) = 'ARRAY'
+            THEN json_extract_string({cell}, {as_text("$" + rest + "[*]")})
+            ELSE {_split(value(named.column), named.separator)} END"""
+
+    def is_nested(name: str) -> Expression:
+        cell, rest = reached(name)
+        return f"coalesce(json_type({cell}, {as_text('$' + rest)}) IN ('ARRAY', 'OBJECT'), false)"
+
+    return Cells(value=value, items=items, is_nested=is_nested)
+
+
+def _split(text: Expression, separator: str | None) -> Expression:
+    """The items of a list that is written as text; no list where there is no text."""
+    items = f"string_split({text}, {as_text(separator)})" if separator else f"[{text}]"
+    return f"CASE WHEN trim({text}) <> '' THEN {items} END"
+
+
+def _never(name: str) -> Expression:
+    return "false"

@@ -1,0 +1,162 @@
+"""Open the files of a table: text through Arrow, JSON Lines in blocks of lines, Parquet by DuckDB itself.
+
+Text and lines come in batches, so that memory is bounded and each row has its number, which errors name. Rows with too
+few or too many cells are handed over with what is wrong with them.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+
+from cocite.config.release_folder import unpacked
+from cocite.config.table_files import CsvFormat, ParquetFormat, TableFiles, TsvFormat
+from cocite.corpus.ingest.documents import lines_of
+from cocite.corpus.ingest.unpacking import explained, unpack
+from cocite.ground.errors import InputError
+from cocite.ground.space import FULL_DISK
+from cocite.tables.sql import as_name, as_text
+
+BYTES_AT_ONCE = 1 << 24
+"""Text that is parsed at once; no row is longer."""
+PLACE, FAULT = "cocite place", "cocite fault"
+"""Columns beside those of a file: the number of a row, from 1, and what is wrong with it as a whole."""
+
+NOT_UTF8 = "is not UTF-8"
+
+TextFile = CsvFormat | TsvFormat
+
+_VIEW_OF_PARQUET = f"""
+    CREATE OR REPLACE TEMP VIEW given AS
+    SELECT *, file_row_number + 1 AS "{PLACE}", NULL::VARCHAR AS "{FAULT}"
+    FROM read_parquet({{file}}, file_row_number = true)
+"""
+
+
+class Ragged(NamedTuple):
+    """A row that has another number of cells than there are columns."""
+
+    number: int
+    cells: int
+    expected: int
+
+
+def read_rows(
+    connection: duckdb.DuckDBPyConnection, table: TableFiles, path: Path, columns: Sequence[str], statement: str
+) -> None:
+    """Execute a statement over the view `given` of a file, which shows these columns, some rows at a time.
+
+    Beside them it shows the numbers of the rows and their faults. Of JSON Lines the columns are keys, and their cells
+    JSON; the fault of a line that is no object is the line itself. Raises `InputError` where the file is broken.
+    """
+    form = table.format_of(str(path))
+    if isinstance(form, TextFile):
+        for batch in _rows_of_text(form, path, list(dict.fromkeys(columns))):
+            connection.register("given", pa.table(batch))
+            connection.execute(statement)
+    elif isinstance(form, ParquetFormat):
+        with explained_parquet(path):
+            connection.execute(_VIEW_OF_PARQUET.format(file=as_text(str(path))))
+            connection.execute(statement)
+    else:
+        for batch in _lines(path):
+            connection.register("lines", pa.table(batch))
+            connection.execute(_view_of_lines(list(dict.fromkeys(name.partition(".")[0] for name in columns))))
+            connection.execute(statement)
+
+
+@contextmanager
+def open_text(
+    form: TextFile, path: Path, columns: Sequence[str] = ()
+) -> Iterator[tuple[pc.CSVStreamingReader, list[Ragged]]]:
+    """The rows of a file of text, of these columns or of all, and a list that gathers those of another length."""
+    ragged: list[Ragged] = []
+
+    def leave_out(row: pc.InvalidRow) -> str:
+        ragged.append(Ragged(row.number, row.actual_columns, row.expected_columns))
+        return "skip"
+
+    try:
+        with explained(path), unpacked(path) as file:
+            yield (
+                pc.open_csv(
+                    file,
+                    pc.ReadOptions(use_threads=False, block_size=BYTES_AT_ONCE, column_names=list(form.header) or None),
+                    pc.ParseOptions(
+                        delimiter=form.delimiter,
+                        quote_char='"' if form.quotes else False,
+                        newlines_in_values=form.quotes,
+                        invalid_row_handler=leave_out,
+                    ),
+                    pc.ConvertOptions(include_columns=columns, column_types=dict.fromkeys(columns, pa.string())),
+                ),
+                ragged,
+            )
+    except pa.ArrowInvalid as error:
+        reason = str(error).removeprefix("CSV parse error: ").rstrip(".")
+        raise InputError(f"{path}: cannot be read as {form.kind} ({reason}); see corpus.*.format.") from None
+
+
+def _rows_of_text(form: TextFile, path: Path, columns: list[str]) -> Iterator[dict[str, pa.Array]]:
+    with open_text(form, path, columns) as (reader, ragged):
+        upcoming, told = 1 if form.header else 2, 0
+        for batch in reader:
+            numbers = np.arange(upcoming, upcoming + len(batch) + len(ragged))
+            if ragged:
+                numbers = np.setdiff1d(numbers, [row.number for row in ragged])[: len(batch)]
+            upcoming = int(numbers[-1]) + 1 if len(numbers) else upcoming
+            cells = dict(zip(batch.schema.names, batch.columns, strict=True))
+            yield {**cells, PLACE: pa.array(numbers), FAULT: pa.nulls(len(batch), pa.string())}
+            if len(ragged) > told:
+                yield _faulty(ragged[told:], columns)
+                told = len(ragged)
+        if len(ragged) > told:
+            yield _faulty(ragged[told:], columns)
+
+
+def _faulty(rows: Sequence[Ragged], columns: list[str]) -> dict[str, pa.Array]:
+    """Rows without cells, that say what is wrong with them."""
+    return {
+        **{name: pa.nulls(len(rows), pa.string()) for name in columns},
+        PLACE: pa.array([row.number for row in rows]),
+        FAULT: pa.array([f"has {row.cells} cells, not {row.expected}" for row in rows]),
+    }
+
+
+def _lines(path: Path) -> Iterator[dict[str, pa.Array]]:
+    number = 1
+    for block in unpack(path):
+        lines = lines_of(block)
+        places = np.arange(number, number + len(lines))
+        number += len(lines)
+        yield {"line": lines, PLACE: pa.array(places)}
+
+
+def _view_of_lines(keys: Sequence[str]) -> str:
+    """What makes the view of lines, each of which is parsed once."""
+    paths = ", ".join(as_text(f'$."{key}"') for key in keys)
+    cells = "".join(f", cells[{place}] AS {as_name(key)}" for place, key in enumerate(keys, start=1))
+    return f"""
+        CREATE OR REPLACE TEMP VIEW given AS
+        SELECT "{PLACE}", CASE WHEN NOT is_object THEN coalesce(line, '{NOT_UTF8}') END AS "{FAULT}"{cells}
+        FROM (SELECT *, CASE WHEN is_object THEN json_extract(line, [{paths}]) END AS cells
+            FROM (SELECT *, CASE WHEN json_valid(line) THEN json_type(line) = 'OBJECT' ELSE false END AS is_object
+                FROM lines))
+    """
+
+
+@contextmanager
+def explained_parquet(path: Path) -> Iterator[None]:
+    """Turn the error of a file that is no Parquet, or only a part of one, into an `InputError`."""
+    try:
+        yield
+    except (pa.ArrowInvalid, OSError, duckdb.Error) as error:
+        if isinstance(error, duckdb.OutOfMemoryException) or FULL_DISK in str(error):
+            raise
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise InputError(f"{path} is cut short or not a Parquet file ({reason}); fetch it again.") from None

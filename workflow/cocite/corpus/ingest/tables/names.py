@@ -1,0 +1,82 @@
+"""Numbers for ids that are texts: the rank of each among all names of a corpus, sorted.
+
+The rank depends on the set of names alone, not on files, threads or buckets. No two names can share one, as hashes
+might, and ranks are dense, which keeps sets of ids small (`ground.id_sets`). A first pass lists the names of each file,
+one job numbers them all, and a second pass looks the numbers of a file's names up.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from cocite.config.table_files import CitationTable, PaperTable
+from cocite.corpus.ingest.tables.cells import Expression, cells_of, cited_in, citing_in, paper_in
+from cocite.corpus.ingest.tables.files import read_rows
+from cocite.corpus.release.manifest import Shard
+from cocite.ground.database import connect
+from cocite.ground.progress import progress
+from cocite.tables.files import scan_table, write_table
+
+NAMES_AT_ONCE = 100_000
+
+
+def list_names(
+    table: PaperTable | CitationTable, shards: Sequence[Shard], *, output: Path, memory_mb: int, threads: int
+) -> None:
+    """Write the table `listed_names`: the distinct ids in some files of a table.
+
+    Raises `InputError` where a file is broken; what is wrong with single rows is told where they are ingested.
+    """
+    # The other half is for the rows that are parsed.
+    with connect(memory_mb=memory_mb // 2, threads=threads, spill_to=output.parent) as connection:
+        connection.execute("CREATE TEMP TABLE found (name VARCHAR)")
+        for shard in progress(shards, of="list names", unit="files"):
+            path = Path(shard.name)
+            found = f"INSERT INTO found SELECT DISTINCT unnest({_ids(table, path)}) FROM given"
+            read_rows(connection, table, path, _columns_of_ids(table), found)
+        write_table(output, "listed_names", _in_order(connection))
+
+
+def number_names(listed: Sequence[Path], *, output: Path, memory_mb: int, threads: int) -> None:
+    """Write the table `names`: all that were listed, in files or their folders, each with its rank as its corpus id."""
+    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
+        files = [file for each in listed for file in scan_table(each, "listed_names").files]
+        connection.read_parquet(files).create_view("found")
+        write_table(output, "names", _ranked(_in_order(connection)))
+
+
+def look_up_numbers(connection: duckdb.DuckDBPyConnection, listed: Path, names: Path) -> None:
+    """Make the table `numbers` (name, corpusid) of the names that were listed."""
+    connection.read_parquet(scan_table(listed, "listed_names").files).create_view("listed")
+    connection.read_parquet(scan_table(names, "names").files).create_view("names")
+    connection.execute("CREATE TEMP TABLE numbers AS SELECT name, corpusid FROM names SEMI JOIN listed USING (name)")
+
+
+def _ids(table: PaperTable | CitationTable, path: Path) -> Expression:
+    """All ids of a row, as a list."""
+    cells = cells_of(table, path)
+    if isinstance(table, PaperTable):
+        return f"[{paper_in(table, cells)}]"
+    return f"list_prepend({citing_in(table, cells)}, {cited_in(table, cells)})"
+
+
+def _columns_of_ids(table: PaperTable | CitationTable) -> list[str]:
+    if isinstance(table, PaperTable):
+        return [table.columns.id]
+    return [table.columns.citing, table.columns.cited.column]
+
+
+def _in_order(connection: duckdb.DuckDBPyConnection) -> pa.RecordBatchReader:
+    """The distinct names in `found`, in the order of their bytes."""
+    names = connection.sql("SELECT DISTINCT name FROM found WHERE name IS NOT NULL ORDER BY name")
+    return names.to_arrow_reader(NAMES_AT_ONCE)
+
+
+def _ranked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    first = 0
+    for batch in batches:
+        yield pa.record_batch({"corpusid": np.arange(first, first + len(batch)), "name": batch["name"]})
+        first += len(batch)

@@ -1,0 +1,39 @@
+"""Papers that are named as the user's tables name them: a file of names becomes the file of their corpus ids."""
+
+from pathlib import Path
+
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
+
+from cocite.corpus.queries.candidates import Ids
+from cocite.ground.database import connect
+from cocite.ground.errors import InputError
+from cocite.tables.files import scan_table, write_omissions, write_text
+
+UNKNOWN_NAMES = "names of papers that the tables do not have"
+
+
+def number_ids(file: Path, names: Path, *, output: Path, omissions: Path, memory_mb: int, threads: int) -> None:
+    """Write the corpus ids of the papers that a text file names, one a line, and how many are not known.
+
+    Raises `InputError` where the file is not UTF-8.
+    """
+    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
+        found, unknown = ids_of_names(connection, file, names)
+    write_text(output, "".join(f"{corpusid}\n" for corpusid in found.tolist()))
+    write_omissions(omissions, {UNKNOWN_NAMES: len(unknown)})
+
+
+def ids_of_names(connection: DuckDBPyConnection, file: Path, names: Path) -> tuple[Ids, list[str]]:
+    """The corpus ids of the papers that a text file names, rising, and the names that are not known."""
+    try:
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file}: not UTF-8 at byte {error.start}; a line has the name of a paper.") from None
+    asked = pa.array(sorted({name for line in lines if (name := line.strip())}), pa.string())
+    connection.register("asked", pa.table({"name": asked}))
+    known = connection.read_parquet(scan_table(names, "names").files)
+    found = known.join(connection.table("asked"), "name", "semi").order("corpusid").to_arrow_table()
+    return found["corpusid"].to_numpy(), [
+        name for name in asked.to_pylist() if name not in {*found["name"].to_pylist()}
+    ]

@@ -1,0 +1,148 @@
+"""Where a copy of OpenAlex lies: at a URL, asked with retries and without any key, or in a folder.
+
+The manifests of a copy name its files by the bucket that they were published in (`s3://…`); a file is looked for under
+the folder in which its manifest lies, so that a mirror or a folder can stand in for the bucket.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import requests
+import urllib3
+
+from cocite.corpus.release import retry
+from cocite.corpus.release.client import Storage, first_of, total_of
+from cocite.corpus.release.download import BLOCK, FRUITLESS_ATTEMPTS
+from cocite.corpus.release.manifest import CopiedShard
+from cocite.corpus.release.remote import other_length
+from cocite.ground.errors import InputError
+from cocite.ground.progress import report
+from cocite.tables.files import atomic_path
+
+REFUSED, GONE, OUT_OF_RANGE = 403, 404, 416
+
+
+class Copy(Protocol):
+    """The files of a copy, by their paths below the folder of its manifest."""
+
+    origin: str
+    """The URL or the folder, for messages."""
+
+    def read(self, path: str, span: range | None = None) -> bytes:
+        """The content of a file, or the bytes of a span of it.
+
+        Raises `MissingError` where the file is not there, and `InputError` where it cannot be read.
+        """
+
+
+class MissingError(InputError):
+    """A file that the copy does not have."""
+
+    def __init__(self, path: str, origin: str) -> None:
+        super().__init__(
+            f"{path} is not in the copy at {origin}, though it was listed: the copy has changed since; delete the "
+            "manifest and run again, which lists it again."
+        )
+
+
+class FolderCopy:
+    """A copy in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.origin = folder, str(folder)
+
+    def read(self, path: str, span: range | None = None) -> bytes:
+        """As `Copy.read`."""
+        try:
+            with (self.folder / path).open("rb") as file:
+                file.seek(span.start if span else 0)
+                return file.read(len(span) if span else -1)
+        except FileNotFoundError:
+            raise MissingError(path, self.origin) from None
+
+
+class RemoteCopy:
+    """A copy at a URL."""
+
+    def __init__(self, url: str) -> None:
+        self._url, self._storage = url.rstrip("/"), Storage(doubtful=(REFUSED,))
+        self.origin = self._url.replace(self._url.split("://")[1].split("/")[0], retry.host_of(self._url))
+
+    def read(self, path: str, span: range | None = None) -> bytes:
+        """As `Copy.read`; what came before a broken connection is not asked for again."""
+        content, end, fruitless = bytearray(), span.stop if span else None, 0
+        start = span.start if span else 0
+        while end is None or start + len(content) < end:
+            present = len(content)
+            with self.open(path, first=start + present, last=span.stop - 1 if span else None) as response:
+                end = end or total_of(response)
+                if response.status_code == 200:
+                    # This storage takes no ranges.
+                    content = bytearray()
+                content += _received(response, path)
+                if response.status_code == 200 and span:
+                    return bytes(content[span.start : span.stop])
+            fruitless = 0 if len(content) > present else fruitless + 1
+            if end is None or fruitless == FRUITLESS_ATTEMPTS:
+                raise InputError(f"{path}: the connections to {self.origin} break; run again later.")
+            if fruitless:
+                retry.wait(fruitless)
+        return bytes(content)
+
+    def open(self, path: str, *, first: int, last: int | None = None) -> requests.Response:
+        """Ask for the bytes from `first` to `last` (from 0, both counted) of a file.
+
+        The status is 206, or 200 from a storage that sends the whole file. Raises `InputError` for any other.
+        """
+        response = self._storage.get(f"{self._url}/{path}", first=first, last=last)
+        status, total = response.status_code, total_of(response)
+        if status == 206 and first_of(response) != first:
+            response.close()
+            raise InputError(f"{path}: {self.origin} sends other bytes than it was asked for; run again later.")
+        if status in (200, 206):
+            return response
+        response.close()
+        if status == GONE:
+            raise MissingError(path, self.origin)
+        if status == OUT_OF_RANGE and total is not None:
+            raise other_length(path, total)
+        raise InputError(f"{path}: {self.origin} answers with status {status}; run again later.")
+
+
+class RemoteShards:
+    """Some files of a copy at a URL, by the names that shards have here."""
+
+    def __init__(self, copy: RemoteCopy, paths: Mapping[str, str]) -> None:
+        self._copy, self._paths = copy, paths
+
+    def open(self, shard: str, *, first: int, last: int | None = None) -> requests.Response:
+        """As `RemoteCopy.open`."""
+        return self._copy.open(self._paths[shard], first=first, last=last)
+
+
+def link_shards(folder: Path, shards: Sequence[CopiedShard], output: Path) -> None:
+    """Make the folder `output` of links to some files of a copy in a folder.
+
+    Raises `InputError` for a file that is not there, or of another length than listed.
+    """
+    with atomic_path(output) as links:
+        links.mkdir()
+        for shard in shards:
+            file = (folder / shard.path).absolute()
+            if not file.is_file():
+                raise MissingError(shard.path, str(folder))
+            if file.stat().st_size != shard.bytes:
+                raise other_length(shard.path, file.stat().st_size)
+            (links / shard.name).symlink_to(file)
+
+
+def _received(response: requests.Response, path: str) -> bytes:
+    """The body of an answer, or what came of it before the connection broke."""
+    content = bytearray()
+    try:
+        while block := response.raw.read1(BLOCK, decode_content=False):
+            content += block
+    except urllib3.exceptions.HTTPError as error:
+        report(f"{path}: the connection broke ({type(error).__name__}); resuming.")
+    return bytes(content)

@@ -1,0 +1,1 @@
+"""A small corpus cut from a big one, for trying a configuration."""

@@ -1,0 +1,177 @@
+"""Write a sample of a corpus as a release in a folder, which `source: directory` reads like any other.
+
+The sample has the records of its papers, with all that the tables keep of them, and every citation of the corpus
+between two of them. A paper without a record is one of the sample as well: it stands in citations alone.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from duckdb import DuckDBPyConnection
+
+from cocite.config.folders import FOLDERS
+from cocite.config.release_folder import DATASETS
+from cocite.corpus.ingest.merge import number
+from cocite.corpus.release.manifest import read_manifest
+from cocite.corpus.sample.neighbourhood import gather_members, listed_to_start_from, queries_to_start_from
+from cocite.ground.database import connect
+from cocite.ground.errors import InputError
+from cocite.tables.files import atomic_path, scan_table, write_table, write_text
+from cocite.tables.places import path_of
+from cocite.tables.sql import as_text
+
+NAMES_AT_ONCE = 100_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleSettings:
+    """Which papers a sample has."""
+
+    count: int
+    """Queries that it starts from, if no file lists other papers."""
+    listed: Path | None
+    """Text file of the ids that it starts from, one a line."""
+    depth: int
+    """Steps along citations from there."""
+    neighbours: int
+    """References, and citing papers as well, that are followed of each paper at most."""
+    seed: int
+    """Seed of all draws."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """What a sample has."""
+
+    release: str
+    """Its name."""
+    papers: int
+    """Papers with a record."""
+    abstracts: int
+    """Papers with an abstract."""
+    unrecorded: int
+    """Papers without a record."""
+    citations: int
+    """Citations between papers of the sample."""
+    keys: tuple[str, ...]
+    """Keys of `corpus` that read all of it, but for the source and its path."""
+
+
+def write_sample(results: Path, settings: SampleSettings, *, output: Path, memory_mb: int, threads: int) -> Sample:
+    """Write the folder of a sample of the corpus in the results of a run.
+
+    Raises `InputError` where the corpus is not whole, the folder is there already, or the sample would lack a dataset.
+    """
+    if output.exists():
+        raise InputError(f"{output} exists already; name a folder that is to be made.")
+    manifest = read_manifest(results / "corpus/manifest.json")
+    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
+        connection.execute("SET preserve_insertion_order = true")  # of the files, which are sorted
+        for table in ("papers", "citations"):
+            connection.read_parquet(scan_table(path_of(results, table), table).files).create_view(table)
+        if settings.listed:
+            start = listed_to_start_from(connection, settings.listed, path_of(results, "names"))
+        else:
+            start = queries_to_start_from(path_of(results, "queries"), settings.count, settings.seed)
+        gather_members(connection, start, depth=settings.depth, neighbours=settings.neighbours, seed=settings.seed)
+        sample = _described(connection, results, f"{manifest.release}-sample")
+        with atomic_path(output) as folder:
+            for dataset in DATASETS:
+                (folder / dataset).mkdir(parents=True)
+                shard = as_text(str(folder / dataset / "0.gz"))
+                query = _QUERIES[dataset].format(**_optional(sample.keys))
+                connection.execute(f"COPY ({query}) TO {shard} (FORMAT json, COMPRESSION gzip)")
+                if readme := manifest.datasets[dataset].readme:
+                    write_text(folder / dataset / "README.txt", readme)
+            _write_names(connection, results, folder)
+            stated = {"release_id": sample.release, **{name: getattr(sample, name) for name in DATASETS}}
+            write_text(folder / "release.json", json.dumps(stated) + "\n")
+    return sample
+
+
+def describe(sample: Sample, folder: Path) -> str:
+    """What `cocite corpus sample` prints: what the sample has, and the lines of a configuration that use it."""
+    beyond = f", and {sample.unrecorded:,} papers without a record" if sample.unrecorded else ""
+    keys = "".join(f", {key}: {'true' if key == 'authors' else '{}'}" for key in sample.keys)
+    places = ", ".join(f"{name}: {name}/{folder.name}" for name in FOLDERS)
+    return "\n".join(
+        [
+            f"{folder}: {sample.papers:,} papers, {sample.abstracts:,} of them with an abstract{beyond}; "
+            f"{sample.citations:,} citations, all that the corpus has among them.",
+            "A configuration uses it with",
+            f'    release: "{sample.release}"',
+            f"    corpus: {{source: directory, path: {folder}{keys}}}",
+            f"    pathvars: {{{places}}}",
+        ]
+    )
+
+
+def _described(connection: DuckDBPyConnection, results: Path, release: str) -> Sample:
+    """The sample of the papers in `members`; makes the tables and views that its files are copied from."""
+    connection.execute("""
+        CREATE TEMP TABLE kept AS FROM citations WHERE citing IN (FROM members) AND cited IN (FROM members)
+    """)
+    connection.execute("CREATE TEMP VIEW described AS FROM papers WHERE corpusid IN (FROM members)")
+    keys: tuple[str, ...] = ("authors",) if "authors" in connection.view("papers").columns else ()
+    contexts = sorted(map(str, path_of(results, "contexts").glob("*.parquet")))
+    if contexts:
+        connection.read_parquet(contexts).create_view("contexts")
+        keys += ("contexts",)
+    papers = number(connection, "SELECT count(*) FROM described")
+    sample = Sample(
+        release=release,
+        papers=papers,
+        abstracts=number(connection, "SELECT count(abstract) FROM described"),
+        unrecorded=number(connection, "SELECT count(*) FROM members") - papers,
+        citations=number(connection, "SELECT count(*) FROM kept"),
+        keys=keys,
+    )
+    for name in DATASETS:
+        if getattr(sample, name) == 0:
+            raise InputError(
+                f"The sample would have no {name}; let it start from more papers (--count), go further (--depth), or "
+                "follow more of their neighbours (--neighbours)."
+            )
+    return sample
+
+
+def _optional(keys: tuple[str, ...]) -> dict[str, str]:
+    """What the queries have beyond their usual columns."""
+    return {
+        "authors": ", list_transform(authors, lambda name: {'name': name}) AS authors" if "authors" in keys else "",
+        "contexts": ", contexts" if "contexts" in keys else "",
+        "sentences": _SENTENCES if "contexts" in keys else "",
+    }
+
+
+def _write_names(connection: DuckDBPyConnection, results: Path, folder: Path) -> None:
+    """Write the names of the papers beside the release, where the corpus was brought with names for ids."""
+    names = path_of(results, "names")
+    if names.is_file():
+        connection.read_parquet(str(names)).create_view("names")
+        chosen = connection.sql("FROM names WHERE corpusid IN (FROM members) ORDER BY corpusid")
+        write_table(folder / "names.parquet", "names", chosen.to_arrow_reader(NAMES_AT_ONCE))
+
+
+_QUERIES = {
+    "papers": """
+        SELECT corpusid, title, year, venue,
+            list_transform(fields, lambda name: {{'category': name}}) AS s2fieldsofstudy,
+            {{'DOI': doi}} AS externalids, citation_count AS citationcount, reference_count AS referencecount{authors}
+        FROM described ORDER BY corpusid
+    """,
+    "abstracts": "SELECT corpusid, abstract FROM described WHERE abstract IS NOT NULL ORDER BY corpusid",
+    "citations": """
+        SELECT citing AS citingcorpusid, cited AS citedcorpusid, influential AS isinfluential,
+            CASE WHEN len(intents) > 0 THEN [intents] END AS intents{contexts}
+        FROM kept {sentences} ORDER BY citing, cited
+    """,
+}
+_SENTENCES = """
+    LEFT JOIN (
+        SELECT citing, each AS cited, list(sentence ORDER BY context) AS contexts
+        FROM (SELECT citing, unnest(cited) AS each, context, sentence FROM contexts WHERE citing IN (FROM members))
+        GROUP BY citing, each
+    ) USING (citing, cited)
+"""

@@ -1,0 +1,170 @@
+"""A copy of OpenAlex, which everyone may fetch without a key: works are downloaded from a URL, or lie in a folder."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from cocite.config.entries import GivenPath, Url, Whole, as_json
+from cocite.config.release_folder import DATASETS, WORKS
+from cocite.config.source import FetchedSource, Source
+from cocite.config.works import WorkFilters
+
+if TYPE_CHECKING:
+    from cocite.corpus.release.copies import Copy
+    from cocite.corpus.release.manifest import CopiedShard, Manifest
+
+BUCKET = "https://openalex.s3.amazonaws.com"
+"""The public bucket, which is readable without an account."""
+FOLDERS = {"parquet": "data/parquet", "jsonl": "data/jsonl", "legacy": "legacy-data"}
+"""Format → the folder of its manifest in the bucket."""
+COLUMNS = (
+    *("id", "doi", "title", "display_name", "publication_year", "type", "language", "is_retracted", "is_paratext"),
+    *("cited_by_count", "referenced_works", "abstract_inverted_index", "ids.mag"),
+    *("primary_topic.field.display_name", "topics.field.display_name", "primary_location.source.display_name"),
+)
+"""The columns of a work that a corpus needs."""
+AUTHORS = "authorships.author.display_name"
+"""The one that it needs as well where the names of authors are kept."""
+
+
+class OpenAlex(FetchedSource):
+    """Downloads the works of a copy of OpenAlex, without a key, or reads a copy in a folder."""
+
+    source: Literal["openalex"]
+    """Where the release comes from."""
+    format: Literal["parquet", "jsonl", "legacy"] = "parquet"
+    """Format of the copy: Parquet, of which only the columns that are needed are downloaded; JSON Lines; or the older
+    layout, which has JSON Lines and a manifest of another form."""
+    url: Url | None = None
+    """URL of the folder that holds manifest.json (in the older layout, works/manifest). Left out, it is that of the
+    public bucket: https://openalex.s3.amazonaws.com with /data/parquet, /data/jsonl or /legacy-data."""
+    path: GivenPath | None = None
+    """Such a folder on the disk, whose files are read in place of those at url. Variables of the environment are filled
+    in."""
+    jobs: Annotated[int, Field(ge=1, le=10_000)] = 64
+    """Jobs that share the files of works: each downloads some, and another one ingests them."""
+    filters: WorkFilters = WorkFilters()
+    """Which works are taken."""
+    base: GivenPath | None = None
+    """Results folder of an earlier run, of an older copy in the same format, that kept its ingested rows
+    (keep_ingested) with the same filters, authors and number of buckets. Of files that both copies have, the rows come
+    from there; only the others are downloaded. Variables of the environment are filled in."""
+
+    # The columns that are downloaded depend on whether the names of authors are among them.
+    work_keys: ClassVar = (*(key for key in Source.work_keys if key != "authors"), "jobs", "filters")
+    knows_latest: ClassVar = True
+    holds: ClassVar = {WORKS: DATASETS}
+    # Generated works took 0.03, 0.08 and 0.05 (tests/benchmarks/works_columns.py); real abstracts may be longer.
+    parquet_of_packed: ClassVar = {"papers": 0.06, "abstracts": 0.25, "citations": 0.06}
+    parquet_of_columns: ClassVar[Mapping[str, float]] = {"papers": 0.12, "abstracts": 0.4, "citations": 0.15}
+    """As parquet_of_packed, for each byte of the columns of Parquet; generated works took 0.09, 0.22 and 0.12."""
+    authors_of_packed: ClassVar = 0.02
+    ids_of_packed: ClassVar = 0.0
+
+    def parts(self, dataset: str) -> int:
+        """As many jobs as the configuration says."""
+        return self.jobs
+
+    def parquet_of_byte(self, table: str) -> float:
+        """By the format."""
+        return (self.parquet_of_columns if self.format == "parquet" else self.parquet_of_packed)[table]
+
+    @property
+    def downloads(self) -> bool:
+        """Unless the copy is in a folder."""
+        return self.path is None
+
+    @property
+    def location(self) -> str:
+        """The URL of the copy, or its folder."""
+        return self.path or self.url or f"{BUCKET}/{FOLDERS[self.format]}"
+
+    def first_asked(self, release: str) -> str | None:
+        """The manifest, which is given to everyone."""
+        from cocite.corpus.release.openalex import PLACES
+
+        return f"{self.location.rstrip('/')}/{PLACES[self.format][0]}" if self.downloads else None
+
+    def origin(self, results: Path) -> str:
+        """The URL of the copy, or its folder."""
+        return self._copy().origin
+
+    def list_release(self, release: str, results: Path) -> "Manifest":
+        """The manifest of the works of the copy, which marks those that the base has; `latest` is pinned here.
+
+        Raises `InputError` where the copy has no manifest, no works, or is of another day.
+        """
+        from cocite.corpus.release.manifest import read_manifest
+        from cocite.corpus.release.openalex import list_works, mark_known, with_columns
+
+        listed = list_works(self._copy(), self.format, release)
+        if self.format == "parquet":
+            listed = with_columns(listed, self._copy(), self._columns())
+        return (
+            listed if self.base is None else mark_known(listed, read_manifest(Path(self.base, "corpus/manifest.json")))
+        )
+
+    def fetch(
+        self,
+        manifest: "Manifest",
+        dataset: str,
+        shards: "Sequence[CopiedShard]",
+        *,
+        results: Path,
+        state: Path,
+        output: Path,
+    ) -> None:
+        """Download files, of Parquet the columns that are needed; link to those in a folder."""
+        from cocite.corpus.release.columns import choose_columns
+        from cocite.corpus.release.copies import RemoteCopy, RemoteShards, link_shards
+        from cocite.corpus.release.download import download_shards, whole
+
+        if self.path is not None:
+            link_shards(Path(self.path), shards, output)
+            return
+        copy = RemoteCopy(self.location)
+        remote = RemoteShards(copy, {shard.name: shard.path for shard in shards})
+        choose = choose_columns(copy, self._columns()) if self.format == "parquet" else whole
+        download_shards(remote, shards, state=state, output=output, choose=choose)
+
+    def jobs_in_words(self, shards: Mapping[str, int]) -> str:
+        """How many files each job has."""
+        each = -(-shards[WORKS] // self.jobs)
+        files = "one file" if each == 1 else f"up to {each} files"
+        return f"The {self.jobs} jobs of corpus.jobs have {files} each; filters leave out some of what they read."
+
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
+        """A folder that is not there, sentences that OpenAlex has not, or a base that was made otherwise."""
+        yield from super().faults(key, config)
+        if self.path is not None and self.url is not None:
+            yield f"{key}.url and {key}.path do not go together; name the copy that is meant."
+        if self.path is not None and not Path(self.path).is_dir():
+            yield f"{key}.path: the folder {self.path} does not exist."
+        if self.contexts is not None:
+            yield f"{key}.contexts does not go with source: openalex, which has no sentences that cite; leave it out."
+        if self.base is not None:
+            yield from self.faults_of_base(f"{key}.base", Path(self.base), config.folders["results"])
+            yield from self._differences(f"{key}.base", Path(self.base), config.folders["results"])
+
+    def _differences(self, key: str, base: Path, results: Path) -> Iterator[str]:
+        """What the base was made with that would give other rows."""
+        from cocite.config.stale import configuration_of
+
+        recorded = None if (results / "corpus/manifest.json").is_file() else configuration_of(base)
+        if recorded is None:
+            return
+        corpus = recorded["corpus"]
+        for name in ("source", "format", "filters", "authors"):
+            now: Any = as_json(getattr(self, name))
+            if corpus.get(name) != now:
+                yield f"{key}: {base} was made with corpus.{name}: {corpus.get(name)}, but here it is {now}."
+
+    def _columns(self) -> frozenset[str]:
+        return frozenset({*COLUMNS, AUTHORS} if self.authors else COLUMNS)
+
+    def _copy(self) -> "Copy":
+        from cocite.corpus.release.copies import FolderCopy, RemoteCopy
+
+        return RemoteCopy(self.location) if self.downloads else FolderCopy(Path(self.location))

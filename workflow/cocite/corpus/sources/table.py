@@ -1,0 +1,80 @@
+"""Tables of papers and citations that people have, in files of text, Parquet or JSON Lines: read where they are."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from cocite.config.entries import Whole
+from cocite.config.release_folder import DATASETS
+from cocite.config.source import Source, faults_of_name
+from cocite.config.table_files import CitationTable, PaperTable
+
+if TYPE_CHECKING:
+    from cocite.corpus.release.manifest import Manifest
+
+
+class Table(Source):
+    """Reads tables of papers and of citations, whose columns the configuration names."""
+
+    source: Literal["table"]
+    """Where the release comes from."""
+    papers: PaperTable
+    """The table of papers."""
+    citations: CitationTable
+    """The table of citations."""
+    ids: Literal["integer", "string"] = "integer"
+    """What ids are: integer keeps whole numbers from 0 on as they are; string takes any text, and gives each a number,
+    which stands beside it in the table names."""
+
+    fetches: ClassVar = False
+    # A file of papers counts for papers, and once more for abstracts. The releases hci and synergy as packed CSV
+    # with names for ids: 0.10, 1.00 and 0.43, and 0.08, 1.04 and 0.42; the names 0.13 and 0.27 of the citations' files.
+    parquet_of_packed: ClassVar = {"papers": 0.15, "abstracts": 1.05, "citations": 0.75}
+
+    def table_of(self, dataset: str) -> PaperTable | CitationTable:
+        """The table that a dataset is read from."""
+        return self.citations if dataset == "citations" else self.papers
+
+    def parts(self, dataset: str) -> int:
+        """A job for each file."""
+        return len(self.shards_in_place(dataset))
+
+    def shards_in_place(self, dataset: str) -> Sequence[Path]:
+        """The files of the table of a dataset, by path."""
+        return [Path(path) for path in self.table_of(dataset).paths()]
+
+    def origin(self, results: Path) -> str:
+        """The files."""
+        return " and ".join(dict.fromkeys(self.table_of(dataset).files for dataset in DATASETS))
+
+    def list_release(self, release: str, results: Path) -> "Manifest":
+        """The manifest of the files. Raises `InputError` where a file is missing, or lacks a column that is named."""
+        from cocite.corpus.ingest.tables.columns import check_columns
+        from cocite.corpus.release.manifest import Dataset, Manifest, Shard
+
+        datasets = {}
+        for dataset in DATASETS:
+            table = self.table_of(dataset)
+            paths = self.shards_in_place(dataset)
+            check_columns(table, paths, key="corpus.citations" if dataset == "citations" else "corpus.papers")
+            shards = tuple(Shard(name=str(path), bytes=path.stat().st_size) for path in paths)
+            datasets[dataset] = Dataset(shards=shards, readme="")
+        return Manifest(release=release, datasets=datasets)
+
+    def jobs_in_words(self, shards: Mapping[str, int]) -> str:
+        """How many jobs read the files."""
+        first = ", after others have listed their ids" if self.ids == "string" else ""
+        return f"{sum(shards.values())} jobs read a file each{first}: those of papers once more for the abstracts."
+
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
+        """A release whose name no folder can have, files that cannot be read, and keys that do not go together."""
+        yield from faults_of_name(config.release)
+        for name in ("papers", "citations"):
+            yield from getattr(self, name).faults_of_files(f"{key}.{name}", config.folders["results"])
+        if self.contexts is not None:
+            yield f"{key}.contexts does not go together with source: table, which reads no sentences that cite."
+        named = self.papers.columns.authors is not None
+        if self.authors and not named:
+            yield f"{key}.authors needs {key}.papers.columns.authors, the column of their names."
+        if named and not self.authors:
+            yield f"{key}.papers.columns.authors has an effect only with {key}.authors: true."

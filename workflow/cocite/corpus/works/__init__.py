@@ -1,0 +1,1 @@
+"""Works of OpenAlex, as JSON Lines or Parquet, become the rows of papers, abstracts and citations."""

@@ -1,0 +1,105 @@
+"""The columns that works are read into, whatever they come from, and how they are put together from bytes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from cocite.corpus.works.records import DOI, SMALLEST
+from cocite.tables import ID, TEXT
+
+AUTHORS = "authors"
+SCHEMA = pa.schema(
+    {
+        "corpusid": ID,
+        "title": TEXT,
+        "year": pa.int16(),
+        "venue": TEXT,
+        "fields": pa.list_(TEXT),
+        "doi": TEXT,
+        "citation_count": pa.int32(),
+        AUTHORS: pa.list_(TEXT),
+        "type": TEXT,
+        "language": TEXT,
+        "retracted": pa.bool_(),
+        "paratext": pa.bool_(),
+        "references": pa.list_(ID),
+        "abstract": TEXT,
+    }
+)
+"""What is known of a work; a reference is null or negative where it has no id.
+
+A text may still be of white space alone, and a doi a URL: `not_blank` and `dois_in` are for many rows at a time.
+"""
+FIRST_BEYOND_ASCII = 0x80
+_NOT_BLANK = r"[^\s\v\x85\pZ]"
+
+
+def as_works(columns: dict[str, Any]) -> pa.RecordBatch:
+    """The columns as a batch in the order of the schema."""
+    return pa.record_batch({name: columns[name] for name in SCHEMA.names if name in columns})
+
+
+def as_rows(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> pa.RecordBatch:
+    """Rows of `records.py` as a batch with some of the columns."""
+    return pa.RecordBatch.from_pylist(list(rows), pa.schema([SCHEMA.field(name) for name in names]))
+
+
+def not_blank(texts: pa.StringArray) -> pa.StringArray:
+    """The texts, null where they are of white space alone."""
+    _, offsets, data = texts.buffers()
+    bounds = np.frombuffer(offsets, dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    # Few texts begin with what may be white space, and only these are looked at.
+    is_filled = np.diff(bounds) > 0
+    first = np.frombuffer(data, dtype=np.uint8)[bounds[:-1][is_filled]] if data else np.empty(0, dtype=np.uint8)
+    doubtful = texts.is_valid().to_numpy(zero_copy_only=False)
+    doubtful[is_filled] &= (first <= ord(" ")) | (first >= FIRST_BEYOND_ASCII)
+    places = np.flatnonzero(doubtful)
+    is_text = pc.match_substring_regex(texts.take(pa.array(places)), _NOT_BLANK).to_numpy(zero_copy_only=False)
+    is_blank = np.zeros(len(texts), dtype=np.bool_)
+    is_blank[places] = ~is_text
+    return pc.if_else(pa.array(is_blank), None, texts) if is_blank.any() else texts
+
+
+def dois_in(urls: pa.StringArray) -> pa.StringArray:
+    """The identifiers, without the address that resolves them."""
+    return not_blank(pc.if_else(pc.starts_with(urls, DOI), pc.utf8_slice_codeunits(urls, len(DOI)), urls))
+
+
+def numbers_in(column: str, numbers: NDArray[np.int64], is_given: NDArray[np.bool_]) -> pa.Array:
+    """Whole numbers as a column has them: null where none is given, or it cannot be held."""
+    fits = is_given & (numbers >= SMALLEST[column]) & (numbers < -SMALLEST[column])
+    return pa.array(np.where(fits, numbers, 0), mask=~fits).cast(SCHEMA.field(column).type)
+
+
+def lists_of_names(rows: NDArray[np.int64], names: pa.StringArray, count: int, *, distinct: bool) -> pa.ListArray:
+    """The names of each of `count` rows, given the row of each name, but for blank ones."""
+    known = not_blank(names)
+    rows = rows[known.is_valid().to_numpy(zero_copy_only=False)]
+    known = known.drop_null().dictionary_encode()
+    codes = known.indices.to_numpy().astype(np.int64)
+    places = np.arange(len(rows))
+    if distinct:
+        _, places = np.unique(rows * len(known.dictionary) + codes, return_index=True)
+        places.sort()
+    places = places[np.argsort(rows[places], kind="stable")]
+    return _lists(rows[places], known.dictionary.take(pa.array(codes[places])), count)
+
+
+def _lists(rows: NDArray[np.int64], names: pa.StringArray, count: int) -> pa.ListArray:
+    offsets = np.searchsorted(rows, np.arange(count + 1)).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), names)
+
+
+def texts_from(text: NDArray[np.uint8], offsets: NDArray[np.int32], is_given: NDArray[np.bool_]) -> pa.StringArray:
+    """Texts that lie one after the other, null where none is given."""
+    validity = pa.py_buffer(np.packbits(is_given, bitorder="little"))
+    return pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(text), validity)
+
+
+def lists_of_numbers(numbers: NDArray[np.int64], offsets: NDArray[np.int32]) -> pa.ListArray:
+    """Lists of numbers that lie one after the other."""
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(numbers))

@@ -1,0 +1,158 @@
+"""Works from blocks of JSON Lines: the scanner finds the values in the lines, and reads them column by column."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from cocite.corpus.ingest.scanning import overlapping_words
+from cocite.corpus.ingest.unpacking import Block
+from cocite.corpus.works import scanning
+from cocite.corpus.works.abstracts import LEFT_TO_PYTHON, NO_INDEX, abstracts_of
+from cocite.corpus.works.columns import (
+    AUTHORS,
+    as_works,
+    lists_of_names,
+    lists_of_numbers,
+    numbers_in,
+    texts_from,
+)
+from cocite.corpus.works.lanes import U
+from cocite.corpus.works.reading import Read
+
+KEYS = (
+    *("id", "doi", "title", "display_name", "publication_year", "type", "language", "is_retracted", "is_paratext"),
+    *("cited_by_count", "referenced_works", "abstract_inverted_index", "primary_topic", "topics", "primary_location"),
+    "authorships",
+)
+"""The keys of a record that are read; the last only for the names of authors."""
+LINES_AT_ONCE = 1 << 14
+SHORTEST_NAME = len('{"author":{"display_name":"A"}}') - 1
+SHORTEST_REFERENCE = len("null,")
+
+Bounds = tuple[NDArray[np.uint64], NDArray[np.uint64]]
+
+
+def read_blocks(blocks: Iterable[Block], *, authors: bool) -> Iterator[Read]:
+    """The works of the lines of each block, some thousand at a time."""
+    for block in blocks:
+        position = 0
+        while position < block.length:
+            lines = _Lines(block, position, authors=authors)
+            position = lines.stop
+            yield Read(works=lines.works(), odd=lines.odd, record=lines.text_of)
+
+
+class _Lines:
+    """Some lines of a block, and where the values of the keys are in them."""
+
+    def __init__(self, block: Block, start: int, *, authors: bool) -> None:
+        self._text, self._words = block.text, overlapping_words(block.text)
+        named = KEYS if authors else KEYS[:-1]
+        keys = np.array([key.encode() for key in named]).view(np.uint8).reshape(len(named), -1)
+        lengths = np.array([len(key) for key in named], dtype=np.uint64)
+        room = min(LINES_AT_ONCE, (block.length - start) // 2 + 1)
+        lines, odd = np.empty((room, 2), dtype=np.uint64), np.empty(room, dtype=np.bool_)
+        starts, ends = (np.empty((len(keys), room), dtype=np.uint64) for _ in range(2))
+        stop, count = scanning.scan_works(
+            self._words, U(start), U(block.length), keys, lengths, lines, starts, ends, odd
+        )
+        self.stop, self._lines, self.odd = int(stop), lines[:count], odd[:count]
+        self._starts, self._ends = starts[:, :count], ends[:, :count]
+        self._starts[:, self.odd] = self._ends[:, self.odd] = 0
+
+    def text_of(self, row: int) -> bytes:
+        """A line as it is."""
+        first, last = self._lines[row].tolist()
+        return self._text[first:last].tobytes()
+
+    def works(self) -> pa.RecordBatch:
+        """The columns of all lines; what they hold of odd ones means nothing."""
+        title, name = self._bounds("title"), self._bounds("display_name")
+        has_title = title[0] < title[1]
+        either = np.where(has_title, title[0], name[0]), np.where(has_title, title[1], name[1])
+        columns = {
+            "corpusid": self._own_ids(),
+            "title": self._texts(either),
+            "year": self._numbers("publication_year", "year"),
+            "venue": self._texts(self._within("primary_location", "source")),
+            "fields": self._fields(),
+            "doi": self._texts(self._bounds("doi")),
+            "citation_count": self._numbers("cited_by_count", "citation_count"),
+            "type": self._texts(self._bounds("type")),
+            "language": self._texts(self._bounds("language")),
+            "retracted": self._flags("is_retracted"),
+            "paratext": self._flags("is_paratext"),
+            "references": self._references(),
+            "abstract": self._abstracts(),
+        }
+        if len(self._starts) == len(KEYS):
+            columns[AUTHORS] = lists_of_names(*self._listed("authorships", "author"), len(self.odd), distinct=False)
+        return as_works(columns)
+
+    def _bounds(self, key: str) -> Bounds:
+        place = KEYS.index(key)
+        return self._starts[place], self._ends[place]
+
+    def _within(self, key: str, outer: str) -> Bounds:
+        """The bounds of the display names of what objects have under a key."""
+        starts, ends = (bounds.copy() for bounds in self._bounds(key))
+        scanning.find_in_objects(self._words, starts, ends, _bytes(outer), _bytes("display_name"), self.odd)
+        return starts, ends
+
+    def _texts(self, bounds: Bounds, rows: NDArray[np.int64] | None = None) -> pa.StringArray:
+        starts, ends = bounds
+        rows = np.arange(len(starts)) if rows is None else rows
+        text = np.empty(int((ends - starts).sum()) + 64, dtype=np.uint8)
+        offsets = np.zeros(len(starts) + 1, dtype=np.int32)
+        scanning.read_texts(self._words, starts, ends, rows, text, offsets, self.odd)
+        return texts_from(text, offsets, starts < ends)
+
+    def _listed(self, key: str, outer: str) -> tuple[NDArray[np.int64], pa.StringArray]:
+        """The row of each display name of what the objects in lists have under a key, and the names."""
+        starts, ends = self._bounds(key)
+        room = int((ends - starts).sum()) // SHORTEST_NAME + 1
+        rows, bounds = np.empty(room, dtype=np.int64), [np.empty(room, dtype=np.uint64) for _ in range(2)]
+        count = scanning.find_in_lists(
+            self._words, starts, ends, _bytes(outer), _bytes("display_name"), self.odd, rows, *bounds
+        )
+        return rows[:count], self._texts((bounds[0][:count], bounds[1][:count]), rows[:count])
+
+    def _fields(self) -> pa.ListArray:
+        primary = self._texts(self._within("primary_topic", "field"))
+        rows, names = self._listed("topics", "field")
+        everywhere = np.concatenate([np.arange(len(primary)), rows])
+        return lists_of_names(everywhere, pa.concat_arrays([primary, names]), len(self.odd), distinct=True)
+
+    def _numbers(self, key: str, column: str) -> pa.Array:
+        starts, ends = self._bounds(key)
+        numbers = np.empty(len(starts), dtype=np.int64)
+        scanning.read_numbers(self._words, starts, ends, numbers, self.odd)
+        return numbers_in(column, numbers, starts < ends)
+
+    def _flags(self, key: str) -> NDArray[np.bool_]:
+        flags = np.empty(len(self.odd), dtype=np.bool_)
+        scanning.read_flags(self._words, *self._bounds(key), flags, self.odd)
+        return flags
+
+    def _own_ids(self) -> NDArray[np.int64]:
+        numbers = np.empty(len(self.odd), dtype=np.int64)
+        scanning.read_own_ids(self._words, *self._bounds("id"), numbers, self.odd)
+        return numbers
+
+    def _references(self) -> pa.ListArray:
+        starts, ends = self._bounds("referenced_works")
+        numbers = np.empty(int((ends - starts).sum()) // SHORTEST_REFERENCE + 1, dtype=np.int64)
+        offsets = np.zeros(len(starts) + 1, dtype=np.int32)
+        count = scanning.read_references(self._words, starts, ends, numbers, offsets, self.odd)
+        return lists_of_numbers(numbers[:count], offsets)
+
+    def _abstracts(self) -> pa.StringArray:
+        text, offsets, outcomes = abstracts_of(self._words, self._bounds("abstract_inverted_index"))
+        self.odd |= outcomes == LEFT_TO_PYTHON
+        return texts_from(text, offsets, outcomes != NO_INDEX)
+
+
+def _bytes(key: str) -> NDArray[np.uint8]:
+    return np.frombuffer(key.encode(), dtype=np.uint8)

@@ -1,0 +1,172 @@
+"""Find one's way in JSON text: past strings, lists and objects, from member to member, without reading what is skipped.
+
+Text is given as overlapping words (`cocite.corpus.ingest.scanning.overlapping_words`), positions are unsigned, and what
+lies at `end` or beyond belongs to others. Whether skipped text is valid is not judged, but for its quotes and brackets.
+"""
+
+import numpy as np
+
+from cocite.corpus.works.lanes import WIDTH, U, below, between, kernel, lowest, where, where_less
+from cocite.ground.id_words import ones_in
+
+BYTE, FOUR = U(0xFF), U(0xFFFFFFFF)
+ZERO, ONE, EIGHT = U(0), U(1), U(8)
+QUOTE, BACKSLASH, COMMA, COLON, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, SPACE = (U(ord(each)) for each in '"\\,:{}[] ')
+NULL = U(int.from_bytes(b"null", "little"))
+_QUOTES, _BACKSLASHES, _OPEN_BRACES, _CLOSE_BRACES, _OPEN_LISTS, _CLOSE_LISTS, _BLANK = (
+    np.uint8(ord(each)) for each in '"\\{}[] '
+)
+
+
+@kernel
+def address_of(words):  # type: ignore[no-untyped-def]
+    """The address of the first byte."""
+    return U(words.ctypes.data)
+
+
+@kernel
+def byte_at(words, position):  # type: ignore[no-untyped-def]
+    """The byte at a position, as a number of the width of positions."""
+    return words[position] & BYTE
+
+
+@kernel
+def after_blanks(words, position):  # type: ignore[no-untyped-def]
+    """The position of the next byte that is no white space of JSON."""
+    byte = words[position] & BYTE
+    while byte == SPACE or byte == U(9) or byte == U(10) or byte == U(13):
+        position += ONE
+        byte = words[position] & BYTE
+    return position
+
+
+@kernel
+def end_of_string(words, start, end):  # type: ignore[no-untyped-def]
+    """The position of the quote that closes the string whose text begins at `start`; `end` where none does."""
+    address, position = address_of(words), start
+    while position < end:
+        quotes = where(address + position, _QUOTES)
+        escapes = where(address + position, _BACKSLASHES)
+        place, escape = lowest(quotes), lowest(escapes)
+        if place < escape:
+            return min(position + place, end)
+        position += escape + U(2) if escape < WIDTH else WIDTH
+    return end
+
+
+@kernel
+def after_nested(words, position, end):  # type: ignore[no-untyped-def]
+    """The position after the list or object that begins here; `end` where it is not closed before."""
+    address, inside, depth = address_of(words), ZERO, 0
+    while position < end:
+        at = address + position
+        escape = lowest(where(at, _BACKSLASHES))
+        seen = below(escape)
+        strings = between(where(at, _QUOTES) & seen) ^ inside
+        seen &= ~strings
+        opened = (where(at, _OPEN_BRACES) | where(at, _OPEN_LISTS)) & seen
+        closed = (where(at, _CLOSE_BRACES) | where(at, _CLOSE_LISTS)) & seen
+        if depth > ones_in(closed):
+            depth += ones_in(opened) - ones_in(closed)
+        else:
+            both = opened | closed
+            while both:
+                bit = both & (ZERO - both)
+                depth += 1 if opened & bit else -1
+                if depth == 0:
+                    return min(position + lowest(bit) + ONE, end)
+                both ^= bit
+        inside = ZERO - (strings >> U(63))
+        position += escape + U(2) if escape < WIDTH else WIDTH
+    return end
+
+
+@kernel
+def after_value(words, position, end):  # type: ignore[no-untyped-def]
+    """The position after a value, whatever it is; `end` or beyond where it does not end before."""
+    byte = words[position] & BYTE
+    if byte == QUOTE:
+        return end_of_string(words, position + ONE, end) + ONE
+    if byte in (OPEN, OPEN_LIST):
+        return after_nested(words, position, end)
+    while byte != COMMA and byte != CLOSE and byte != CLOSE_LIST and byte > SPACE and byte != QUOTE:
+        position += ONE
+        byte = words[position] & BYTE
+    return position
+
+
+@kernel
+def next_member(words, position, end):  # type: ignore[no-untyped-def]
+    """The member of an object that begins here: where its key and its value begin and end, and what follows them.
+
+    What follows is the position of a comma or of the bracket that closes the object; `end` where there is no member.
+    A key with an escape is taken as it is written, so that it is none that is looked for.
+    """
+    key = after_blanks(words, position) + ONE
+    if words[key - ONE] & BYTE != QUOTE:
+        return key, key, key, key, end
+    key_end = end_of_string(words, key, end)
+    value = after_blanks(words, key_end + ONE)
+    if value >= end or words[value] & BYTE != COLON:
+        return key, key_end, value, value, end
+    value = after_blanks(words, value + ONE)
+    after = after_value(words, value, end)
+    return key, key_end, value, after, min(after_blanks(words, after), end)
+
+
+@kernel
+def is_null(words, start, stop):  # type: ignore[no-untyped-def]
+    """Whether a value is null."""
+    return stop - start == U(4) and words[start] & FOUR == NULL
+
+
+@kernel
+def find_member(words, start, stop, key):  # type: ignore[no-untyped-def]
+    """Where the value of a key begins and ends in an object; twice 0 where the key is not there or null.
+
+    `start` and `stop` bound the object. Of anything that is no object, the end is 0 and the beginning 1.
+    """
+    if start == stop or is_null(words, start, stop):
+        return ZERO, ZERO
+    if words[start] & BYTE != OPEN:
+        return ONE, ZERO
+    first, last = ZERO, ZERO
+    position = after_blanks(words, start + ONE)
+    if words[position] & BYTE == CLOSE:
+        return first, last
+    while True:
+        name, name_end, value, after, position = next_member(words, position, stop)
+        if position >= stop or after == value:
+            return ONE, ZERO
+        if is_key(words, name, name_end, key):
+            first, last = value, after
+            if is_null(words, value, after):
+                first, last = ZERO, ZERO
+        byte = words[position] & BYTE
+        if byte == CLOSE and position == stop - ONE:
+            return first, last
+        if byte != COMMA:
+            return ONE, ZERO
+        position += ONE
+
+
+@kernel
+def is_key(words, start, stop, key):  # type: ignore[no-untyped-def]
+    """Whether the bytes between two positions are those of a key, an array of bytes."""
+    if stop - start != U(len(key)):
+        return False
+    is_same = True
+    for place in range(len(key)):
+        is_same &= words[start + U(place)] & BYTE == U(key[place])
+    return is_same
+
+
+@kernel
+def has_control(words, start, stop):  # type: ignore[no-untyped-def]
+    """Whether there is a byte below a blank, which no string of JSON holds as it is."""
+    address, position = address_of(words), start
+    while position < stop:
+        if where_less(address + position, _BLANK) & below(min(stop - position, WIDTH)):
+            return True
+        position += WIDTH
+    return False

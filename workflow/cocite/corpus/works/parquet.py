@@ -1,0 +1,203 @@
+"""Works from Parquet: the columns that are needed, some rows at a time; kernels read ids and inverted indexes."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from cocite.config.works import WorkFilters
+from cocite.corpus.ingest.accounting import MalformedError
+from cocite.corpus.ingest.scanning import overlapping_words
+from cocite.corpus.works import scanning
+from cocite.corpus.works.abstracts import LEFT_TO_PYTHON, NO_INDEX, abstracts_of
+from cocite.corpus.works.columns import (
+    AUTHORS,
+    as_works,
+    lists_of_names,
+    lists_of_numbers,
+    numbers_in,
+    texts_from,
+)
+from cocite.corpus.works.reading import Read
+from cocite.ground.ahead import ahead
+from cocite.ground.errors import InputError
+
+ROWS_AT_ONCE = 4096
+PADDING = 64
+"""Bytes that kernels may read after a text."""
+_OF_LISTS = {"list", "element", "item", "bag", "array", "array_element"}
+"""What Parquet puts into the path of a column for the levels of a list."""
+_TITLES = ("title", "display_name")
+_INDEX = "abstract_inverted_index"
+_ALWAYS = {
+    **dict.fromkeys(("id", "doi", _INDEX), "text"),
+    **dict.fromkeys(("publication_year", "cited_by_count"), "whole numbers"),
+    "referenced_works": "lists of text",
+    "primary_location.source.display_name": "text in structures",
+    "primary_topic.field.display_name": "text in structures",
+    "topics.field.display_name": "text in lists of structures",
+}
+_OF_AUTHORS = {"authorships.author.display_name": "text in lists of structures"}
+
+
+def columns_needed(filters: WorkFilters, *, authors: bool) -> dict[str, str]:
+    """The columns that a corpus needs of works in Parquet, and what each holds; either title will do."""
+    flags = {
+        "is_retracted": not filters.retracted,
+        "is_paratext": not filters.paratext,
+    }
+    texts = {"type": filters.types, "language": filters.languages}
+    return {
+        **_ALWAYS,
+        **(_OF_AUTHORS if authors else {}),
+        **{name: "true or false" for name, is_asked in flags.items() if is_asked},
+        **{name: "text" for name, wanted in texts.items() if wanted},
+    }
+
+
+def read_rows(path: Path, filters: WorkFilters, *, authors: bool, batches_ahead: int = 0) -> Iterator[Read]:
+    """The works of a file, some thousand at a time. Raises `InputError` where it is no Parquet, or lacks a column."""
+    needed = columns_needed(filters, authors=authors)
+    try:
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            leaves = _find(file, path, needed)
+            batches = file.iter_batches(ROWS_AT_ONCE, columns=leaves, use_threads=batches_ahead > 0)
+            for batch in ahead(batches, batches_ahead) if batches_ahead else batches:
+                odd = np.zeros(len(batch), dtype=np.bool_)
+                works = _works(batch, odd, authors=authors)
+                yield Read(works=works, odd=odd, record=partial(_record, batch))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+        raise InputError(f"{path}: not a Parquet file of works that can be read ({error}).") from None
+
+
+def _find(file: pq.ParquetFile, path: Path, needed: dict[str, str]) -> list[str]:
+    """The paths of the columns in a file. Raises `InputError` where one is not there, or holds something else."""
+    found = {}
+    for place in range(len(file.schema)):
+        leaf = file.schema.column(place)
+        name = ".".join(part for part in leaf.path.split(".") if part not in _OF_LISTS)
+        if (name in needed or name in _TITLES) and _holds(leaf, needed.get(name, "text")):
+            found[name] = leaf.path
+    missing = [f"{name} ({what})" for name, what in needed.items() if name not in found]
+    if not any(name in found for name in _TITLES):
+        missing.append("title or display_name (text)")
+    if missing:
+        raise InputError(
+            f"{path}: lacks the column {', '.join(missing)}, which a corpus of works needs; fetch the file with it."
+        )
+    return list(found.values())
+
+
+def _holds(leaf: Any, what: str) -> bool:
+    """Whether a column has the type that is needed."""
+    if what == "true or false":
+        return leaf.physical_type == "BOOLEAN"
+    if what == "whole numbers":
+        return leaf.physical_type in ("INT32", "INT64")
+    levels = what.count("list")
+    is_text = leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type in ("STRING", "JSON")
+    return is_text and leaf.max_repetition_level == levels
+
+
+def _works(batch: pa.RecordBatch, odd: NDArray[np.bool_], *, authors: bool) -> pa.RecordBatch:
+    """The columns of a batch as those of works; `odd` says of which rows they mean nothing."""
+    titles = [batch.column(name) for name in _TITLES if name in batch.schema.names]
+    columns = {
+        "corpusid": _own_ids(batch, odd),
+        "title": _valid(pc.coalesce(*titles)),
+        "year": _numbers(batch, "publication_year", "year"),
+        "venue": _valid(pc.struct_field(batch.column("primary_location"), ["source", "display_name"])),
+        "fields": _fields(batch),
+        "doi": _valid(batch.column("doi")),
+        "citation_count": _numbers(batch, "cited_by_count", "citation_count"),
+        "type": _given(batch, "type", pa.string()),
+        "language": _given(batch, "language", pa.string()),
+        "retracted": _given(batch, "is_retracted", pa.bool_()).fill_null(False),
+        "paratext": _given(batch, "is_paratext", pa.bool_()).fill_null(False),
+        "references": _references(batch.column("referenced_works"), odd),
+        "abstract": _abstracts(batch.column(_INDEX), odd),
+    }
+    if authors:
+        rows, names = _listed(batch, "authorships", "author")
+        columns[AUTHORS] = lists_of_names(rows, names, len(batch), distinct=False)
+    return as_works(columns)
+
+
+def _record(batch: pa.RecordBatch, row: int) -> dict[str, Any]:
+    """A row as keys and values. Raises `MalformedError` where a text is not UTF-8."""
+    try:
+        (record,) = batch.slice(row, 1).to_pylist()
+    except UnicodeDecodeError:
+        raise MalformedError("is not UTF-8") from None
+    return record
+
+
+def _valid(texts: pa.StringArray) -> pa.StringArray:
+    texts.validate(full=True)
+    return texts
+
+
+def _given(batch: pa.RecordBatch, name: str, kind: pa.DataType) -> pa.Array:
+    """A column, which is null where it is not asked for."""
+    return batch.column(name) if name in batch.schema.names else pa.nulls(len(batch), kind)
+
+
+def _numbers(batch: pa.RecordBatch, name: str, column: str) -> pa.Array:
+    numbers = batch.column(name).cast(pa.int64())
+    return numbers_in(column, numbers.fill_null(0).to_numpy(), numbers.is_valid().to_numpy(zero_copy_only=False))
+
+
+def _fields(batch: pa.RecordBatch) -> pa.ListArray:
+    primary = pc.struct_field(batch.column("primary_topic"), ["field", "display_name"])
+    rows, names = _listed(batch, "topics", "field")
+    everywhere = np.concatenate([np.arange(len(batch)), rows])
+    return lists_of_names(everywhere, _valid(pa.concat_arrays([primary, names])), len(batch), distinct=True)
+
+
+def _listed(batch: pa.RecordBatch, name: str, outer: str) -> tuple[NDArray[np.int64], pa.StringArray]:
+    """The row of each display name of what the structures in lists have, and the names."""
+    lists = batch.column(name)
+    names = pc.struct_field(lists.flatten(), [outer, "display_name"])
+    return pc.list_parent_indices(lists).to_numpy().astype(np.int64), names
+
+
+def _own_ids(batch: pa.RecordBatch, odd: NDArray[np.bool_]) -> NDArray[np.int64]:
+    words, bounds = words_of(batch.column("id"))
+    numbers = np.empty(len(batch), dtype=np.int64)
+    scanning.read_listed_ids(words, bounds, numbers, np.arange(len(batch) + 1, dtype=np.int32), odd)
+    odd |= numbers < 0
+    return numbers
+
+
+def _references(lists: pa.ListArray, odd: NDArray[np.bool_]) -> pa.ListArray:
+    ids = lists.flatten()
+    lengths = pc.list_value_length(lists).fill_null(0).to_numpy()
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    words, bounds = words_of(ids)
+    numbers = np.empty(len(ids), dtype=np.int64)
+    scanning.read_listed_ids(words, bounds, numbers, offsets, odd)
+    return lists_of_numbers(numbers, offsets)
+
+
+def _abstracts(indexes: pa.StringArray, odd: NDArray[np.bool_]) -> pa.StringArray:
+    words, bounds = words_of(indexes)
+    text, offsets, outcomes = abstracts_of(words, (bounds[:-1], bounds[1:]))
+    odd |= outcomes == LEFT_TO_PYTHON
+    return texts_from(text, offsets, outcomes != NO_INDEX)
+
+
+def words_of(texts: pa.StringArray) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Texts for kernels: their words, and where each begins, and at the end where the last one ends."""
+    _, offsets, data = texts.buffers()
+    bounds = np.frombuffer(offsets, dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    first, last = (int(bounds[0]), int(bounds[-1])) if len(texts) else (0, 0)
+    padded = np.zeros(last - first + PADDING, dtype=np.uint8)
+    if last > first:
+        padded[: last - first] = np.frombuffer(data, dtype=np.uint8)[first:last]
+    return overlapping_words(padded), (bounds - first).astype(np.uint64)

@@ -1,0 +1,221 @@
+"""Scan lines of JSON for what a corpus needs of a work: where each value begins and ends, and what the values say.
+
+A line that does not look as a copy has it, or one of whose values does not, is *odd*, and left to `records.py`.
+"""
+
+import numpy as np
+
+from cocite.corpus.works.lanes import U, kernel
+from cocite.corpus.works.navigating import (
+    BYTE,
+    CLOSE,
+    CLOSE_LIST,
+    COMMA,
+    FOUR,
+    NULL,
+    ONE,
+    OPEN,
+    OPEN_LIST,
+    QUOTE,
+    ZERO,
+    address_of,
+    after_blanks,
+    after_value,
+    find_member,
+    is_null,
+    next_member,
+)
+from cocite.corpus.works.texts import BAD, find, order_of, read_string
+from cocite.ground.written_ids import LARGEST_ID
+
+NO_WORK = -1
+"""What stands for the number of a reference that is null."""
+ODD_NUMBER = -2
+_LARGEST_ID = U(LARGEST_ID)
+
+
+@kernel
+def scan_works(words, start, end, keys, lengths, lines, starts, ends, odd):  # type: ignore[no-untyped-def]
+    """Find the values of some keys in whole lines; return where it stopped and how many lines there are.
+
+    `keys` has a row of bytes for each key, `lengths` how many count. The value of key k in line l goes from
+    `starts[k, l]` to `ends[k, l]`, the same where it is null or missing; `odd` says which lines are odd.
+    """
+    address, position, count = address_of(words), start, 0
+    names = U(keys.ctypes.data)
+    while position < end and count < len(lines):
+        stop = find(words, 10, position, end)
+        lines[count, 0], lines[count, 1] = position, stop
+        for column in range(len(lengths)):
+            starts[column, count] = ends[column, count] = ZERO
+        position = after_blanks(words, position)
+        more = words[position] & BYTE == OPEN and position < stop
+        position += ONE
+        while more:
+            name, name_end, value, after, position = next_member(words, position, stop)
+            if position >= stop or after == value:
+                break
+            for column in range(len(lengths)):
+                length, expected = name_end - name, names + U(column * keys.shape[1])
+                if lengths[column] == length and order_of(address + name, length, expected, length) == 0:
+                    starts[column, count] = value
+                    ends[column, count] = value if is_null(words, value, after) else after
+            more = words[position] & BYTE == COMMA
+            position += ONE
+        is_whole = not more and words[position - ONE] & BYTE == CLOSE and after_blanks(words, position) >= stop
+        odd[count] = not is_whole
+        position = stop + ONE
+        count += 1
+    return position, count
+
+
+@kernel
+def find_in_objects(words, starts, ends, outer, inner, odd):  # type: ignore[no-untyped-def]
+    """Narrow the bounds of objects to those of `outer.inner` in them."""
+    for row in range(len(starts)):
+        first, last = find_member(words, starts[row], ends[row], outer)
+        if first <= last:
+            first, last = find_member(words, first, last, inner)
+        odd[row] |= first > last
+        starts[row], ends[row] = first, max(first, last)
+
+
+@kernel
+def find_in_lists(words, starts, ends, outer, inner, odd, rows, firsts, lasts):  # type: ignore[no-untyped-def]
+    """Find `outer.inner` in each object of lists of them; return how many there are.
+
+    They are appended to `firsts` and `lasts`, and the number of the list that each is of to `rows`.
+    """
+    count = 0
+    for row in range(len(starts)):
+        if starts[row] == ends[row]:
+            continue
+        position, stop = after_blanks(words, starts[row] + ONE), ends[row]
+        more = words[starts[row]] & BYTE == OPEN_LIST
+        if more and words[position] & BYTE == CLOSE_LIST:
+            continue
+        while more:
+            after = after_value(words, position, stop)
+            first, last = find_member(words, position, after, outer)
+            if first < last:
+                first, last = find_member(words, first, last, inner)
+            if first > last or after >= stop:
+                break
+            if first < last:
+                rows[count], firsts[count], lasts[count] = row, first, last
+                count += 1
+            position = after_blanks(words, after)
+            more = words[position] & BYTE == COMMA
+            position = after_blanks(words, position + ONE) if more else position
+        odd[row] |= more or position != stop - ONE
+    return count
+
+
+@kernel
+def read_texts(words, starts, ends, rows, text, offsets, odd):  # type: ignore[no-untyped-def]
+    """Write the strings between these bounds, quotes included, one after the other, and where each ends.
+
+    `rows` are the lines that they are of.
+    """
+    at = ZERO
+    for place in range(len(starts)):
+        if starts[place] < ends[place]:
+            is_string = words[starts[place]] & BYTE == QUOTE
+            length = read_string(words, starts[place] + ONE, ends[place] - ONE, text, at) if is_string else BAD
+            if length == BAD:
+                odd[rows[place]] = True
+            else:
+                at += length
+        offsets[place + 1] = at
+
+
+@kernel
+def read_numbers(words, starts, ends, numbers, odd):  # type: ignore[no-untyped-def]
+    """Read whole numbers of up to 18 digits; what else there is makes a line odd."""
+    for row in range(len(starts)):
+        position, value = starts[row], np.int64(0)
+        while position < ends[row] and (words[position] & BYTE) - U(48) < U(10):
+            value = value * 10 + np.int64((words[position] & BYTE) - U(48))
+            position += ONE
+        digits = position - starts[row]
+        is_long = digits > ONE and words[starts[row]] & BYTE == U(48)
+        odd[row] |= position < ends[row] or digits > U(18) or is_long
+        numbers[row] = value
+
+
+@kernel
+def read_flags(words, starts, ends, flags, odd):  # type: ignore[no-untyped-def]
+    """Read true and false; a flag that is missing is false."""
+    for row in range(len(starts)):
+        length, first = ends[row] - starts[row], words[starts[row]] & U(0xFFFFFFFFFF)
+        flags[row] = length == U(4) and first & FOUR == U(0x65757274)
+        is_false = length == ZERO or (length == U(5) and first == U(0x65736C6166))
+        odd[row] |= not (flags[row] or is_false)
+
+
+@kernel
+def read_own_ids(words, starts, ends, numbers, odd):  # type: ignore[no-untyped-def]
+    """Read the numbers of works from strings, quotes included."""
+    for row in range(len(starts)):
+        is_string = starts[row] < ends[row] and words[starts[row]] & BYTE == QUOTE
+        numbers[row] = number_of_work(words, starts[row] + ONE, ends[row] - ONE) if is_string else ODD_NUMBER
+        odd[row] |= numbers[row] < 0
+
+
+@kernel
+def read_references(words, starts, ends, numbers, offsets, odd):  # type: ignore[no-untyped-def]
+    """Read lists of the ids of works; return how many there are. `offsets` says where each list ends."""
+    count = 0
+    for row in range(len(starts)):
+        begun, position, stop = count, starts[row], ends[row]
+        is_fine = position == stop
+        if not is_fine and words[position] & BYTE == OPEN_LIST:
+            position = after_blanks(words, position + ONE)
+            more = words[position] & BYTE != CLOSE_LIST
+            while more and position < stop:
+                after = after_value(words, position, stop)
+                number = np.int64(NO_WORK)
+                if words[position] & BYTE == QUOTE:
+                    number = number_of_work(words, position + ONE, after - ONE)
+                elif words[position] & FOUR != NULL or after - position != U(4):
+                    number = np.int64(ODD_NUMBER)
+                if number == ODD_NUMBER:
+                    break
+                numbers[count] = number
+                count += 1
+                position = after_blanks(words, after)
+                more = words[position] & BYTE == COMMA
+                position = after_blanks(words, position + ONE) if more else position
+            is_fine = not more and position == stop - ONE
+        if not is_fine:
+            odd[row], count = True, begun
+        offsets[row + 1] = count
+    return count
+
+
+@kernel
+def read_listed_ids(words, bounds, numbers, offsets, odd):  # type: ignore[no-untyped-def]
+    """Read the ids in lists of texts without quotes, each from one of the bounds to the next; empty ones are null."""
+    for row in range(len(offsets) - 1):
+        for place in range(offsets[row], offsets[row + 1]):
+            start, stop = U(bounds[place]), U(bounds[place + 1])
+            numbers[place] = number_of_work(words, start, stop) if start < stop else NO_WORK
+            odd[row] |= numbers[place] == ODD_NUMBER
+
+
+@kernel
+def number_of_work(words, start, stop):  # type: ignore[no-untyped-def]
+    """The number in the id of a work, which has its 22 characters before; ODD_NUMBER for anything else."""
+    digits = stop - start - U(22)
+    is_work = words[start] == U(0x2F2F3A7370747468) and words[start + U(8)] == U(0x78656C616E65706F)
+    is_work = is_work and words[start + U(14)] == U(0x572F67726F2E7865)
+    if not is_work or stop < start + U(23) or digits > U(19):
+        return np.int64(ODD_NUMBER)
+    value, position = ZERO, start + U(22)
+    while position < stop:
+        digit = (words[position] & BYTE) - U(48)
+        if digit > U(9):
+            return np.int64(ODD_NUMBER)
+        value = value * U(10) + digit
+        position += ONE
+    return np.int64(value) if value <= _LARGEST_ID else np.int64(ODD_NUMBER)

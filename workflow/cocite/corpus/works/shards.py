@@ -1,0 +1,140 @@
+"""Turn files of works into the ingested tables of papers, abstracts and citations, in one stream.
+
+A work is read once, and its rows leave by bucket in the three tables. Rows name their file, because a work that stands
+in two of them counts as the later one has it; so a work that is left out leaves a row with its id, which says that
+earlier copies no longer count either (`cocite.corpus.ingest.newest`).
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from cocite.config.release_folder import WORKS
+from cocite.config.works import WorkFilters
+from cocite.corpus.ingest.accounting import BLANK, Tally, tallies_as_table
+from cocite.corpus.ingest.shards import find_shard
+from cocite.corpus.ingest.unpacking import unpack
+from cocite.corpus.release.manifest import Shard
+from cocite.corpus.works.filters import is_taken
+from cocite.corpus.works.reading import Read, all_works
+from cocite.corpus.works.tables import NAMES, Outputs, rows_of, schemas, tables_of
+from cocite.ground.errors import InputError
+from cocite.ground.progress import progress
+from cocite.tables.files import table_writer, write_table
+
+PARQUET = ".parquet"
+BLOCKS_AHEAD = 16
+"""Blocks of lines that are unpacked while others are read and written."""
+BATCHES_AHEAD = 1
+COMPRESSION = "lz4"
+"""Of rows that are written once and read once: zstd takes two to three times as long for many small row groups."""
+SHARE_IN_MEMORY = 0.06
+"""Share of the memory that rows fill before they are cut by bucket; there are twice as many while others are written,
+and sorting takes as much again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorksSettings:
+    """How files of works are ingested."""
+
+    filters: WorkFilters
+    """Which works are taken."""
+    buckets: int
+    """Buckets that the rows are cut into, by id modulo this number."""
+    memory_mb: int
+    """Memory that the step may use, MB."""
+    threads: int
+    """Threads that the step may use."""
+    authors: bool = False
+    """Whether the names of papers' authors are kept."""
+
+
+def ingest_works(settings: WorksSettings, folder: Path, shards: list[Shard], outputs: Outputs, *, report: Path) -> None:
+    """Write the papers, abstracts and citations of some files of works, and the table `ingest_report` about them.
+
+    Raises `InputError` for a file that is missing, of another size than listed, empty, not whole, or without a column
+    that is needed. Malformed records are left to `account`.
+    """
+    paths = [find_shard(folder, shard) for shard in shards]
+    tallies = [Tally(dataset=WORKS, shard=path.name) for path in paths]
+    with _writing(settings, outputs) as write:
+        for path, tally in zip(progress(paths, of="ingest works", unit="files"), tallies, strict=True):
+            for rows in _gather(settings, path, tally):
+                write(rows, tally)
+    write_table(report, "ingest_report", tallies_as_table(tallies))
+
+
+def _read(settings: WorksSettings, path: Path) -> Iterator[Read]:
+    """The works of a file. Each reader needs a library that takes long to import."""
+    ahead = settings.threads > 1
+    if path.name.endswith(PARQUET):
+        from cocite.corpus.works.parquet import read_rows
+
+        pa.set_cpu_count(settings.threads)
+        batches_ahead = BATCHES_AHEAD if ahead else 0
+        return read_rows(path, settings.filters, authors=settings.authors, batches_ahead=batches_ahead)
+    from cocite.corpus.works.json_lines import read_blocks
+
+    return read_blocks(unpack(path, blocks_ahead=BLOCKS_AHEAD if ahead else 0), authors=settings.authors)
+
+
+def _gather(settings: WorksSettings, path: Path, tally: Tally) -> Iterator[pa.Table]:
+    """The rows of a file, as much at a time as the memory takes. Raises `InputError` where the file has no record."""
+    some: list[pa.RecordBatch] = []
+    size = 0
+    for works in all_works(_read(settings, path), tally):
+        some.append(rows_of(works, is_taken(works, settings.filters, tally)))
+        size += some[-1].nbytes
+        if size >= SHARE_IN_MEMORY * settings.memory_mb * 1e6:
+            yield pa.Table.from_batches(some)
+            some, size = [], 0
+    if tally.lines == tally.outcomes[BLANK]:
+        raise InputError(f"{path} is empty; a file of works holds at least one.")
+    if some:
+        yield pa.Table.from_batches(some)
+
+
+@contextmanager
+def _writing(settings: WorksSettings, outputs: Outputs) -> Iterator["_Writer"]:
+    """What writes rows to the three tables, in a thread of its own where there is a second one."""
+    with ExitStack() as stack:
+        given = schemas(authors=settings.authors)
+        writes = {
+            name: stack.enter_context(
+                table_writer(getattr(outputs, name), f"ingested_{name}", given[name], compression=COMPRESSION)
+            )
+            for name in NAMES
+        }
+        thread = stack.enter_context(ThreadPoolExecutor(1)) if settings.threads > 1 else None
+        writer = _Writer(writes, settings.buckets, thread)
+        yield writer
+        writer.wait()
+
+
+class _Writer:
+    """Writes rows by bucket, some while the next ones are read."""
+
+    def __init__(self, writes: dict, buckets: int, thread: ThreadPoolExecutor | None) -> None:
+        self._writes, self._buckets, self._thread = writes, buckets, thread
+        self._writing: Future[None] | None = None
+
+    def __call__(self, rows: pa.Table, tally: Tally) -> None:
+        """Write the rows of a file, or have them written; what becomes of abstracts and citations is counted."""
+        self.wait()
+        if self._thread is None:
+            self._write(rows, tally)
+        else:
+            self._writing = self._thread.submit(self._write, rows, tally)
+
+    def wait(self) -> None:
+        """Wait until what was handed over is written, or has failed."""
+        if self._writing is not None:
+            self._writing.result()
+
+    def _write(self, rows: pa.Table, tally: Tally) -> None:
+        for name, batch in tables_of(rows, self._buckets, tally):
+            self._writes[name](batch)
