@@ -148,6 +148,14 @@ def choose(page, what, name):
     settle(page)
 
 
+def test_a_map_without_points_is_not_at_rest(browser, written):
+    browser.open(written)
+    drawn = f"document.querySelector('{CANVAS}').dataset.view"
+    wait(lambda: browser.run(drawn) is not None)
+    is_empty = browser.run(f"document.querySelectorAll('{FIGURE} .map-model option').length === 0")
+    assert not is_empty or browser.run(f"document.querySelector('{CANVAS}').dataset.moving") == "true"
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_a_point_names_its_paper_with_year_field_and_cluster_when_the_pointer_rests_on_it(page, model):
     choose(page, "model", model)
