@@ -10,7 +10,7 @@ from tests.releases.server import Arrival, serve
 from tests.releases.successor import generate_successor
 
 from cocite.config.release_folder import DATASETS
-from cocite.corpus import commands
+from cocite.corpus.commands.release import download, list_shards
 from cocite.corpus.release.client import DatasetsApi
 from cocite.corpus.release.manifest import Dataset, Manifest, read_manifest, write_manifest
 from cocite.corpus.release.remote import list_release
@@ -75,10 +75,10 @@ def test_links_that_have_lapsed_are_found_again_by_step_and_kind(newest, key, tm
         return {"settings": json.dumps(source), "results": tmp_path}
 
     with serve(newest, key=key) as origin:
-        commands.list_shards(**asked(origin), release=RELEASES[2], output=tmp_path / "manifest")
+        list_shards(**asked(origin), release=RELEASES[2], output=tmp_path / "manifest")
     with serve(newest, key=key, faults=Faults(lapsed_listings=2), requests=requests) as origin:
         where = {"manifest": tmp_path / "manifest", "part": 0, "parts": 1, "state": tmp_path / "state"}
-        commands.download("papers", **asked(origin), **where, output=tmp_path / "raw")
+        download("papers", **asked(origin), **where, output=tmp_path / "raw")
     assert sum("/diffs/" in request.path for request in requests) == 3
     shards = read_manifest(tmp_path / "manifest").datasets["papers"].shards
     assert {file.name for file in (tmp_path / "raw").iterdir()} == {shard.name for shard in shards}

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from tests.releases.server import serve
 from tests.releases.successor import generate_successor
 
-from cocite.corpus import commands
+from cocite.corpus.commands.ingest import ingest as ingest_command
+from cocite.corpus.commands.ingest import merge
+from cocite.corpus.commands.release import download, list_shards
 from cocite.corpus.ingest.changes import check_base, update
 from cocite.corpus.release.manifest import read_manifest
 from cocite.demo.release import generate_release
@@ -50,7 +52,7 @@ def ingest(key, tmp_path):
         with serve(release, key=key) as origin:
             source = {"source": "s2", "api": origin, **({"base": str(tmp_path / base)} if base else {})}
             api = {"settings": json.dumps(source), "results": tmp_path}
-            commands.list_shards(**api, release=release.name, output=results / "corpus/manifest.json")
+            list_shards(**api, release=release.name, output=results / "corpus/manifest.json")
             for dataset in DATASETS:
                 for part in range(parts):
                     _fetch_and_ingest(dataset, part, parts, buckets, results, api, diffs=bool(base))
@@ -75,9 +77,9 @@ def ingest(key, tmp_path):
 def _fetch_and_ingest(dataset, part, parts, buckets, results, api, *, diffs):
     place = {"manifest": results / "corpus/manifest.json", "part": part, "parts": parts}
     raw = results / "raw" / dataset / str(part)
-    commands.download(dataset, **place, **api, state=results / "state", output=raw)
+    download(dataset, **place, **api, state=results / "state", output=raw)
     folder = results / ("changes" if diffs else "ingested") / dataset
-    commands.ingest(
+    ingest_command(
         dataset,
         **place,
         **COST,
@@ -93,7 +95,7 @@ def _merge(bucket, results):
     for name in ("papers", "citations"):
         table = results / name / f"{bucket}.parquet"
         omissions = results / "omissions" / f"merge-{name}-{bucket}.parquet"
-        commands.merge(name, results / "ingested", bucket, **COST, output=table, omissions=omissions)
+        merge(name, results / "ingested", bucket, **COST, output=table, omissions=omissions)
 
 
 def assert_same_tables(updated: Path, fresh: Path) -> None:

@@ -8,7 +8,8 @@ from tests.corpus.ingested import settings as s2_settings
 from tests.corpus.ingested_works import counts, files_of, merged
 from tests.corpus.made_openalex import FOLDERS, SCHEMA, url_of, work, works_of, write_copy, write_parquet
 
-from cocite.corpus import commands
+from cocite.corpus.commands.ingest import merge
+from cocite.corpus.commands.works import ingest_works as ingest_works_command
 from cocite.corpus.ingest.shards import ingest
 from cocite.corpus.release.manifest import Shard
 from cocite.ground.errors import InputError
@@ -221,8 +222,8 @@ def test_the_commands_ingest_works_and_merge_what_the_newest_copies_say(tmp_path
     limits = {"memory_mb": 500, "threads": 1}
     outputs = {name: tmp_path / name / "0.parquet" for name in ("papers", "abstracts", "citations")}
     where = {"manifest": manifest, "shards": raw, "report": tmp_path / "report"}
-    commands.ingest_works('{"from_year": 2000}', part=0, parts=1, buckets=1, **where, **outputs, **limits)
+    ingest_works_command('{"from_year": 2000}', part=0, parts=1, buckets=1, **where, **outputs, **limits)
     written = {"output": tmp_path / "out", "omissions": tmp_path / "omissions"}
-    commands.merge("citations", tmp_path, 0, **written, **limits)
+    merge("citations", tmp_path, 0, **written, **limits)
     (row,) = read_table(tmp_path / "out", "citations").to_pylist()
     assert (row["citing"], row["cited"]) == (FAR, FAR + 2)

@@ -7,6 +7,8 @@ import pytest
 import yaml
 from tests.slurm.conftest import CONFIGURATION, ROOT, command
 
+from cocite.people.doctor.asked import rule_files
+
 
 def planned(folder, rule, **changes):
     """The resources that a dry run shows for a rule."""
@@ -27,7 +29,7 @@ def test_a_training_asks_for_a_gpu_for_each_of_its_processes(tmp_path, gpu, aske
 
 def test_all_resources_of_all_rules_grow_with_the_attempt_but_the_time_of_a_training_that_goes_on():
     fixed = []
-    for file in sorted(ROOT.glob("rules/*.smk")):
+    for file in rule_files():
         for rule in re.split(r"(?m)^(?=rule )", file.read_text())[1:]:
             name = re.match(r"rule (\w+)", rule)[1]
             fixed += [(name, key) for key in ("mem_mb", "runtime") if re.search(rf"^ +{key}=\d", rule, re.MULTILINE)]

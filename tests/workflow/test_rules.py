@@ -5,10 +5,12 @@ import re
 import yaml
 from tests.workflow.conftest import ROOT
 
+from cocite.people.doctor.asked import rule_files
+
 
 def test_the_profile_names_only_rules_and_resources_that_exist():
     profile = yaml.safe_load((ROOT / "profiles/slurm/config.yaml").read_text())
-    text = "".join(path.read_text() for path in ROOT.glob("rules/*.smk"))
+    text = "".join(path.read_text() for path in rule_files())
     rules = set(re.findall(r"^ *(?:rule|use rule \w+ as) (\w+)", text, re.MULTILINE))
     assert set(profile.get("set-resources", {})) | set(profile["set-threads"]) <= rules
     assert set(profile["resources"]) <= set(re.findall(r"^ +(\w+)=\d", text, re.MULTILINE))
@@ -17,7 +19,7 @@ def test_the_profile_names_only_rules_and_resources_that_exist():
 
 
 def test_every_rule_has_a_log_a_benchmark_an_environment_and_costs():
-    for path in (ROOT / "rules").glob("*.smk"):
+    for path in rule_files():
         for rule in re.split(r"^ *(?:use )?rule ", path.read_text(), flags=re.MULTILINE)[1:]:
             own = ("output", "log", "benchmark", "params")  # a rule that uses another takes the rest from that one
             whole = ("conda", "resources", "shell") if " with:" not in rule.partition("\n")[0] else ()
@@ -27,6 +29,4 @@ def test_every_rule_has_a_log_a_benchmark_an_environment_and_costs():
 
 
 def test_no_rule_states_what_is_the_default():
-    assert not [
-        path.name for path in (ROOT / "rules").glob("*.smk") if re.search("^ *threads: 1$", path.read_text(), re.M)
-    ]
+    assert not [path.name for path in rule_files() if re.search("^ *threads: 1$", path.read_text(), re.M)]

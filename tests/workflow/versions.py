@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cocite.people.doctor.asked import RULE, RULES
+from cocite.people.doctor.asked import RULE, RULES, rule_files
 
 PACKAGE = RULES.parent / "workflow" / "cocite"
 TABLE = Path(__file__).with_name("versions.txt")
@@ -38,7 +38,7 @@ class Version:
 @cache
 def current() -> dict[str, Version]:
     """The versions of all rules as they are now."""
-    text = "".join(path.read_text(encoding="utf-8") for path in sorted(RULES.glob("*.smk")))
+    text = "".join(path.read_text(encoding="utf-8") for path in rule_files())
     found: dict[str, tuple[int, str, str]] = {}
     for rule in RULE.finditer(text):
         number = re.search(r"^ +version=(\d+),", rule["body"], re.MULTILINE)

@@ -47,7 +47,7 @@ def test_what_rules_ask_for_is_read_from_them(complete):
     written = set(
         re.findall(
             r"^ *(?:use rule \w+ as |rule )(\w+)(?: with)?:$",
-            "".join(p.read_text() for p in asked.RULES.glob("*.smk")),
+            "".join(p.read_text() for p in asked.rule_files()),
             re.M,
         )
     )

@@ -43,12 +43,17 @@ UNUSED: Mapping[str, Callable[[Configuration], bool]] = {
 """Rules with large requests → whether they have no job with a configuration."""
 
 
+def rule_files() -> list[Path]:
+    """The files that hold the rules: one for each stage, and those in the folder of a stage that has many."""
+    return sorted(file for file in RULES.rglob("*.smk") if file.parent.name != "common")
+
+
 def asked(config: Configuration) -> dict[str, Request]:
     """The least that the jobs of each rule ask for in their first attempt; 0 where it depends on the input alone.
 
     Rules that have no job with the configuration are left out.
     """
-    text = "".join(path.read_text(encoding="utf-8") for path in sorted(RULES.glob("*.smk")))
+    text = "".join(path.read_text(encoding="utf-8") for path in rule_files())
     found: dict[str, Request] = {}
     for match in RULE.finditer(text):
         rule, base, use = match.group("rule", "base", "use")

@@ -1,0 +1,130 @@
+rule fetch_triplets:
+    output:
+        temp(directory("<results>/corpus/triplets")),
+    log:
+        "<logs>/corpus/fetch-triplets.log",
+    benchmark:
+        "<benchmarks>/corpus/fetch-triplets.jsonl"
+    conda:
+        "../../envs/pipeline.yaml"
+    resources:
+        # It streams a dataset of unknown size, and a stopped job resumes.
+        mem_mb=megabytes(1000),
+        runtime=minutes(480),
+    params:
+        version=1,
+        dataset=config["queries"].get("dataset", ""),
+        revision=config["queries"].get("revision", ""),
+        state=state("corpus/triplets"),
+    shell:
+        """
+        cocite corpus fetch-triplets \
+            --dataset {params.dataset:q} \
+            --revision {params.revision:q} \
+            --state {params.state:q} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule read_triplets:
+    input:
+        published_triplets(),
+    output:
+        queries="<results>/corpus/published_queries.parquet",
+        omissions="<results>/corpus/omissions/read-triplets.parquet",
+    log:
+        "<logs>/corpus/read-triplets.log",
+    benchmark:
+        "<benchmarks>/corpus/read-triplets.jsonl"
+    conda:
+        "../../envs/pipeline.yaml"
+    resources:
+        # It streams ids: 65,000 triplets with their texts (107 MB) took 173 MB and 1 s.
+        mem_mb=megabytes(600),
+        runtime=minutes(10, every=0.01),
+    params:
+        version=1,
+        folder=folder_of_triplets,
+    shell:
+        """
+        cocite corpus read-triplets {params.folder:q} \
+            --output {output.queries:q} \
+            --omissions {output.omissions:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule select_queries:
+    input:
+        papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
+        citations=buckets("<results>/corpus/citations/{bucket}.parquet"),
+        asked=asked_queries(),
+        exclude=excluded_papers(),
+    output:
+        queries="<results>/corpus/queries.parquet",
+        omissions="<results>/corpus/omissions/select.parquet",
+    log:
+        "<logs>/corpus/select.log",
+    benchmark:
+        "<benchmarks>/corpus/select.jsonl"
+    conda:
+        "../../envs/pipeline.yaml"
+    resources:
+        # Bounded: 199 MB for 3,000 papers (0.4 MB), 205 for 40,000 (5 MB), 209 MB and 1.3 s for hci's (12 MB).
+        mem_mb=megabytes(2000),
+        runtime=minutes(10, papers=0.005, citations=0.005),
+    params:
+        version=2,
+        papers=folders_of("papers"),
+        citations=folders_of("citations"),
+        settings=query_settings(),
+        seed=config["seed"],
+    shell:
+        """
+        cocite corpus select {input.exclude:q} \
+            --papers {params.papers:q} \
+            --citations {params.citations:q} \
+            --settings {params.settings:q} \
+            --seed {params.seed} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --output {output.queries:q} \
+            --omissions {output.omissions:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule check_leaks:
+    input:
+        tables=tables_of_papers(),
+        queries="<results>/corpus/queries.parquet",
+        contexts=buckets("<results>/corpus/contexts/{bucket}.parquet") if WITH_CONTEXTS else [],
+    output:
+        "<results>/corpus/leaks.parquet",
+    log:
+        "<logs>/corpus/leaks.log",
+    benchmark:
+        "<benchmarks>/corpus/leaks.jsonl"
+    conda:
+        "../../envs/pipeline.yaml"
+    resources:
+        # Bounded: 197 MB and 1.4 s for the tables of 3,000 papers (12 MB).
+        mem_mb=megabytes(1000),
+        runtime=minutes(10, tables=0.005, contexts=0.01),
+    params:
+        version=1,
+        results=subpath(input.queries, ancestor=2),
+        tables=folders_of_buckets("tables"),
+        oracles=oracles_and_validation(),
+    shell:
+        """
+        cocite corpus leaks {params.tables:q} \
+            --results {params.results:q} \
+            --queries {input.queries:q} \
+            --oracles {params.oracles:q} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """

@@ -1,0 +1,135 @@
+rule ingest:
+    input:
+        manifest="<results>/corpus/manifest.json",
+        shards=raw_shards,
+    output:
+        table=read_from_shards(),
+        report="<results>/corpus/ingest_report/{dataset}/{part}.parquet",
+    log:
+        "<logs>/corpus/ingest-{dataset}-{part}.log",
+    benchmark:
+        "<benchmarks>/corpus/ingest-{dataset}-{part}.jsonl"
+    wildcard_constraints:
+        dataset=either(INGESTED_ALONE),
+    priority: 10  # the disk may have room for only a few raw shards at a time
+    conda:
+        "../../envs/pipeline.yaml"
+    threads: 2
+    resources:
+        # Bounded: a shard of 14 million citations took 0.7 GB and 4 s, 1.3 GB of abstracts 1.2 GB and 7 s
+        # (docs/speed.md); 6.4 MB of packed citations took 363 MB and 2.5 s, start included.
+        mem_mb=megabytes(1500),
+        runtime=minutes(10, shards=0.02),
+    params:
+        version=5,
+        shards=folder_of_shards,
+        parts=parts,
+        buckets=len(BUCKETS),
+        ids="keep" if config["corpus"]["keep_ingested"] else "drop",
+    shell:
+        """
+        cocite corpus ingest {wildcards.dataset} \
+            --manifest {input.manifest:q} \
+            --shards {params.shards:q} \
+            --part {wildcards.part} \
+            --parts {params.parts} \
+            --buckets {params.buckets} \
+            --ids {params.ids} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --output {output.table:q} \
+            --report {output.report:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule ingest_with_authors:
+    input:
+        manifest="<results>/corpus/manifest.json",
+        shards=raw_shards,
+    output:
+        table=read_from_shards(),
+        report="<results>/corpus/ingest_report/{dataset}/{part}.parquet",
+    log:
+        "<logs>/corpus/ingest-{dataset}-{part}.log",
+    benchmark:
+        "<benchmarks>/corpus/ingest-{dataset}-{part}.jsonl"
+    wildcard_constraints:
+        dataset=either(WITH_AUTHORS),
+    priority: 10
+    conda:
+        "../../envs/pipeline.yaml"
+    threads: 2
+    resources:
+        # As ingest.
+        mem_mb=megabytes(1500),
+        runtime=minutes(10, shards=0.02),
+    params:
+        version=1,
+        shards=folder_of_shards,
+        parts=parts,
+        buckets=len(BUCKETS),
+        ids="keep" if config["corpus"]["keep_ingested"] else "drop",
+    shell:
+        """
+        cocite corpus ingest {wildcards.dataset} \
+            --manifest {input.manifest:q} \
+            --shards {params.shards:q} \
+            --part {wildcards.part} \
+            --parts {params.parts} \
+            --buckets {params.buckets} \
+            --ids {params.ids} \
+            --authors \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --output {output.table:q} \
+            --report {output.report:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule ingest_with_contexts:
+    input:
+        manifest="<results>/corpus/manifest.json",
+        shards=raw_shards,
+    output:
+        table=temp_unless("keep_ingested", "<results>/corpus/ingested/{dataset}/{part}.parquet"),
+        contexts=temp("<results>/corpus/ingested/{dataset}/contexts/{part}.parquet"),
+        report="<results>/corpus/ingest_report/{dataset}/{part}.parquet",
+    log:
+        "<logs>/corpus/ingest-{dataset}-{part}.log",
+    benchmark:
+        "<benchmarks>/corpus/ingest-{dataset}-{part}.jsonl"
+    wildcard_constraints:
+        dataset=either(WITH_CONTEXTS),
+    priority: 10
+    conda:
+        "../../envs/pipeline.yaml"
+    threads: 2
+    resources:
+        # Bounded: a shard of 14 million citations, 37% of them with contexts, took 1.0 GB and 16 s of processor time
+        # (docs/speed.md), 1.3 GB in one bucket.
+        mem_mb=megabytes(2000),
+        runtime=minutes(15, shards=0.05),
+    params:
+        version=1,
+        shards=folder_of_shards,
+        parts=parts,
+        buckets=len(BUCKETS),
+        ids="keep" if config["corpus"]["keep_ingested"] else "drop",
+    shell:
+        """
+        cocite corpus ingest {wildcards.dataset} \
+            --manifest {input.manifest:q} \
+            --shards {params.shards:q} \
+            --part {wildcards.part} \
+            --parts {params.parts} \
+            --buckets {params.buckets} \
+            --ids {params.ids} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --output {output.table:q} \
+            --contexts {output.contexts:q} \
+            --report {output.report:q} \
+            >> {log:q} 2>&1
+        """

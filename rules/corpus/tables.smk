@@ -1,0 +1,144 @@
+rule list_names:
+    input:
+        manifest="<results>/corpus/manifest.json",
+        shards=raw_shards,
+    output:
+        temp("<results>/corpus/ingested/{dataset}/names/{part}.parquet"),
+    log:
+        "<logs>/corpus/list-names-{dataset}-{part}.log",
+    benchmark:
+        "<benchmarks>/corpus/list-names-{dataset}-{part}.jsonl"
+    wildcard_constraints:
+        dataset=either(WITH_NAMES),
+    conda:
+        "../../envs/pipeline.yaml"
+    threads: 2
+    resources:
+        # Bounded: 8 million citations between a million names (527 MB of CSV) took 0.8 GB and 10 s of processor time.
+        mem_mb=megabytes(1500),
+        runtime=minutes(10, shards=0.02),
+    params:
+        version=1,
+        settings=table_settings,
+        parts=parts,
+    shell:
+        """
+        cocite corpus list-names {wildcards.dataset} \
+            --manifest {input.manifest:q} \
+            --settings {params.settings:q} \
+            --part {wildcards.part} \
+            --parts {params.parts} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule number_names:
+    input:
+        listed=all_listed_names(),
+    output:
+        "<results>/corpus/names.parquet",
+    log:
+        "<logs>/corpus/number-names.log",
+    benchmark:
+        "<benchmarks>/corpus/number-names.jsonl"
+    conda:
+        "../../envs/pipeline.yaml"
+    threads: 2
+    resources:
+        # Bounded: a million names (8 MB) took 341 MB and 1 s.
+        mem_mb=megabytes(2000),
+        runtime=minutes(10, listed=0.05),
+    params:
+        version=1,
+        folders=folders_of("listed"),
+    shell:
+        """
+        cocite corpus number-names {params.folders:q} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule ingest_tables:
+    input:
+        manifest="<results>/corpus/manifest.json",
+        shards=raw_shards,
+        listed=listed_names,
+        names="<results>/corpus/names.parquet" if WITH_NAMES else [],
+    output:
+        table=read_from_shards(),
+        report="<results>/corpus/ingest_report/{dataset}/{part}.parquet",
+    log:
+        "<logs>/corpus/ingest-{dataset}-{part}.log",
+    benchmark:
+        "<benchmarks>/corpus/ingest-{dataset}-{part}.jsonl"
+    wildcard_constraints:
+        dataset=either(FROM_TABLES),
+    priority: 10
+    conda:
+        "../../envs/pipeline.yaml"
+    threads: 2
+    resources:
+        # Bounded: abstracts took 1.29 GB for 0.9 GB of CSV and 1.32 GB for 1.8, and 15 and 32 s of processor time;
+        # 8 million citations with names (527 MB of CSV) 1.1 GB and 12 s, with whole numbers 1.1 GB and 6 s.
+        mem_mb=megabytes(1500),
+        runtime=minutes(10, shards=0.05, names=0.01),
+    params:
+        version=1,
+        settings=table_settings,
+        parts=parts,
+        buckets=len(BUCKETS),
+    shell:
+        """
+        cocite corpus ingest-tables {wildcards.dataset} \
+            --manifest {input.manifest:q} \
+            --settings {params.settings:q} \
+            --part {wildcards.part} \
+            --parts {params.parts} \
+            --buckets {params.buckets} \
+            --listed={input.listed:q} \
+            --names={input.names:q} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --output {output.table:q} \
+            --report {output.report:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule number_ids:
+    input:
+        file=named_papers,
+        names="<results>/corpus/names.parquet",
+    output:
+        ids="<results>/corpus/numbered/{list}.txt",
+        omissions="<results>/corpus/omissions/number-ids-{list}.parquet",
+    log:
+        "<logs>/corpus/number-ids-{list}.log",
+    benchmark:
+        "<benchmarks>/corpus/number-ids-{list}.jsonl"
+    wildcard_constraints:
+        list=either(NAMED),
+    conda:
+        "../../envs/pipeline.yaml"
+    resources:
+        # A file of ids is small; the names stream past it: 189 MB for a million.
+        mem_mb=megabytes(1000),
+        runtime=minutes(10, names=0.01),
+    params:
+        version=1,
+    shell:
+        """
+        cocite corpus number-ids {input.file:q} \
+            --names {input.names:q} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --output {output.ids:q} \
+            --omissions {output.omissions:q} \
+            >> {log:q} 2>&1
+        """
