@@ -65,7 +65,7 @@ rule ingest_with_authors:
         mem_mb=megabytes(1500),
         runtime=minutes(10, shards=0.02),
     params:
-        version=1,
+        version=2,
         shards=folder_of_shards,
         parts=parts,
         buckets=len(BUCKETS),

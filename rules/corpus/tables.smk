@@ -89,7 +89,7 @@ rule ingest_tables:
         mem_mb=megabytes(1500),
         runtime=minutes(10, shards=0.05, names=0.01),
     params:
-        version=1,
+        version=2,
         settings=table_settings,
         parts=parts,
         buckets=len(BUCKETS),

@@ -7,6 +7,7 @@ import pytest
 from tests.corpus.ingested import SHARD, citation, row
 
 from cocite.corpus.ingest import citations
+from cocite.corpus.ingest.merge import merge
 from cocite.ground.errors import InputError
 from cocite.tables import files
 
@@ -279,6 +280,19 @@ def test_names_of_authors_are_kept_in_their_order_where_they_are_asked_for(read,
     ingested = read("papers", shard({"corpusid": 7, "title": "T", "authors": authors}, {"corpusid": 8}), authors=True)
     assert [row["authors"] for row in ingested.rows] == [expected, []]
     assert ingested.lines("kept") == 2
+
+
+def test_a_job_without_shards_writes_the_same_columns_as_the_others(read, shard, tmp_path):
+    written = tmp_path / "papers"
+    for part, paths in enumerate([[shard({"corpusid": 7, "title": "T", "authors": AUTHORS})], []]):
+        read("papers", *paths, authors=True)
+        (written / f"{part}.parquet").parent.mkdir(exist_ok=True)
+        (tmp_path / "out").rename(written / f"{part}.parquet")
+    read("abstracts")
+    merged = {"output": tmp_path / "merged", "omissions": tmp_path / "omissions", "memory_mb": 500, "threads": 1}
+    merge("papers", {"ingested_papers": written, "ingested_abstracts": tmp_path / "out"}, 0, **merged)
+    [row] = files.read_table(tmp_path / "merged", "papers").to_pylist()
+    assert row["authors"] == ["Ada Abel", "Mira  Okoye"]
 
 
 def test_authors_are_not_kept_where_nobody_asks(read, shard):

@@ -223,6 +223,17 @@ def test_malformed_rows_that_are_allowed_are_counted(table: Write, make: Callabl
     assert made.omitted("malformed") == 3 + 3 + 3
 
 
+def test_authors_are_kept_where_one_of_the_files_has_no_row_that_counts(
+    tmp_path: Path, table: Write, make: Callable[..., Made]
+) -> None:
+    table("papers-1.csv", "id,who\nW1,Ada\n")
+    papers = table("papers-2.csv", "id,who\n2,Bo\n", {"id": "id", "authors": "who"})
+    papers["files"] = str(tmp_path / "papers-*.csv")
+    citations = table("citations.csv", "from,to\n1,2\n")
+    made = make({"papers": papers, "citations": citations}, authors=True, malformed=0.5)
+    assert {paper: row["authors"] for paper, row in made.papers.items()} == {2: ["Bo"]}
+
+
 BAD_FILES = {
     "a gzip file that is cut": ("papers.csv.gz", gzip.compress(b"id\n" + b"1\n" * 50_000)[:-20], "cut short or not a"),
     "a Parquet file that is cut": ("papers.parquet", b"PAR1\0\0\0\0", "is cut short or not a Parquet file"),

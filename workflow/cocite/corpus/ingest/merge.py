@@ -14,12 +14,12 @@ import duckdb
 from cocite.corpus.ingest.newest import keep_newest
 from cocite.corpus.ingest.records import has_unknown_intent, intents_of, is_influential
 from cocite.ground.database import connect
+from cocite.tables.declarations.corpus import AUTHORS
 from cocite.tables.files import scan_table, write_omissions, write_table
 
 ROWS_IN_BATCH = {"papers": 20_000, "abstracts": 20_000, "citations": 100_000}
 """Rows that are written at once: abstracts come at about 1.3 kB, and a batch of them must stay small."""
 
-AUTHORS = "authors"
 _PAPERS = """
     WITH distinct_papers AS (
         SELECT * EXCLUDE bucket FROM ingested_papers

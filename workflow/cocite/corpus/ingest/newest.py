@@ -10,9 +10,9 @@ from pathlib import Path
 
 import duckdb
 
+from cocite.tables.declarations.corpus import SHARD
 from cocite.tables.files import scan_table
 
-SHARD = "shard"
 CURRENT = {"ingested_papers": "corpusid", "ingested_abstracts": "corpusid", "ingested_citations": "citing"}
 """Ingested table → the paper that a row of it is of."""
 _OLDER = {
@@ -49,7 +49,7 @@ def keep_newest(connection: duckdb.DuckDBPyConnection, tables: dict[str, duckdb.
         taken = "NOT rows.left_out" if name == "ingested_papers" else "true"
         older = "rows.shard::VARCHAR < newest.shard"
         joined = f"FROM all_{name} AS rows LEFT JOIN newest ON newest.corpusid = rows.{paper}"
-        unwanted = ["shard", "left_out"] if name == "ingested_papers" else ["shard"]
+        unwanted = [SHARD, "left_out"] if name == "ingested_papers" else [SHARD]
         connection.execute(
             f"CREATE VIEW {name} AS SELECT rows.* EXCLUDE ({', '.join(unwanted)}) {joined} "
             f"WHERE {taken} AND NOT coalesce({older}, false)"

@@ -13,9 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cocite.ground.errors import InputError
+from cocite.tables.declarations.corpus import SHARD
 from cocite.tables.files import checked_files, open_table, read_table, table_writer, write_table
-
-SHARD = "shard"
 
 
 def reuse_works(base: Path, shards: Collection[str], outputs: Mapping[str, Path], *, report: Path) -> None:

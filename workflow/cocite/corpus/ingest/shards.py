@@ -18,7 +18,9 @@ from cocite.corpus.ingest.unpacking import unpack
 from cocite.corpus.release.manifest import Shard
 from cocite.ground.errors import InputError
 from cocite.ground.progress import progress
-from cocite.tables.files import write_table
+from cocite.tables import TABLES
+from cocite.tables.declarations.corpus import AUTHORS
+from cocite.tables.files import table_writer, write_table
 
 if TYPE_CHECKING:
     from cocite.corpus.ingest.contexts import Gathered
@@ -81,9 +83,17 @@ def write_ingested(
     paths = [find_shard(folder, shard) for shard in shards]
     tallies = [Tally(dataset=settings.dataset, shard=path.name) for path in paths]
     named = zip(shards, progress(paths, of=f"ingest {settings.dataset}", unit="shards"), tallies, strict=True)
-    rows = (batch for shard, path, tally in named for batch in read(settings, shard, path, tally, output.parent))
-    write_table(output, table, rows)
+    with table_writer(output, table, _asked_for(settings, table)) as write:
+        for shard, path, tally in named:
+            for batch in read(settings, shard, path, tally, output.parent):
+                write(batch)
     write_table(report, "ingest_report", tallies_as_table(tallies))
+
+
+def _asked_for(settings: IngestSettings, table: str) -> pa.Schema:
+    """The optional columns that each job writes, even without any row: its file is read together with the others."""
+    names = [AUTHORS] if settings.authors and settings.dataset == "papers" else []
+    return pa.schema([(name, TABLES[table].columns[name].type) for name in names])
 
 
 def find_shard(folder: Path, shard: Shard) -> Path:

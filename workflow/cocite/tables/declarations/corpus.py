@@ -9,6 +9,9 @@ from cocite.tables.declarations.columns import COUNT, ID, TEXT, Column, Table, c
 SHARD_NAME = pa.dictionary(pa.int32(), TEXT)
 """Type of a column with the names of few shards in many rows."""
 
+AUTHORS, SHARD = "authors", "shard"
+"""Columns that only some sources have, or where the configuration asks for them."""
+
 _PAPER_COLUMNS = {
     "title": optional(TEXT, "title; null where the release has none or an empty one"),
     "year": optional(pa.int16(), "year of publication"),
@@ -20,14 +23,14 @@ _PAPER_COLUMNS = {
 }
 
 _AUTHORS = {
-    "authors": Column(
+    AUTHORS: Column(
         type=pa.list_(TEXT),
         meaning="names of the authors, in the release's order, empty where unknown; only with `corpus.authors`",
         optional=True,
     )
 }
 _SHARD = {
-    "shard": Column(
+    SHARD: Column(
         type=SHARD_NAME,
         meaning="file of the copy that the row is from, which begins with the day; only of works of OpenAlex",
         optional=True,

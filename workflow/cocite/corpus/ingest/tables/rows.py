@@ -5,6 +5,7 @@ DuckDB, which spills, are given the numbers of their ids, and leave cut by bucke
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -42,6 +43,7 @@ def ingest_tables(
     for a file that is missing, of another size than listed, empty or broken. Malformed rows are left to `account`.
     """
     read = partial(_read_file, table, numbering)
+    settings = replace(settings, authors=isinstance(table, PaperTable) and table.columns.authors is not None)
     write_ingested(f"ingested_{settings.dataset}", read, settings, Path(), shards, output=output, report=report)
 
 
