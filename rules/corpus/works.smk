@@ -25,7 +25,6 @@ rule ingest_works:
         version=1,
         parts=len(PARTS.get("works", [])),
         buckets=len(BUCKETS),
-        ids="keep" if config["corpus"]["keep_ingested"] else "drop",
         authors="--authors" if SOURCE.authors else "",
         settings=json.dumps(config["corpus"].get("filters", {}), sort_keys=True),
     shell:
@@ -37,7 +36,6 @@ rule ingest_works:
             --part {wildcards.part} \
             --parts {params.parts} \
             --buckets {params.buckets} \
-            --ids {params.ids} \
             --memory-mb {resources.mem_mb} \
             --threads {threads} \
             --papers {output.papers:q} \

@@ -72,7 +72,7 @@ def make(
             place = {"manifest": corpus / "manifest.json", "part": part, "parts": JOBS}
             raw = corpus / f"raw/works/{part}"
             call("download", "works", **listed, **place, state=results / f".state/{part}", output=raw)
-            limits = {"buckets": BUCKETS, "ids": "keep", "memory_mb": 500, "threads": 1, "settings": "{}"}
+            limits = {"buckets": BUCKETS, "memory_mb": 500, "threads": 1, "settings": "{}"}
             call("ingest-works", **place, **limits, shards=raw, **written(corpus, part))
             if base is not None:
                 call("reuse-works", **place, base=base / "corpus", **written(corpus, JOBS + part))

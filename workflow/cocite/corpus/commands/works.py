@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -26,9 +26,6 @@ def ingest_works(
     abstracts: Annotated[Path, typer.Option(help="Table ingested_abstracts to write.")],
     citations: Annotated[Path, typer.Option(help="Table ingested_citations to write.")],
     report: Annotated[Path, typer.Option(help="Table ingest_report of these files.")],
-    ids: Annotated[
-        Literal["keep", "drop"], typer.Option(help="As for other sources; the citations of OpenAlex have no ids.")
-    ] = "drop",
     authors: Annotated[bool, typer.Option("--authors", help="Keep the names of papers' authors.")] = False,
 ) -> None:
     """Convert the files of one part of OpenAlex's works to Parquet: papers, abstracts, citations, sorted by bucket."""
