@@ -4,11 +4,11 @@ Every write goes to a temporary name in the same folder, is checked, synced, and
 sees half a file, and a step that is killed leaves nothing under the name of its output.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -45,29 +45,44 @@ def write_table(path: Path, name: str, rows: pa.Table | pa.RecordBatchReader | I
         return sum(map(write, chain(first, batches)))
 
 
+class Write(Protocol):
+    """What writes some rows of a table."""
+
+    def __call__(self, batch: pa.RecordBatch, cuts: Sequence[int] = ()) -> int:
+        """Write rows and return their number; with `cuts`, those from each cut to the next one become a row group."""
+
+
 @contextmanager
 def table_writer(
-    path: Path, name: str, given: pa.Schema, *, sync_every: int = 0, compression: str = COMPRESSION
-) -> Iterator[Callable[[pa.RecordBatch], int]]:
+    path: Path,
+    name: str,
+    given: pa.Schema,
+    *,
+    sync_every: int = 0,
+    compression: str = COMPRESSION,
+    distinct: Sequence[str] = (),
+) -> Iterator[Write]:
     """What writes rows of a table as `write_table` does, a batch at a time, and returns their number.
 
     `given` is the schema of the rows: it says which optional columns there are, and the dimension of vectors. With
     `sync_every`, the system begins to write to the disk after so many bytes of rows, not only in the end. `compression`
-    is that of columns without an encoding of their own.
+    is that of columns without an encoding of their own; those in `distinct` have no dictionary, because hardly a value
+    comes again.
     """
     table = TABLES[name]
     schema = _file_schema(table, given)
     last_key: tuple[Any, ...] | None = None
     unsynced = 0
     with atomic_path(path) as temporary:
-        with pq.ParquetWriter(temporary, schema, **_packing(table, compression)) as writer:
+        with pq.ParquetWriter(temporary, schema, **_packing(table, compression, distinct)) as writer:
 
-            def write(batch: pa.RecordBatch) -> int:
+            def write(batch: pa.RecordBatch, cuts: Sequence[int] = ()) -> int:
                 nonlocal last_key, unsynced
                 conformed = _conform(batch, schema, table, path)
                 if table.ordered:
                     last_key = _check_order(conformed, table, path, last_key)
-                writer.write_table(conformed)
+                for start, stop in pairwise(cuts or (0, len(conformed))):
+                    writer.write_table(conformed.slice(start, stop - start))
                 unsynced += conformed.nbytes if sync_every else 0
                 if unsynced > sync_every:
                     begin_sync(temporary)
@@ -165,12 +180,13 @@ def _file_schema(table: Table, given: pa.Schema) -> pa.Schema:
     return pa.schema(fields, metadata={"cocite.table": table.name})
 
 
-def _packing(table: Table, usual: str) -> dict[str, Any]:
+def _packing(table: Table, usual: str, distinct: Sequence[str]) -> dict[str, Any]:
     """Encoding and compression of each column, as Parquet's writer takes them; `cocite check` reads the checksums.
 
-    Ids and counts are too many for a dictionary and pack well byte by byte; every other column gets one. A column with
-    an encoding of its own is packed by that alone: compressed as well, vectors would hardly be smaller and slow to
-    read, and sentences that are read once would take longer to write than to find.
+    Ids and counts are too many for a dictionary and pack well byte by byte; columns of `distinct` values are too many
+    as well, and every other column gets one. A column with an encoding of its own is packed by that alone: compressed
+    as well, vectors would hardly be smaller and slow to read, and sentences that are read once would take longer to
+    write than to find.
     """
     encodings, compression = {}, {}
     for name, column in table.columns.items():
@@ -181,7 +197,7 @@ def _packing(table: Table, usual: str) -> dict[str, Any]:
     return {
         "write_page_checksum": not table.read_once,
         "write_statistics": ["bucket"] if table.read_once else True,
-        "use_dictionary": [*encodings.keys() - others.keys()],
+        "use_dictionary": [*encodings.keys() - others.keys() - {*distinct}],
         "column_encoding": others,
         "compression": compression,
     }

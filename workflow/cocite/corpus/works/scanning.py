@@ -219,3 +219,25 @@ def number_of_work(words, start, stop):  # type: ignore[no-untyped-def]
         value = value * U(10) + digit
         position += ONE
     return np.int64(value) if value <= _LARGEST_ID else np.int64(ODD_NUMBER)
+
+
+@kernel
+def cut_references(ids, offsets, numbers, order, citing, cited, ends):  # type: ignore[no-untyped-def]
+    """Write the citations of works in some order; return how many have no cited id, and how many cite their own work.
+
+    The references of work w are the `numbers` from `offsets[w]` on to the next one. `ends` says how many citations
+    there are up to each work in that order.
+    """
+    count, unknown, own = 0, 0, 0
+    for place in range(len(order)):
+        work = order[place]
+        for at in range(offsets[work], offsets[work + 1]):
+            if numbers[at] < 0:
+                unknown += 1
+            elif numbers[at] == ids[work]:
+                own += 1
+            else:
+                citing[count], cited[count] = ids[work], numbers[at]
+                count += 1
+        ends[place + 1] = count
+    return unknown, own

@@ -15,24 +15,25 @@ import pyarrow as pa
 
 from cocite.config.release_folder import WORKS
 from cocite.config.works import WorkFilters
-from cocite.corpus.ingest.accounting import BLANK, Tally, tallies_as_table
-from cocite.corpus.ingest.shards import find_shard
+from cocite.corpus.ingest.accounting import Tally, tallies_as_table
+from cocite.corpus.ingest.shards import check_filled, find_shard
 from cocite.corpus.ingest.unpacking import unpack
 from cocite.corpus.release.manifest import Shard
 from cocite.corpus.works.filters import is_taken
 from cocite.corpus.works.reading import Read, all_works
-from cocite.corpus.works.tables import NAMES, Outputs, rows_of, schemas, tables_of
-from cocite.ground.errors import InputError
+from cocite.corpus.works.tables import DISTINCT, NAMES, Columns, Outputs, rows_of, schemas, tables_of
 from cocite.ground.progress import progress
-from cocite.tables.files import table_writer, write_table
+from cocite.tables.files import Write, table_writer, write_table
 
 PARQUET = ".parquet"
-BLOCKS_AHEAD = 16
+BYTES_IN_BLOCK = 1 << 24
+"""Of lines that are read at once: as many as make it cheap to call what reads them, column by column."""
+BLOCKS_AHEAD = 4
 """Blocks of lines that are unpacked while others are read and written."""
 BATCHES_AHEAD = 1
 COMPRESSION = "lz4"
 """Of rows that are written once and read once: zstd takes two to three times as long for many small row groups."""
-SHARE_IN_MEMORY = 0.06
+SHARE_IN_MEMORY = 0.15
 """Share of the memory that rows fill before they are cut by bucket; there are twice as many while others are written,
 and sorting takes as much again."""
 
@@ -79,10 +80,11 @@ def _read(settings: WorksSettings, path: Path) -> Iterator[Read]:
         return read_rows(path, settings.filters, authors=settings.authors, batches_ahead=batches_ahead)
     from cocite.corpus.works.json_lines import read_blocks
 
-    return read_blocks(unpack(path, blocks_ahead=BLOCKS_AHEAD if ahead else 0), authors=settings.authors)
+    blocks = unpack(path, blocks_ahead=BLOCKS_AHEAD if ahead else 0, bytes_in_block=BYTES_IN_BLOCK)
+    return read_blocks(blocks, authors=settings.authors)
 
 
-def _gather(settings: WorksSettings, path: Path, tally: Tally) -> Iterator[pa.Table]:
+def _gather(settings: WorksSettings, path: Path, tally: Tally) -> Iterator[Columns]:
     """The rows of a file, as much at a time as the memory takes. Raises `InputError` where the file has no record."""
     some: list[pa.RecordBatch] = []
     size = 0
@@ -90,12 +92,16 @@ def _gather(settings: WorksSettings, path: Path, tally: Tally) -> Iterator[pa.Ta
         some.append(rows_of(works, is_taken(works, settings.filters, tally)))
         size += some[-1].nbytes
         if size >= SHARE_IN_MEMORY * settings.memory_mb * 1e6:
-            yield pa.Table.from_batches(some)
-            some, size = [], 0
-    if tally.lines == tally.outcomes[BLANK]:
-        raise InputError(f"{path} is empty; a file of works holds at least one.")
+            rows, some, size = _columns_of(some), [], 0
+            yield rows
+    check_filled(path, tally)
     if some:
-        yield pa.Table.from_batches(some)
+        yield _columns_of(some)
+
+
+def _columns_of(batches: list[pa.RecordBatch]) -> Columns:
+    rows = pa.Table.from_batches(batches)
+    return dict(zip(rows.schema.names, rows.columns, strict=True))
 
 
 @contextmanager
@@ -105,7 +111,13 @@ def _writing(settings: WorksSettings, outputs: Outputs) -> Iterator["_Writer"]:
         given = schemas(authors=settings.authors)
         writes = {
             name: stack.enter_context(
-                table_writer(getattr(outputs, name), f"ingested_{name}", given[name], compression=COMPRESSION)
+                table_writer(
+                    getattr(outputs, name),
+                    f"ingested_{name}",
+                    given[name],
+                    compression=COMPRESSION,
+                    distinct=DISTINCT[name],
+                )
             )
             for name in NAMES
         }
@@ -118,11 +130,11 @@ def _writing(settings: WorksSettings, outputs: Outputs) -> Iterator["_Writer"]:
 class _Writer:
     """Writes rows by bucket, some while the next ones are read."""
 
-    def __init__(self, writes: dict, buckets: int, thread: ThreadPoolExecutor | None) -> None:
+    def __init__(self, writes: dict[str, Write], buckets: int, thread: ThreadPoolExecutor | None) -> None:
         self._writes, self._buckets, self._thread = writes, buckets, thread
         self._writing: Future[None] | None = None
 
-    def __call__(self, rows: pa.Table, tally: Tally) -> None:
+    def __call__(self, rows: Columns, tally: Tally) -> None:
         """Write the rows of a file, or have them written; what becomes of abstracts and citations is counted."""
         self.wait()
         if self._thread is None:
@@ -135,6 +147,6 @@ class _Writer:
         if self._writing is not None:
             self._writing.result()
 
-    def _write(self, rows: pa.Table, tally: Tally) -> None:
-        for name, batch in tables_of(rows, self._buckets, tally):
-            self._writes[name](batch)
+    def _write(self, rows: Columns, tally: Tally) -> None:
+        for name, batch, cuts in tables_of(rows, self._buckets, tally):
+            self._writes[name](batch, cuts)

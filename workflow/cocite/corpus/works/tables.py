@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +15,20 @@ from cocite.corpus.ingest.citations import LEFT_OUT
 from cocite.corpus.ingest.records import ABSTRACTS
 from cocite.corpus.ingest.scanning import NO_CITED, SELF
 from cocite.corpus.works.columns import AUTHORS, dois_in, not_blank
+from cocite.corpus.works.scanning import cut_references
 from cocite.tables import ID, TABLES, empty_schema
 
 NAMES = ("papers", "abstracts", "citations")
 (EMPTY,) = ABSTRACTS.omissions
-_OF_PAPERS = ("corpusid", "title", "year", "venue", "fields", "doi", "citation_count", "reference_count", AUTHORS)
+_OF_PAPERS = (
+    *("corpusid", "title", "year", "venue", "fields", "doi", "citation_count", "reference_count", AUTHORS),
+    "left_out",
+)
+DISTINCT = {"papers": ("title", "doi"), "abstracts": ("abstract",), "citations": ()}
+"""Columns of each table in which hardly a value comes again."""
+
+Columns = dict[str, pa.ChunkedArray]
+"""Rows as `rows_of` gives them, a column a name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,37 +74,73 @@ _JUDGED = ("type", "language", "retracted", "paratext")
 """Columns that only the filters ask for."""
 
 
-def tables_of(rows: pa.Table, buckets: int, tally: Tally) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The rows of each table and bucket, with the name of the table; abstracts and citations are counted."""
-    bucket = (rows.column("corpusid").to_numpy() % buckets).astype(np.uint16)
+def tables_of(rows: Columns, buckets: int, tally: Tally) -> Iterator[tuple[str, pa.RecordBatch, list[int]]]:
+    """The name of each table, its rows, sorted by bucket, and where the rows of the buckets begin and end.
+
+    Abstracts and citations are counted. `rows` is emptied on the way, so that no column is in memory for longer than it
+    takes to sort it.
+    """
+    ids = _ids(rows)
+    bucket = (ids % buckets).astype(np.uint16)
     order = np.argsort(bucket, kind="stable")
-    (sorted_rows,) = rows.combine_chunks().take(pa.array(order)).combine_chunks().to_batches() or [None]
-    bucket = bucket[order]
-    for name, table in (
-        ("papers", _papers(sorted_rows)),
-        ("abstracts", _abstracts(sorted_rows, tally)),
-        ("citations", _citations(sorted_rows, tally)),
-    ):
-        places = bucket if table.rows is None else bucket[table.rows]
-        starts = np.searchsorted(places, np.arange(buckets + 1)).tolist()
-        shard = pa.DictionaryArray.from_arrays(np.zeros(len(places), dtype=np.int32), pa.array([tally.shard]))
-        batch = pa.record_batch({"bucket": places, **table.columns, "shard": shard})
-        yield from ((name, batch.slice(start, stop - start)) for start, stop in pairwise(starts) if stop > start)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(bucket, minlength=buckets))])
+    for name, make in (("abstracts", _abstracts), ("citations", _citations), ("papers", _papers)):
+        columns, ends = make(rows, order, tally)
+        cuts = starts if ends is None else ends[starts]
+        length = int(cuts[-1])
+        given = {
+            "bucket": np.repeat(np.arange(buckets, dtype=np.uint16), np.diff(cuts)),
+            "shard": pa.DictionaryArray.from_arrays(np.zeros(length, dtype=np.int32), pa.array([tally.shard])),
+        }
+        yield name, pa.record_batch(given | columns), np.unique(cuts).tolist()
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Columns:
-    columns: dict[str, pa.Array]
-    rows: NDArray[np.int64] | None = None
-    """The work that each row is of; all works in their order if there is none."""
+def _ids(rows: Columns) -> NDArray[np.int64]:
+    return rows["corpusid"].combine_chunks().to_numpy()
 
 
-def _papers(rows: pa.RecordBatch) -> _Columns:
-    counts = pc.list_value_length(rows.column("references"))
-    left_out = rows.column("left_out")
-    counted = {"reference_count": pc.if_else(left_out, None, counts), "left_out": left_out}
-    given = {name: _TIDY.get(name, _as_it_is)(rows.column(name)) for name in _OF_PAPERS if name in rows.schema.names}
-    return _Columns(columns=given | counted)
+Made = tuple[dict[str, pa.Array], NDArray[np.int64] | None]
+"""Columns of a table, and how many of its rows are of the works before each, where a work has not just one."""
+
+
+def _abstracts(rows: Columns, order: NDArray[np.int64], tally: Tally) -> Made:
+    given = rows.pop("abstract").combine_chunks()
+    is_given = given.is_valid().to_numpy(zero_copy_only=False)[order]
+    texts = not_blank(given.take(pa.array(order[is_given])))
+    is_kept = is_given.copy()
+    is_kept[is_given] = texts.is_valid().to_numpy(zero_copy_only=False)
+    kept = int(np.count_nonzero(is_kept))
+    tally.beside[ABSTRACTS_OF_WORKS].update({KEPT: kept, EMPTY: len(texts) - kept})
+    ids = _ids(rows)[order[is_kept]]
+    return {"corpusid": pa.array(ids), "abstract": texts.drop_null() if texts.null_count else texts}, _ends(is_kept)
+
+
+def _ends(counts: NDArray[Any]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+
+
+def _citations(rows: Columns, order: NDArray[np.int64], tally: Tally) -> Made:
+    references = rows["references"].combine_chunks()
+    numbers, offsets = references.values.fill_null(-1).to_numpy(), references.offsets.to_numpy()
+    citing, cited = (np.empty(len(numbers), dtype=np.int64) for _ in range(2))
+    ends = np.zeros(len(order) + 1, dtype=np.int64)
+    unknown, own = cut_references(_ids(rows), offsets, numbers, order, citing, cited, ends)
+    kept = int(ends[-1])
+    tally.beside[CITATIONS_OF_WORKS].update({KEPT: kept, LEFT_OUT[NO_CITED]: unknown, LEFT_OUT[SELF]: own})
+    traits = np.zeros(kept, dtype=np.uint8)
+    columns = {"citationid": pa.nulls(kept, ID), "citing": citing[:kept], "cited": cited[:kept], "traits": traits}
+    return columns, ends
+
+
+def _papers(rows: Columns, order: NDArray[np.int64], tally: Tally) -> Made:
+    places = pa.array(order)
+    counts = pc.list_value_length(rows.pop("references"))
+    rows["reference_count"] = pc.if_else(rows["left_out"], None, counts)
+    return {
+        name: _TIDY.get(name, _as_it_is)(rows.pop(name).combine_chunks().take(places))
+        for name in _OF_PAPERS
+        if name in rows
+    }, None
 
 
 def _as_it_is(column: pa.Array) -> pa.Array:
@@ -104,29 +149,3 @@ def _as_it_is(column: pa.Array) -> pa.Array:
 
 _TIDY = {"title": not_blank, "venue": not_blank, "doi": dois_in}
 """How columns of papers are tidied up."""
-
-
-def _abstracts(rows: pa.RecordBatch, tally: Tally) -> _Columns:
-    texts = not_blank(rows.column("abstract"))
-    places = np.flatnonzero(texts.is_valid().to_numpy(zero_copy_only=False))
-    given = len(rows) - rows.column("abstract").null_count
-    tally.beside[ABSTRACTS_OF_WORKS].update({KEPT: len(places), EMPTY: given - len(places)})
-    columns = {"corpusid": rows.column("corpusid").take(pa.array(places)), "abstract": texts.drop_null()}
-    return _Columns(columns=columns, rows=places)
-
-
-def _citations(rows: pa.RecordBatch, tally: Tally) -> _Columns:
-    references = rows.column("references")
-    ids, lengths = rows.column("corpusid").to_numpy(), pc.list_value_length(references).to_numpy()
-    cited = references.flatten().fill_null(-1).to_numpy()
-    places = np.repeat(np.arange(len(rows)), lengths)
-    citing = ids[places]
-    unknown, own = cited < 0, cited == citing
-    kept = ~(unknown | own)
-    counts = {KEPT: kept, LEFT_OUT[NO_CITED]: unknown, LEFT_OUT[SELF]: own}
-    tally.beside[CITATIONS_OF_WORKS].update({reason: int(np.count_nonzero(of)) for reason, of in counts.items()})
-    if not kept.all():
-        places, citing, cited = places[kept], citing[kept], cited[kept]
-    traits = np.zeros(len(places), dtype=np.uint8)
-    columns = {"citationid": pa.nulls(len(places), ID), "citing": citing, "cited": cited, "traits": traits}
-    return _Columns(columns=columns, rows=places)
