@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cocite.corpus.works.records import DOI, SMALLEST
+from cocite.corpus.works.texts import copy_texts
 from cocite.tables import ID, TEXT
 
 AUTHORS = "authors"
@@ -62,6 +63,21 @@ def not_blank(texts: pa.StringArray) -> pa.StringArray:
     is_blank = np.zeros(len(texts), dtype=np.bool_)
     is_blank[places] = ~is_text
     return pc.if_else(pa.array(is_blank), None, texts) if is_blank.any() else texts
+
+
+def texts_in_order(texts: pa.ChunkedArray, order: NDArray[np.int64]) -> pa.StringArray:
+    """Some of the texts in some order, none of them null, copied once."""
+    addresses, lengths = [np.empty(0, dtype=np.uint64)], [np.empty(0, dtype=np.int32)]
+    for chunk in filter(len, texts.chunks):
+        _, bounds, data = chunk.buffers()
+        starts = np.frombuffer(bounds, dtype=np.int32)[chunk.offset : chunk.offset + len(chunk) + 1]
+        addresses.append((data.address if data else 0) + starts[:-1].astype(np.uint64))
+        lengths.append(np.diff(starts))
+    length_of = np.concatenate(lengths)
+    text = np.empty(int(length_of[order].sum(dtype=np.int64)), dtype=np.uint8)
+    offsets = np.zeros(len(order) + 1, dtype=np.int32)
+    copy_texts(np.concatenate(addresses), length_of, order, text, offsets)
+    return pa.StringArray.from_buffers(len(order), pa.py_buffer(offsets), pa.py_buffer(text))
 
 
 def dois_in(urls: pa.StringArray) -> pa.StringArray:

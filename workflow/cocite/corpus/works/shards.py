@@ -33,7 +33,7 @@ BLOCKS_AHEAD = 4
 BATCHES_AHEAD = 1
 COMPRESSION = "lz4"
 """Of rows that are written once and read once: zstd takes two to three times as long for many small row groups."""
-SHARE_IN_MEMORY = 0.15
+SHARE_IN_MEMORY = 0.12
 """Share of the memory that rows fill before they are cut by bucket; there are twice as many while others are written,
 and sorting takes as much again."""
 

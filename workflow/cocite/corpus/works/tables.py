@@ -14,7 +14,7 @@ from cocite.corpus.ingest.accounting import ABSTRACTS_OF_WORKS, CITATIONS_OF_WOR
 from cocite.corpus.ingest.citations import LEFT_OUT
 from cocite.corpus.ingest.records import ABSTRACTS
 from cocite.corpus.ingest.scanning import NO_CITED, SELF
-from cocite.corpus.works.columns import AUTHORS, dois_in, not_blank
+from cocite.corpus.works.columns import AUTHORS, dois_in, not_blank, texts_in_order
 from cocite.corpus.works.scanning import cut_references
 from cocite.tables import ID, TABLES, empty_schema
 
@@ -104,9 +104,9 @@ Made = tuple[dict[str, pa.Array], NDArray[np.int64] | None]
 
 
 def _abstracts(rows: Columns, order: NDArray[np.int64], tally: Tally) -> Made:
-    given = rows.pop("abstract").combine_chunks()
-    is_given = given.is_valid().to_numpy(zero_copy_only=False)[order]
-    texts = not_blank(given.take(pa.array(order[is_given])))
+    given = rows.pop("abstract")
+    is_given = given.is_valid().to_numpy()[order]
+    texts = not_blank(texts_in_order(given, order[is_given]))
     is_kept = is_given.copy()
     is_kept[is_given] = texts.is_valid().to_numpy(zero_copy_only=False)
     kept = int(np.count_nonzero(is_kept))
