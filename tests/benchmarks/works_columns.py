@@ -20,7 +20,7 @@ from cocite.config.works import WorkFilters
 from cocite.corpus.release import columns
 from cocite.corpus.release.copies import FolderCopy
 from cocite.corpus.release.manifest import Shard
-from cocite.corpus.sources.openalex import AUTHORS, COLUMNS
+from cocite.corpus.works.needed import columns_downloaded
 from cocite.corpus.works.shards import WorksSettings, ingest_works
 from cocite.corpus.works.tables import NAMES, Outputs
 
@@ -37,7 +37,7 @@ def main(folder: Path) -> None:
     _say_columns(path)
     columns.GAP = 0
     footer = columns.read_footer(FolderCopy(folder), path.name, path.stat().st_size)
-    _say_tables(path, sum(map(len, columns.spans_of(footer, COLUMNS))), "the needed columns")
+    _say_tables(path, sum(map(len, columns.spans_of(footer, columns_downloaded(authors=False)))), "the needed columns")
     packed = path.with_suffix(".gz")
     _say_tables(packed, packed.stat().st_size, "JSON Lines")
 
@@ -47,7 +47,8 @@ def _say_columns(path: Path) -> None:
     size = path.stat().st_size
     footer = columns.read_footer(FolderCopy(folder), path.name, size)
     say(f"{WORKS} works in one row group have {size / 1e6:.1f} MB, and a footer of {len(footer)} bytes.")
-    for names, words in ((COLUMNS, "without authors"), ((*COLUMNS, AUTHORS), "with authors")):
+    for authors, words in ((False, "without authors"), (True, "with authors")):
+        names = columns_downloaded(authors=authors)
         for columns.GAP in GAPS:
             spans = columns.spans_of(footer, names)
             share = (len(footer) + sum(map(len, spans))) / size

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,7 +14,8 @@ from tests.releases.server import Arrival, serve_copy
 
 from cocite.corpus.release import columns, retry
 from cocite.corpus.release.manifest import Manifest, read_manifest, write_manifest
-from cocite.corpus.sources.openalex import AUTHORS, COLUMNS, OpenAlex
+from cocite.corpus.sources.openalex import OpenAlex
+from cocite.corpus.works.needed import NAMES_OF_AUTHORS, columns_downloaded
 from cocite.ground.errors import InputError
 
 LAYOUTS = {"parquet": "parquet", "jsonl": "jsonl", "legacy": "older"}
@@ -78,7 +79,7 @@ def fetch(source: OpenAlex, manifest: Manifest, folder: Path) -> Path:
     return folder / "raw"
 
 
-def needed(path: Path, names: tuple[str, ...] = COLUMNS) -> object:
+def needed(path: Path, names: Collection[str] = columns_downloaded(authors=False)) -> object:
     """What a Parquet file holds of the columns that are needed."""
     file = pq.ParquetFile(path)
     leaves = [column.path for column in map(file.schema.column, range(len(file.schema.names)))]
@@ -162,7 +163,7 @@ def test_the_names_of_authors_are_downloaded_where_they_are_asked_for(bucket, tm
         source = OpenAlex(source="openalex", url=f"{origin}/data/parquet", authors=True)
         raw = fetch(source, source.list_release(DATE, tmp_path), tmp_path)
     for name, path in files_of(bucket, "parquet").items():
-        assert needed(raw / name, (AUTHORS,)) == needed(path, (AUTHORS,))
+        assert needed(raw / name, (NAMES_OF_AUTHORS,)) == needed(path, (NAMES_OF_AUTHORS,))
 
 
 def test_a_copy_in_a_folder_is_linked_to(bucket, tmp_path):

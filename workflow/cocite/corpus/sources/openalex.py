@@ -19,14 +19,6 @@ BUCKET = "https://openalex.s3.amazonaws.com"
 """The public bucket, which is readable without an account."""
 FOLDERS = {"parquet": "data/parquet", "jsonl": "data/jsonl", "legacy": "legacy-data"}
 """Format → the folder of its manifest in the bucket."""
-COLUMNS = (
-    *("id", "doi", "title", "display_name", "publication_year", "type", "language", "is_retracted", "is_paratext"),
-    *("cited_by_count", "referenced_works", "abstract_inverted_index", "ids.mag"),
-    *("primary_topic.field.display_name", "topics.field.display_name", "primary_location.source.display_name"),
-)
-"""The columns of a work that a corpus needs."""
-AUTHORS = "authorships.author.display_name"
-"""The one that it needs as well where the names of authors are kept."""
 
 
 class OpenAlex(FetchedSource):
@@ -98,10 +90,11 @@ class OpenAlex(FetchedSource):
         """
         from cocite.corpus.release.manifest import read_manifest
         from cocite.corpus.release.openalex import list_works, mark_known, with_columns
+        from cocite.corpus.works.needed import columns_downloaded
 
         listed = list_works(self._copy(), self.format, release)
         if self.format == "parquet":
-            listed = with_columns(listed, self._copy(), self._columns())
+            listed = with_columns(listed, self._copy(), columns_downloaded(authors=self.authors))
         return (
             listed if self.base is None else mark_known(listed, read_manifest(Path(self.base, "corpus/manifest.json")))
         )
@@ -120,13 +113,14 @@ class OpenAlex(FetchedSource):
         from cocite.corpus.release.columns import choose_columns
         from cocite.corpus.release.copies import RemoteCopy, RemoteShards, link_shards
         from cocite.corpus.release.download import download_shards, whole
+        from cocite.corpus.works.needed import columns_downloaded
 
         if self.path is not None:
             link_shards(Path(self.path), shards, output)
             return
         copy = RemoteCopy(self.location)
         remote = RemoteShards(copy, {shard.name: shard.path for shard in shards})
-        choose = choose_columns(copy, self._columns()) if self.format == "parquet" else whole
+        choose = choose_columns(copy, columns_downloaded(authors=self.authors)) if self.format == "parquet" else whole
         download_shards(remote, shards, state=state, output=output, choose=choose)
 
     def jobs_in_words(self, shards: Mapping[str, int]) -> str:
@@ -160,9 +154,6 @@ class OpenAlex(FetchedSource):
             now: Any = as_json(getattr(self, name))
             if corpus.get(name) != now:
                 yield f"{key}: {base} was made with corpus.{name}: {corpus.get(name)}, but here it is {now}."
-
-    def _columns(self) -> frozenset[str]:
-        return frozenset({*COLUMNS, AUTHORS} if self.authors else COLUMNS)
 
     def _copy(self) -> "Copy":
         from cocite.corpus.release.copies import FolderCopy, RemoteCopy

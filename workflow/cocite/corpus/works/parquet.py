@@ -24,6 +24,7 @@ from cocite.corpus.works.columns import (
     numbers_in,
     texts_from,
 )
+from cocite.corpus.works.needed import INDEX, TITLES, columns_read
 from cocite.corpus.works.reading import Read
 from cocite.ground.ahead import ahead
 from cocite.ground.errors import InputError
@@ -33,37 +34,11 @@ PADDING = 64
 """Bytes that kernels may read after a text."""
 _OF_LISTS = {"list", "element", "item", "bag", "array", "array_element"}
 """What Parquet puts into the path of a column for the levels of a list."""
-_TITLES = ("title", "display_name")
-_INDEX = "abstract_inverted_index"
-_ALWAYS = {
-    **dict.fromkeys(("id", "doi", _INDEX), "text"),
-    **dict.fromkeys(("publication_year", "cited_by_count"), "whole numbers"),
-    "referenced_works": "lists of text",
-    "primary_location.source.display_name": "text in structures",
-    "primary_topic.field.display_name": "text in structures",
-    "topics.field.display_name": "text in lists of structures",
-}
-_OF_AUTHORS = {"authorships.author.display_name": "text in lists of structures"}
-
-
-def columns_needed(filters: WorkFilters, *, authors: bool) -> dict[str, str]:
-    """The columns that a corpus needs of works in Parquet, and what each holds; either title will do."""
-    flags = {
-        "is_retracted": not filters.retracted,
-        "is_paratext": not filters.paratext,
-    }
-    texts = {"type": filters.types, "language": filters.languages}
-    return {
-        **_ALWAYS,
-        **(_OF_AUTHORS if authors else {}),
-        **{name: "true or false" for name, is_asked in flags.items() if is_asked},
-        **{name: "text" for name, wanted in texts.items() if wanted},
-    }
 
 
 def read_rows(path: Path, filters: WorkFilters, *, authors: bool, batches_ahead: int = 0) -> Iterator[Read]:
     """The works of a file, some thousand at a time. Raises `InputError` where it is no Parquet, or lacks a column."""
-    needed = columns_needed(filters, authors=authors)
+    needed = columns_read(filters, authors=authors)
     try:
         with pq.ParquetFile(path, pre_buffer=False) as file:
             leaves = _find(file, path, needed)
@@ -82,10 +57,10 @@ def _find(file: pq.ParquetFile, path: Path, needed: dict[str, str]) -> list[str]
     for place in range(len(file.schema)):
         leaf = file.schema.column(place)
         name = ".".join(part for part in leaf.path.split(".") if part not in _OF_LISTS)
-        if (name in needed or name in _TITLES) and _holds(leaf, needed.get(name, "text")):
+        if (name in needed or name in TITLES) and _holds(leaf, needed.get(name, "text")):
             found[name] = leaf.path
     missing = [f"{name} ({what})" for name, what in needed.items() if name not in found]
-    if not any(name in found for name in _TITLES):
+    if not any(name in found for name in TITLES):
         missing.append("title or display_name (text)")
     if missing:
         raise InputError(
@@ -107,7 +82,7 @@ def _holds(leaf: Any, what: str) -> bool:
 
 def _works(batch: pa.RecordBatch, odd: NDArray[np.bool_], *, authors: bool) -> pa.RecordBatch:
     """The columns of a batch as those of works; `odd` says of which rows they mean nothing."""
-    titles = [batch.column(name) for name in _TITLES if name in batch.schema.names]
+    titles = [batch.column(name) for name in TITLES if name in batch.schema.names]
     columns = {
         "corpusid": _own_ids(batch, odd),
         "title": _valid(pc.coalesce(*titles)),
@@ -121,7 +96,7 @@ def _works(batch: pa.RecordBatch, odd: NDArray[np.bool_], *, authors: bool) -> p
         "retracted": _given(batch, "is_retracted", pa.bool_()).fill_null(False),
         "paratext": _given(batch, "is_paratext", pa.bool_()).fill_null(False),
         "references": _references(batch.column("referenced_works"), odd),
-        "abstract": _abstracts(batch.column(_INDEX), odd),
+        "abstract": _abstracts(batch.column(INDEX), odd),
     }
     if authors:
         rows, names = _listed(batch, "authorships", "author")
@@ -197,7 +172,8 @@ def words_of(texts: pa.StringArray) -> tuple[NDArray[np.uint64], NDArray[np.uint
     _, offsets, data = texts.buffers()
     bounds = np.frombuffer(offsets, dtype=np.int32)[texts.offset : texts.offset + len(texts) + 1]
     first, last = (int(bounds[0]), int(bounds[-1])) if len(texts) else (0, 0)
-    padded = np.zeros(last - first + PADDING, dtype=np.uint8)
+    padded = np.empty(last - first + PADDING, dtype=np.uint8)
+    padded[last - first :] = 0
     if last > first:
         padded[: last - first] = np.frombuffer(data, dtype=np.uint8)[first:last]
     return overlapping_words(padded), (bounds - first).astype(np.uint64)
