@@ -86,6 +86,11 @@ rule triplets:
         expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=config["embeddings"]),
 
 
+rule probe:
+    input:
+        ranked_probes("scores.parquet"),
+
+
 rule encoder:
     input:
         trained("<results>/encoder/{model}/seed-{seed}/model"),

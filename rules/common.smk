@@ -41,6 +41,7 @@ from cocite.config.map import labels_of
 from cocite.config.maps import maps_queries
 from cocite.config.mining import SearchedDocuments
 from cocite.config.models import TrainingSettings
+from cocite.config.probes import MapTraining, named_sets, probe_sets
 from cocite.config.origins import settings_of_origin
 from cocite.config.recorded import record
 from cocite.config.release_folder import DATASETS, find_shards
@@ -124,6 +125,7 @@ wildcard_constraints:
     baseline=named("baselines"),
     benchmark=named("benchmarks"),
     map=named("maps"),
+    probe=named("probes"),
     part=r"\d+",
     suite=either([SMALL, *TASKS]),
 

@@ -286,3 +286,37 @@ rule map_embeddings:
             --output {output:q} \
             >> {log:q} 2>&1
         """
+
+
+rule probe_examples:
+    input:
+        examples="<results>/triplets/{triplets}/examples.parquet",
+        vectors=lambda wildcards: vectors_to_map(wildcards.probe),
+    output:
+        "<results>/encoder/probe_{probe}/{triplets}/maps.safetensors",
+    log:
+        "<logs>/encoder/probe_{probe}/{triplets}.log",
+    benchmark:
+        "<benchmarks>/encoder/probe_{probe}/{triplets}.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    resources:
+        # The vectors of the set's own papers are held, and the similarities of a batch.
+        mem_mb=megabytes(1500, examples=300),
+        runtime=mapping_minutes,
+    params:
+        version=1,
+        normalise=option_to_normalise,
+        vectors=folders_of("vectors"),
+        settings=settings("probes", "probe", MapTraining),
+        seed=config["seed"],
+    shell:
+        """
+        cocite encoder probe {input.examples:q} {params.normalise} \
+            --vectors {params.vectors:q} \
+            --settings {params.settings:q} \
+            --seed {params.seed} \
+            --threads {threads} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """

@@ -4,7 +4,7 @@ rule prepare_holdout:
         citations=buckets("<results>/corpus/citations/{bucket}.parquet"),
         queries="<results>/corpus/queries.parquet",
     output:
-        tables=prepared("documents"),
+        tables=prepared("documents", "choosing"),
         sizes="<results>/evaluation/{benchmark}/sizes.json",
         omissions="<results>/evaluation/omissions/{benchmark}.parquet",
     log:
@@ -347,5 +347,70 @@ rule compare_models:
             --resamples {params.resamples} \
             --seed {params.seed} \
             --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule score_maps:
+    input:
+        maps="<results>/encoder/probe_{probe}/{triplets}/maps.safetensors",
+        vectors=lambda wildcards: vectors_to_map(wildcards.probe),
+        judgements=asked_in_probe("judgements"),
+        choosing=asked_in_probe("choosing"),
+    output:
+        "<results>/evaluation/probe_{probe}/outcomes/{triplets}.parquet",
+    log:
+        "<logs>/evaluation/probe_{probe}/score-{triplets}.log",
+    benchmark:
+        "<benchmarks>/evaluation/probe_{probe}/score-{triplets}.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    resources:
+        # The vectors of the papers that are asked about are held twice, as they are and mapped.
+        mem_mb=megabytes(1000, judgements=100),
+        runtime=minutes(20, maps=1),
+    params:
+        version=1,
+        normalise=option_to_normalise,
+        vectors=folders_of("vectors"),
+        tables=subpath(input.judgements, parent=True),
+        tasks=lambda wildcards: ",".join(probed_tasks(wildcards.probe)),
+    shell:
+        """
+        cocite evaluation score-maps {input.maps:q} {params.normalise} \
+            --vectors {params.vectors:q} \
+            --tables {params.tables:q} \
+            --tasks {params.tasks} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule rank_probe:
+    input:
+        lambda wildcards: outcomes_of_probe(wildcards.probe),
+    output:
+        scores="<results>/evaluation/probe_{probe}/scores.parquet",
+        winners="<results>/evaluation/probe_{probe}/winners.yaml",
+    log:
+        "<logs>/evaluation/probe_{probe}/rank.log",
+    benchmark:
+        "<benchmarks>/evaluation/probe_{probe}/rank.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    resources:
+        mem_mb=megabytes(500, every=20),
+        runtime=minutes(10, every=1),
+    params:
+        version=1,
+        settings=entries_of_probe,
+        seed=config["seed"],
+    shell:
+        """
+        cocite evaluation rank-probe {input:q} \
+            --settings {params.settings:q} \
+            --seed {params.seed} \
+            --scores {output.scores:q} \
+            --winners {output.winners:q} \
             >> {log:q} 2>&1
         """

@@ -69,7 +69,7 @@ rule draw_figures:
         bands=expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=config["embeddings"]),
         triplets=expand(
             "<results>/triplets/{triplets}/{table}.parquet",
-            triplets=config["triplets"],
+            triplets=named_sets(config),
             table=["collisions", "per_query"],
         ),
         counts="<results>/report/pair_counts.parquet",
@@ -302,6 +302,35 @@ rule draw_trade:
         """
 
 
+rule draw_probes:
+    input:
+        scores=ranked_probes("scores.parquet"),
+        provenance="<results>/provenance.json",
+    output:
+        figure("probes", "sets and losses of the probes"),
+    log:
+        "<logs>/report/probes.log",
+    benchmark:
+        "<benchmarks>/report/probes.jsonl"
+    conda:
+        "../envs/pipeline.yaml"
+    resources:
+        # The scores of 40 sets and losses took 213 MB and 1.2 s.
+        mem_mb=megabytes(600, scores=20),
+        runtime=minutes(10, scores=1),
+    params:
+        version=1,
+        results=subpath(input.provenance, parent=True),
+    shell:
+        """
+        cocite report probes \
+            --results {params.results:q} \
+            --provenance {input.provenance:q} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
 rule write_page:
     input:
         scores=all_scored("scores"),
@@ -314,15 +343,17 @@ rule write_page:
         bands=expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=config["embeddings"]),
         triplets=expand(
             "<results>/triplets/{triplets}/{table}.parquet",
-            triplets=config["triplets"],
+            triplets=named_sets(config),
             table=["checks", "per_query"],
         ),
         intents=expand("<results>/graph/{graph}/intent_counts.parquet", graph=ASPECT_GRAPHS),
+        probes=ranked_probes("scores.parquet"),
         leaks="<results>/corpus/leaks.parquet",
         statistics="<results>/report/corpus_statistics.parquet",
         figures=[
             rules.draw_figures.output,
             rules.draw_trade.output if all(SIDES) else [],
+            rules.draw_probes.output if config["probes"] else [],
             rules.draw_spaces.output if BY_ASPECT else [],
             rules.draw_aspects.output if ASPECT_GRAPHS else [],
             expand("<results>/report/figures/map_{map}.svg", map=config["maps"]),

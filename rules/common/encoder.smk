@@ -152,3 +152,22 @@ def sets_to_learn_from(wildcards):
     return [
         file for each in chain(*pairs) for file in (f"<results>/triplets/{each}/examples.parquet", f"{tokens}/{each}")
     ]
+
+
+def vectors_to_map(probe):
+    """The vectors of all papers by the encoder of a probe, before fine-tuning."""
+    encoder = config["probes"][probe]["encoder"]
+    return buckets("<results>/encoder/untrained_{encoder}/seed-0/papers/{bucket}.parquet", encoder=encoder)
+
+
+def mapping_minutes(wildcards, input, attempt):
+    """Time to train the maps of a set: by its size, the trainings of each and their epochs."""
+    asked = config["probes"][wildcards.probe]
+    trainings = len(asked["losses"]) * len(asked["batch_sizes"]) * len(asked["seeds"])
+    return ceil(10 + trainings * asked["epochs"] * size_mb(input.examples)) * attempt
+
+
+def option_to_normalise(wildcards):
+    """The option by which mapped vectors are scaled to length 1, where those of the probe's encoder are."""
+    encoder = config["encoders"][config["probes"][wildcards.probe]["encoder"]]
+    return "--normalise" if encoder.get("normalise") else ""

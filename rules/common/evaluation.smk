@@ -192,3 +192,31 @@ def described_release():
 def folder_of_release(wildcards, input):
     """The folder of the release that a generated benchmark is about."""
     return config["corpus"]["path"] if config["corpus"]["source"] == "directory" else input.release
+
+
+def asked_in_probe(table):
+    """What a table asks about the papers that a probe is scored on."""
+    return lambda wildcards: f"<results>/evaluation/{config['probes'][wildcards.probe]['benchmark']}/{table}.parquet"
+
+
+def probed_tasks(probe):
+    """The tasks of its benchmark that a probe ranks by: those that rank given candidates."""
+    tasks = tasks_of(config["benchmarks"][config["probes"][probe]["benchmark"]])
+    return [task.name for task in tasks if task.kind == "ranking"]
+
+
+def outcomes_of_probe(probe):
+    """The outcomes of all sets of a probe."""
+    path = "<results>/evaluation/probe_{probe}/outcomes/{triplets}.parquet"
+    return expand(path, probe=probe, triplets=probe_sets(config, probe))
+
+
+def entries_of_probe(wildcards):
+    """A probe with the entries of its sets, as JSON: what is best becomes entries that a training can use."""
+    sets = {name: config["triplets"][name] for name in probe_sets(config, wildcards.probe)}
+    return json.dumps({"probe": config["probes"][wildcards.probe], "triplets": sets}, sort_keys=True)
+
+
+def ranked_probes(name):
+    """A file of each probe."""
+    return expand("<results>/evaluation/probe_{probe}/{name}", probe=config["probes"], name=name)

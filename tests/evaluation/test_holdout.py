@@ -13,7 +13,7 @@ from tests.evaluation.folders import read_benchmark
 from tests.papers import papers_table
 
 from cocite.config.aspects import INTENTS
-from cocite.config.benchmark import AspectSettings, HoldoutSettings
+from cocite.config.benchmark import AspectSettings, HoldoutSettings, TitleSearch
 from cocite.evaluation.preparation import holdout
 from cocite.evaluation.preparation.holdout import Choice, prepare_holdout
 from cocite.ground.errors import InputError
@@ -142,6 +142,46 @@ def test_the_choice_does_not_depend_on_buckets_threads_or_other_queries(tmp_path
 def test_another_seed_makes_another_choice(tmp_path):
     choices = [prepare(tmp_path / str(seed), STAR, {1, 2}, seed=seed).judgements for seed in range(3)]
     assert choices[0] != choices[1] != choices[2]
+
+
+def judged(path, table):
+    """Task and query of each row of a table of judgements."""
+    return {(row["task"], row["query"]) for row in read_table(path, table).to_pylist()}
+
+
+def test_papers_that_choose_are_queries_of_no_task_and_each_paper_is_one_or_the_other(tmp_path):
+    links = {(query, paper) for query in range(40) for paper in range(40, 60)}
+    asked = SETTINGS.model_copy(update={"negatives": 2})
+    prepare(tmp_path / "all", links, set(range(40)), papers=range(70), asked=asked)
+    prepare(tmp_path / "part", links, set(range(40)), papers=range(70), asked=asked, choosing=0.4)
+    every = judged(tmp_path / "all/judgements.parquet", "judgements")
+    proving = judged(tmp_path / "part/judgements.parquet", "judgements")
+    choosing = judged(tmp_path / "part/choosing.parquet", "choosing")
+    assert proving | choosing == every
+    assert not {query for _, query in proving} & {query for _, query in choosing}
+    assert 8 < len(choosing) < 24
+    assert judged(tmp_path / "all/choosing.parquet", "choosing") == set()
+
+
+def test_a_paper_is_asked_the_same_whether_it_chooses_or_proves(tmp_path):
+    links = {(query, paper) for query in range(20) for paper in range(40, 60)}
+    prepare(tmp_path / "all", links, set(range(20)), papers=range(70))
+    prepare(tmp_path / "part", links, set(range(20)), papers=range(70), choosing=0.5)
+    columns = ["task", "query", "candidate", "relevance"]
+    whole = read_table(tmp_path / "all/judgements.parquet", "judgements", columns)
+    parts = [read_table(tmp_path / f"part/{name}.parquet", name, columns) for name in ("judgements", "choosing")]
+    rows = [set(map(tuple, (row.values() for row in table.to_pylist()))) for table in (whole, *parts)]
+    assert rows[0] == rows[1] | rows[2]
+
+
+def test_titles_of_papers_that_choose_are_not_searched_for(tmp_path):
+    links = {(query, paper) for query in range(20) for paper in range(40, 60)}
+    asked = SETTINGS.model_copy(update={"search": TitleSearch()})
+    benchmark = prepare(tmp_path, links, set(range(20)), papers=range(70), asked=asked, choosing=0.5)
+    choosing = {query for _, query in judged(tmp_path / "choosing.parquet", "choosing")}
+    searched = {query.removeprefix("title:") for query in benchmark.judgements["title_search"]}
+    assert searched
+    assert not searched & choosing
 
 
 def test_every_link_and_every_other_paper_can_be_chosen():

@@ -62,6 +62,8 @@ EACH = {
     "neighbours": (["neighbours"], {"per_query": 3, "easy": 1, "k_positive": 5, "k_negative": 15}),
     "citations": (["edges"], {"per_query": 3, "easy": 1}),
     "cocited": (["cocitations"], {"per_query": 3, "min_count": 2}),
+    "linked": (["cocitations"], {"per_query": 3, "pick": "weighted"}),
+    "linked by edges": (["edges"], {"per_query": 3, "pick": "strongest"}),
     "undirected": (["edges"], {"positives": 3, "hard": 2, "easy": 2}),
     "aspects": (["edges"], {"positives": 2, "linked": 3, "two_away": 2, "easy": 1}),
     "cropping": ([], {"negatives": 2}),
@@ -189,7 +191,7 @@ def test_a_set_without_a_triplet_is_an_error_that_says_why(folder):
 def test_an_unknown_sampler_is_refused_with_the_known_ones():
     with pytest.raises(
         InputError,
-        match="'neighbors'; it must be one of aspects, citations, cocited, contexts, cropping, file, mined, neighbours",
+        match="'neighbors'; it must be one of aspects, citations, cocited, contexts, cropping, file, linked, mined, ",
     ):
         sampler("neighbors")
 

@@ -95,6 +95,9 @@ class HoldoutSettings(Entry):
     """Random candidates of each query."""
     min_cocitations: Count = 2
     """Times a paper must be cited with the query to be relevant in the task cocite."""
+    choosing: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Share of the held-out papers that choose between settings in a probe (`probes`). They are queries there and
+    nowhere else: all scores of the benchmark are of the others. Left out, none choose."""
     search: TitleSearch | None = None
     """Settings of the task title_search, in which the title of a held-out paper has to find its abstract among those of
     others. Left out, there is no such task."""

@@ -22,6 +22,7 @@ from cocite.config.folders import folders_of, in_the_way, is_as_it_stands
 from cocite.config.graphs import Graph
 from cocite.config.maps import Map, usual_map
 from cocite.config.models import Model
+from cocite.config.probes import Probe, with_grids
 from cocite.config.queries import DrawnQueries, Queries
 from cocite.config.settings import entry_of
 from cocite.config.triplets import TripletSet
@@ -30,7 +31,7 @@ from cocite.ground.errors import InputError, surroundings
 
 OMISSIONS = "omissions"
 """The folder of what was left out, which stands among those of the entries of a section."""
-NAMED_FOLDERS = ("graphs", "embeddings", "triplets", "models", "baselines", "benchmarks")
+NAMED_FOLDERS = ("graphs", "embeddings", "triplets", "models", "baselines", "benchmarks", "probes")
 
 Folder = Annotated[Text, AfterValidator(check_characters)]
 
@@ -47,9 +48,9 @@ class PathVariables(Entry):
 
 
 class Configuration(Entry):
-    """A configuration names things: graphs, embeddings, triplets, encoders, models, baselines, benchmarks, maps. An
-    entry refers to others by name, its results lie in the folder of its name, and editing it makes again what depends
-    on it and nothing else."""
+    """A configuration names things: graphs, embeddings, triplets, encoders, models, baselines, benchmarks, probes and
+    maps. An entry refers to others by name, its results lie in the folder of its name, and editing it makes again what
+    depends on it and nothing else."""
 
     seed: Natural = 1
     """The run's seed; every random choice derives its own generator from it."""
@@ -88,6 +89,8 @@ class Configuration(Entry):
     scored, which may be nothing ({})."""
     benchmarks: dict[Name, AnyBenchmark] = Field(default={})
     """Benchmarks that every model and baseline is scored on, by name."""
+    probes: dict[Name, Probe] = Field(default={})
+    """Which triplets and losses are worth a training, by linear maps of ready vectors, by name."""
     maps: dict[Name, Map] = Field(default={})
     """Maps of documents of a benchmark in the report, by name. Left out, there is one of the first benchmark about
     held-out papers, named after it; with {} there is none."""
@@ -153,7 +156,8 @@ def resolve_or_explain(written: Mapping[str, Any]) -> tuple[dict[str, Any], list
     if "maps" not in config.model_fields_set:
         usual = usual_map(as_json(config.benchmarks))
         config = config.model_copy(update={"maps": {name: entry_of(entry, Map) for name, entry in usual.items()}})
-    return as_json(config), inconsistencies(config)
+    config, faults = with_grids(config)
+    return as_json(config), faults or inconsistencies(config)
 
 
 def read_configuration(path: Path, keys: Collection[str] | None = None) -> dict[str, Any]:
@@ -216,3 +220,6 @@ def _undeclared(config: Configuration, entries: Iterable[tuple[str, Entry]]) -> 
                 yield from _undeclared(config, [(f"{key}.{name}", given)])
             elif isinstance(given, tuple) and given and isinstance(given[0], Entry):
                 yield from _undeclared(config, [(f"{key}.{name}[{at}]", each) for at, each in enumerate(given)])
+            elif key and isinstance(given, dict):
+                within = ((f"{key}.{name}.{at}", each) for at, each in given.items() if isinstance(each, Entry))
+                yield from _undeclared(config, within)

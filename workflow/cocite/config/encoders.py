@@ -96,6 +96,10 @@ class EncoderSettings(Entry):
     """How the vectors of a text's tokens become one: cls takes the first token's vector, mean the mean over all tokens,
     max the largest value of each dimension, sentences the vectors of its sentences, weighted by attention to the names
     of the aspects."""
+    normalise: bool | None = None
+    """Whether vectors are scaled to length 1, so that Euclidean distances rank documents as cosines do. Models that are
+    trained from the encoder do the same, and losses see the scaled vectors. Left out, vectors stay as the pooling gives
+    them, as the literature on papers has it, also where the folder of the model has a normalisation."""
     max_length: Annotated[int, Field(ge=8)] = 512
     """Tokens of a text; what is longer is cut."""
     text: Fields | None = None

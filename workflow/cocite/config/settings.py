@@ -30,6 +30,11 @@ def entry_of(resolved: Mapping[str, Any], kind: Any) -> Any:
     return _validator(kind).validate_json(json.dumps(resolved), extra="ignore", by_alias=True, by_name=False)
 
 
+def validated(kind: Any, given: Mapping[str, Any]) -> Any:
+    """An entry from plain values, all of which must be right. Raises pydantic's `ValidationError`."""
+    return _validator(kind).validate_json(json.dumps(given), by_alias=True, by_name=False)
+
+
 @overload
 def parse_settings(kind: type[Settings], text: str) -> Settings: ...
 
@@ -46,7 +51,7 @@ def parse_settings(kind: Any, text: str) -> Any:
     """
     given = _read(text)
     try:
-        return _validator(kind).validate_json(json.dumps(given), by_alias=True, by_name=False)
+        return validated(kind, given)
     except ValidationError as error:
         raise InputError(explain(error, kind, given, "--settings: key")[0]) from None
 

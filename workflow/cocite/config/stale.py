@@ -21,6 +21,7 @@ SECTIONS = {
     "triplets": "triplets",
     "benchmark": "benchmarks",
     "map": "maps",
+    "probe": "probes",
 }
 """Where the configuration has what a path tells."""
 STEPS = {

@@ -40,6 +40,7 @@ CHECKED = (
     "encoder",
     "benchmark",
     "map",
+    "probe",
     "dataset",
     "pairs",
     "group",
@@ -134,7 +135,7 @@ def _values(
 ) -> tuple[Iterable[Any], str]:
     """The values that a wildcard can have beside the others, and the key of the configuration that says so."""
     match name:
-        case "graph" | "embedding" | "encoder" | "benchmark" | "map":
+        case "graph" | "embedding" | "encoder" | "benchmark" | "map" | "probe":
             return config[f"{name}s"], f"{name}s"
         case "triplets":
             return config["triplets"], "triplets"

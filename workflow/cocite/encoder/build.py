@@ -17,7 +17,7 @@ import torch
 from cocite.config.encoders import TITLE_AND_ABSTRACT, EncoderSettings
 from cocite.encoder.card import card_of_untrained
 from cocite.encoder.fields import as_text, write_reading
-from cocite.encoder.model import save_encoder
+from cocite.encoder.model import kept_of, save_encoder
 from cocite.encoder.prompts import write_prompts
 from cocite.ground.errors import InputError
 from cocite.ground.randomness import derive_seed
@@ -69,7 +69,7 @@ def build_encoder(papers: Sequence[Path], queries: Path, output: Path, *, settin
     card = card_of_untrained("An untrained BERT", text)
     with atomic_path(output) as folder:
         tokenizer.save_pretrained(folder)
-        save_encoder(bert, folder, pooling=settings.pooling, max_length=settings.max_length, card=card)
+        save_encoder(bert, folder, card=card, **kept_of(settings))
         write_prompts(folder, settings)
         write_reading(folder, settings)
 

@@ -216,3 +216,25 @@ def map_to_space(
     from cocite.encoder.spaces import map_vectors
 
     map_vectors(embeddings, model, space, output)
+
+
+@app.command("probe")
+def probe(
+    examples: Annotated[Path, typer.Argument(help="Table training_examples of the set.")],
+    *,
+    vectors: Annotated[Path, typer.Option(help="Folder of the table paper_embeddings of the encoder.")],
+    settings: Settings,
+    seed: Seed,
+    threads: Threads,
+    output: Output,
+    normalise: Annotated[bool, typer.Option(help="Scale mapped vectors to length 1, as the encoder's are.")] = False,
+) -> None:
+    """Train linear maps of ready vectors on a set, with each loss of a probe."""
+    from cocite.config.probes import MapTraining
+    from cocite.config.settings import parse_settings
+
+    work_offline(threads)
+    from cocite.encoder.probing import probe_examples
+
+    asked = parse_settings(MapTraining, settings)
+    probe_examples(examples, vectors, asked, normalise=normalise, seed=seed, threads=threads, output=output)

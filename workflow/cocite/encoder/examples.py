@@ -105,14 +105,24 @@ class Examples:
         return replace(self, negatives=links, kinds=self.kinds[kept])
 
 
-def open_examples(files: ExampleFiles, frame: tuple[int, int] = (1, 1)) -> Examples:
-    """The examples of a table; spans keep as many tokens of a document's start and of its end as the frame says.
+@dataclass(frozen=True, kw_only=True)
+class Numbered:
+    """Examples over numbered documents."""
 
-    Raises `InputError` where there are none, or one names a paper that has no tokens.
-    """
-    table = read_table(files.table, "training_examples").combine_chunks()
+    queries: Numbers
+    """The number of the document that is each example's query."""
+    positives: Links
+    negatives: Links
+    ids: Numbers
+    """Corpus id of each document, in the order in which they first occur."""
+    spans: "_AskedSpans | None"
+    """The spans that may stand for each document; None where all are whole."""
+
+
+def numbered_examples(table: pa.Table, path: Path) -> Numbered:
+    """The examples of a table from `path`, with their documents numbered. Raises `InputError` where there are none."""
     if len(table) == 0:
-        raise InputError(f"{files.table}: has no examples.")
+        raise InputError(f"{path}: has no examples.")
     queries = table["query"].to_numpy()
     positives, negatives = (_links(table[name].combine_chunks()) for name in ("positives", "negatives"))
     ids = np.concatenate([queries, positives.documents, negatives.documents])
@@ -120,16 +130,32 @@ def open_examples(files: ExampleFiles, frame: tuple[int, int] = (1, 1)) -> Examp
     keys = ids if asked is None else _keys(ids, np.where(asked.shortest > 0, asked.roles, WHOLE))
     number, first = _by_first_occurrence(keys, _places(len(queries), positives, negatives))
     query, positive, negative = np.split(number, np.cumsum([len(queries), len(positives.documents)]))
-    documents = _documents(files.tokens, ids[first])
-    if asked is not None:
-        columns = {name: column[first] for name, column in asked._asdict().items()}
-        documents = replace(documents, spans=Spans(**columns, papers=ids[first], head=frame[0], tail=frame[1]))
-    return Examples(
+    return Numbered(
         queries=query,
         positives=Links(documents=positive, starts=positives.starts),
         negatives=Links(documents=negative, starts=negatives.starts),
-        documents=documents,
         ids=ids[first],
+        spans=None if asked is None else _AskedSpans(*(column[first] for column in asked)),
+    )
+
+
+def open_examples(files: ExampleFiles, frame: tuple[int, int] = (1, 1)) -> Examples:
+    """The examples of a table; spans keep as many tokens of a document's start and of its end as the frame says.
+
+    Raises `InputError` where there are none, or one names a paper that has no tokens.
+    """
+    table = read_table(files.table, "training_examples").combine_chunks()
+    numbered = numbered_examples(table, files.table)
+    documents = _documents(files.tokens, numbered.ids)
+    if numbered.spans is not None:
+        spans = numbered.spans._asdict()
+        documents = replace(documents, spans=Spans(**spans, papers=numbered.ids, head=frame[0], tail=frame[1]))
+    return Examples(
+        queries=numbered.queries,
+        positives=numbered.positives,
+        negatives=numbered.negatives,
+        documents=documents,
+        ids=numbered.ids,
         aspects=_names(table["aspect"]) if "aspect" in table.column_names else None,
         kinds=_kinds(table) if "negative_kinds" in table.column_names else None,
     )

@@ -20,7 +20,7 @@ from cocite.config.encoders import Adapter, EncoderSettings
 from cocite.encoder.adapters import CONFIG, WEIGHTS, read_adapter
 from cocite.encoder.card import card_of_untrained
 from cocite.encoder.fields import write_reading
-from cocite.encoder.model import ADAPTERS, open_encoder, readable, save_encoder
+from cocite.encoder.model import ADAPTERS, kept_of, open_encoder, readable, save_encoder
 from cocite.encoder.prediction import save_head
 from cocite.encoder.prompts import write_prompts
 from cocite.ground.errors import InputError
@@ -94,7 +94,7 @@ def _transformer_of(source: Path) -> Path:
         if kind not in KEPT_MODULES:
             raise InputError(f"{source}: has a module {kind} behind its transformer, which would be lost.")
         if kind == "Normalize":
-            report("The encoder's normalisation is left out: losses and benchmarks see the vectors as they are.")
+            report("The encoder has a normalisation, which is left out unless the setting normalise asks for it.")
     return source / modules[0]["path"]
 
 
@@ -118,7 +118,7 @@ def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, card: 
     _check_length(transformer, tokenizer, settings.max_length)
     tokenizer.model_max_length = settings.max_length
     tokenizer.save_pretrained(folder)
-    save_encoder(transformer, folder, pooling=settings.pooling, max_length=settings.max_length, card=card)
+    save_encoder(transformer, folder, card=card, **kept_of(settings))
     write_prompts(folder, settings)
     write_reading(folder, settings)
     if loading["unexpected_keys"]:  # weights behind the transformer, among which the head for masked tokens may be

@@ -1,9 +1,9 @@
 """An encoder, its folder, and the vectors it gives to tokenised documents.
 
-An encoder is a transformer and a pooling of its token vectors, with nothing after it: the losses and the benchmarks see
-the vectors as they are. Weights are safetensors, and no code of a model is run. The folder is in the layout that every
-release of sentence-transformers reads, and transformers opens it too. Here it is opened without sentence-transformers,
-whose import takes longer than embedding a small benchmark.
+An encoder is a transformer and a pooling of its token vectors, which are scaled to length 1 where it is asked for, with
+nothing after it: the losses and the benchmarks see the vectors as they are. Weights are safetensors, and no code of a
+model is run. The folder is in the layout that every release of sentence-transformers reads, and transformers opens it
+too. Here it is opened without sentence-transformers, whose import takes longer than embedding a small benchmark.
 """
 
 import shutil
@@ -22,13 +22,14 @@ from transformers import AutoModel
 from transformers.utils import logging
 
 from cocite.config.aspects import SPACES
+from cocite.config.encoders import EncoderSettings
 from cocite.encoder import poolings
 from cocite.encoder.documents import Documents
 from cocite.encoder.sentences import Names, open_names, save_names
 from cocite.encoder.tokens import Tokenizer, batches_of_like_length, features_of, open_tokenizer
 from cocite.ground.errors import InputError
 from cocite.ground.precision import Precision, computes_in
-from cocite.tables.files import write_json, write_text
+from cocite.tables.files import read_json, write_json, write_text
 
 Features = Mapping[str, Any]
 """What the transformer takes of some documents: token ids with an attention mask, or `tokens.packed`."""
@@ -37,6 +38,7 @@ MODULES = [
     {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
     {"idx": 1, "name": "1", "path": poolings.FOLDER, "type": "sentence_transformers.models.Pooling"},
 ]
+NORMALISE = {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}
 CARD = "README.md"
 ADAPTERS = "adapters"
 """Folder of its adapters, in which each has one of its own; see the module `adapters`."""
@@ -67,6 +69,8 @@ class Encoder(nn.Module):
         """The numbers that the products of matrices are computed in; see `computing`."""
         self.dimension: int = dimension or transformer.config.hidden_size
         """Length of its vectors, which are cut where it is less than the size of the transformer."""
+        self.normalises = False
+        """Whether its vectors have length 1."""
         self.adapter: Any = None
         """The `adapters.Adapter` that is switched on in its layers, if any."""
         self.hooks: list[RemovableHandle] = []
@@ -96,7 +100,8 @@ class Encoder(nn.Module):
             vectors = poolings.pool_packed(self.pooling, tokens[0], features["cu_seq_lens_q"])
         else:
             vectors = poolings.pool(self.pooling, tokens, features["attention_mask"])
-        return vectors[: -1 if packed else None, : self.dimension]  # the last packed document is the filling
+        vectors = vectors[: -1 if packed else None, : self.dimension]  # the last packed document is the filling
+        return nn.functional.normalize(vectors, dim=1) if self.normalises else vectors
 
 
 def open_encoder(folder: Path, precision: Precision = "float32", dimension: int | None = None) -> Encoder:
@@ -115,15 +120,37 @@ def open_encoder(folder: Path, precision: Precision = "float32", dimension: int 
         raise InputError(f"{folder}: gives vectors of {size} dimensions, and {dimension} are to be kept.")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     encoder = Encoder(transformer, pooling, tokenizer, computes_in(precision, device), dimension)
+    encoder.normalises = normalises_in(folder)
     if poolings.is_by_sentence(pooling):
         encoder.names = open_names(folder, transformer.config.hidden_size, tokenizer)
     return encoder.to(device)
 
 
-def save_encoder(transformer: Any, folder: Path, *, pooling: str, max_length: int, card: str) -> None:
+def normalises_in(folder: Path) -> bool:
+    """Whether the encoder in a folder scales its vectors to length 1."""
+    return NORMALISE in read_json(folder / "modules.json")
+
+
+def modules_of(normalises: bool) -> list[dict[str, Any]]:
+    """The modules of an encoder, as sentence-transformers lists them."""
+    return [*MODULES, NORMALISE] if normalises else MODULES
+
+
+def kept_of(settings: EncoderSettings) -> dict[str, Any]:
+    """What `save_encoder` takes of the settings of an encoder."""
+    return {
+        "pooling": settings.pooling,
+        "normalises": bool(settings.normalise),
+        "max_length": settings.max_length,
+    }
+
+
+def save_encoder(
+    transformer: Any, folder: Path, *, pooling: str, normalises: bool = False, max_length: int, card: str
+) -> None:
     """Write a transformer, how its tokens are pooled, and a model card; a tokenizer is to be saved beside them."""
     transformer.save_pretrained(folder)
-    write_json(folder / "modules.json", MODULES)
+    write_json(folder / "modules.json", modules_of(normalises))
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": max_length, "do_lower_case": False})
     sizes = {"word_embedding_dimension": transformer.config.hidden_size}
     write_json(folder / poolings.FOLDER / "config.json", sizes | poolings.flags_of(pooling))
@@ -134,7 +161,9 @@ def save_trained(encoder: Encoder, source: Path, folder: Path, card: str) -> Non
     """Write an encoder that was trained from the one in the folder `source`, with its tokenizer."""
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".*", CARD, "*.safetensors", ADAPTERS, SPACES))
     pooling, length = encoder.pooling, encoder.tokenizer.max_length
-    save_encoder(encoder.transformer, folder, pooling=pooling, max_length=length, card=card)
+    save_encoder(
+        encoder.transformer, folder, pooling=pooling, normalises=encoder.normalises, max_length=length, card=card
+    )
     if encoder.names is not None:
         save_names(encoder.names, folder)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DENSE, WEIGHTS = "2_Dense", "model.safetensors"
 ROWS_AT_ONCE = 4096
 """Vectors that are mapped together."""
-MAP = {"idx": 2, "name": "2", "path": DENSE, "type": "sentence_transformers.models.Dense"}
+MAP = {"path": DENSE, "type": "sentence_transformers.models.Dense"}
 
 
 class LinearMap(NamedTuple):
@@ -98,7 +98,10 @@ def save_spaces(maps: Mapping[str, "nn.Linear"], folder: Path) -> None:
     """Write the maps of aspects, in their order, and all of them as one, to the folder of an encoder."""
     from safetensors.torch import save_file
 
-    from cocite.encoder.model import CARD, MODULES
+    from cocite.encoder.model import CARD, modules_of, normalises_in
+
+    modules = modules_of(normalises_in(folder))
+    number = len(modules)
 
     for name, linear in {**maps, CONCATENATED: concatenated(maps.values())}.items():
         place = folder / SPACES / name
@@ -106,7 +109,7 @@ def save_spaces(maps: Mapping[str, "nn.Linear"], folder: Path) -> None:
         for file in sorted(folder.iterdir()):
             if file.name not in (SPACES, CARD, "modules.json"):
                 (place / file.name).symlink_to(Path("..", "..", file.name))
-        write_json(place / "modules.json", [*MODULES, MAP])
+        write_json(place / "modules.json", [*modules, {"idx": number, "name": str(number), **MAP}])
         (place / DENSE).mkdir()
         write_json(place / DENSE / "config.json", _config_of(linear))
         weights = {f"linear.{key}": weight.contiguous() for key, weight in linear.state_dict().items()}

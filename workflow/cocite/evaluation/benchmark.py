@@ -127,16 +127,24 @@ def write_benchmark(
     write_omissions(omissions, omitted)
 
 
+def write_choosing(choosing: Benchmark, tables: Path) -> None:
+    """Write what is asked about the held-out papers that choose between settings."""
+    write_rows(tables / "choosing.parquet", "choosing", (row[:-1] for row in _judged(choosing)))
+
+
+def _judged(benchmark: Benchmark) -> Iterator[tuple[object, ...]]:
+    """The rows of the table judgements."""
+    for task, queries in benchmark.judgements.items():
+        for query, candidates in queries.items():
+            weight = benchmark.weights.get(task, {}).get(query)
+            for candidate, relevance in candidates.items():
+                yield task, query, candidate, relevance, 1 / weight if relevance and weight is not None else None
+
+
 def write_tables(benchmark: Benchmark, tables: Path) -> None:
     """Write what the tasks of a benchmark ask; tables that it has nothing for are empty."""
     rows: dict[str, Iterable[tuple[object, ...]]] = {
-        "judgements": (
-            (task, query, candidate, relevance, 1 / weight if relevance and weight is not None else None)
-            for task, queries in benchmark.judgements.items()
-            for query, candidates in queries.items()
-            for weight in [benchmark.weights.get(task, {}).get(query)]
-            for candidate, relevance in candidates.items()
-        ),
+        "judgements": _judged(benchmark),
         "labels": (
             (task, split, document, names)
             for (task, split), documents in benchmark.labels.items()

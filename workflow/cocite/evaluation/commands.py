@@ -231,6 +231,40 @@ def compare(
     compare_models(_files(outcomes, _suites(suites), runs, rank_alone), resamples=resamples, seed=seed, output=output)
 
 
+@app.command("score-maps")
+def score_maps_command(
+    maps: Annotated[Path, typer.Argument(help="What `cocite encoder probe` wrote.")],
+    *,
+    vectors: Annotated[Path, typer.Option(help="Folder of the table paper_embeddings of the encoder.")],
+    tables: Tables,
+    tasks: Annotated[str, typer.Option(help="Names of the ranking tasks that are scored, with commas between them.")],
+    output: Output,
+    normalise: Annotated[bool, typer.Option(help="Scale mapped vectors to length 1, as the encoder's are.")] = False,
+) -> None:
+    """Score linear maps of ready vectors on held-out papers, those that choose and those that prove."""
+    from cocite.config.benchmarks import names
+    from cocite.evaluation.probes import score_maps
+
+    score_maps(maps, vectors, tables, names(tasks), output, normalise=normalise)
+
+
+@app.command("rank-probe")
+def rank_probe_command(
+    outcomes: Annotated[list[Path], typer.Argument(help="Tables probe_outcomes, each under the name of its set.")],
+    *,
+    settings: Annotated[str, typer.Option(help="The probe, and its sets by name, as JSON.")],
+    seed: Seed,
+    scores: Annotated[Path, typer.Option(help="Table probe_scores, written.")],
+    winners: Annotated[Path, typer.Option(help="The best sets and trainings as entries of a configuration, written.")],
+) -> None:
+    """Rank the sets and losses of a probe by the papers that choose."""
+    from cocite.evaluation.probes import write_scores
+    from cocite.evaluation.winners import write_winners
+
+    ranked = write_scores({path.stem: path for path in outcomes}, seed, scores)
+    write_winners(ranked, json.loads(settings), winners)
+
+
 def _tasks(tasks: str) -> list["Task"]:
     from cocite.config.benchmarks import declared, names
 

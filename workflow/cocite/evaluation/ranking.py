@@ -145,23 +145,24 @@ def _nearness_in_blocks(
 ) -> Iterator[Block]:
     """The cosine of each query and each document, or minus the squared distance; add the documents to those seen."""
     by_cosine = task.similarity == "cosine"
-    asked = _directions(queries) if by_cosine else queries
+    asked = directions(queries) if by_cosine else queries
     for block in progress(blocks, of="Searched", unit="block"):
         names = list(block.rows)
         seen.update(names)
         if names and len(queries):
             documents = block.of(names)
             if by_cosine:
-                yield names, asked @ _directions(documents).T
+                yield names, asked @ directions(documents).T
             else:
                 squares = (asked**2).sum(axis=1)[:, None] + (documents**2).sum(axis=1)[None, :]
                 yield names, 2 * asked @ documents.T - squares
 
 
-def _directions(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+def directions(vectors: NDArray[Any]) -> NDArray[Any]:
     """Vectors of length 1; vectors of zeros stay what they are."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths > 0, lengths, 1.0)
+    scaled: NDArray[Any] = vectors / np.where(lengths > 0, lengths, 1)
+    return scaled
 
 
 def best_hits(

@@ -143,6 +143,16 @@ def spaces(results: Results, provenance: Provenance, output: Output) -> None:
 
 
 @app.command()
+def probes(results: Results, provenance: Provenance, output: Output) -> None:
+    """Draw what linear maps reach that were trained on the sets of each probe."""
+    from cocite.report.probes import draw_probes
+    from cocite.report.results import read_each
+
+    configuration = read_json(provenance)["configuration"]
+    draw_probes(read_each(results, "probe_scores", "probe", configuration["probes"]), output)
+
+
+@app.command()
 def trade(results: Results, provenance: Provenance, output: Output) -> None:
     """Draw what each model scores on short queries against what it scores on documents."""
     from cocite.config.benchmarks import sides_of

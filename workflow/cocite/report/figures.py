@@ -17,6 +17,7 @@ from matplotlib.ticker import (
     StrMethodFormatter,
 )
 
+from cocite.config.probes import named_sets
 from cocite.report.canvas import Entry, canvas, look, styles
 from cocite.report.labels import GRAPH_METRICS, RELATIONS, loss_of
 from cocite.report.results import read, read_curves, read_each
@@ -32,7 +33,7 @@ RAW = 0.5
 def draw_figures(results: Path, configuration: Mapping[str, Any], pairs: Mapping[str, str], output: Path) -> None:
     """Draw all of them into a folder; `pairs` names the table of pairs of each graph that is made of them."""
     losses = {name: loss_of(entry) for name, entry in configuration["models"].items()}
-    embeddings, sets = configuration["embeddings"], configuration["triplets"]
+    embeddings, sets = configuration["embeddings"], named_sets(configuration)
     draw_pair_counts(read(results, "pair_counts"), pairs, output / "pair_counts.svg")
     draw_validation_curves(read_curves(results, configuration), losses, output / "validation_curves.svg")
     graphs, bands = (read_each(results, table, "embedding", embeddings) for table in ("graph_scores", "band_quality"))

@@ -36,6 +36,7 @@ FIGURES = {
     "triplets": "Triplets",
     "aspects": "Intents and aspects",
     "trade": "Short queries against documents",
+    "probes": "Sets and losses of the probes",
     "spaces": "MAP by space and aspect",
     "map": "Map of the papers",
 }
@@ -47,6 +48,7 @@ SECTIONS: Mapping[str, tuple[str, str]] = {
     "spaces": ("Which space finds which aspect?", "spaces"),
     "differences": ("Which models differ?", "differences"),
     "tasks": ("How good are they on each task?", "models"),
+    "probes": ("Which triplets and losses are worth a training?", "probes"),
     "losses": ("Which loss?", "losses"),
     "difficulties": ("How difficult should triplets be?", "difficulties"),
     "training": ("How did training go?", "trained"),

@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from cocite.config.configuration import results_folder
+from cocite.config.probes import named_sets
 from cocite.config.started import read_start
 from cocite.config.terms import generated_benchmarks
 from cocite.config.triplets import graphs_of_aspects
@@ -28,6 +29,7 @@ from cocite.report.maps.results import read_map, read_map_scores
 from cocite.report.maps.scores import agreement_table
 from cocite.report.objectives import objectives
 from cocite.report.page import write_page
+from cocite.report.probes import probes_table
 from cocite.report.results import read, read_curves, read_each, read_scored, read_summary
 from cocite.report.sciaspect import matrix
 from cocite.report.summary import best_scores, facts
@@ -86,6 +88,7 @@ def tabulate(
     return {
         "best": best_scores(scores, averages, comparisons, configuration),
         "trained": inputs.trained_models(configuration),
+        "probes": probes_table(read_each(results, "probe_scores", "probe", configuration.get("probes", {}))),
         **_scores(results, scores, configuration),
         **_beside_published(scores, averages, _without_generated(provenance)),
         **_inputs(results, configuration),
@@ -143,7 +146,7 @@ def _beside_published(
 
 def _inputs(results: Path, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
     """What the models were made from, and what was checked and left out on the way."""
-    embeddings, sets = configuration["embeddings"], configuration["triplets"]
+    embeddings, sets = configuration["embeddings"], named_sets(configuration)
     graphs, bands = (read_each(results, table, "embedding", embeddings) for table in ("graph_scores", "band_quality"))
     counts, checks = (read_each(results, table, "triplets", sets) for table in ("triplets_per_query", "triplet_checks"))
     return {

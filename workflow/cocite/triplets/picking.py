@@ -63,11 +63,15 @@ def offer(picked, place, query, paper, rank, refused):  # type: ignore[no-untype
 
     `refused` is in rising order. A paper that is offered again is not taken twice.
     """
+    if picked.priorities.shape[1]:
+        offer_at(picked, place, paper, rank, refused, priority_of(picked.state, query, paper))
+
+
+@njit(nogil=True, cache=True)
+def offer_at(picked, place, paper, rank, refused, priority):  # type: ignore[no-untyped-def]
+    """Offer a paper at a priority of its own, the same wherever it is offered to the query."""
     priorities = picked.priorities[place]
     last = len(priorities) - 1
-    if last < 0:
-        return
-    priority = priority_of(picked.state, query, paper)
     if priority >= priorities[last]:
         return
     spot = last

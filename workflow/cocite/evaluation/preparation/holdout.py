@@ -6,6 +6,9 @@ that aspect, among some that it is linked with by another one and random papers.
 held-out papers are kept out of graphs, indexes and triplets, not out of the truth. Where it is asked for, titles of
 held-out papers are searched for among their abstracts as well (`title_search`).
 
+A share of the held-out papers may be set apart for choosing between settings (`choosing`). What is asked about them
+stands in a table of its own, which no score of the benchmark reads.
+
 DuckDB joins within the job's memory; what comes back is the links of the held-out papers alone. Random papers are drawn
 from a seeded pool of at most a million papers with text, so that memory does not grow with the corpus.
 """
@@ -23,11 +26,11 @@ from numpy.typing import NDArray
 from cocite.config.aspects import INTENTS
 from cocite.config.benchmark import AspectSettings, HoldoutSettings, TitleSearch
 from cocite.config.benchmarks.holdout import TITLE_SEARCH
-from cocite.evaluation.benchmark import Benchmark, Document, Judgements, write_benchmark
+from cocite.evaluation.benchmark import Benchmark, Document, Judgements, write_benchmark, write_choosing
 from cocite.evaluation.preparation.title_search import BEYOND, Paper, ask_for_abstracts, fitting
 from cocite.ground.database import connect
 from cocite.ground.errors import InputError
-from cocite.ground.randomness import generator, priorities
+from cocite.ground.randomness import fractions, generator, priorities
 from cocite.tables.splits import HELD_OUT, read_kept_out
 
 LARGEST_POOL = 1_000_000
@@ -88,14 +91,17 @@ def prepare_holdout(
 
     `papers` and `citations` are folders of buckets. Raises `InputError` where no held-out paper has enough links.
     """
-    benchmark, omitted = Benchmark(), dict[str, int]()
+    benchmark, choosing, omitted = Benchmark(), Benchmark(), dict[str, int]()
+    share = settings.choosing if isinstance(settings, HoldoutSettings) else None
     with connect(memory_mb=memory_mb, threads=threads, spill_to=tables) as database:
         held_out, with_text = _open(database, papers, citations, queries)
         omitted["held-out paper without title or abstract"] = held_out - len(with_text)
+        is_set_apart = that_choose(with_text, share, seed)
         pool = _pool(database, seed)
         for task, links in _links_of_tasks(database, settings):
             choice = Choice(task=task, settings=settings, seed=seed, pool=pool)
-            benchmark.judgements[task] = choice.judge(with_text, links, omitted)
+            benchmark.judgements[task] = choice.judge(with_text[~is_set_apart], links, omitted)
+            choosing.judgements[task] = choice.judge(with_text[is_set_apart], links, {})
         if not held_out:
             raise InputError(
                 f"{queries}: no paper is held out. Either queries.holdout is 0, or no paper that fits the rule "
@@ -108,11 +114,18 @@ def prepare_holdout(
                 f"it {linked}, and {settings.negatives} others; hold out more papers, or lower "
                 "`positives` and `negatives` of the benchmark."
             )
-        documents, short_queries = _texts(database, benchmark), set[str]()
+        documents, short_queries = _texts(database, benchmark, choosing), set[str]()
         if isinstance(settings, HoldoutSettings) and settings.search:
-            of_search, short_queries = _add_search(database, benchmark, settings.search, seed, omitted)
+            searched = with_text[~is_set_apart]
+            of_search, short_queries = _add_search(database, benchmark, searched, settings.search, seed, omitted)
             documents |= of_search
+    write_choosing(choosing, tables)
     write_benchmark(benchmark, documents, omitted, short_queries=short_queries, tables=tables, omissions=omissions)
+
+
+def that_choose(papers: Ids, share: float | None, seed: int) -> NDArray[np.bool_]:
+    """Which of the held-out papers choose between settings: a share that depends on the seed and each id alone."""
+    return fractions(priorities(seed, "holdout choosing", papers)) < (share or 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,9 +243,9 @@ def _links(pairs: duckdb.DuckDBPyRelation) -> dict[int, Ids]:
     return dict(zip(queries.tolist(), np.split(columns["paper"], starts[1:]), strict=True)) if len(queries) else {}
 
 
-def _texts(database: duckdb.DuckDBPyConnection, benchmark: Benchmark) -> dict[str, Document]:
+def _texts(database: duckdb.DuckDBPyConnection, *parts: Benchmark) -> dict[str, Document]:
     """Title, abstract and first field of study of every query and candidate."""
-    judged = benchmark.judgements.values()
+    judged = [queries for part in parts for queries in part.judgements.values()]
     ids = {int(document) for queries in judged for query, found in queries.items() for document in (query, *found)}
     database.register("wanted", pa.table({"corpusid": sorted(ids)}))
     rows = database.sql("SELECT corpusid, title, abstract, fields[1] FROM papers SEMI JOIN wanted USING (corpusid)")
@@ -240,13 +253,21 @@ def _texts(database: duckdb.DuckDBPyConnection, benchmark: Benchmark) -> dict[st
 
 
 def _add_search(
-    database: duckdb.DuckDBPyConnection, benchmark: Benchmark, settings: TitleSearch, seed: int, omitted: dict[str, int]
+    database: duckdb.DuckDBPyConnection,
+    benchmark: Benchmark,
+    searched: Ids,
+    settings: TitleSearch,
+    seed: int,
+    omitted: dict[str, int],
 ) -> tuple[dict[str, Document], set[str]]:
     """Add the search of abstracts by titles to a benchmark; return its documents, and which of them are queries.
 
+    `searched` are the held-out papers with a text that it may be about.
+
     Raises `InputError` where no held-out paper has a title to search for.
     """
-    rows = database.sql("SELECT corpusid, title, abstract, fields[1] FROM papers SEMI JOIN queries USING (corpusid)")
+    database.register("searched", pa.table({"corpusid": searched}))
+    rows = database.sql("SELECT corpusid, title, abstract, fields[1] FROM papers SEMI JOIN searched USING (corpusid)")
     papers: dict[int, Paper] = {paper: (title, abstract, field) for paper, title, abstract, field in rows.fetchall()}
     ids = np.array(sorted(fitting(papers, omitted)), dtype=np.int64)
     if not len(ids):

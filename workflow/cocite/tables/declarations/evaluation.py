@@ -66,6 +66,21 @@ TABLES = [
         },
     ),
     Table(
+        name="choosing",
+        path="evaluation/{benchmark}/choosing.parquet",
+        description=(
+            "What a benchmark of held-out papers asks about those that choose between settings in a probe; they are "
+            "queries of no task in `judgements`. Empty where none choose."
+        ),
+        key=("task", "query", "candidate"),
+        columns={
+            "task": required(TEXT, "name of the task"),
+            "query": required(TEXT, "document id of the query"),
+            "candidate": required(TEXT, "document id of the candidate"),
+            "relevance": required(pa.int32(), "0 for not relevant, more for more relevant"),
+        },
+    ),
+    Table(
         name="collections",
         path="evaluation/{benchmark}/collections.parquet",
         description=(
@@ -169,6 +184,45 @@ TABLES = [
         columns={
             **{name: _SCORED[name] for name in ("model", "seed", "benchmark", "task")},
             "reason": required(TEXT, "why, in one sentence"),
+        },
+    ),
+    Table(
+        name="probe_outcomes",
+        path="evaluation/probe_{probe}/outcomes/{triplets}.parquet",
+        description="What each held-out query contributed to the scores of the linear maps of a set in a probe.",
+        key=("loss", "batch_size", "seed", "part", "task", "query"),
+        columns={
+            "loss": required(TEXT, "the loss, with its settings; untrained for the vectors as they are"),
+            "batch_size": required(COUNT, "examples of a batch; 0 for the vectors as they are"),
+            "seed": required(pa.int32(), "the seed of the map; 0 for the vectors as they are"),
+            "part": required(TEXT, "choosing, or proving for the queries that the benchmark scores models on"),
+            "task": required(TEXT, "name of the task"),
+            "query": required(TEXT, "document id of the query"),
+            "value": required(pa.float64(), "average precision × 100"),
+        },
+    ),
+    Table(
+        name="probe_scores",
+        path="evaluation/probe_{probe}/scores.parquet",
+        description=(
+            "What linear maps of ready vectors reach that were trained on the sets of a probe. Choosing queries rank "
+            "them; proving queries, which the choice does not see, say how good they are."
+        ),
+        key=("triplets", "loss", "batch_size", "part", "task"),
+        columns={
+            "triplets": required(
+                TEXT, "name of the set of triplets or examples; untrained for the vectors as they are"
+            ),
+            "loss": required(TEXT, "the loss, with its settings"),
+            "batch_size": required(COUNT, "examples of a batch"),
+            "part": required(TEXT, "choosing or proving"),
+            "task": required(TEXT, "name of the task; all for the mean of all tasks"),
+            "value": required(pa.float64(), "MAP × 100, the mean over seeds"),
+            "deviation": optional(pa.float64(), "standard deviation over the seeds; null where there is one"),
+            "low": required(pa.float64(), "lower end of the 95% interval over queries, by a bootstrap"),
+            "high": required(pa.float64(), "upper end of it"),
+            "queries": required(COUNT, "queries that were ranked"),
+            "rank": required(COUNT, "place by the mean over all tasks on the choosing queries, from 1"),
         },
     ),
     Table(

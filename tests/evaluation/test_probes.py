@@ -1,0 +1,148 @@
+"""What maps of a probe are worth, against plain Python; and that those who choose do not prove."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import yaml
+from safetensors.numpy import save_file
+
+from cocite.evaluation.probes import UNTRAINED, Point, score_maps, scores_of, write_scores
+from cocite.evaluation.winners import write_winners
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_table, vector_column, write_table
+from cocite.tables.probes import Trained, name_of_map
+
+TASKS = ("cite", "cocite")
+QUERIES = {"choosing": ["1", "2", "3"], "judgements": ["4", "5", "6", "7"]}
+CANDIDATES = [str(number) for number in range(10, 22)]
+MAPS = {Trained("triplet margin=1.0", 8, seed): np.diag([1.0, seed, 0.5]).astype(np.float32) for seed in (1, 2)}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two parts of queries with candidates, vectors of all, and maps with two seeds."""
+    draw = np.random.default_rng(3)
+    for table, queries in QUERIES.items():
+        rows = [(t, q, c, int(draw.random() < 0.4)) for t in TASKS for q in queries for c in CANDIDATES]
+        rows = [(t, q, c, 1 if c == "10" else relevance) for t, q, c, relevance in rows]
+        columns = dict(
+            zip(("task", "query", "candidate", "relevance"), map(list, zip(*rows, strict=True)), strict=True)
+        )
+        columns |= {"propensity": pa.nulls(len(rows), pa.float64())} if table == "judgements" else {}
+        write_table(tmp_path / f"{table}.parquet", table, pa.table(columns))
+    papers = np.arange(1, 40)
+    vectors = draw.normal(size=(len(papers), 3)).astype(np.float32)
+    for bucket in (0, 1):
+        rows = {"corpusid": papers[papers % 2 == bucket], "vector": vector_column(vectors[papers % 2 == bucket])}
+        write_table(tmp_path / f"papers/{bucket}.parquet", "paper_embeddings", pa.table(rows))
+    save_file({name_of_map(trained): weight for trained, weight in MAPS.items()}, tmp_path / "maps")
+    return tmp_path
+
+
+def score(folder, output="specter.parquet"):
+    score_maps(folder / "maps", folder / "papers", folder, TASKS, folder / output)
+    return read_table(folder / output, "probe_outcomes").to_pylist()
+
+
+def average_precision(folder, table, task, query, weight):
+    """Of the candidates in the order of their distance, × 100."""
+    papers = read_table(folder / "papers", "paper_embeddings").to_pylist()
+    vectors = {str(row["corpusid"]): weight @ np.array(row["vector"]) for row in papers}
+    judged = read_table(folder / f"{table}.parquet", table).to_pylist()
+    relevance = {r["candidate"]: r["relevance"] for r in judged if (r["task"], r["query"]) == (task, query)}
+    ranked = sorted(relevance, key=lambda paper: np.linalg.norm(vectors[paper] - vectors[query]))
+    hits = [relevance[paper] for paper in ranked]
+    precisions = [sum(hits[: place + 1]) / (place + 1) for place, hit in enumerate(hits) if hit]
+    return 100 * sum(precisions) / len(precisions)
+
+
+def test_each_query_has_its_average_precision_with_each_map_and_without_one(folder):
+    rows = score(folder)
+    expected = {}
+    for trained, weight in {**MAPS, UNTRAINED: np.eye(3)}.items():
+        for part, table in {"choosing": "choosing", "proving": "judgements"}.items():
+            for task in TASKS:
+                for query in QUERIES[table]:
+                    value = average_precision(folder, table, task, query, weight)
+                    expected[*trained, part, task, query] = pytest.approx(value)
+    found = {tuple(row[name] for name in list(row)[:-1]): row["value"] for row in rows}
+    assert found == expected
+
+
+def test_scores_are_means_over_queries_and_seeds_with_their_deviation(folder):
+    rows = score(folder)
+    scores = scores_of({"specter": folder / "specter.parquet"}, seed=1)
+    assert set(scores) == {Point("untrained", "untrained", 0), Point("specter", "triplet margin=1.0", 8)}
+    of_point = scores[Point("specter", "triplet margin=1.0", 8)]
+    for part in ("choosing", "proving"):
+        of_tasks = []
+        for task in TASKS:
+            by_seed = [
+                np.mean([r["value"] for r in rows if (r["part"], r["task"], r["seed"]) == (part, task, seed)])
+                for seed in (1, 2)
+            ]
+            assert of_point[part, task].value == pytest.approx(np.mean(by_seed))
+            assert of_point[part, task].deviation == pytest.approx(np.std(by_seed, ddof=1))
+            assert of_point[part, task].low <= of_point[part, task].value <= of_point[part, task].high
+            of_tasks.append(np.mean(by_seed))
+        assert of_point[part, "all"].value == pytest.approx(np.mean(of_tasks))
+    assert scores[Point("untrained", "untrained", 0)]["proving", "cite"].deviation is None
+
+
+def test_the_choice_does_not_see_the_queries_that_prove(folder):
+    """Whatever proving queries score, ranks stay; whatever choosing queries score decides them."""
+    for name in ("good", "bad"):
+        score(folder, f"{name}.parquet")
+
+    def change(name, part, by):
+        table = read_table(folder / f"{name}.parquet", "probe_outcomes")
+        is_changed = np.array(table["part"].to_pylist()) == part
+        value = np.where(is_changed & (table["seed"].to_numpy() > 0), table["value"].to_numpy() + by, table["value"])
+        at = table.schema.get_field_index("value")
+        write_table(folder / f"{name}.parquet", "probe_outcomes", table.set_column(at, "value", pa.array(value)))
+
+    def ranked():
+        outcomes = {name: folder / f"{name}.parquet" for name in ("good", "bad")}
+        return [point.triplets for point in write_scores(outcomes, 1, folder / "scores.parquet")]
+
+    change("good", "choosing", 5.0)
+    assert ranked() == ["good", "bad"]
+    change("bad", "proving", 50.0)
+    assert ranked() == ["good", "bad"]
+    change("bad", "choosing", 10.0)
+    assert ranked() == ["bad", "good"]
+    table = read_table(folder / "scores.parquet", "probe_scores").to_pylist()
+    assert {row["triplets"]: row["rank"] for row in table if row["triplets"] != "untrained"}["bad"] == 1
+
+
+def test_a_paper_without_a_vector_is_named(folder):
+    (folder / "papers/1.parquet").unlink()
+    with pytest.raises(InputError, match="has no vector of paper 1, nor of 9 others"):
+        score(folder)
+
+
+def test_without_papers_that_choose_nothing_is_scored(folder):
+    write_table(
+        folder / "choosing.parquet", "choosing", read_table(folder / "choosing.parquet", "choosing").slice(0, 0)
+    )
+    with pytest.raises(InputError, match="asks nothing of the choosing papers; hold out more papers"):
+        score(folder)
+
+
+def test_winners_are_entries_that_a_configuration_can_hold(tmp_path):
+    losses = [{"kind": "triplet", "margin": 1.0}, {"kind": "mnrl", "temperature": 10.0, "sampled_negatives": True}]
+    sets = {name: {"sampler": "citations", "graph": "citation", "group": name} for name in ("specter", "other")}
+    settings = {"probe": {"losses": losses, "encoder": "small", "seeds": [1, 2]}, "triplets": sets}
+    mnrl = "mnrl temperature=10.0 sampled_negatives=true"
+    ranked = [Point("specter", mnrl, 512), Point("specter", "triplet margin=1.0", 128)]
+    write_winners(ranked, settings, tmp_path / "winners.yaml")
+    written = yaml.safe_load((tmp_path / "winners.yaml").read_text())
+    assert written["triplets"] == {"specter": sets["specter"]}
+    assert written["models"]["winner-1"] == {
+        "triplets": "specter",
+        "encoder": "small",
+        "loss": losses[1],
+        "batch_size": 512,
+        "seeds": [1, 2],
+    }
+    assert written["models"]["winner-2"]["loss"] == losses[0]

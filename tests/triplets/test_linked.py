@@ -1,0 +1,107 @@
+"""Papers that share an edge with the query: evenly drawn, drawn by weight, or those of the heaviest edges."""
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cocite.tables.files import write_table
+from cocite.triplets.linked import pick_linked
+from cocite.triplets.picking import NONE
+
+from .blocks import block, rows_of, sample, unserved, write_cocitations, write_edges
+
+PAPERS = st.integers(1, 14)
+PAIRS = st.tuples(PAPERS, PAPERS).filter(lambda ends: ends[0] < ends[1])
+
+
+def picked(given_block, pick, count, required=True):
+    """The papers of each query, the first picked first."""
+    papers = pick_linked(given_block, pick, count, required=required).positives.papers
+    rows = zip(given_block.queries.tolist(), papers.tolist(), strict=True)
+    return {query: [paper for paper in row if paper != NONE] for query, row in rows}
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.dictionaries(PAIRS, st.integers(1, 5), min_size=1, max_size=60),
+    st.sets(PAPERS, min_size=1),
+    st.sets(PAPERS),
+    st.integers(1, 5),
+    st.booleans(),
+)
+def test_the_strongest_are_those_of_the_heaviest_edges(tmp_path_factory, counts, queries, texts, count, required):
+    path = write_cocitations(tmp_path_factory.mktemp("pairs") / "0.parquet", counts)
+    found = picked(block(queries, texts, [path]), "strongest", count, required)
+    for query in queries:
+        near = {sum(pair) - query: weight for pair, weight in counts.items() if query in pair}
+        allowed = {paper: weight for paper, weight in near.items() if not required or paper in texts}
+        weights = [near[paper] for paper in found[query]]
+        assert weights == sorted(allowed.values(), reverse=True)[:count]
+        assert set(found[query]) <= set(allowed)
+        assert len(set(found[query])) == len(found[query])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(PAIRS, st.integers(1, 5), min_size=1, max_size=60), st.sets(PAPERS), st.integers(1, 5))
+def test_negatives_share_no_edge_with_the_query(tmp_path_factory, counts, texts, count):
+    path = write_cocitations(tmp_path_factory.mktemp("pairs") / "0.parquet", counts)
+    for pick in ("evenly", "weighted", "strongest"):
+        for query, positive, negative, *ranks in rows_of(
+            sample("linked", block(range(1, 15), texts, [path]), pick=pick, per_query=count)
+        ):
+            assert tuple(sorted((query, positive))) in counts
+            assert tuple(sorted((query, negative))) not in counts
+            assert ranks == [None, None, "easy"]
+
+
+@pytest.mark.parametrize(("pick", "shares"), [("evenly", (1 / 3, 1 / 3, 1 / 3)), ("weighted", (0.1, 0.3, 0.6))])
+def test_a_first_pick_is_drawn_evenly_or_in_proportion_to_the_weights(tmp_path, pick, shares):
+    """Of 4,000 queries with three edges each, of weights 1, 3 and 6."""
+    queries = range(10, 4010)
+    counts = {(other, query): weight for query in queries for other, weight in ((1, 1), (2, 3), (3, 6))}
+    path = write_cocitations(tmp_path / "0.parquet", counts)
+    found = picked(block(queries, {1, 2, 3}, [path]), pick, 1)
+    drawn = Counter(paper for [paper] in found.values())
+    assert [drawn[paper] / 4000 for paper in (1, 2, 3)] == pytest.approx(shares, abs=0.03)
+
+
+def test_a_weighted_pick_of_all_edges_holds_each_once(tmp_path):
+    path = write_cocitations(tmp_path / "0.parquet", {(1, other): other for other in range(2, 9)})
+    [papers] = picked(block([1], range(2, 9), [path]), "weighted", 20).values()
+    assert sorted(papers) == list(range(2, 9))
+
+
+def test_the_order_of_the_edges_and_their_shards_change_nothing(tmp_path):
+    counts = {(paper, paper + step): step for paper in range(1, 60) for step in (1, 2, 3)}
+    whole = write_cocitations(tmp_path / "whole.parquet", counts)
+    parts = [
+        write_cocitations(tmp_path / f"{part}.parquet", {p: c for p, c in counts.items() if p[0] % 2 == part})
+        for part in (1, 0)
+    ]
+    for pick in ("evenly", "weighted", "strongest"):
+        chosen = [picked(block(range(1, 40), range(1, 63), paths), pick, 2) for paths in ([whole], parts)]
+        assert chosen[0] == chosen[1]
+
+
+def test_the_strength_of_a_pair_is_its_weight_where_the_graph_has_one(tmp_path):
+    rows = {"paper": [1, 1, 1], "other": [2, 3, 4], "count": [9, 5, 1], "strength": [0.1, 0.2, 0.3]}
+    write_table(tmp_path / "0.parquet", "cocitations", pa.table(rows))
+    assert picked(block([1], {2, 3, 4}, [tmp_path / "0.parquet"]), "strongest", 2) == {1: [4, 3]}
+
+
+def test_a_citation_links_either_way(tmp_path):
+    path = write_edges(tmp_path / "0.parquet", {(1, 2), (3, 1)})
+    assert {1: {2, 3}} == {
+        query: set(papers) for query, papers in picked(block([1], {2, 3}, [path]), "evenly", 5).items()
+    }
+
+
+def test_queries_without_an_edge_are_counted(tmp_path):
+    path = write_cocitations(tmp_path / "0.parquet", {(1, 2): 1, (3, 9): 1})
+    sampled = sample("linked", block([1, 3, 5], {2, 4, 6}, [path]), per_query=1)
+    assert unserved(sampled) == {"no edges": 1, "no edge to a paper with a text": 1}
+    assert np.unique(sampled.rows["query"].to_numpy()).tolist() == [1]

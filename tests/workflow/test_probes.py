@@ -1,0 +1,78 @@
+"""A probe of a set and a grid, on top of a finished run, to its scores, its figure and its winners."""
+
+import shutil
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from tests.workflow.conftest import Run, edited, planned
+
+from cocite.config.configuration import resolve
+
+pytestmark = pytest.mark.end_to_end
+
+PROBE = {
+    "encoder": "small",
+    "benchmark": "holdout",
+    "triplets": ["specter"],
+    "grids": {"bands": {"of": "cocite", "grid": {"k_positive": [5, 10]}}},
+    "losses": ["triplet", {"kind": "mnrl", "temperature": 10.0}],
+    "seeds": [1, 2],
+}
+CONFIG = edited(benchmarks__holdout={"kind": "holdout", "choosing": 0.4}, probes={"which": PROBE})
+
+
+@pytest.fixture(scope="module")
+def probed(finished: Run, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    run = Run(folder=shutil.copytree(finished.folder, tmp_path_factory.mktemp("probed") / "run"))
+    config = run.configure(CONFIG, "probed.yaml")
+    result = run.snakemake("--show-failed-logs", "probe", "results/report/figures/probes.svg", config=config)
+    assert result.returncode == 0, result.stdout[-5000:] + result.stderr[-5000:]
+    return run
+
+
+def test_a_probe_trains_no_encoder_and_samples_the_sets_of_its_grids(finished):
+    jobs = planned(finished, CONFIG, "probe")
+    assert not {"train_encoder", "score_model", "search_neighbours", "check_triplets"} & set(jobs)
+    assert len(jobs["sample_triplets"]) == 2
+    assert len(jobs["probe_examples"]) == len(jobs["score_maps"]) == 3
+    assert len(jobs["embed_papers"]) == 2
+
+
+def test_each_set_and_loss_has_scores_beside_the_vectors_as_they_are(probed):
+    scores = pq.read_table(probed.folder / "results/evaluation/probe_which/scores.parquet")
+    assert set(scores["triplets"].to_pylist()) == {"specter", "bands-1", "bands-2", "untrained"}
+    assert len(scores.filter(pc.field("part") == "choosing").filter(pc.field("task") == "all")) == 7
+    assert sorted(set(scores["rank"].to_pylist())) == list(range(1, 8))
+    queries = scores.filter(pc.field("task") == "cite").group_by("part").aggregate([("queries", "max")]).to_pydict()
+    assert all(count > 3 for count in queries["queries_max"])
+
+
+def test_those_who_choose_are_scored_by_no_model(probed):
+    folder = probed.folder / "results/evaluation/holdout"
+    choosing, proving = (
+        set(pq.read_table(folder / f"{name}.parquet")["query"].to_pylist()) for name in ("choosing", "judgements")
+    )
+    assert choosing
+    assert proving
+    assert not choosing & proving
+
+
+def test_winners_resolve_in_the_configuration_that_they_came_from(probed):
+    written = yaml.safe_load((probed.folder / "results/evaluation/probe_which/winners.yaml").read_text())
+    config = {key: entry for key, entry in CONFIG.items() if key != "probes"}
+    resolved = resolve(config | {key: {**config[key], **entries} for key, entries in written.items()})
+    assert resolved["models"]["winner-1"]["loss"]["kind"] in ("triplet", "mnrl")
+    assert len(written["models"]) == 5
+
+
+def test_the_figure_names_each_set(probed):
+    figure = (probed.folder / "results/report/figures/probes.svg").read_text()
+    assert all(name in figure for name in ("specter", "bands-1", "bands-2", "untrained"))
+
+
+def test_another_seed_trains_the_maps_again_and_nothing_else(probed):
+    changed = CONFIG | {"probes": {"which": {**PROBE, "seeds": [1, 2, 3]}}}
+    jobs = planned(probed, changed, "probe")
+    assert set(jobs) == {"probe_examples", "score_maps", "rank_probe"}

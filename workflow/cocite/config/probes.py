@@ -1,0 +1,212 @@
+"""The section `probes`: which triplets and which losses are worth a training, before it is paid for.
+
+A probe trains a linear map of ready vectors in place of an encoder. Its sets are sets of triplets or examples, by name,
+and those of its grids: a grid stands for a set with every combination of some values, each a set of its own.
+"""
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, Strict, ValidationError, model_validator
+
+from cocite.config.baseline import Choices
+from cocite.config.benchmark import HoldoutSettings
+from cocite.config.entries import (
+    Count,
+    Entry,
+    Name,
+    Names,
+    Positive,
+    Refers,
+    Seeds,
+    ShortFor,
+    Text,
+    Whole,
+    as_json,
+    distinct,
+    filled,
+    inconsistent,
+)
+from cocite.config.objectives import AnyLoss
+from cocite.config.triplets import TripletSet, sets_with_texts
+
+FIXED = ("sampler", "group")
+"""The keys of a set that a grid cannot name."""
+
+
+class SetGrid(Entry):
+    """Sets of triplets that differ in some keys, for a probe alone."""
+
+    of: Annotated[str, Refers("triplets")]
+    """Name of the set whose other keys they have."""
+    grid: Annotated[dict[Text, Choices], Field(min_length=1)]
+    """Values to try for some of its keys, each key with a list. Every combination is a set, called after the grid with
+    a number behind: bands-1, bands-2. They are one group: all are as large as the smallest."""
+
+    @property
+    def points(self) -> list[dict[str, Any]]:
+        """The values of each combination, the last key moving first."""
+        return [dict(zip(self.grid, values, strict=True)) for values in product(*self.grid.values())]
+
+    @property
+    def size(self) -> int:
+        """How many combinations there are."""
+        return math.prod(map(len, self.grid.values()))
+
+
+class MapTraining(Entry):
+    """How the linear maps of a probe are trained."""
+
+    losses: Annotated[
+        tuple[Annotated[AnyLoss, ShortFor("kind")], ...],
+        Strict(False),
+        AfterValidator(distinct),
+        AfterValidator(filled),
+    ]
+    """How examples are compared: names of losses, or names and their settings. A map is trained with each."""
+    batch_sizes: Seeds = (128,)
+    """Examples of a batch. A map is trained with each."""
+    examples: Count | None = None
+    """Examples of a set that are learned from at most: those of as many queries as fit, the same queries of all sets as
+    far as these have them. Left out, all."""
+    epochs: Count = 3
+    """Passes over the examples."""
+    max_steps: Count | None = None
+    """Steps after which the training of a map ends, if it has not gone through its epochs by then."""
+    lr: Positive = 1e-3
+    """Largest learning rate (AdamW); it falls to zero along a line."""
+    seeds: Seeds = (1, 2, 3)
+    """Seeds of the order of the examples. A map is trained with each."""
+
+    @model_validator(mode="after")
+    def _compares_examples(self) -> "MapTraining":
+        for number, loss in enumerate(self.losses):
+            if loss.sees != "examples":
+                raise inconsistent(f".losses[{number}] ({loss.kind}) compares no examples, which a probe does.")
+        return self
+
+
+class Probe(MapTraining):
+    """Sets of triplets and losses, tried on ready vectors: for each set and loss, a linear map of the vectors that an
+    encoder has before fine-tuning is trained and scored on held-out papers."""
+
+    encoder: Annotated[str, Refers("encoders")]
+    """Name of the encoder whose vectors are mapped."""
+    benchmark: Annotated[str, Refers("benchmarks")]
+    """Name of a benchmark of the kind holdout with `choosing`: the papers that choose rank the sets and losses, the
+    others say how good they are."""
+    triplets: Annotated[Names, Refers("triplets")] = ()
+    """Names of sets of triplets or of examples of papers."""
+    grids: dict[Name, SetGrid] = Field(default={})
+    """Sets that differ in some keys, by name; that name must be no set's."""
+    most: Count = 500
+    """Largest number of pairs of a set and a training that the probe may have, seeds not counted. It keeps a grid from
+    growing unseen."""
+
+    @property
+    def sets(self) -> list[str]:
+        """The names of all sets, those of grids last."""
+        of_grids = (point_name(name, number) for name, grid in self.grids.items() for number in range(grid.size))
+        return [*self.triplets, *of_grids]
+
+    @property
+    def size(self) -> int:
+        """How many pairs of a set and a training there are."""
+        sets = len(self.triplets) + sum(grid.size for grid in self.grids.values())
+        return sets * len(self.losses) * len(self.batch_sizes)
+
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
+        """Too many points, none, or a grid that has the name of a set."""
+        if not self.size:
+            yield f"{key} has no sets; name some under triplets, or make some under grids."
+        if self.size > self.most:
+            yield (
+                f"{key} has {self.size:,} pairs of a set and a training, and most is {self.most:,}; name fewer values, "
+                "or raise most."
+            )
+
+    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+        """A benchmark by which nothing can be chosen, or sets that have no vectors."""
+        benchmark = config.benchmarks[self.benchmark]
+        if benchmark.made_by is not HoldoutSettings:
+            yield f"{key}.benchmark names {self.benchmark!r}, which is not of the kind holdout."
+        elif benchmark.choosing is None:
+            yield (
+                f"{key}.benchmark names {self.benchmark!r}, in which no papers choose; give it choosing, the share of "
+                "its held-out papers that does."
+            )
+        sets = as_json(config.triplets)
+        for name in filter(sets.__contains__, self.sets):
+            for loss in self.losses:
+                if loss.needs_negatives and not config.triplets[name].has_negatives and not config.triplets[name].parts:
+                    yield f"{key}: the loss {loss.kind} needs negatives, and triplets.{name} has none."
+            if sets_with_texts(name, sets):
+                yield f"{key}: triplets.{name} has texts that are no papers, of which there are no vectors."
+
+
+def point_name(grid: str, number: int) -> str:
+    """What a set of a grid is called; they are numbered from 0."""
+    return f"{grid}-{number + 1}"
+
+
+def with_grids(config: Whole) -> tuple[Whole, list[str]]:
+    """The configuration with the sets of the grids of its probes, and a sentence on each that cannot be one."""
+    found, faults = dict[str, Any](), list[str]()
+    for probe, entry in config.probes.items():
+        if entry.size > entry.most:
+            continue  # it is refused, and not written out
+        for name, grid in entry.grids.items():
+            key = f"Configuration key probes.{probe}.grids.{name}"
+            if grid.of not in config.triplets:
+                continue  # it is refused as a name that is not declared
+            sets, fault = _sets_of(name, grid, as_json(config.triplets[grid.of]))
+            faults += [f"{key}{fault}"] if fault else []
+            for each, made in sets.items():
+                if {**config.triplets, **found}.get(each, made) != made:
+                    faults.append(f"{key}: the set {each} exists already; give the grid another name.")
+                found[each] = made
+    return config.model_copy(update={"triplets": {**config.triplets, **found}}), faults
+
+
+def _sets_of(name: str, grid: SetGrid, base: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """The sets of a grid by name, and what is wrong with it, which follows its key."""
+    from cocite.config.settings import validated
+
+    for key in grid.grid:
+        if key not in base or key in FIXED:
+            known = ", ".join(each for each in base if each not in FIXED)
+            return {}, f".grid names {key!r}; of {grid.of} it can name {known}."
+    sets = {}
+    for number, point in enumerate(grid.points):
+        try:
+            sets[point_name(name, number)] = validated(TripletSet, {**base, **point, "group": name})
+        except ValidationError as error:
+            values = ", ".join(f"{key}: {value}" for key, value in point.items())
+            return {}, f".grid: {values} makes no set ({error.errors()[0]['msg'].strip(' .')})."
+    return sets, ""
+
+
+def probe_sets(config: Mapping[str, Any], probe: str) -> Sequence[str]:
+    """The names of the sets of a probe in a resolved configuration."""
+    entry = config["probes"][probe]
+    made = [
+        point_name(name, number)
+        for name, grid in entry["grids"].items()
+        for number in range(math.prod(map(len, grid["grid"].values())))
+    ]
+    return [*entry["triplets"], *made]
+
+
+def named_sets(config: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The sets of triplets that a resolved configuration names itself, without those that grids of probes make."""
+    probes = config.get("probes", {})
+    made = {name for probe, entry in probes.items() for name in probe_sets(config, probe)[len(entry["triplets"]) :]}
+    return {name: entry for name, entry in config["triplets"].items() if name not in made}
+
+
+def described_loss(loss: Mapping[str, Any]) -> str:
+    """A loss with its settings, as tables name it: mnrl temperature=10."""
+    return " ".join([loss["kind"], *(f"{key}={json.dumps(value)}" for key, value in loss.items() if key != "kind")])

@@ -1,0 +1,186 @@
+"""Train linear maps of ready vectors in place of an encoder, to see what triplets and losses are worth.
+
+In: a set of examples (table training_examples) and the vectors of papers before fine-tuning (table paper_embeddings).
+Out: for each loss, each size of a batch and each seed a map W, dimension × dimension, that starts as the identity. It
+learns by the encoder's own losses, with W h in place of the vector of a document. Texts take no part in it, so that a
+map takes seconds where a fine-tuning takes minutes to days.
+
+Memory holds the vectors of the papers in the set, and those alone, however many papers there are.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import save_file
+from torch import Tensor
+from torch.nn import Parameter
+
+from cocite.config.entries import as_json
+from cocite.config.loss import Loss
+from cocite.config.models import TrainingSettings
+from cocite.config.probes import MapTraining, described_loss
+from cocite.encoder.compared import Compared, Role, compared_by
+from cocite.encoder.examples import Numbered, Numbers, numbered_examples
+from cocite.encoder.mixing import Mixture
+from cocite.encoder.schedule import Schedule
+from cocite.ground.atomic import atomic_path
+from cocite.ground.errors import InputError
+from cocite.ground.progress import progress
+from cocite.ground.randomness import derive_seed, priorities
+from cocite.tables.files import checked_files, open_table, read_table, vectors_of
+from cocite.tables.probes import Trained, name_of_map
+
+ROWS_AT_ONCE = 8192
+LARGEST_NORM = 1.0
+"""Gradients of a map are clipped to this norm."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ready:
+    """Examples over ready vectors."""
+
+    examples: Numbered
+    vectors: Tensor
+    """The vector of each document, documents × dimension, float32."""
+    normalise: bool = False
+    """Whether losses see mapped vectors scaled to length 1, as those of the encoder are."""
+
+    def mapped(self, vectors: Tensor, weight: Tensor) -> Tensor:
+        """Vectors as a map makes them, documents × dimension."""
+        found = vectors @ weight.T
+        return torch.nn.functional.normalize(found, dim=1) if self.normalise else found
+
+    def batch(self, numbers: Numbers) -> tuple[Tensor, Compared]:
+        """The vectors of the distinct documents of some examples, and what the examples compare by their places."""
+        queries = self.examples.queries[numbers]
+        (near, near_at), (far, far_at) = (
+            links.places_of(numbers) for links in (self.examples.positives, self.examples.negatives)
+        )
+        positives, negatives = self.examples.positives.documents[near_at], self.examples.negatives.documents[far_at]
+        documents, places = np.unique(np.concatenate([queries, positives, negatives]), return_inverse=True)
+        query, positive, negative = np.split(places, np.cumsum([len(queries), len(positives)]))
+        return self.vectors[documents], compared_by(query, Role(near, positive), Role(far, negative))
+
+
+def probe_examples(
+    examples: Path,
+    vectors: Path,
+    settings: MapTraining,
+    *,
+    normalise: bool = False,
+    seed: int,
+    threads: int,
+    output: Path,
+) -> None:
+    """Train the maps of a set with each loss, size of a batch and seed, and write them as one safetensors file.
+
+    `vectors` is the folder of the table paper_embeddings. Raises `InputError` where it is not there, lacks a paper, or
+    has a vector that is not finite.
+    """
+    torch.set_num_threads(threads)
+    ready = open_ready(examples, vectors, settings.examples, normalise=normalise, seed=seed)
+    asked = list(product(settings.losses, settings.batch_sizes, settings.seeds))
+    maps = {}
+    for loss, batch_size, number in progress(asked, of="Trained", unit="map"):
+        trained = Trained(described_loss(as_json(loss)), batch_size, number)
+        maps[name_of_map(trained)] = train_map(
+            ready, loss, batch_size, settings, seed=derive_seed(seed, "probe", number)
+        )
+    with atomic_path(output) as temporary:
+        save_file(maps, temporary)
+
+
+def open_ready(examples: Path, vectors: Path, most: int | None, *, normalise: bool = False, seed: int) -> Ready:
+    """The examples of a set, at most so many, with the vectors of their papers; raises what `probe_examples` raises."""
+    table = read_table(examples, "training_examples").combine_chunks()
+    if most is not None and most < len(table):
+        table = table.filter(pa.array(_of_first_queries(table["query"].to_numpy(), most, seed)))
+    numbered = numbered_examples(table, examples)
+    found = torch.from_numpy(_vectors_of_papers(vectors, numbered.ids))
+    return Ready(examples=numbered, vectors=found, normalise=normalise)
+
+
+def _of_first_queries(queries: Numbers, most: int, seed: int) -> NDArray[np.bool_]:
+    """Which examples are of the queries that come first by seeded priority, as many queries as fit."""
+    distinct, which, counts = np.unique(queries, return_inverse=True, return_counts=True)
+    order = np.argsort(priorities(seed, "probed queries", distinct), kind="stable")
+    is_chosen = np.empty(len(distinct), dtype=bool)
+    is_chosen[order] = np.cumsum(counts[order]) <= most
+    chosen: NDArray[np.bool_] = is_chosen[which]
+    return chosen
+
+
+def train_map(ready: Ready, loss: Loss, batch_size: int, settings: MapTraining, *, seed: int) -> Tensor:
+    """A map of the vectors, dimension × dimension, that was trained with a loss from the identity on."""
+    dimension = ready.vectors.shape[1]
+    weight = Parameter(torch.eye(dimension))
+    optimiser = torch.optim.AdamW([weight], lr=settings.lr, weight_decay=0.0)
+    schedule = _schedule(ready, loss, batch_size, settings, seed)
+    for step in range(1, schedule.steps + 1):
+        for group in optimiser.param_groups:
+            group["lr"] = schedule.learning_rate(step)
+        for chosen in schedule.batches_of(step):
+            vectors, compared = ready.batch(chosen.numbers)
+            value = loss(ready.mapped(vectors, weight), compared)
+            value.backward()
+        torch.nn.utils.clip_grad_norm_([weight], LARGEST_NORM)
+        optimiser.step()
+        optimiser.zero_grad()
+    return weight.detach()
+
+
+def _schedule(ready: Ready, loss: Loss, batch_size: int, settings: MapTraining, seed: int) -> Schedule:
+    """The steps of a map's training: those of an encoder's with the same settings, without a warm-up."""
+    mixture = Mixture(queries=[ready.examples.queries], batch_size=batch_size, block=loss.together, seed=seed)
+    asked = TrainingSettings(
+        loss=loss,
+        batch_size=batch_size,
+        epochs=settings.epochs,
+        max_steps=settings.max_steps,
+        lr=settings.lr,
+        warmup=0.0,
+    )
+    return Schedule(mixture=mixture, settings=asked)
+
+
+def _vectors_of_papers(folder: Path, ids: Numbers) -> NDArray[np.float32]:
+    """The vectors of papers, in the order of their ids."""
+    if not folder.is_dir():
+        raise InputError(
+            f"{folder} does not exist: a probe maps the vectors of papers, which the target `probe` of the workflow "
+            "makes."
+        )
+    order = np.argsort(ids)
+    rising, found = ids[order], np.zeros(len(ids), dtype=bool)
+    vectors = np.empty((0, 0), np.float32)
+    for some, of_some in _read_vectors(checked_files(folder, "paper_embeddings")):
+        if not vectors.size:
+            vectors = np.empty((len(ids), of_some.shape[1]), np.float32)
+        place = np.minimum(np.searchsorted(rising, some), len(rising) - 1)
+        is_asked = rising[place] == some
+        vectors[order[place[is_asked]]] = of_some[is_asked]
+        found[order[place[is_asked]]] = True
+    if not found.all():
+        missing = ids[~found]
+        raise InputError(
+            f"{folder}: has no vector of paper {missing[0]}, nor of {len(missing) - 1:,} others of the set."
+        )
+    broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if len(broken):
+        raise InputError(f"{folder}: the vector of paper {ids[broken[0]]} holds values that are not finite.")
+    return vectors
+
+
+def _read_vectors(files: Sequence[Path]) -> Iterator[tuple[Numbers, NDArray[np.float32]]]:
+    """Ids and vectors of some thousand papers at a time."""
+    for path in files:
+        with open_table(path, "paper_embeddings") as file:
+            for batch in file.iter_batches(ROWS_AT_ONCE):
+                if len(batch):
+                    yield batch["corpusid"].to_numpy(), vectors_of(pa.Table.from_batches([batch]))

@@ -1,0 +1,182 @@
+"""What the linear maps of a probe are worth: from maps of ready vectors to the tables probe_outcomes and probe_scores.
+
+A map is scored as a model is: by minus the Euclidean distance between mapped vectors, over given candidates. The
+held-out papers that choose rank the sets and losses; those that the benchmark scores models on prove them, and take no
+part in the choice.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from safetensors import safe_open
+
+from cocite.evaluation.benchmark import Judgements, write_rows
+from cocite.evaluation.comparisons import draws
+from cocite.evaluation.metrics import measure_rankings
+from cocite.evaluation.ranking import by_distance, directions, rank_candidates
+from cocite.evaluation.vectors import ROWS_AT_ONCE, Vectors, joined
+from cocite.ground.errors import InputError
+from cocite.ground.progress import progress
+from cocite.tables.files import checked_files, open_table, read_table, vectors_of
+from cocite.tables.probes import Trained, training_of
+
+UNTRAINED = Trained("untrained", 0, 0)
+"""How the vectors as they are stand among the maps."""
+PARTS = {"choosing": "choosing", "proving": "judgements"}
+"""The table that asks about the papers of each part."""
+RESAMPLES = 1000
+ALL = "all"
+
+Asked = dict[tuple[str, str], Judgements]
+"""What is asked, by part and task."""
+Values = NDArray[np.float64]
+
+
+def score_maps(
+    maps: Path, papers: Path, tables: Path, tasks: Sequence[str], output: Path, *, normalise: bool = False
+) -> None:
+    """Write the table probe_outcomes of the maps of a set, and of the vectors as they are.
+
+    `papers` is the folder of the table paper_embeddings of the encoder, and `tables` that of the benchmark, whose
+    documents are papers. Raises `InputError` where one has no vector, or nothing is asked in a part.
+    """
+    asked = {(part, task): found for part in PARTS for task, found in _asked(tables, part, tasks).items()}
+    vectors = _vectors(papers, asked)
+    rows = list(_outcomes(UNTRAINED, vectors, asked))
+    with safe_open(maps, framework="numpy") as file:
+        for name in progress(sorted(file.keys()), of="Scored", unit="map"):
+            mapped = vectors.matrix @ file.get_tensor(name).T
+            mapped = directions(mapped) if normalise else mapped
+            rows += _outcomes(training_of(name), Vectors(vectors.rows, mapped), asked)
+    write_rows(output, "probe_outcomes", rows)
+
+
+def _asked(tables: Path, part: str, tasks: Sequence[str]) -> dict[str, Judgements]:
+    """What is asked of the papers of a part, by task."""
+    table = read_table(tables / f"{PARTS[part]}.parquet", PARTS[part], ["task", "query", "candidate", "relevance"])
+    asked: dict[str, Judgements] = {}
+    for row in table.filter(pc.field("task").isin(list(tasks))).to_pylist():
+        asked.setdefault(row["task"], {}).setdefault(row["query"], {})[row["candidate"]] = row["relevance"]
+    if not asked:
+        raise InputError(f"{tables}: asks nothing of the {part} papers; hold out more papers.")
+    return asked
+
+
+def _vectors(papers: Path, asked: Asked) -> Vectors:
+    """The vectors of all papers that are asked about. Raises `InputError` where one has none."""
+    wanted = {int(paper) for found in asked.values() for query, of in found.items() for paper in (query, *of)}
+    listed, blocks = pa.array(sorted(wanted)), list[Vectors]()
+    for path in checked_files(papers, "paper_embeddings"):
+        with open_table(path, "paper_embeddings") as file:
+            for batch in file.iter_batches(ROWS_AT_ONCE):
+                table = pa.Table.from_batches([batch.filter(pc.is_in(batch["corpusid"], listed))])
+                names = map(str, table["corpusid"].to_pylist())
+                blocks.append(Vectors({name: row for row, name in enumerate(names)}, vectors_of(table)))
+    vectors = joined(block for block in blocks if block.rows)
+    if missing := sorted(wanted.difference(map(int, vectors.rows))):
+        raise InputError(f"{papers}: has no vector of paper {missing[0]}, nor of {len(missing) - 1:,} others.")
+    return vectors
+
+
+def _outcomes(trained: Trained, vectors: Vectors, asked: Asked) -> Iterator[tuple[Any, ...]]:
+    """The average precision of each query by these vectors."""
+    similarity = by_distance(vectors)
+    for (part, task), judgements in asked.items():
+        ranked = rank_candidates(judgements, similarity, vectors.rows)
+        for query, value in measure_rankings(judgements, ranked, ["map"])["map"].items():
+            yield *trained, part, task, query, value
+
+
+class Point(NamedTuple):
+    """A set of triplets with a training."""
+
+    triplets: str
+    loss: str
+    batch_size: int
+
+
+class Score(NamedTuple):
+    """A mean over seeds and queries, × 100."""
+
+    value: float
+    deviation: float | None
+    """Over the seeds; None of one."""
+    low: float
+    high: float
+    """The 95% interval over queries."""
+    queries: int
+
+
+def write_scores(outcomes: Mapping[str, Path], seed: int, output: Path) -> list[Point]:
+    """Write the table probe_scores from the outcomes of each set; return sets and trainings, the best ones first.
+
+    They are ranked by the mean of all tasks over the choosing queries alone.
+    """
+    found = scores_of(outcomes, seed)
+    by_choice = sorted(found, key=lambda point: -found[point]["choosing", ALL].value)
+    ranks = {point: number for number, point in enumerate(by_choice, start=1)}
+    rows = [
+        (*point, part, task, *score, ranks[point])
+        for point, scores in found.items()
+        for (part, task), score in scores.items()
+    ]
+    write_rows(output, "probe_scores", rows)
+    return [point for point in by_choice if point.loss != UNTRAINED.loss]
+
+
+def scores_of(outcomes: Mapping[str, Path], seed: int) -> dict[Point, dict[tuple[str, str], Score]]:
+    """The scores of each set and training, and of the vectors as they are, by part and task."""
+    found: dict[Point, dict[tuple[str, str], Score]] = {}
+    for triplets, path in outcomes.items():
+        for trained, table in _trainings(read_table(path, "probe_outcomes")):
+            point = Point(triplets, *trained) if trained[0] != UNTRAINED.loss else Point(UNTRAINED.loss, *trained)
+            if point not in found:
+                found[point] = dict(_scores(table, seed))
+    return found
+
+
+def _trainings(table: pa.Table) -> Iterator[tuple[tuple[str, int], pa.Table]]:
+    """The outcomes of each loss and size of a batch."""
+    for row in table.group_by(["loss", "batch_size"]).aggregate([]).sort_by("loss").to_pylist():
+        of_training = (pc.field("loss") == row["loss"]) & (pc.field("batch_size") == row["batch_size"])
+        yield (row["loss"], row["batch_size"]), table.filter(of_training)
+
+
+def _scores(table: pa.Table, seed: int) -> Iterator[tuple[tuple[str, str], Score]]:
+    """The scores of one training by part and task; of all tasks together, a task counts as much as another."""
+    for part in PARTS:
+        of_part = table.filter(pc.field("part") == part)
+        tasks = sorted(of_part["task"].unique().to_pylist())
+        of_tasks = [_by_seed(of_part.filter(pc.field("task") == task)) for task in tasks]
+        drawn = [_drawn(values, seed, part, task) for task, values in zip(tasks, of_tasks, strict=True)]
+        for task, values, means in zip(tasks, of_tasks, drawn, strict=True):
+            yield (part, task), _score([values], [means])
+        yield (part, ALL), _score(of_tasks, drawn)
+
+
+def _by_seed(table: pa.Table) -> Values:
+    """The value of each query with each seed, seeds × queries."""
+    ordered = table.sort_by([("seed", "ascending"), ("query", "ascending")])
+    return ordered["value"].to_numpy().reshape(len(ordered["seed"].unique()), -1)
+
+
+def _drawn(values: Values, seed: int, part: str, task: str) -> Values:
+    """The mean on each draw of queries with replacement, the same draws for all sets and trainings."""
+    of_queries = values.mean(axis=0)
+    blocks = draws(len(of_queries), RESAMPLES, seed, "probe", part, task)
+    return np.concatenate([counts @ of_queries / len(of_queries) for counts in blocks])
+
+
+def _score(of_tasks: Sequence[Values], drawn: Iterable[Values]) -> Score:
+    """The mean of some tasks, each seeds × queries, with what it is on draws of queries."""
+    of_seeds = np.mean([values.mean(axis=1) for values in of_tasks], axis=0).tolist()
+    low, high = np.quantile(np.mean(list(drawn), axis=0), [0.025, 0.975])
+    queries = sum(values.shape[1] for values in of_tasks)
+    deviation = stdev(of_seeds) if len(of_seeds) > 1 else None
+    return Score(fmean(of_seeds), deviation, float(low), float(high), queries)

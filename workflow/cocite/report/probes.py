@@ -1,0 +1,100 @@
+"""What the probes of a run say: which triplets and which losses are worth a training, as a table and a figure."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from matplotlib.axes import Axes
+
+from cocite.report.canvas import COLOURS, Entry, canvas
+from cocite.report.labels import mean_cell
+
+ALL = "all"
+UNTRAINED = "untrained"
+WIDTH, ROW = 6.4, 0.21
+"""Width of a panel and height of a row, inches."""
+NAMES = 0.42
+"""Share of the width that the names of the sets take."""
+SMALL = 8.5
+"""Size of the names, points."""
+CHOOSING = Entry(name="by the papers that choose", colour="#808080", marker="s")
+
+Scores = Mapping[str, pl.DataFrame]
+"""The table probe_scores of each probe."""
+
+
+def probes_table(scores: Scores) -> pl.DataFrame:
+    """A row for each set and training, the best first by the papers that choose, with what the others say of it."""
+    rows = []
+    for probe, table in scores.items():
+        for point in _points(table).iter_rows(named=True):
+            of_point = table.filter(*(pl.col(name) == point[name] for name in ("triplets", "loss", "batch_size")))
+            proving = of_point.filter(pl.col("part") == "proving", pl.col("task") != ALL).sort("task")
+            rows.append(
+                {
+                    **({"probe": probe} if len(scores) > 1 else {}),
+                    "triplets": point["triplets"],
+                    "loss": "" if point["triplets"] == UNTRAINED else point["loss"],
+                    "batch size": "" if point["triplets"] == UNTRAINED else str(point["batch_size"]),
+                    "choosing": f"{_value(of_point, 'choosing'):.1f}",
+                    **{row["task"]: _cell(row) for row in proving.iter_rows(named=True)},
+                }
+            )
+    return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["triplets", "choosing"])
+
+
+def draw_probes(scores: Scores, output: Path) -> None:
+    """A panel for each probe, a row for each set and training: the mean over the tasks with its interval over queries.
+
+    The best are on top by the papers that choose; a line stands for the vectors before any training.
+    """
+    losses = list(dict.fromkeys(loss for table in scores.values() for loss in _losses(table)))
+    entries = {
+        loss: Entry(name=loss, colour=colour, marker="o") for loss, colour in zip(losses, COLOURS * 9, strict=False)
+    }
+    rows = max((len(_points(table)) for table in scores.values()), default=1)
+    shown = {**entries, CHOOSING.name: CHOOSING}
+    with canvas(output, panels=len(scores), size=(WIDTH, ROW * (rows + 1)), entries=shown) as axes:
+        for axis, (probe, table) in zip(axes, scores.items(), strict=True):
+            axis.set(title=probe if len(scores) > 1 else "", xlabel="MAP, mean over the tasks")
+            _draw(axis, table, entries)
+
+
+def _points(table: pl.DataFrame) -> pl.DataFrame:
+    """Each set and training once, the best first."""
+    return table.select("triplets", "loss", "batch_size", "rank").unique().sort("rank")
+
+
+def _losses(table: pl.DataFrame) -> Sequence[str]:
+    return [loss for loss in _points(table)["loss"].to_list() if loss != UNTRAINED]
+
+
+def _value(of_point: pl.DataFrame, part: str) -> float:
+    return float(of_point.filter(pl.col("part") == part, pl.col("task") == ALL)["value"][0])
+
+
+def _cell(row: Mapping[str, Any]) -> str:
+    return f"{mean_cell(row['value'], row['deviation'])} ({row['low']:.1f} to {row['high']:.1f})"
+
+
+def _draw(axis: Axes, table: pl.DataFrame, entries: Mapping[str, Entry]) -> None:
+    whole = table.filter(pl.col("task") == ALL)
+    proving, choosing = (whole.filter(pl.col("part") == part).sort("rank") for part in ("proving", "choosing"))
+    low = float(min([*proving["low"], *choosing["value"]]))
+    high = float(max([*proving["high"], *choosing["value"]]))
+    span = (high - low) / (1 - NAMES) or 1.0
+    left = high - span
+    axis.set(xlim=(left - 0.02 * span, high + 0.02 * span), ylim=(len(proving), -1))
+    axis.set_yticks([])
+    axis.set_xticks([tick for tick in axis.get_xticks() if low <= tick <= high])
+    before = proving.filter(pl.col("triplets") == UNTRAINED)["value"][0]
+    axis.axvline(before, color=CHOOSING.colour, linestyle=":", linewidth=1)
+    sizes = proving.filter(pl.col("triplets") != UNTRAINED)["batch_size"].n_unique()
+    for row, (point, chose) in enumerate(zip(proving.to_dicts(), choosing["value"], strict=True)):
+        colour = entries[point["loss"]].colour if point["loss"] in entries else CHOOSING.colour
+        axis.plot([point["low"], point["high"]], [row, row], color=colour, linewidth=1.5)
+        axis.plot(point["value"], row, "o", color=colour, markersize=5)
+        axis.plot(chose, row, CHOOSING.marker, color=CHOOSING.colour, markersize=3.5, markerfacecolor="none")
+        name = point["triplets"] + (f", {point['batch_size']}" if sizes > 1 and point["batch_size"] else "")
+        axis.text(left, row, name, ha="left", va="center", fontsize=SMALL)
