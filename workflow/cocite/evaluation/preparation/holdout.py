@@ -114,7 +114,7 @@ def prepare_holdout(
                 f"it {linked}, and {settings.negatives} others; hold out more papers, or lower "
                 "`positives` and `negatives` of the benchmark."
             )
-        documents, short_queries = _texts(database, benchmark, choosing), set[str]()
+        documents, short_queries = _texts(database, benchmark), set[str]()
         if isinstance(settings, HoldoutSettings) and settings.search:
             searched = with_text[~is_set_apart]
             of_search, short_queries = _add_search(database, benchmark, searched, settings.search, seed, omitted)
@@ -243,9 +243,9 @@ def _links(pairs: duckdb.DuckDBPyRelation) -> dict[int, Ids]:
     return dict(zip(queries.tolist(), np.split(columns["paper"], starts[1:]), strict=True)) if len(queries) else {}
 
 
-def _texts(database: duckdb.DuckDBPyConnection, *parts: Benchmark) -> dict[str, Document]:
+def _texts(database: duckdb.DuckDBPyConnection, benchmark: Benchmark) -> dict[str, Document]:
     """Title, abstract and first field of study of every query and candidate."""
-    judged = [queries for part in parts for queries in part.judgements.values()]
+    judged = benchmark.judgements.values()
     ids = {int(document) for queries in judged for query, found in queries.items() for document in (query, *found)}
     database.register("wanted", pa.table({"corpusid": sorted(ids)}))
     rows = database.sql("SELECT corpusid, title, abstract, fields[1] FROM papers SEMI JOIN wanted USING (corpusid)")
