@@ -74,7 +74,7 @@ rule biggraph:  # the former name of this target
 
 rule neighbours:
     input:
-        [neighbours_of(embedding) for embedding in config["embeddings"]],
+        [neighbours_of(name) for name in RANKINGS],
         measured_searches(),
 
 
@@ -83,7 +83,7 @@ rule triplets:
         materialised("examples.parquet"),
         materialised("documents"),
         expand("<results>/triplets/{triplets}/checks.parquet", triplets=config["triplets"]),
-        expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=config["embeddings"]),
+        expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=RANKINGS),
 
 
 rule probe:

@@ -57,6 +57,7 @@ from cocite.config.runs import (
     scored_runs,
     untrained,
 )
+from cocite.config.walks import Links, WalkSettings, ranking_of, rankings
 from cocite.ground.gpus import gpus
 from cocite.people.status.described import report_failures
 from cocite.config.started import write_start
@@ -95,6 +96,8 @@ SIDES = sides_of(config)
 OWN_BENCHMARKS = [name for name, entry in config["benchmarks"].items() if name in HOLDOUTS or is_generated(entry)]
 FOREIGN_BENCHMARKS = [name for name in config["benchmarks"] if name not in OWN_BENCHMARKS]
 APPROXIMATE = [name for name, entry in config["embeddings"].items() if entry["neighbours"]["index"]["kind"] != "flat"]
+# What ranks neighbours: embeddings, and walks that stand for one.
+RANKINGS = rankings(config)
 ASPECT_GRAPHS = graphs_of_aspects(config)
 UNTRAINED = untrained(config)
 ON_CLUSTER = workflow.resource_settings.nodes is not None
@@ -163,8 +166,8 @@ def surplus_files():
         **{f"graph/omissions/*-{table}-*.parquet": BUCKETS for table in ["edges", *PAIRS.values()]},
         "graph/*/edges/*.parquet": BUCKETS,
         **{
-            f"neighbours/{pattern.format(name)}": range(entry["neighbours"]["shards"])
-            for name, entry in config["embeddings"].items()
+            f"neighbours/{pattern.format(name)}": range(ranking_of(name, config)[1]["shards"])
+            for name in RANKINGS
             for pattern in ("{}/neighbours/*.parquet", "omissions/{}_*.parquet")
         },
         "encoder/*/seed-*/papers/*.parquet": BUCKETS,

@@ -66,7 +66,7 @@ rule draw_figures:
     input:
         curves=trained("<results>/encoder/{model}/seed-{seed}/training_curves.parquet"),
         graphs=expand("<results>/embeddings/{embedding}/graph_scores.parquet", embedding=config["embeddings"]),
-        bands=expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=config["embeddings"]),
+        bands=expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=RANKINGS),
         triplets=expand(
             "<results>/triplets/{triplets}/{table}.parquet",
             triplets=named_sets(config),
@@ -340,7 +340,7 @@ rule write_page:
         models=trained("<results>/encoder/{model}/seed-{seed}/model"),
         graphs=expand("<results>/embeddings/{embedding}/graph_scores.parquet", embedding=config["embeddings"]),
         searches=measured_searches(),
-        bands=expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=config["embeddings"]),
+        bands=expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=RANKINGS),
         triplets=expand(
             "<results>/triplets/{triplets}/{table}.parquet",
             triplets=named_sets(config),

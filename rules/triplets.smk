@@ -234,6 +234,8 @@ rule measure_bands:
         "<logs>/triplets/band_quality/{embedding}.log",
     benchmark:
         "<benchmarks>/triplets/band_quality/{embedding}.jsonl"
+    wildcard_constraints:
+        embedding=either(RANKINGS),
     conda:
         "../envs/pipeline.yaml"
     resources:

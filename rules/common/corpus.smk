@@ -171,7 +171,7 @@ def tables_of_papers():
         *tables_of_pairs(),
         *buckets("<results>/graph/{graph}/edges/{bucket}.parquet", graph=config["graphs"]),
         *expand("<results>/embeddings/{embedding}/graph_embeddings.parquet", embedding=config["embeddings"]),
-        *(file for embedding in config["embeddings"] for file in neighbours_of(embedding)),
+        *(file for name in RANKINGS for file in neighbours_of(name)),
         *map(sampled, config["triplets"]),
         *materialised("examples.parquet"),
         *materialised("documents"),

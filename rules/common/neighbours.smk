@@ -2,14 +2,14 @@
 
 
 def neighbours_of(embedding):
-    """The neighbours of an embedding: a file for each shard of the queries."""
-    shards = range(config["embeddings"][embedding]["neighbours"]["shards"])
+    """The neighbours of an embedding, or of walks: a file for each shard of the queries."""
+    shards = range(ranking_of(embedding, config)[1]["shards"])
     return expand("<results>/neighbours/{embedding}/neighbours/{bucket}.parquet", embedding=embedding, bucket=shards)
 
 
 def searched_papers(wildcards):
     """The papers, where the search is limited to papers with a text; nothing where it is not."""
-    among = config["embeddings"][wildcards.embedding]["neighbours"]["among"]
+    among = ranking_of(wildcards.embedding, config)[1]["among"]
     return buckets("<results>/corpus/papers/{bucket}.parquet") if among == "texts" else []
 
 
@@ -42,6 +42,35 @@ def search_minutes(wildcards, input, threads, attempt):
     shards = config["embeddings"][wildcards.embedding]["neighbours"]["shards"]
     products = size_mb(input.queries) / 2e-6 / shards * size_mb(input.vectors) * 1e6 / 4
     return min(A_DAY, ceil(20 + 4 * products / 3e10 / 60 / threads)) * attempt
+
+
+def edges_of_walks(wildcards):
+    """The edges that walks go along."""
+    graph = config["walks"][wildcards.embedding]["graph"]
+    return buckets("<results>/graph/{graph}/edges/{bucket}.parquet", graph=graph)
+
+
+def adjacency_memory(wildcards, input, attempt):
+    """Memory to lay links out, MB: of edges of 4 bytes on the disk, more than all links at once; more memory goes
+    through the edges less often."""
+    return min(16_000, ceil(800 + 4 * size_mb(input.edges))) * attempt
+
+
+def walk_memory(wildcards, input, threads, attempt):
+    """Memory of walks, MB: the links, which lie on the disk, and for each thread 36 bytes a paper, of which the ids
+    take 8."""
+    links = size_mb(input.adjacency)  # Before a file in it: Snakemake waits for an input that is missing.
+    papers = size_mb(f"{input.adjacency}/ids.npy") / 8
+    return ceil(700 + links + threads * 36 * papers) * attempt
+
+
+def walk_minutes(wildcards, input, threads, attempt):
+    """Time of walks, no more than a day at first: as if each query of the shard looked at as many links as its tolerance
+    allows, 10⁷ a second, or at all links a hundred times; a query is two bytes of its table at least."""
+    entry = config["walks"][wildcards.embedding]
+    links = min(1 / (entry["restart"] * entry["tolerance"]), 100 * size_mb(input.adjacency) * 1e6 / 4)
+    queries = size_mb(input.queries) / 2e-6 / entry["shards"]
+    return min(A_DAY, ceil(20 + queries * links / 1e7 / 60 / threads)) * attempt
 
 
 def measured_searches():

@@ -239,6 +239,28 @@ def test_an_index_is_built_once_for_all_shards_of_the_queries_and_measured(run):
     assert [len(jobs[rule]) for rule in ("build_index", "search_neighbours", "measure_search")] == [1, 3, 1]
 
 
+def test_walks_go_along_the_links_of_a_graph_and_are_sampled_and_measured_like_a_search(run):
+    walks = {"steps": {"graph": "citation", "k": 100, "shards": 2, "among": "texts"}}
+    walked = SMALL["triplets"]["cocite"] | {"embedding": "steps"}
+    config = run.configure(edited(walks=walks, triplets=SMALL["triplets"] | {"walked": walked}))
+    shown = run.snakemake("-n", "--", "triplets", "neighbours", config=config).stdout
+    links, *more = re.findall(r"rule build_adjacency:\n    input: (.*)\n    output: (.*)\n", shown)
+    edges = ", ".join(f"results/graph/citation/edges/{bucket}.parquet" for bucket in range(2))
+    assert (links, more) == ((edges, "results/neighbours/steps/adjacency"), [])
+    inputs = re.findall(r"rule walk_neighbours:\n    input: (.*)\n    output: \S+/steps/neighbours/(\d)", shown)
+    assert sorted(shard for _, shard in inputs) == ["0", "1"]
+    assert inputs[0][0].split(", ") == [
+        *("results/neighbours/steps/adjacency", "results/corpus/queries.parquet"),
+        *(f"results/corpus/papers/{bucket}.parquet" for bucket in range(2)),
+    ]
+    shards = ", ".join(f"results/neighbours/steps/neighbours/{shard}.parquet" for shard in range(2))
+    assert f"rule sample_triplets:\n    input: {shards}, " in shown
+    assert re.search(
+        rf"rule measure_bands:\n    input: {shards}, .*\n    output: \S+/band_quality/steps.parquet", shown
+    )
+    assert "embeddings/steps" not in shown
+
+
 def test_an_exact_search_has_no_index(run):
     jobs = planned(run, edited(**{"embeddings__cocitation-dot__neighbours": {"k": 100, "shards": 3}}))
     assert len(jobs["search_neighbours"]) == 3

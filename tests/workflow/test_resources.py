@@ -159,6 +159,26 @@ def test_a_search_asks_for_time_by_queries_and_vectors_among_its_shards_and_thre
     assert search_minutes(CORPUS, inputs, threads, 3) == pytest.approx(3 * time, abs=3)
 
 
+@pytest.mark.parametrize(("tolerance", "shards", "threads", "time"), [(1e-6, 1, 1, 20 + 500), (1e-6, 2, 5, 20 + 50)])
+def test_walks_ask_for_time_by_queries_and_tolerance_among_their_shards_and_threads(
+    tmp_path, tolerance, shards, threads, time
+):
+    # 30,000 queries look at 10 million links each at most: 3·10¹¹ at 10⁷ a second.
+    inputs = Inputs(queries=file_of(tmp_path / "queries", 0.06), adjacency=str(tmp_path / "adjacency"))
+    file_of(tmp_path / "adjacency/others.npy", 80)
+    config = {"walks": {"near": {"restart": 0.1, "tolerance": tolerance, "shards": shards}}}
+    walk_minutes = functions("neighbours", config)["walk_minutes"]
+    wildcards = SimpleNamespace(embedding="near")
+    assert walk_minutes(wildcards, inputs, threads, 1) == pytest.approx(time, abs=1)
+
+
+def test_walks_ask_for_the_memory_of_the_links_and_of_a_desk_for_each_thread(tmp_path):
+    file_of(tmp_path / "adjacency/ids.npy", 80)  # 10 million papers
+    file_of(tmp_path / "adjacency/others.npy", 800)
+    walk_memory = functions("neighbours", {})["walk_memory"]
+    assert walk_memory(CORPUS, Inputs(adjacency=str(tmp_path / "adjacency")), 2, 1) == 700 + 880 + 2 * 360
+
+
 @pytest.mark.parametrize(("gpu", "time"), [(False, 20 + 400), (True, 20 + 4)])
 def test_an_embedding_asks_for_time_by_its_texts_and_the_size_of_its_encoder(tmp_path, gpu, time):
     inputs = Inputs(model=str(tmp_path / "model"), documents=file_of(tmp_path / "documents", 10))

@@ -26,12 +26,13 @@ from cocite.config.probes import Probe, with_grids
 from cocite.config.queries import DrawnQueries, Queries
 from cocite.config.settings import entry_of
 from cocite.config.triplets import TripletSet
+from cocite.config.walks import Walks
 from cocite.config.yaml_files import as_written, written_configuration
 from cocite.ground.errors import InputError, surroundings
 
 OMISSIONS = "omissions"
 """The folder of what was left out, which stands among those of the entries of a section."""
-NAMED_FOLDERS = ("graphs", "embeddings", "triplets", "models", "baselines", "benchmarks", "probes")
+NAMED_FOLDERS = ("graphs", "embeddings", "walks", "triplets", "models", "baselines", "benchmarks", "probes")
 
 Folder = Annotated[Text, AfterValidator(check_characters)]
 
@@ -48,8 +49,8 @@ class PathVariables(Entry):
 
 
 class Configuration(Entry):
-    """A configuration names things: graphs, embeddings, triplets, encoders, models, baselines, benchmarks, probes and
-    maps. An entry refers to others by name, its results lie in the folder of its name, and editing it makes again what
+    """A configuration names things: graphs, embeddings, walks, triplets, encoders, models, baselines, benchmarks, probes
+    and maps. An entry refers to others by name, its results lie in the folder of its name, and editing it makes again what
     depends on it and nothing else."""
 
     seed: Natural = 1
@@ -78,6 +79,9 @@ class Configuration(Entry):
     """Graphs over papers, by name."""
     embeddings: dict[Name, Embedding] = Field(default={})
     """Graph embeddings, by name."""
+    walks: dict[Name, Walks] = Field(default={})
+    """Random walks on graphs that rank the papers around each query, by name: neighbours without an embedding. What
+    names an embedding for its neighbours can name walks instead, so no embedding has the same name."""
     triplets: dict[Name, TripletSet] = Field(default={})
     """Sets of triplets, by name."""
     encoders: dict[Name, EncoderSettings] = Field(default={})
@@ -118,6 +122,13 @@ class Configuration(Entry):
         for section in NAMED_FOLDERS:
             if OMISSIONS in getattr(self, section):
                 yield f"{section}.{OMISSIONS}: the folder of that name is taken; give it another."
+
+        for name in self.walks:
+            if name in self.embeddings:
+                yield (
+                    f"walks.{name}: embeddings has an entry of that name, and a sampler could mean either; give it "
+                    "another."
+                )
 
     def _faults_of_excluded(self, key: str, entry: str) -> Iterator[str]:
         declared = self.benchmarks
@@ -209,11 +220,11 @@ def _undeclared(config: Configuration, entries: Iterable[tuple[str, Entry]]) -> 
             name, given = field.alias or attribute, getattr(entry, attribute)
             for marked in field.metadata:
                 if isinstance(marked, Refers) and given is not None:
-                    declared = getattr(config, marked.section)
+                    declared = [name for section in marked.sections for name in getattr(config, section)]
                     for each in [given] if isinstance(given, str) else given:
                         if each not in declared:
                             yield (
-                                f"{key}.{name} names {each!r}, which {marked.section} does not declare (declared: "
+                                f"{key}.{name} names {each!r}, which {_denied(marked)} (declared: "
                                 f"{', '.join(declared) or 'none'})."
                             )
             if key and isinstance(given, Entry):  # the sections themselves are among the entries
@@ -223,3 +234,11 @@ def _undeclared(config: Configuration, entries: Iterable[tuple[str, Entry]]) -> 
             elif key and isinstance(given, dict):
                 within = ((f"{key}.{name}.{at}", each) for at, each in given.items() if isinstance(each, Entry))
                 yield from _undeclared(config, within)
+
+
+def _denied(marked: Refers) -> str:
+    return (
+        f"neither {marked.section} nor {marked.or_in} declares"
+        if marked.or_in
+        else (f"{marked.section} does not declare")
+    )

@@ -10,6 +10,7 @@ from cocite.config.engine import Engine
 from cocite.config.entries import Count, Entry, Refers, ShortFor, Whole, inconsistent
 from cocite.config.plugins import one_of
 from cocite.config.settings import entry_of, settings_of
+from cocite.config.walks import more_than_papers
 
 ENGINES = "cocite.embeddings.engines"
 Metric = Literal["cosine", "l2", "inner_product"]
@@ -131,12 +132,7 @@ class GraphEmbedding(HeldOutEdges):
 
     def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
         """More neighbours than the release can have papers."""
-        largest = config.corpus.largest_index
-        if largest is not None and self.neighbours.k >= largest - 1:
-            yield (
-                f"{key}.neighbours.k ({self.neighbours.k}) must be smaller than {largest - 1}: the release has at most "
-                f"{largest} papers."
-            )
+        yield from more_than_papers(f"{key}.neighbours.k", self.neighbours.k, config)
 
 
 def _beside(engine: type[Engine]) -> tuple[type[Entry], ...]:

@@ -63,9 +63,15 @@ class Entry(BaseModel):
 
 @dataclass(frozen=True)
 class Refers:
-    """Marks a name, or names, as those of entries in a section."""
+    """Marks a name, or names, as those of entries in a section, or in one of two."""
 
     section: str
+    or_in: str = ""
+
+    @property
+    def sections(self) -> tuple[str, ...]:
+        """The sections that may declare the name."""
+        return (self.section, self.or_in) if self.or_in else (self.section,)
 
 
 def inconsistent(what: str) -> PydanticCustomError:

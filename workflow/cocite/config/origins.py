@@ -18,6 +18,7 @@ from cocite.config.triplets import SAMPLERS
 CARD_SCORES = "## Scores on benchmarks"
 """The last heading of a card: what the training has no scores for yet, and the report fills in."""
 OF_EMBEDDING = ("engine", "comparator", "dimension", "epochs", "loss")
+OF_WALKS = ("restart", "score", "tolerance", "weighted")
 
 
 def origin_of(model: str, provenance: Provenance) -> dict[str, dict[str, Any]]:
@@ -96,6 +97,11 @@ def _add_set(part: dict[str, Any], name: str, configuration: Mapping[str, Any]) 
     triplets = part["triplets"][name] = configuration["triplets"][name]
     embedding = configuration["embeddings"].get(triplets.get("embedding"))
     named = triplets if embedding is None else embedding
+    walks = configuration.get("walks", {}).get(triplets.get("embedding"))
+    if walks is not None:
+        named = walks
+        # Only where there are walks, so that other models keep the part that they were trained with.
+        part.setdefault("walks", {})[triplets["embedding"]] = {name: walks[name] for name in ("graph", *OF_WALKS)}
     if embedding is not None:
         stated = {name: embedding[name] for name in ("graph", *OF_EMBEDDING) if name in embedding}
         part["embeddings"][triplets["embedding"]] = {
@@ -172,10 +178,13 @@ def dataset_in_words(entry: Mapping[str, Any]) -> str:
 
 
 def graph_of(triplets: str, provenance: Provenance) -> dict[str, Any]:
-    """The graph that a set of triplets was sampled from, and its embedding where there is one between the two."""
+    """The graph that a set of triplets was sampled from, and its embedding or walks where they are between the two."""
     configuration = provenance["configuration"]
     entry, stated = configuration["triplets"][triplets], {}
-    if "embedding" in entry:
+    if (name := entry.get("embedding")) in configuration.get("walks", {}):
+        entry = configuration["walks"][name]
+        stated = {"walks": name, **{key: entry[key] for key in OF_WALKS}}
+    elif "embedding" in entry:
         name, entry = entry["embedding"], configuration["embeddings"][entry["embedding"]]
         stated = {"embedding": name, **{key: entry[key] for key in OF_EMBEDDING if key in entry}}
         if isinstance(stated.get("loss"), Mapping):

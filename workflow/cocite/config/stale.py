@@ -1,7 +1,7 @@
 """Whether a configuration has what a file of the results is of: entries that were renamed leave files behind."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +16,20 @@ STARTED_WITH = "configuration.yaml"
 PROVENANCE = "provenance.json"
 """What a run writes down for its report; it holds the configuration, too, and older folders have nothing else."""
 SECTIONS = {
-    "graph": "graphs",
-    "embedding": "embeddings",
-    "triplets": "triplets",
-    "benchmark": "benchmarks",
-    "map": "maps",
-    "probe": "probes",
+    "graph": ("graphs",),
+    "embedding": ("embeddings", "walks"),
+    "triplets": ("triplets",),
+    "benchmark": ("benchmarks",),
+    "map": ("maps",),
+    "probe": ("probes",),
 }
-"""Where the configuration has what a path tells."""
+"""Where the configuration has what a path tells, in one of these sections."""
 STEPS = {
-    "graph": ("graphs", r"-[a-z]+-\d+"),
-    "embeddings": ("embeddings", ""),
-    "neighbours": ("embeddings", r"_\d+"),
-    "triplets": ("triplets", ""),
-    "evaluation": ("benchmarks", ""),
+    "graph": (("graphs",), r"-[a-z]+-\d+"),
+    "embeddings": (("embeddings",), ""),
+    "neighbours": (("embeddings", "walks"), r"_\d+"),
+    "triplets": (("triplets",), ""),
+    "evaluation": (("benchmarks",), ""),
 }
 """Where it has what the steps of a stage are of, and what follows its name in theirs."""
 
@@ -55,7 +55,7 @@ def is_configured(wildcards: Mapping[str, str], config: Mapping[str, Any]) -> bo
     """Whether the configuration has all that a path tells: a graph, a benchmark and its suite, a model and its seed."""
     if "step" in wildcards:
         return _is_step(wildcards["stage"], wildcards["step"], config)
-    if any(wildcards[name] not in config.get(section, ()) for name, section in SECTIONS.items() if name in wildcards):
+    if any(wildcards[name] not in _names(sections, config) for name, sections in SECTIONS.items() if name in wildcards):
         return False
     if "suite" in wildcards and wildcards["suite"] not in suites_of(config["benchmarks"][wildcards["benchmark"]]):
         return False
@@ -85,5 +85,10 @@ def _is_step(stage: str, step: str, config: Mapping[str, Any]) -> bool:
     if stage == "corpus":
         from_triplets, has_base = config["queries"]["from"] == "triplets", "base" in config["corpus"]
         return {"read": from_triplets, "update": has_base}.get(step.partition("-")[0], True)
-    section, number = STEPS[stage]
-    return any(re.fullmatch(re.escape(name) + number, step) for name in config.get(section, ()))
+    sections, number = STEPS[stage]
+    return any(re.fullmatch(re.escape(name) + number, step) for name in _names(sections, config))
+
+
+def _names(sections: Sequence[str], config: Mapping[str, Any]) -> list[str]:
+    """The names of all entries of some sections."""
+    return [name for section in sections for name in config.get(section, ())]

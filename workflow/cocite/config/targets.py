@@ -17,6 +17,7 @@ from cocite.config.baselines import baselines_of, seeds_of, trained_entries
 from cocite.config.benchmarks import suites_of
 from cocite.config.release_folder import WORKS
 from cocite.config.runs import model_of, models_in_spaces, untrained
+from cocite.config.walks import ranking_of, rankings
 from cocite.ground.errors import InputError
 
 WILDCARD = re.compile(r"\{(\w+)(?:,(?P<constraint>(?:[^{}]|\{[^{}]*\})*))?\}")
@@ -135,7 +136,9 @@ def _values(
 ) -> tuple[Iterable[Any], str]:
     """The values that a wildcard can have beside the others, and the key of the configuration that says so."""
     match name:
-        case "graph" | "embedding" | "encoder" | "benchmark" | "map" | "probe":
+        case "embedding":
+            return rankings(config), "embeddings or walks" if config.get("walks") else "embeddings"
+        case "graph" | "encoder" | "benchmark" | "map" | "probe":
             return config[f"{name}s"], f"{name}s"
         case "triplets":
             return config["triplets"], "triplets"
@@ -163,7 +166,7 @@ def _values(
         case "part":
             return range(parts[WORKS]), "corpus.jobs"
         case "bucket" if "embedding" in wildcards:
-            searched = config["embeddings"][wildcards["embedding"]]["neighbours"]
-            return range(searched["shards"]), f"embeddings.{wildcards['embedding']}.neighbours.shards"
+            key, ranking = ranking_of(wildcards["embedding"], config)
+            return range(ranking["shards"]), f"{key}.shards"
         case _:
             return range(config["corpus"]["buckets"]), "corpus.buckets"

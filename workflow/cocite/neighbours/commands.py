@@ -1,4 +1,4 @@
-"""`cocite neighbours …`: build an index, search nearest neighbours, measure what an index misses."""
+"""`cocite neighbours …`: search nearest neighbours in vectors, exactly or in an index, or walk on a graph to them."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +9,8 @@ from cocite.ground.options import MemoryMb, Omissions, Output, Queries, Seed, Se
 
 app = typer.Typer(no_args_is_help=True)
 
+Shard = Annotated[int, typer.Option(help="Number of the shard of queries, from 0.")]
+Shards = Annotated[int, typer.Option(help="Shards of the queries, by corpus id modulo this.")]
 Vectors = Annotated[Path, typer.Option(help="Table graph_embeddings.")]
 Papers = Annotated[
     list[Path] | None, typer.Argument(help="Buckets of the table papers, to search only papers with a text.")
@@ -33,8 +35,8 @@ def search(
     vectors: Vectors,
     queries: Queries,
     settings: Settings,
-    shard: Annotated[int, typer.Option(help="Number of the shard of queries, from 0.")],
-    shards: Annotated[int, typer.Option(help="Shards of the queries, by corpus id modulo this.")],
+    shard: Shard,
+    shards: Shards,
     memory_mb: MemoryMb,
     threads: Threads,
     state: State,
@@ -92,6 +94,58 @@ def measure(
         threads=threads,
         output=output,
     )
+
+
+@app.command()
+def adjacency(
+    edges: Annotated[list[Path], typer.Argument(help="Buckets of the table edges.")],
+    settings: Settings,
+    memory_mb: MemoryMb,
+    output: Output,
+) -> None:
+    """Lay out the links of each paper of a graph, for walks."""
+    from cocite.config.settings import parse_settings
+    from cocite.config.walks import Links
+    from cocite.neighbours.adjacency import build_adjacency
+
+    weighted = parse_settings(Links, settings).weighted
+    build_adjacency(edges, weighted=weighted, memory_mb=memory_mb, output=output)
+
+
+@app.command()
+def walk(
+    adjacency: Annotated[Path, typer.Option(help="Folder of the links of a graph.")],
+    queries: Queries,
+    settings: Settings,
+    shard: Shard,
+    shards: Shards,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    state: State,
+    output: Output,
+    omissions: Omissions,
+    papers: Annotated[
+        list[Path] | None, typer.Argument(help="Buckets of the table papers, to rank only papers with a text.")
+    ] = None,
+) -> None:
+    """Rank the papers around each training and validation query of a shard by random walks with restart."""
+    from cocite.config.settings import parse_settings
+    from cocite.config.walks import WalkSettings
+    from cocite.neighbours.walking import walk_neighbours
+    from cocite.tables.files import write_omissions
+
+    left_out = walk_neighbours(
+        adjacency,
+        queries,
+        parse_settings(WalkSettings, settings),
+        papers=papers or (),
+        shard=(shard, shards),
+        memory_mb=memory_mb,
+        threads=threads,
+        state=state,
+        output=output,
+    )
+    write_omissions(omissions, left_out)
 
 
 @app.command()

@@ -10,7 +10,7 @@ search that the index led to, at several k, and the seconds that either search t
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,20 +22,19 @@ from cocite.ground.checkpoints import remove_state, sampled_fingerprint
 from cocite.ground.errors import InputError
 from cocite.ground.randomness import priorities
 from cocite.neighbours.checkpoints import open_search, search_groups
-from cocite.neighbours.distances import FARTHEST, Block, Keys, Numbers, distances_in, numbers_in
+from cocite.neighbours.distances import FARTHEST, Block, Keys, numbers_in
 from cocite.neighbours.exact import Search
 from cocite.neighbours.indexes import choose_search
 from cocite.neighbours.pools import BLOCK, TILE, Workers, capacity, start_workers
+from cocite.neighbours.rows import check_shard, count_papers, rows_of
 from cocite.neighbours.vectors import VectorTable, open_vectors
 from cocite.tables.files import write_table
-from cocite.tables.splits import read_kept_out, read_queries
+from cocite.tables.splits import read_queries
 
 RESERVED_MB = 400
 """Memory for the program and what it writes."""
 COPIES_OF_BLOCK = 3
 """Copies of a block that a thread holds while it reads."""
-ROWS_WRITTEN = 500_000
-"""Rows of neighbours that are written at once."""
 NOT_SEARCHED = "queries that are not among the papers searched: they have no edge to train on or, if asked for, no text"
 NOT_REACHED = "neighbours, up to k a query, that the approximate index did not lead to"
 RANKS = (10, 100, 1000)
@@ -63,8 +62,7 @@ def search_neighbours(
     Resumes from what `state` holds, if it belongs to the same search, and removes it at the end.
     Raises `InputError` where k does not leave a choice among the papers, or a paper that is kept out has a vector.
     """
-    if not 0 <= shard[0] < shard[1]:
-        raise InputError(f"--shard is {shard[0]}, but with --shards {shard[1]} it must be from 0 to {shard[1] - 1}.")
+    check_shard(shard)
     table = open_vectors(vectors, papers)
     check_papers(table, queries, settings.k)
     asked = read_queries(queries)["corpusid"].to_numpy()
@@ -83,27 +81,18 @@ def search_neighbours(
                 found.choose(slice(start, start + size)), settings.k, workers, checkpoint
             ),
         )
-    rows = write_table(output, "neighbours", _rows(found.numbers, files, size, table))
+    rows = write_table(output, "neighbours", rows_of(found.numbers, files, size, table.ids_of))
     remove_state(state)
     return {NOT_SEARCHED: len(asked) - len(found.numbers), NOT_REACHED: len(found.numbers) * settings.k - rows}
 
 
 def check_papers(table: VectorTable, queries: Path, k: int) -> None:
     """Raise `InputError` unless there are more than k papers for each query and none of them is kept out."""
-    kept_out = read_kept_out(queries)["corpusid"].to_numpy()
-    papers, leaked = 0, []
-    for ids in table.ids():
-        papers += len(ids)
-        leaked += ids[np.isin(ids, kept_out)].tolist()
+    papers = count_papers(table.ids(), queries, table.path)
     if k >= papers - 1:
         raise InputError(
             f"embeddings.<name>.neighbours.k is {k}, but {table.path} holds {papers} papers to be searched; "
             f"k must be smaller than {max(papers - 1, 0)}."
-        )
-    if leaked:
-        raise InputError(
-            f"{table.path}: holds {len(leaked)} papers that are kept out, {leaked[0]} among them; "
-            f"a graph must be built without the papers that {queries} keeps out."
         )
 
 
@@ -160,26 +149,3 @@ def recall(reached: Keys, true: Keys) -> float:
 def _timed(search: Search, queries: Block, k: int, workers: Workers) -> tuple[Keys, float]:
     start = time.perf_counter()
     return search.nearest(queries, k, workers), time.perf_counter() - start
-
-
-def _rows(queries: Numbers, files: Sequence[Path], size: int, table: VectorTable) -> Iterator[pa.RecordBatch]:
-    """The rows of the table, from the keys of each group of queries."""
-    for start, file in zip(range(0, len(queries), size), files, strict=True):
-        keys = np.load(file, mmap_mode="r")
-        step = max(1, ROWS_WRITTEN // keys.shape[1])
-        for first in range(0, len(keys), step):
-            part = np.array(keys[first : first + step])
-            yield _as_rows(queries[start + first : start + first + len(part)], part, table)
-
-
-def _as_rows(queries: Numbers, keys: Keys, table: VectorTable) -> pa.RecordBatch:
-    met = keys != FARTHEST
-    ranks = np.broadcast_to(np.arange(1, keys.shape[1] + 1, dtype=np.int32), keys.shape)
-    return pa.record_batch(
-        {
-            "query": np.repeat(table.ids_of(queries), met.sum(axis=1)),
-            "rank": ranks[met],
-            "neighbour": table.ids_of(numbers_in(keys[met])),
-            "distance": distances_in(keys[met]).astype(np.float32),
-        }
-    )

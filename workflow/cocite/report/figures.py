@@ -18,6 +18,7 @@ from matplotlib.ticker import (
 )
 
 from cocite.config.probes import named_sets
+from cocite.config.walks import rankings
 from cocite.report.canvas import Entry, canvas, look, styles
 from cocite.report.labels import GRAPH_METRICS, RELATIONS, loss_of
 from cocite.report.results import read, read_curves, read_each
@@ -33,10 +34,11 @@ RAW = 0.5
 def draw_figures(results: Path, configuration: Mapping[str, Any], pairs: Mapping[str, str], output: Path) -> None:
     """Draw all of them into a folder; `pairs` names the table of pairs of each graph that is made of them."""
     losses = {name: loss_of(entry) for name, entry in configuration["models"].items()}
-    embeddings, sets = configuration["embeddings"], named_sets(configuration)
+    sets = named_sets(configuration)
     draw_pair_counts(read(results, "pair_counts"), pairs, output / "pair_counts.svg")
     draw_validation_curves(read_curves(results, configuration), losses, output / "validation_curves.svg")
-    graphs, bands = (read_each(results, table, "embedding", embeddings) for table in ("graph_scores", "band_quality"))
+    graphs = read_each(results, "graph_scores", "embedding", configuration["embeddings"])
+    bands = read_each(results, "band_quality", "embedding", rankings(configuration))
     draw_link_prediction(graphs, output / "link_prediction.svg")
     draw_band_quality(bands, output / "band_quality.svg")
     curves, counts = (read_each(results, table, "triplets", sets) for table in ("collisions", "triplets_per_query"))
@@ -94,7 +96,7 @@ def draw_pair_counts(counts: pl.DataFrame, tables: Mapping[str, str], output: Pa
 
 
 def draw_band_quality(bands: Mapping[str, pl.DataFrame], output: Path) -> None:
-    """Share of the neighbours that are truly related to the query, by their rank; `bands` by name of the embedding."""
+    """Share of the neighbours that are truly related to the query, by rank; `bands` by name of what ranks."""
     entries = styles(list(bands))
     with canvas(output, panels=len(RELATIONS), size=PANEL, entries=entries) as axes:
         for panel, (axis, (column, label)) in enumerate(zip(axes, RELATIONS.items(), strict=True)):

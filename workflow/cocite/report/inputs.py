@@ -79,7 +79,7 @@ def searches(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:
 
 
 def band_quality(bands: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Two rows an embedding: the share of the neighbours of some ranks that are related to the query, %."""
+    """Two rows an embedding, or walks: the share of the neighbours of some ranks that are related to the query, %."""
     rows = [
         {
             "embedding": name,

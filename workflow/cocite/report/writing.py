@@ -17,6 +17,7 @@ from cocite.config.probes import named_sets
 from cocite.config.started import read_start
 from cocite.config.terms import generated_benchmarks
 from cocite.config.triplets import graphs_of_aspects
+from cocite.config.walks import rankings
 from cocite.config.yaml_files import written_configuration
 from cocite.ground.errors import InputError
 from cocite.report import inputs, published
@@ -146,8 +147,9 @@ def _beside_published(
 
 def _inputs(results: Path, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
     """What the models were made from, and what was checked and left out on the way."""
-    embeddings, sets = configuration["embeddings"], named_sets(configuration)
-    graphs, bands = (read_each(results, table, "embedding", embeddings) for table in ("graph_scores", "band_quality"))
+    sets = named_sets(configuration)
+    graphs = read_each(results, "graph_scores", "embedding", configuration["embeddings"])
+    bands = read_each(results, "band_quality", "embedding", rankings(configuration))
     counts, checks = (read_each(results, table, "triplets", sets) for table in ("triplets_per_query", "triplet_checks"))
     return {
         "graph_embeddings": inputs.graph_embeddings(graphs, configuration),

@@ -9,8 +9,8 @@ TABLES = [
         name="neighbours",
         path="neighbours/{embedding}/neighbours/{bucket}.parquet",
         description=(
-            "The k nearest neighbours of each query in a graph embedding; the query itself is never among them. "
-            "Sharded by query modulo neighbours.shards."
+            "The k nearest neighbours of each query in a graph embedding, or by walks on a graph; the query itself is "
+            "never among them. Sharded by query modulo the number of shards."
         ),
         key=("query", "rank"),
         columns={
@@ -23,7 +23,8 @@ TABLES = [
             "neighbour": corpus_id("corpus id of the neighbour", "DELTA_BINARY_PACKED"),
             "distance": required(
                 pa.float32(),
-                "1 − cosine, the squared Euclidean distance or minus the inner product, as the search was asked for",
+                "1 − cosine, the squared Euclidean distance or minus the inner product, as the search was asked for; "
+                "by walks, minus the natural logarithm of the score",
             ),
         },
     ),

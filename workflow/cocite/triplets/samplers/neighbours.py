@@ -26,8 +26,8 @@ class RankedNeighbours(Mixing):
     """
 
     sampler: Literal["neighbours"]
-    embedding: Annotated[str, Refers("embeddings")]
-    """Name of the graph embedding whose neighbours are ranked."""
+    embedding: Annotated[str, Refers("embeddings", or_in="walks")]
+    """Name of the graph embedding, or of the walks, whose neighbours are ranked."""
     k_positive: Count | Ranks | None = None
     """Last rank of the band of positives, (k_positive − per_query, k_positive]; or [first, last], two ranks between
     which (both included) positives are picked at random."""
@@ -36,7 +36,7 @@ class RankedNeighbours(Mixing):
     [first, last], as for positives."""
     distance_positive: float | None = None
     """Instead of k_positive: the band of positives ends with the last neighbour within this distance, as the metric
-    of the search measures it (cosine: 1 − similarity)."""
+    of the search measures it (cosine: 1 − similarity; walks: minus the logarithm of the score)."""
     distance_negative: float | None = None
     """Instead of k_negative, likewise."""
     easy_negatives: EasyNegatives = RandomNegatives(kind="random")
@@ -80,12 +80,21 @@ class RankedNeighbours(Mixing):
             )
 
     def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
-        """A band that ends behind the neighbours that are searched."""
-        k = config.embeddings[self.embedding].neighbours.k
+        """A band that ends behind the neighbours that are ranked, and easy negatives that need vectors of walks."""
+        if self.embedding in config.walks:
+            ranking, k = f"walks.{self.embedding}", config.walks[self.embedding].k
+            if self.easy_negatives.kind != "random":
+                yield (
+                    f"{key}.easy_negatives ({self.easy_negatives.kind}) needs the vectors of a graph embedding, and "
+                    f"{ranking} has none; draw them at random."
+                )
+        else:
+            ranking = f"embeddings.{self.embedding}.neighbours"
+            k = config.embeddings[self.embedding].neighbours.k
         for kind, given in (("positive", self.k_positive), ("negative", self.k_negative)):
             last = given[1] if isinstance(given, tuple) else given or 0
             if last > k:
-                yield f"{key}.k_{kind} ({last}) must not exceed embeddings.{self.embedding}.neighbours.k ({k})."
+                yield f"{key}.k_{kind} ({last}) must not exceed {ranking}.k ({k})."
 
     def sample(self, block: "Block") -> "Sampled":
         """Sample from the table `neighbours`; easy negatives other than random ones take `graph_embeddings` as well."""

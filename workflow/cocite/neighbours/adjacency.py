@@ -1,0 +1,201 @@
+"""The edges of a graph as rows: for each paper, the papers that it has an edge with, in either direction.
+
+In come the buckets of the table `edges`; out goes a folder of arrays, which is read without being loaded:
+
+    ids.npy       corpus ids of all papers with an edge, rising; the place of a paper among them stands for it
+    starts.npy    where the links of each paper start, and at the end how many there are
+    others.npy    the places of the papers that it is linked to, rising (int32)
+    weights.npy   the weights of these links (float32); only where they are asked for
+    degrees.npy   the number of links of each paper, or the sum of their weights (float64)
+
+An edge gives a link either way. Two papers that cite each other have two edges, and so two links either way. Links
+depend neither on the order of the edges nor on the buckets. Edges are read three times or more: once for the papers,
+once for the numbers of their links, and once for the links of as many papers as there is memory for.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cocite.ground.ahead import ahead
+from cocite.ground.atomic import atomic_path
+from cocite.ground.errors import InputError
+from cocite.ground.id_sets import Ids, IdSet, check_ids, id_set, members_at, places_of, size
+from cocite.ground.progress import report
+from cocite.tables.files import checked_files, open_table
+
+RESERVED_MB = 400
+"""Memory for the program and the edges that are being read."""
+BYTES_OF_PAPER = 40
+"""Memory that a paper takes while links are laid out: in the set of ids, in three arrays of starts, and its degree."""
+EDGES_READ = 1_000_000
+"""Edges that are read at once."""
+
+Places = NDArray[np.int32]
+Starts = NDArray[np.int64]
+EdgeBlock = tuple[Places, Places, NDArray[np.float32]]
+
+
+class Adjacency(NamedTuple):
+    """The links of all papers; arrays lie on the disk."""
+
+    ids: Ids
+    starts: Starts
+    others: Places
+    weights: NDArray[np.float32]
+    """Empty where links have no weights."""
+    degrees: NDArray[np.float64]
+
+    @property
+    def mean_weight(self) -> float:
+        """The mean weight of a link; 1 where links have no weights."""
+        return float(self.degrees.sum() / len(self.others))
+
+
+def open_adjacency(folder: Path) -> Adjacency:
+    """The links in a folder. Raises `InputError` where it does not exist."""
+    if not (folder / "ids.npy").is_file():
+        raise InputError(f"{folder}: holds no links of papers; `cocite neighbours adjacency` makes it.")
+
+    def array(name: str) -> NDArray:
+        return np.load(folder / f"{name}.npy", mmap_mode="r").view(np.ndarray)
+
+    has_weights = (folder / "weights.npy").exists()
+    weights = array("weights") if has_weights else np.empty(0, dtype=np.float32)
+    return Adjacency(array("ids"), array("starts"), array("others"), weights, array("degrees"))
+
+
+def build_adjacency(edges: Sequence[Path], *, weighted: bool, memory_mb: int, output: Path) -> None:
+    """Write the folder. Raises `InputError` where a graph has no edge, or a weight that counts is not positive."""
+    files = checked_files(edges, "edges")
+    papers = id_set(chain.from_iterable(ends[:2] for ends in _edges(files, ["source", "target"])))
+    if size(papers) == 0:
+        raise InputError(f"{files[0].parent}: the graph has no edges; lower its min_count or choose more queries.")
+    starts = np.zeros(size(papers) + 1, dtype=np.int64)
+    for source, target, _ in _placed(files, papers, weighted=False):
+        _count(source, target, starts[1:])
+    np.cumsum(starts, out=starts)
+    report(f"{size(papers):,} papers with {starts[-1] // 2:,} edges")
+    room = int(max(1, (memory_mb - RESERVED_MB) * 1e6 - BYTES_OF_PAPER * len(starts)) // (8 if weighted else 4))
+    with atomic_path(output) as folder:
+        folder.mkdir()
+        np.save(folder / "ids.npy", members_at(papers, np.arange(size(papers), dtype=np.int32)))
+        np.save(folder / "starts.npy", starts)
+        _write_links(folder, files, papers, starts, room, weighted)
+
+
+def _write_links(folder: Path, files: Sequence[Path], papers: IdSet, starts: Starts, room: int, weighted: bool) -> None:
+    """Write the links and degrees, of as many papers at a time as have `room` links, and of one at least."""
+    degrees = np.diff(starts).astype(np.float64)
+    with ExitStack() as opened:
+        write_others = opened.enter_context(_array_file(folder / "others.npy", np.int32, int(starts[-1])))
+        if weighted:
+            write_weights = opened.enter_context(_array_file(folder / "weights.npy", np.float32, int(starts[-1])))
+        first = 0
+        while first < len(starts) - 1:
+            end = max(first + 1, int(np.searchsorted(starts, starts[first] + room, side="right")) - 1)
+            own = starts[first : end + 1] - starts[first]
+            links = _links(files, papers, first, own, weighted)
+            if weighted:
+                write_others((links >> np.uint64(32)).astype(np.int32))
+                weights = links.astype(np.uint32).view(np.float32)
+                write_weights(weights)
+                degrees[first:end] = _sums(own, weights)
+            else:
+                write_others(links)
+            first = end
+    np.save(folder / "degrees.npy", degrees)
+
+
+def _links(files: Sequence[Path], papers: IdSet, first: int, starts: Starts, weighted: bool) -> NDArray:
+    """The links of some papers from `first` on, in order; in front of the bits of their weights if these count."""
+    links = np.empty(starts[-1], dtype=np.uint64 if weighted else np.int32)
+    cursor = starts[:-1].copy()
+    for source, target, weight in _placed(files, papers, weighted=weighted):
+        _lay_out(source, target, weight.view(np.uint32), first, cursor, links)
+    _sort_rows(starts, links)
+    return links
+
+
+@contextmanager
+def _array_file(path: Path, dtype: type, length: int) -> Iterator[Callable[[NDArray], None]]:
+    """What appends numbers to a file of one array of this length; they are not held in memory, as mapped ones are."""
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": (length,)}
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        yield lambda numbers: numbers.tofile(file)
+
+
+def _placed(files: Sequence[Path], papers: IdSet, *, weighted: bool) -> Iterator[EdgeBlock]:
+    """The edges as places of papers, with their weights or nothing."""
+
+    def placed() -> Iterator[EdgeBlock]:
+        for source, target, *weight in _edges(files, ["source", "target", *(["weight"] if weighted else [])]):
+            given = weight[0] if weighted else np.empty(0, dtype=np.float32)
+            yield places_of(papers, source), places_of(papers, target), given
+
+    return ahead(placed())
+
+
+def _edges(files: Sequence[Path], columns: list[str]) -> Iterator[list[NDArray]]:
+    """Some columns of all edges, a block at a time. Raises `InputError` for a negative id, or a weight that is not
+    positive."""
+    for path in files:
+        with open_table(path, "edges", buffer_size=1 << 20) as file:
+            for batch in file.iter_batches(EDGES_READ, columns=columns):
+                block = [batch.column(name).to_numpy() for name in columns]
+                for ids in block[:2]:
+                    check_ids(ids, path)
+                for weight in block[2:]:
+                    wrong = weight[~((weight > 0) & (weight < np.inf))]
+                    if len(wrong):
+                        raise InputError(
+                            f"{path}: holds the weight {wrong[0]}; walks with weighted: true need positive ones. "
+                            "Choose another strength, or weighted: false."
+                        )
+                yield block
+
+
+@njit(nogil=True, cache=True)
+def _count(source, target, counts):  # type: ignore[no-untyped-def]
+    """Count the links of each paper."""
+    for edge in range(len(source)):
+        counts[source[edge]] += 1
+        counts[target[edge]] += 1
+
+
+@njit(nogil=True, cache=True)
+def _lay_out(source, target, weight, first, cursor, links):  # type: ignore[no-untyped-def]
+    """Add the links of the papers from `first` on to their rows, in front of the bits of their weights if there are
+    some; `cursor` says where the next link of each of these papers goes."""
+    for edge in range(len(source)):
+        for own, other in ((source[edge], target[edge]), (target[edge], source[edge])):
+            row = own - first
+            if 0 <= row < len(cursor):
+                if len(weight):
+                    links[cursor[row]] = (np.uint64(other) << np.uint64(32)) | np.uint64(weight[edge])
+                else:
+                    links[cursor[row]] = other
+                cursor[row] += 1
+
+
+@njit(nogil=True, cache=True)
+def _sort_rows(starts, links):  # type: ignore[no-untyped-def]
+    for row in range(len(starts) - 1):
+        links[starts[row] : starts[row + 1]].sort()
+
+
+@njit(nogil=True, cache=True)
+def _sums(starts, weights):  # type: ignore[no-untyped-def]
+    """The sum of the weights of each row."""
+    sums = np.zeros(len(starts) - 1)
+    for row in range(len(starts) - 1):
+        for at in range(starts[row], starts[row + 1]):
+            sums[row] += weights[at]
+    return sums
