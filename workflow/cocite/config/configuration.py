@@ -49,9 +49,9 @@ class PathVariables(Entry):
 
 
 class Configuration(Entry):
-    """A configuration names things: graphs, embeddings, walks, triplets, encoders, models, baselines, benchmarks, probes
-    and maps. An entry refers to others by name, its results lie in the folder of its name, and editing it makes again what
-    depends on it and nothing else."""
+    """A configuration names things: graphs, embeddings, walks, triplets, encoders, models, baselines, benchmarks,
+    probes and maps. An entry refers to others by name, its results lie in the folder of its name, and editing it makes
+    again what depends on it and nothing else."""
 
     seed: Natural = 1
     """The run's seed; every random choice derives its own generator from it."""
