@@ -54,6 +54,7 @@ rule corpus:
         buckets("<results>/corpus/citations/{bucket}.parquet"),
         buckets("<results>/corpus/contexts/{bucket}.parquet") if WITH_CONTEXTS else [],
         "<results>/corpus/queries.parquet",
+        "<results>/corpus/id_spaces.parquet",
 
 
 rule graph:

@@ -371,6 +371,7 @@ rule write_page:
 rule write_views:
     input:
         "<results>/report/index.html",
+        "<results>/corpus/id_spaces.parquet",
     output:
         "<results>/cocite.duckdb",
     log:
