@@ -52,6 +52,7 @@ rule embed_by_baseline:
         grid=grid_of_baseline,
         files=files_of_baseline,
         document_vectors=sources_of_baseline("embeds_with", "document_vectors"),
+        document_papers=sources_of_baseline("embeds_with", "document_papers"),
         paper_vectors=sources_of_baseline("embeds_with", "paper_vectors"),
         edges=sources_of_baseline("embeds_with", "edges"),
         citations=sources_of_baseline("embeds_with", "citations"),
@@ -73,7 +74,7 @@ rule embed_by_baseline:
         table="documents",
         settings=baseline_settings,
         model=lambda wildcards, input: input.model,
-        sources=baseline_sources("document_vectors", "paper_vectors", "edges", "citations"),
+        sources=baseline_sources("document_vectors", "document_papers", "paper_vectors", "edges", "citations"),
         run_seed=config["seed"],
     shell:
         """
@@ -145,6 +146,7 @@ use rule embed_by_baseline as embed_validation with:
         grid=grid_of_baseline,
         files=files_of_baseline,
         document_vectors=sources_of_baseline("embeds_with", "document_vectors"),
+        document_papers=sources_of_baseline("embeds_with", "document_papers"),
         paper_vectors=sources_of_baseline("embeds_with", "paper_vectors"),
         edges=sources_of_baseline("embeds_with", "edges"),
         citations=sources_of_baseline("embeds_with", "citations"),

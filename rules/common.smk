@@ -24,6 +24,7 @@ from cocite.config.benchmarks import (
     TASKS,
     tells_spaces_apart,
     is_generated,
+    ids_of_documents,
     is_held_out,
     sides_of,
     suites_of,
@@ -46,6 +47,7 @@ from cocite.config.origins import settings_of_origin
 from cocite.config.recorded import record
 from cocite.config.release_folder import DATASETS, find_shards
 from cocite.corpus.sources.demo import GeneratedRelease
+from cocite.config.id_spaces import link_between
 from cocite.config.lineage import encoder_under, sets_of
 from cocite.config.settings import entry_of, parse_settings, settings_of
 from cocite.config.runs import (
@@ -92,6 +94,11 @@ BY_ASPECT = [
     if tells_spaces_apart(entry) and any(model["spaces"] for model in config["models"].values())
 ]
 SIDES = sides_of(config)
+# How the documents of each benchmark are known to be papers of the corpus: by their ids, by matches, or by nothing.
+KNOWN_BY = {
+    name: link_between(ids_of_documents(entry), SOURCE.whose_ids, has_match=SOURCE.matched_with is not None)
+    for name, entry in config["benchmarks"].items()
+}
 # Benchmarks about the corpus itself are small and embedded in one job; published ones get a job each.
 OWN_BENCHMARKS = [name for name, entry in config["benchmarks"].items() if name in HOLDOUTS or is_generated(entry)]
 FOREIGN_BENCHMARKS = [name for name in config["benchmarks"] if name not in OWN_BENCHMARKS]

@@ -241,4 +241,5 @@ rule merge_contexts:
         """
 
 
+include: "corpus/matching.smk"
 include: "corpus/queries.smk"

@@ -2,7 +2,8 @@ rule provenance:
     input:
         "<results>/corpus/manifest.json",
     output:
-        "<results>/provenance.json",
+        provenance="<results>/provenance.json",
+        ids="<results>/report/id_spaces.parquet",
     log:
         "<logs>/report/provenance.log",
     benchmark:
@@ -16,12 +17,15 @@ rule provenance:
     params:
         version=3,
         configuration=json.dumps(config),
+        spaces=id_spaces(),
     shell:
         """
         cocite report provenance \
             --configuration {params.configuration:q} \
+            --spaces {params.spaces:q} \
             --manifest {input:q} \
-            --output {output:q} \
+            --output {output.provenance:q} \
+            --ids {output.ids:q} \
             >> {log:q} 2>&1
         """
 
@@ -402,6 +406,7 @@ rule write_page:
 rule write_views:
     input:
         "<results>/report/index.html",
+        "<results>/report/id_spaces.parquet",
     output:
         "<results>/cocite.duckdb",
     log:

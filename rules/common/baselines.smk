@@ -61,6 +61,9 @@ def source_of_baseline(source, wildcards):
         case "document_vectors":
             of_benchmark = f"embeddings/{wildcards.benchmark}" if "benchmark" in wildcards.keys() else "validation"
             return f"{vectors_under(wildcards)}/{of_benchmark}.parquet"
+        case "document_papers":
+            found = papers_of_documents([wildcards.benchmark]) if "benchmark" in wildcards.keys() else []
+            return found[0] if found else []
         case "edges":
             return buckets("<results>/graph/{graph}/edges/{bucket}.parquet", graph=entry["graph"])
         case "examples":

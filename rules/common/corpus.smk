@@ -151,18 +151,50 @@ def query_settings():
 
 
 def excluded_papers():
-    """The files that name the papers to exclude: lists of ids, and the documents of benchmarks."""
+    """The files that name the papers to exclude: lists of ids, and the documents of benchmarks, with their papers."""
     documents = "<results>/evaluation/{benchmark}/documents.parquet"
     numbered = {entry: NUMBERED.format(list=name) for name, entry in NAMED.items() if name != "queries"}
-    return [
+    files = [
         documents.format(benchmark=entry) if entry in config["benchmarks"] else numbered.get(entry, entry)
         for entry in config["exclude"]
     ]
+    return files + papers_of_documents([entry for entry in config["exclude"] if entry in config["benchmarks"]])
 
 
 def named_papers(wildcards):
     """The file of names that a job numbers."""
     return NAMED[wildcards.list]
+
+
+def papers_to_match_with():
+    """The files of Semantic Scholar's papers that those of the corpus are matched with; none where nothing is."""
+    return list(map(str, find_shards(SOURCE.matched_with))) if SOURCE.matched_with else []
+
+
+def matches_for_documents(wildcards):
+    """The matches that lead from a benchmark's documents to papers; nothing where none do."""
+    return "<results>/corpus/matches.parquet" if KNOWN_BY[wildcards.benchmark] == "matches" else []
+
+
+def matches_for_published():
+    """The matches that lead from published queries to papers, where the corpus has other ids; nothing elsewhere."""
+    return "<results>/corpus/matches.parquet" if SOURCE.whose_ids != "s2" and SOURCE.matched_with else []
+
+
+def papers_of_documents(benchmarks):
+    """What says which documents of some benchmarks are papers, of those whose ids are of another origin."""
+    others = [name for name in benchmarks if KNOWN_BY[name] != "ids"]
+    return expand("<results>/corpus/document_papers/{benchmark}.parquet", benchmark=others)
+
+
+def id_spaces():
+    """Whose ids the papers of the corpus have, and the documents of each benchmark, as JSON."""
+    rows = [{"owner": "corpus", "kind": SOURCE.source, "id_space": SOURCE.whose_ids, "known_by": None}]
+    rows += [
+        {"owner": name, "kind": entry["kind"], "id_space": ids_of_documents(entry), "known_by": KNOWN_BY[name]}
+        for name, entry in config["benchmarks"].items()
+    ]
+    return json.dumps(rows, sort_keys=True)
 
 
 def tables_of_papers():

@@ -167,6 +167,5 @@ def documents_to_look_for(wildcards):
     """The documents of published benchmarks; the papers of our own are held out of all triplets but an oracle's."""
     foreign = [name for name in config["benchmarks"] if name not in HOLDOUTS]
     given_away = oracles(config).get(wildcards.triplets, ())
-    return expand(
-        "<results>/evaluation/{benchmark}/documents.parquet", benchmark=dict.fromkeys([*foreign, *given_away])
-    )
+    names = dict.fromkeys([*foreign, *given_away])
+    return expand("<results>/evaluation/{benchmark}/documents.parquet", benchmark=names) + papers_of_documents(names)

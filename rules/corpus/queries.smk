@@ -29,7 +29,8 @@ rule fetch_triplets:
 
 rule read_triplets:
     input:
-        published_triplets(),
+        triplets=published_triplets(),
+        matches=matches_for_published(),
     output:
         queries="<results>/corpus/published_queries.parquet",
         omissions="<results>/corpus/omissions/read-triplets.parquet",
@@ -46,9 +47,11 @@ rule read_triplets:
     params:
         version=1,
         folder=folder_of_triplets,
+        matches=lambda wildcards, input: str(input.matches),  # empty where the corpus has the same ids
     shell:
         """
         cocite corpus read-triplets {params.folder:q} \
+            --matches={params.matches:q} \
             --output {output.queries:q} \
             --omissions {output.omissions:q} \
             >> {log:q} 2>&1

@@ -26,10 +26,11 @@ rule ingest_works:
         parts=len(PARTS.get("works", [])),
         buckets=len(BUCKETS),
         authors="--authors" if SOURCE.authors else "",
+        mag="--mag" if SOURCE.matched_with else "",
         settings=json.dumps(config["corpus"].get("filters", {}), sort_keys=True),
     shell:
         """
-        cocite corpus ingest-works {params.authors} \
+        cocite corpus ingest-works {params.authors} {params.mag} \
             --manifest {input.manifest:q} \
             --shards {input.shards:q} \
             --settings {params.settings:q} \

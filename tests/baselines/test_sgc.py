@@ -122,6 +122,18 @@ def test_a_document_that_is_no_paper_keeps_its_own_features_with_length_1(tmp_pa
     assert found["task:1"] == pytest.approx([0.5**0.5, 0.5**0.5])
 
 
+def test_documents_of_other_ids_are_the_papers_that_they_are_matched_with(tmp_path):
+    model = propagate(tmp_path, {1: [1, 0], 2: [0, 1]}, [(1, 2, 1.0)], BY_HOPS[1])
+    source = documents(tmp_path / "documents.parquet", dict.fromkeys(("1", "70"), ("title", None)))
+    found = pa.table({"document": ["70"], "corpusid": [2], "matched_by": ["mag"]})
+    write_table(tmp_path / "papers.parquet", "document_papers", found)
+    below = document_vectors(tmp_path / "below.parquet", {"1": [3, 4], "70": [3, 4]})
+    given = {"model": model, "document_vectors": below, "document_papers": tmp_path / "papers.parquet"}
+    vectors_of = embedded(BY_HOPS[1], source, tmp_path / "vectors.parquet", **given)
+    assert vectors_of["1"] == pytest.approx([0.6, 0.8])  # not the paper 1
+    assert vectors_of["70"] == pytest.approx([0.5**0.5, 0.5**0.5])
+
+
 def test_a_paper_without_edges_keeps_its_features(tmp_path):
     model = propagate(tmp_path, {1: [0, 2], 2: [1, 0], 4: [3, 4]}, [(1, 2, 1.0)], BY_HOPS[5])
     assert of_documents(tmp_path, BY_HOPS[5], model, {"4": [1, 0]})["4"] == pytest.approx([0.6, 0.8])

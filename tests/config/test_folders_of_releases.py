@@ -173,9 +173,15 @@ def written_for_openalex(written):
         ({"filters": {"field": ["Medicine"]}}, "corpus.filters.field"),
         ({"base": "base", "buckets": 3}, "base has 2 buckets, but corpus.buckets is 3"),
         ({"base": "base", "buckets": 2}, "base was made with corpus.filters: {"),
+        (
+            {"base": "base", "buckets": 2, "filters": {"from_year": 2000}},
+            "base was made with corpus.match, which decides on MAG ids",
+        ),
     ],
 )
 def test_what_a_copy_of_openalex_cannot_be_is_refused(written_for_openalex, base, keys, said):
-    of_base = {"source": "openalex", "format": "parquet", "authors": False, "filters": {"from_year": 2000}}
+    filters = {"from_year": 2000, "fields": [], "languages": [], "types": [], "retracted": False, "paratext": False}
+    of_base = {"source": "openalex", "format": "parquet", "authors": False, "filters": filters}
+    of_base["match"] = "papers"
     (base / "configuration.yaml").write_text(yaml.safe_dump({"corpus": of_base}))
     assert said in refused(written_for_openalex, "corpus", {"source": "openalex", **keys})

@@ -111,7 +111,9 @@ def read(tmp_path: Path) -> Callable[..., Ingested]:
 def read_works(tmp_path: Path) -> Callable[..., Path]:
     """Ingest files of works and account for their records; return the folder of the tables."""
 
-    def read(*paths: Path, malformed: float = 0.0, threads: int = 1, authors: bool = False, **filters) -> Path:
+    def read(
+        *paths: Path, malformed: float = 0.0, threads: int = 1, authors: bool = False, mag: bool = False, **filters
+    ) -> Path:
         folder = tmp_path / "works"
         shutil.rmtree(folder, ignore_errors=True)
         shards = []
@@ -120,7 +122,8 @@ def read_works(tmp_path: Path) -> Callable[..., Path]:
             (folder / "raw").mkdir(parents=True, exist_ok=True)
             shutil.copy(path, folder / "raw" / name)
             shards.append(Shard(name=name, bytes=path.stat().st_size))
-        how = WorksSettings(filters=WorkFilters(**filters), buckets=2, memory_mb=500, threads=threads, authors=authors)
+        given = {"authors": authors, "mag": mag}
+        how = WorksSettings(filters=WorkFilters(**filters), buckets=2, memory_mb=500, threads=threads, **given)
         outputs = Outputs(**{name: folder / name / "0.parquet" for name in ("papers", "abstracts", "citations")})
         ingest_works(how, folder / "raw", shards, outputs, report=folder / "report")
         account([folder / "report"], malformed=malformed, omissions=folder / "omissions")

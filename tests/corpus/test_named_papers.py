@@ -102,3 +102,16 @@ def test_no_query_at_all_is_an_error(choose, tmp_path):
     (tmp_path / "ids.txt").write_text("5\n10\n")
     with pytest.raises(InputError, match=r"ids\.txt: none of its 2 ids"):
         choose(from_="file", path=str(tmp_path / "ids.txt"))
+
+
+def test_documents_of_other_ids_are_excluded_as_the_papers_that_they_are_matched_with(choose, tmp_path):
+    names = ["12", "13", "MED-4"]
+    nothing = {name: pa.nulls(len(names), pa.string()) for name in ("title", "abstract", "field")}
+    more = pa.array([[] for _ in names], pa.list_(pa.string()))
+    documents, papers = tmp_path / "scirepeval/documents.parquet", tmp_path / "papers/scirepeval.parquet"
+    write_table(documents, "documents", pa.table({"document": names, **nothing, "more": more}))
+    found = pa.table({"document": ["13"], "corpusid": [40], "matched_by": ["doi"]})
+    write_table(papers, "document_papers", found)
+    splits, omissions = choose(exclude=[documents, papers])
+    assert splits["excluded"] == {40}
+    assert omissions[NO_CORPUS_ID] == 2

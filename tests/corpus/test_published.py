@@ -13,7 +13,7 @@ from tests.hub import COMMIT, serve_hub
 from cocite.corpus.queries import published
 from cocite.corpus.queries.published import read_triplets
 from cocite.ground.errors import InputError
-from cocite.tables.files import read_table
+from cocite.tables.files import read_table, write_table
 
 
 def write_triplets(path: Path, queries: list, name: str = "corpus_id", rows_in_group: int = 2) -> None:
@@ -142,3 +142,15 @@ def test_a_commit_that_the_hub_does_not_have_is_named(hub, tmp_path):
     assert "Error: lab/papers at ffffffff" in result.stderr
     assert "cannot be fetched from the hub" in result.stderr
     assert not (tmp_path / "fetched").exists()
+
+
+def test_published_queries_become_the_papers_that_they_are_matched_with(tmp_path):
+    write_triplets(tmp_path / "cite_prediction_new/train-00000-of-00001.parquet", [7, 5, 9])
+    write_triplets(tmp_path / "cite_prediction_new/validation-00000-of-00001.parquet", [9])
+    columns = {"corpusid": [5, 60, 70], "s2_corpusid": [9, 8, 7], "matched_by": ["mag", "mag", "doi"]}
+    write_table(tmp_path / "matches.parquet", "matches", pa.table(columns))
+    outputs = {"output": tmp_path / "queries", "omissions": tmp_path / "omissions"}
+    read_triplets(tmp_path, matches=tmp_path / "matches.parquet", **outputs)
+    assert read_table(tmp_path / "queries", "published_queries")["corpusid"].to_pylist() == [70]
+    counts = {row["reason"]: row["count"] for row in read_table(tmp_path / "omissions", "omissions").to_pylist()}
+    assert counts[published.NOT_MATCHED] == 1

@@ -137,6 +137,32 @@ def test_a_planted_paper_of_a_benchmark_is_found(checked, tmp_path):
     ]
 
 
+def write_document_papers(path, papers):
+    ids = pa.array(papers.values(), pa.int64())
+    columns = {"document": pa.array(papers, pa.string()), "corpusid": ids}
+    columns["matched_by"] = pa.array(["mag"] * len(papers), pa.string())
+    write_table(path, "document_papers", pa.table(columns))
+    return path
+
+
+def test_documents_of_other_ids_are_found_by_their_matches_and_not_by_their_numbers(checked, tmp_path):
+    # 20 and 21 are papers of the set, but the documents of these numbers are not: 7 is, as the paper 10.
+    documents = write_documents(tmp_path / "other/documents.parquet", ["20", "21", "7", "task:7", "8", "MED-4"])
+    papers = write_document_papers(tmp_path / "papers_of/other.parquet", {"7": 10, "8": 99, "task:7": 10})
+    rows = [row for row in checked(documents, papers)["checks"] if row["part"] == "other"]
+    assert rows == [
+        {"check": "in benchmark", "part": "other", "found": 1, "among": 2},
+        {"check": "not matched", "part": "other", "found": 2, "among": 4},
+    ]
+
+
+def test_documents_of_other_ids_that_nothing_matches_are_counted_and_not_said_to_be_absent(checked, tmp_path):
+    documents = write_documents(tmp_path / "other/documents.parquet", ["20", "21", "MED-4"])
+    papers = write_document_papers(tmp_path / "papers_of/other.parquet", {})
+    rows = [row for row in checked(documents, papers)["checks"] if row["part"] == "other"]
+    assert rows == [{"check": "not matched", "part": "other", "found": 2, "among": 2}]
+
+
 def test_a_set_that_is_not_drawn_from_neighbours_has_no_curve(checked):
     assert checked()["collisions"] == []
 

@@ -1,5 +1,8 @@
 """A copy of OpenAlex becomes papers and citations, and a later copy is reached from an earlier run."""
 
+import gzip
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ from tests.workflow.conftest import Run, edited, planned
 from cocite.tables.files import read_table
 
 LATER = "2026-07-24"
+FAR = 5_000_000_000
 TABLES = [f"{table}/{bucket}" for table in ("papers", "citations") for bucket in range(2)]
 
 
@@ -49,6 +53,119 @@ def test_each_job_downloads_some_files_and_another_ingests_them_to_three_tables(
     assert len(jobs["ingest_works"]) == 3
     assert len(jobs["account"]) == 1
     assert not {"ingest", "ingest_with_authors", "update", "reuse_works"} & jobs.keys()
+
+
+OTHER_IDS = {
+    "corpus": {"source": "openalex", "jobs": 2, "buckets": 2},
+    "release": DATE,
+    "baselines": {
+        "fasttext": {"kind": "fasttext"},
+        "sif": {"kind": "sif", "of": "fasttext"},
+        "sgc": {"kind": "sgc", "of": "sif", "graph": "citation"},
+    },
+}
+"""What the small configuration has on a corpus of OpenAlex."""
+
+
+def with_benchmark(folder: Path, **more) -> dict:
+    """That configuration, with a benchmark whose documents have Semantic Scholar's ids."""
+    (folder / "scidocs").mkdir()
+    scidocs = {"kind": "scidocs", "folder": str(folder / "scidocs")}
+    config = edited(**OTHER_IDS, benchmarks={"holdout": {"kind": "holdout"}, "scidocs": scidocs})
+    config["corpus"] = config["corpus"] | more.pop("corpus", {})
+    return config | more
+
+
+def test_documents_of_other_ids_are_looked_for_through_matches(run, tmp_path):
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers/0.jsonl").write_text('{"corpusid": 1, "externalids": {"MAG": "1"}}\n')
+    corpus = {"match": str(tmp_path / "papers")}
+    jobs = planned(run, with_benchmark(tmp_path, corpus=corpus, exclude=["scidocs"]))
+    assert len(jobs["match"]) == 1
+    assert [output.split(", ")[0] for output in jobs["find_documents"]] == [
+        "results/corpus/document_papers/scidocs.parquet"
+    ]
+    said = run.snakemake("--dry-run", "--printshellcmds", "all", config=run.folder / "edited.yaml").stdout
+    papers = "results/corpus/document_papers/scidocs.parquet"
+    assert len(re.findall("cocite corpus ingest-works  --mag", said)) == 2
+    assert "--matches=results/corpus/matches.parquet" in said
+    documents = "results/evaluation/scidocs/documents.parquet"
+    for command in ("corpus select", "triplets check"):
+        assert f"cocite {command} {documents} {papers} " in said
+    assert f'"document_papers": "{papers}"' in said
+
+
+def test_without_a_match_no_mag_ids_are_kept_and_documents_of_other_ids_are_counted_as_such(run, tmp_path):
+    jobs = planned(run, with_benchmark(tmp_path))
+    assert "match" not in jobs
+    assert len(jobs["find_documents"]) == 1
+    said = run.snakemake("--dry-run", "--printshellcmds", "all", config=run.folder / "edited.yaml").stdout
+    assert "--mag" not in said
+    assert re.search(r"cocite corpus find-documents \S+ +--matches= ", said)
+
+
+@pytest.mark.end_to_end
+def test_papers_of_openalex_are_matched_and_the_documents_of_a_benchmark_are_kept_out(run, tmp_path):
+    # Every work cites some others; three of ten have Semantic Scholar's papers 0, 1, … beside them.
+    made = [
+        work(
+            FAR + n,
+            abstract=f"About {n}",
+            references=[FAR + (n + m) % 30 for m in (1, 2, 3)],
+            mag=str(n) if n % 10 == 0 else None,
+            doi=f"10.1/A{n}" if n % 10 < 3 else None,
+        )
+        for n in range(30)
+    ]
+    write_copy(tmp_path / "copy", "jsonl", made)
+    (tmp_path / "papers").mkdir()
+    theirs = [{"corpusid": n, "externalids": {"MAG": str(n), "DOI": f"10.1/a{n}"}} for n in range(30)]
+    (tmp_path / "papers/0.gz").write_bytes(gzip.compress("".join(json.dumps(each) + "\n" for each in theirs).encode()))
+    write_mdcr(tmp_path / "mdcr", {"10": ["21", "5"]})
+    config = {
+        "release": DATE,
+        "corpus": {
+            "source": "openalex",
+            "format": "jsonl",
+            "path": str(tmp_path / "copy/data/jsonl"),
+            "jobs": 1,
+            "buckets": 2,
+            "match": str(tmp_path / "papers"),
+        },
+        "queries": {"count": 10, "min_citations": 1, "min_references": 1},
+        "benchmarks": {"mdcr": {"kind": "mdcr", "folder": str(tmp_path / "mdcr")}},
+        "exclude": ["mdcr"],
+    }
+    targets = ["corpus", "results/report/id_spaces.parquet"]
+    result = run.snakemake("--show-failed-logs", *targets, config=run.configure(config))
+    assert result.returncode == 0, result.stdout[-5000:] + result.stderr[-5000:]
+    corpus = run.folder / "results/corpus"
+    rows = read_table(corpus / "matches.parquet", "matches").to_pylist()
+    assert {row["corpusid"] - FAR: row["matched_by"] for row in rows} == {
+        n: "mag" if n % 10 == 0 else "doi" for n in range(30) if n % 10 < 3
+    }
+    assert all(row["s2_corpusid"] == row["corpusid"] - FAR for row in rows)
+    excluded = [
+        row["corpusid"]
+        for row in read_table(corpus / "queries.parquet", "queries").to_pylist()
+        if row["split"] == "excluded"
+    ]
+    assert excluded == [FAR + 10, FAR + 21]  # 5 is matched with no work
+    spaces = {
+        row["owner"]: (row["id_space"], row["known_by"])
+        for row in read_table(run.folder / "results/report/id_spaces.parquet", "id_spaces").to_pylist()
+    }
+    assert spaces == {"corpus": ("openalex", None), "mdcr": ("s2", "matches")}
+
+
+def write_mdcr(folder: Path, cited: dict[str, list[str]]) -> None:
+    """A benchmark in MDCR's layout: a query cites the first of its candidates."""
+    folder.mkdir()
+    judged = {"Art": {query: {"true": papers[:1], "bm25": papers[1:]} for query, papers in cited.items()}}
+    (folder / "mdcr_test.json").write_text(json.dumps(judged))
+    papers = [*cited, *(paper for papers in cited.values() for paper in papers)]
+    lines = [json.dumps({"paper_id": paper, "title": f"Title {paper}", "abstract": "A"}) + "\n" for paper in papers]
+    (folder / "mdcr_test_data.jsonl").write_text("".join(lines))
 
 
 @pytest.mark.end_to_end

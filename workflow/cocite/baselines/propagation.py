@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, eye_array
 
@@ -21,7 +20,7 @@ from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids, IdSet, are_in, set_of
 from cocite.ground.lookup import look_up
 from cocite.ground.progress import progress, report
-from cocite.ground.written_ids import ids_in
+from cocite.tables.documents import papers_of_documents
 from cocite.tables.files import open_table, table_in, vectors_of
 from cocite.tables.splits import read_validation_queries
 
@@ -88,16 +87,21 @@ def propagated_documents(embedding: Embedding) -> Iterator[tuple[list[Any], Vect
     model, path = embedding.given("model"), embedding.given("document_vectors")
     papers = np.load(model / PAPERS)
     vectors = np.load(model / VECTORS, mmap_mode="r")
+    papers_of = papers_of_documents(embedding.document_papers)
     own = 0
     with open_table(path, table_in(path)) as file:
         for batch in file.iter_batches(ROWS_AT_ONCE, columns=["document", "vector"]):
             found = of_unit_length(vectors_of(pa.Table.from_batches([batch])))
-            ids = ids_in(pc.replace_substring_regex(batch["document"], r"^.*:", "")).fill_null(-1)
-            places, is_paper = look_up(papers, ids.to_numpy(zero_copy_only=False))
+            places, is_paper = look_up(papers, papers_of(batch["document"]))
             found[is_paper] = vectors[places[is_paper]]
             own += int(np.count_nonzero(~is_paper))
             yield batch["document"].to_pylist(), found
-    report(f"{own:,} documents are no papers of the corpus, and have the features of their own")
+    said = (
+        "are no papers of the corpus"
+        if embedding.document_papers is None
+        else "are not known to be papers of the corpus"
+    )
+    report(f"{own:,} documents {said}, and have the features of their own")
 
 
 def _read_papers(files: Sequence[Path]) -> tuple[Ids, list[Ids], int]:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from cocite.config.entries import Count, Entry, GivenPath, Names, Natural, Seeds, Whole
+from cocite.config.id_spaces import DocumentIds
 from cocite.config.tasks import Task
 
 
@@ -50,6 +51,10 @@ class BroughtBenchmark(Benchmark):
     tasks: Annotated[Names, Field(min_length=1)] | None = None
     """Names of the tasks that are scored (docs/evaluation.md lists them), each of which must be there. Left out, all
     that the folder holds; those that it lacks are counted."""
+    id_space: DocumentIds = "s2"
+    """Whose ids its documents have: s2 stands for Semantic Scholar's corpus ids, openalex for the numbers of OpenAlex's
+    works, corpus for the ids of this run's corpus, own for others. They are compared with the ids of papers only where
+    both are the same ones; with corpus.match, papers of other corpora are found by Semantic Scholar's ids as well."""
     mode: Literal["compat", "correct", "both"] = "compat"
     """compat follows the published protocol; correct uses an intercept and standardised inputs; both gives the
     scores of either."""

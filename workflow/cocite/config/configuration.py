@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, ValidationError
 
 from cocite.config.baselines import AnyBaseline, usual_baselines
-from cocite.config.benchmarks import AnyBenchmark
+from cocite.config.benchmarks import AnyBenchmark, ids_of_documents
 from cocite.config.corpus import Corpus
 from cocite.config.embeddings import Embedding
 from cocite.config.encoders import EncoderSettings
@@ -20,11 +20,13 @@ from cocite.config.entries import Entry, GivenPath, Name, Natural, Refers, Text,
 from cocite.config.explained import explain
 from cocite.config.folders import folders_of, in_the_way, is_as_it_stands
 from cocite.config.graphs import Graph
+from cocite.config.id_spaces import OWNERS, Link, link_between
 from cocite.config.maps import Map, usual_map
 from cocite.config.models import Model
 from cocite.config.probes import Probe, with_grids
 from cocite.config.queries import DrawnQueries, Queries
 from cocite.config.settings import entry_of
+from cocite.config.source import MatchedSource
 from cocite.config.triplets import TripletSet
 from cocite.config.walks import Walks
 from cocite.config.yaml_files import as_written, written_configuration
@@ -130,11 +132,28 @@ class Configuration(Entry):
                     "another."
                 )
 
+    def link_of(self, benchmark: str) -> Link:
+        """How the documents of a benchmark are known to be papers of the corpus."""
+        documents = ids_of_documents(as_json(self.benchmarks[benchmark]))
+        return link_between(documents, self.corpus.whose_ids, has_match=self.corpus.matched_with is not None)
+
+    def _incomparable(self, benchmark: str) -> str:
+        """Why the ids of a benchmark say nothing about papers of the corpus, and what would help."""
+        documents = ids_of_documents(as_json(self.benchmarks[benchmark]))
+        lacks_match = documents == "s2" and isinstance(self.corpus, MatchedSource)
+        wanted = "name Semantic Scholar's papers in corpus.match" if lacks_match else "say whose they are by id_space"
+        return (
+            f"the ids of the benchmark {benchmark} are {OWNERS[documents]} and those of the corpus are "
+            f"{OWNERS[self.corpus.whose_ids]}, so that they cannot be compared; {wanted}, or exclude a list of ids."
+        )
+
     def _faults_of_excluded(self, key: str, entry: str) -> Iterator[str]:
         declared = self.benchmarks
         if entry in declared:
             if declared[entry].made_by is not None:
                 yield f"{key}: the papers of the benchmark {entry} are held out already."
+            elif self.link_of(entry) == "nothing":
+                yield f"{key}: {self._incomparable(entry)}"
         elif entry.lower().endswith(".parquet"):
             yield f"{key}: {entry} is a table; the papers to exclude stand in a text file, an id a line."
         elif not Path(entry).is_file():

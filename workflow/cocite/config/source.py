@@ -13,9 +13,10 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from cocite.config.contexts import ContextSettings
-from cocite.config.entries import Entry, Whole, as_json
+from cocite.config.entries import Entry, GivenPath, Whole, as_json
 from cocite.config.explained import shown
-from cocite.config.release_folder import DATASETS
+from cocite.config.id_spaces import IdSpace
+from cocite.config.release_folder import DATASETS, ENDINGS, find_shards
 from cocite.ground.errors import InputError
 
 LATEST = "latest"
@@ -49,7 +50,10 @@ class Source(Entry):
     and sets with sampler: contexts; {} takes the defaults. Left out, none is read, which takes half the time. If it is
     added later, the shards are downloaded and ingested again."""
 
-    work_keys: ClassVar[tuple[str, ...]] = ("buckets", "malformed", "keep_ingested", "keep_raw", "authors", "contexts")
+    work_keys: ClassVar[tuple[str, ...]] = (
+        *("buckets", "malformed", "keep_ingested", "keep_raw", "authors", "contexts"),
+        *("id_space", "match"),
+    )
     """Keys that say how the release is worked on; the others say which shards there are."""
     fetches: ClassVar[bool] = True
     """Whether shards are fetched into the results; otherwise they are read where they are, and listed by each run."""
@@ -82,6 +86,16 @@ class Source(Entry):
     def parquet_of_byte(self, table: str) -> float:
         """Bytes of Parquet of papers, abstracts or citations for each byte of the packed shards that hold them."""
         return self.parquet_of_packed[table]
+
+    @property
+    def whose_ids(self) -> IdSpace:
+        """Whose ids papers have."""
+        return "s2"
+
+    @property
+    def matched_with(self) -> Path | None:
+        """The folder of Semantic Scholar's papers that those of the corpus are matched with; None without it."""
+        return None
 
     @property
     def downloads(self) -> bool:
@@ -165,6 +179,36 @@ class FetchedSource(Source):
     keep_raw: bool = False
     """Keep the downloaded shards; otherwise they are dropped once they are ingested. If it is switched on after
     that, it has no effect until they are downloaded again."""
+
+
+class MatchedSource(Source):
+    """What sources have in common whose papers may have other ids than Semantic Scholar's."""
+
+    match: GivenPath | None = None
+    """Folder of Semantic Scholar's dataset papers, gzipped lines of JSON as they are downloaded. Papers are matched
+    with those by their MAG ids (externalids.MAG; only works of OpenAlex have one) and DOIs (externalids.DOI), so that
+    documents of benchmarks, whose ids are Semantic Scholar's, are known among them. Left out, nothing is matched.
+    Variables of the environment are filled in."""
+
+    @property
+    def matched_with(self) -> Path | None:
+        """The folder, if one is named."""
+        return None if self.match is None else Path(self.match)
+
+    def faults_of_match(self, key: str) -> Iterator[str]:
+        """A folder without shards, or ids that need no match."""
+        if self.match is None:
+            return
+        if self.whose_ids == "s2":
+            yield f"{key} has no effect, since the corpus has Semantic Scholar's ids; leave it out."
+            return
+        try:
+            shards = find_shards(Path(self.match))
+        except InputError as error:
+            yield f"{key}: {error}"
+            return
+        if not shards:
+            yield f"{key}: {self.match} is no folder of Semantic Scholar's papers (no file that ends in {ENDINGS})."
 
 
 def faults_of_name(release: str) -> Iterator[str]:

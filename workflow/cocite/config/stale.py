@@ -24,6 +24,8 @@ SECTIONS = {
     "probe": ("probes",),
 }
 """Where the configuration has what a path tells, in one of these sections."""
+OF_DOCUMENTS = "_documents"
+"""How the names of the corpus's steps end that are about a benchmark's documents; the benchmark stands before it."""
 STEPS = {
     "graph": (("graphs",), r"-[a-z]+-\d+"),
     "embeddings": (("embeddings",), ""),
@@ -83,8 +85,11 @@ def _of_provenance(path: Path) -> Mapping[str, Any] | None:
 
 def _is_step(stage: str, step: str, config: Mapping[str, Any]) -> bool:
     if stage == "corpus":
+        if step.endswith(OF_DOCUMENTS):
+            return step.removesuffix(OF_DOCUMENTS) in config.get("benchmarks", ())
         from_triplets, has_base = config["queries"]["from"] == "triplets", "base" in config["corpus"]
-        return {"read": from_triplets, "update": has_base}.get(step.partition("-")[0], True)
+        has_match = "match" in config["corpus"]
+        return {"read": from_triplets, "update": has_base, "match": has_match}.get(step.partition("-")[0], True)
     sections, number = STEPS[stage]
     return any(re.fullmatch(re.escape(name) + number, step) for name in _names(sections, config))
 

@@ -18,12 +18,15 @@ Pairs = Annotated[str, typer.Option(help="The table of pairs of each graph that 
 @app.command()
 def provenance(
     configuration: Annotated[str, typer.Option(help="The resolved configuration as JSON.")],
+    spaces: Annotated[str, typer.Option(help="The rows of the table id_spaces, as JSON.")],
     manifest: Annotated[Path, typer.Option(help="What `cocite corpus list` wrote.")],
     output: Output,
+    ids: Annotated[Path, typer.Option(help="Table id_spaces, written: whose ids the corpus and benchmarks have.")],
 ) -> None:
-    """Record what makes the results: configuration, release, machine, versions."""
-    from cocite.report.provenance import write_provenance
+    """Record what makes the results: configuration, release, machine, versions, and whose ids there are."""
+    from cocite.report.provenance import write_id_spaces, write_provenance
 
+    write_id_spaces(json.loads(spaces), ids)
     write_provenance(json.loads(configuration), manifest, output)
 
 

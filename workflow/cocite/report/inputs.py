@@ -25,6 +25,7 @@ CHECKS = {
     "collision": "colliding {}",
     "no text": "{} papers without text",
     "in benchmark": "papers of {}",
+    "not matched": "unmatched ids of {}",
     "served": "queries with {}",
     "false negative": "mined negatives {}",
 }

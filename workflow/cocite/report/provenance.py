@@ -11,7 +11,8 @@ from typing import Any
 
 from cocite import __version__
 from cocite.config.terms import packages_of
-from cocite.tables.files import read_json, write_text
+from cocite.tables import TABLES, empty_schema
+from cocite.tables.files import read_json, write_table, write_text
 
 PROCESSORS = Path("/proc/cpuinfo")
 LIBRARIES = (
@@ -35,6 +36,13 @@ LIBRARIES = (
 )
 DESCRIBING = ("README*", "LICENSE*", "LICENCE*", "ATTRIBUTION*", "CITATION*", "release.json")
 """The names of files in the folder of a release that say whose it is."""
+
+
+def write_id_spaces(rows: list[dict[str, str]], output: Path) -> None:
+    """Write whose ids the papers of the corpus have, and the documents of each benchmark."""
+    import pyarrow as pa
+
+    write_table(output, "id_spaces", pa.Table.from_pylist(rows, empty_schema(TABLES["id_spaces"])))
 
 
 def write_provenance(configuration: dict[str, Any], manifest: Path, output: Path) -> None:

@@ -1,7 +1,8 @@
 """The documents of a benchmark as papers of the corpus, for steps that keep them out or look for them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -10,21 +11,58 @@ from numpy.typing import NDArray
 
 from cocite.ground.text_ids import text_ids
 from cocite.ground.written_ids import ids_in
-from cocite.tables.files import open_table, read_table
+from cocite.tables.files import count_rows, open_table, read_table, table_in
 
 NO_TEXT = 0
 """Stands for the id of a document without a text."""
+NO_PAPER = -1
+"""Stands for the corpus id of a document that is no paper of the corpus, as far as is known."""
 ROWS_AT_ONCE = 4096
 
+Names = TypeVar("Names", pa.Array, pa.ChunkedArray)
 
-def corpus_ids_of(documents: Path) -> tuple[NDArray[np.int64], int]:
-    """Corpus ids in a table documents, and how many documents have none.
+
+def numbers_of(documents: Path) -> pa.Table:
+    """The names of the documents in a table documents, as `document`, and the number that each has for an id, or null.
 
     A document's name is its id, behind a colon where tasks share the id.
     """
-    names = read_table(documents, "documents", ["document"])["document"]
-    numbers = ids_in(pc.replace_substring_regex(names, r"^.*:", "")).drop_null()
-    return numbers.to_numpy(), len(names) - len(numbers)
+    names = read_table(documents, "documents", ["document"])
+    return names.append_column("number", numbers_in(names["document"]))
+
+
+def numbers_in(names: Names) -> Names:
+    """The numbers that names of documents have for ids; null where one has none."""
+    return ids_in(pc.replace_substring_regex(names, r"^.*:", ""))
+
+
+def corpus_ids_of(documents: Path, papers: Path | None = None) -> tuple[NDArray[np.int64], int]:
+    """Corpus ids of the documents in a table documents, and how many documents have none.
+
+    Where their own ids are of another origin, `papers` is the table document_papers; otherwise they are corpus ids.
+    """
+    if papers is None:
+        numbers = numbers_of(documents)["number"]
+        return numbers.drop_null().to_numpy(), numbers.null_count
+    found = read_table(papers, "document_papers", ["corpusid"])["corpusid"].to_numpy()
+    return found, count_rows(documents) - len(found)
+
+
+def papers_of_documents(papers: Path | None) -> Callable[[pa.Array], NDArray[np.int64]]:
+    """Gives documents by their names their corpus ids, as `corpus_ids_of` does; NO_PAPER where there is none."""
+    if papers is None:
+        return lambda names: numbers_in(names).fill_null(NO_PAPER).to_numpy(zero_copy_only=False)
+    known = read_table(papers, "document_papers", ["document", "corpusid"])
+    documents, ids = known["document"].combine_chunks(), np.append(known["corpusid"].to_numpy(), NO_PAPER)
+    return lambda names: ids[pc.index_in(names, value_set=documents).fill_null(len(known)).to_numpy()]
+
+
+def with_papers(paths: Sequence[Path]) -> Iterator[tuple[Path, Path | None]]:
+    """Each table documents among some paths with the table document_papers of its benchmark, if that is among them."""
+    found = {path.stem: path for path in paths if table_in(path) == "document_papers"}
+    for path in paths:
+        if path not in found.values():
+            yield path, found.get(path.parent.name)
 
 
 def read_documents(documents: Path) -> Iterator[pa.RecordBatch]:

@@ -21,16 +21,15 @@ from numpy.typing import NDArray
 
 from cocite.ground.id_sets import Ids, IdSet, are_in, id_set, places_of, set_of
 from cocite.ground.lookup import look_up
-from cocite.ground.written_ids import ids_in
-from cocite.tables.documents import corpus_ids_of, text_ids_of
-from cocite.tables.files import open_table, write_table
+from cocite.tables.documents import NO_PAPER, corpus_ids_of, numbers_of, papers_of_documents, text_ids_of, with_papers
+from cocite.tables.files import open_table, read_table, write_table
 from cocite.tables.splits import read_queries
 from cocite.triplets.false_negatives import check_mined
 from cocite.triplets.sampled import ROLES, read_papers, table_in
 from cocite.triplets.sampled_texts import brought_queries
 
 COLLISION, NO_TEXT, IN_BENCHMARK, SERVED = "collision", "no text", "in benchmark", "served"
-NO_ID = -1
+NOT_MATCHED = "not matched"
 POINTS = 40
 """Ranks at which the curve of collisions is measured, evenly spaced in their logarithm."""
 ROWS_AT_ONCE = 1 << 20
@@ -57,8 +56,9 @@ def check_triplets(
     """Write the tables `triplet_checks`, `triplets_per_query` and `collisions` of one set, of triplets or of examples.
 
     `neighbours` are the files that it was drawn from, none if it was not drawn from any; `papers` is the folder
-    of the table papers; `benchmarks` are tables `documents`, each in the folder of its benchmark; `mined` are the
-    tables `sampled_relations` and `mined_positives`, where negatives were mined.
+    of the table papers; `benchmarks` are tables `documents`, each in the folder of its benchmark, and the tables
+    `document_papers` of those whose ids are of another origin than those of the corpus; `mined` are the tables
+    `sampled_relations` and `mined_positives`, where negatives were mined.
     """
     table = open_table(triplets, table_in(triplets)).read()
     asked = _asked(table, read_queries(queries), triplets)
@@ -101,25 +101,39 @@ def _checks(triplets: pa.Table, papers: IdSet, benchmarks: Sequence[Path]) -> It
     for role, ids in of_role.items():
         yield NO_TEXT, role, int(np.count_nonzero((ids >= 0) & ~are_in(papers, ids))), len(ids)
     held = np.unique(np.concatenate(list(of_role.values())))
-    for documents in benchmarks:
-        yield IN_BENCHMARK, documents.parent.name, *_found(documents, held)
+    for documents, of_documents in with_papers(benchmarks):
+        name, (found, among) = documents.parent.name, _found(documents, of_documents, held)
+        if among or of_documents is None:
+            yield IN_BENCHMARK, name, found, among
+        if of_documents is not None:
+            yield NOT_MATCHED, name, *_not_matched(documents, of_documents)
 
 
-def _found(documents: Path, held: Ids) -> tuple[int, int]:
+def _found(documents: Path, of_documents: Path | None, held: Ids) -> tuple[int, int]:
     """How many documents of a benchmark a set holds, and how many there are.
 
     Documents are known by their corpus ids, each once. A set that holds texts of its own may have a document as a text
     as well; all documents count then, also those without an id.
     """
     if held[0] >= 0:
-        ids = np.unique(corpus_ids_of(documents)[0])
+        ids = np.unique(corpus_ids_of(documents, of_documents)[0])
         return len(np.intersect1d(ids, held, assume_unique=True)), len(ids)
     found = among = 0
+    papers_of = papers_of_documents(of_documents)
     for names, ids in text_ids_of(documents):
-        of_papers = ids_in(pc.replace_substring_regex(names, r"^.*:", "")).fill_null(NO_ID).to_numpy()
-        found += int(np.count_nonzero(np.isin(ids, held) | (np.isin(of_papers, held) & (of_papers != NO_ID))))
+        papers = papers_of(names)
+        found += int(np.count_nonzero(np.isin(ids, held) | (np.isin(papers, held) & (papers != NO_PAPER))))
         among += len(ids)
     return found, among
+
+
+def _not_matched(documents: Path, of_documents: Path) -> tuple[int, int]:
+    """How many of the distinct numbers of documents are matched with no paper of the corpus, and how many there are."""
+    numbers = numbers_of(documents)
+    told = pc.is_in(numbers["document"], value_set=read_table(of_documents, "document_papers")["document"])
+    of_papers = pc.unique(numbers["number"].filter(told))
+    all_numbers = pc.unique(numbers["number"].drop_null())
+    return len(all_numbers) - len(of_papers), len(all_numbers)
 
 
 def _served(triplets: pa.Table, asked: int) -> Iterator[tuple[str, str, int, int]]:

@@ -161,7 +161,12 @@ def check(
     neighbours: Annotated[str, typer.Option(help="Folder of the neighbours it was drawn from, if any.")] = "",
     relations: Annotated[str, typer.Option(help="Table sampled_relations, where negatives were mined.")] = "",
     mined: Annotated[str, typer.Option(help="Table mined_positives, where negatives were mined.")] = "",
-    benchmarks: Annotated[list[Path] | None, typer.Argument(help="Tables documents of benchmarks.")] = None,
+    benchmarks: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Tables documents of benchmarks, and document_papers of those whose ids are of another origin."
+        ),
+    ] = None,
 ) -> None:
     """Count what a set of triplets holds: triplets a query, collisions, papers without text or of benchmarks."""
     from cocite.tables.files import checked_files

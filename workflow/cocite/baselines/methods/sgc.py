@@ -31,7 +31,7 @@ class PropagatedFeatures(Trained):
     hops: Annotated[int, Field(ge=1, le=64)] = 2
     """How many times features are passed on; 1 to 8 were tried as a baseline of SPECTER."""
     trained_on = ("paper_vectors", "edges")
-    embeds_with = ("document_vectors",)
+    embeds_with = ("document_vectors", "document_papers")
 
     @model_validator(mode="after")
     def _stands_on_one(self) -> "PropagatedFeatures":

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from cocite.config.benchmark import Benchmark
 from cocite.config.benchmarks.beir import task_named
+from cocite.config.id_spaces import DocumentIds
 from cocite.config.plugins import check_choice, one_of, plugins
 from cocite.config.tasks import Task
 
@@ -57,6 +58,14 @@ def tells_spaces_apart(entry: Mapping[str, Any]) -> bool:
 def is_generated(entry: Mapping[str, Any]) -> bool:
     """Whether a benchmark is generated about the corpus of the run, from its entry in the configuration."""
     return entry["kind"] == "scirepeval" and entry.get("folder") == "demo"
+
+
+def ids_of_documents(entry: Mapping[str, Any]) -> DocumentIds:
+    """Whose ids the documents of a benchmark have, from its entry in the configuration."""
+    if is_held_out(entry) or is_generated(entry):
+        return "corpus"
+    ids: DocumentIds = entry["id_space"]
+    return ids
 
 
 def suites_of(entry: Mapping[str, Any]) -> dict[str, list[Task]]:

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from cocite.config.benchmark import BroughtBenchmark
 from cocite.config.entries import Entry, GivenPath, Name, Text, Whole, inconsistent
+from cocite.config.id_spaces import DocumentIds
 from cocite.config.tasks import Task
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels/{split}.tsv"
@@ -77,6 +78,10 @@ class Beir(BroughtBenchmark, BeirSettings):
 
     kind: Literal["beir"]
     declared = tuple(task_of(dataset) for dataset in PUBLISHED)
+    id_space: DocumentIds = "own"
+    """Whose ids the documents have: s2 stands for Semantic Scholar's corpus ids, which SciFact has; openalex for the
+    numbers of OpenAlex's works; corpus for the ids of this run's corpus; own for others, which are compared with no
+    ids of papers."""
     folder: GivenPath | None = None
     """Instead of `datasets`, a folder that holds some, each in a folder of its name, or the folder of one. Variables of
     the environment are filled in. The resolved configuration has them under `datasets`."""

@@ -2,8 +2,8 @@
 
 import typer
 
-from cocite.corpus.commands import ingest, queries, release, sample, tables, works
+from cocite.corpus.commands import ingest, matching, queries, release, sample, tables, works
 
 app = typer.Typer(no_args_is_help=True)
-for module in (release, ingest, tables, works, queries, sample):
+for module in (release, ingest, tables, works, matching, queries, sample):
     app.add_typer(module.app)

@@ -39,11 +39,12 @@ def read_triplets(
     folder: Annotated[Path, typer.Argument(help="Folder of the triplets: the fetched one, or a copy.")],
     output: Output,
     omissions: Omissions,
+    matches: Annotated[str, typer.Option(help="Table matches, where the corpus has other ids than theirs.")] = "",
 ) -> None:
     """Read the queries of published triplets."""
     from cocite.corpus.queries.published import read_triplets as read
 
-    read(folder, output=output, omissions=omissions)
+    read(folder, matches=Path(matches) if matches else None, output=output, omissions=omissions)
 
 
 @app.command()
@@ -58,7 +59,10 @@ def select(
     omissions: Omissions,
     exclude: Annotated[
         list[Path] | None,
-        typer.Argument(help="What to exclude: text files of ids, tables documents of benchmarks (.parquet)."),
+        typer.Argument(
+            help="What to exclude: text files of ids, tables documents of benchmarks (.parquet), and with them the "
+            "tables document_papers of those whose ids are of another origin."
+        ),
     ] = None,
 ) -> None:
     """Choose the papers that anchor triplets, and the papers that are kept out of all that models learn from."""

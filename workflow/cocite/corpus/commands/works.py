@@ -27,6 +27,7 @@ def ingest_works(
     citations: Annotated[Path, typer.Option(help="Table ingested_citations to write.")],
     report: Annotated[Path, typer.Option(help="Table ingest_report of these files.")],
     authors: Annotated[bool, typer.Option("--authors", help="Keep the names of papers' authors.")] = False,
+    mag: Annotated[bool, typer.Option("--mag", help="Keep the papers' ids in the Microsoft Academic Graph.")] = False,
 ) -> None:
     """Convert the files of one part of OpenAlex's works to Parquet: papers, abstracts, citations, sorted by bucket."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -45,6 +46,7 @@ def ingest_works(
         memory_mb=memory_mb,
         threads=threads,
         authors=authors,
+        mag=mag,
     )
     chosen = shards_of_part(read_manifest(manifest), WORKS, part=part, parts=parts)
     ingest(how, shards, chosen, Outputs(papers=papers, abstracts=abstracts, citations=citations), report=report)

@@ -14,7 +14,7 @@ import duckdb
 from cocite.corpus.ingest.newest import keep_newest
 from cocite.corpus.ingest.records import has_unknown_intent, intents_of, is_influential
 from cocite.ground.database import connect
-from cocite.tables.declarations.corpus import AUTHORS
+from cocite.tables.declarations.corpus import AUTHORS, MAG
 from cocite.tables.files import scan_table, write_omissions, write_table
 
 ROWS_IN_BATCH = {"papers": 20_000, "abstracts": 20_000, "citations": 100_000}
@@ -26,7 +26,7 @@ _PAPERS = """
         QUALIFY row_number() OVER (
             PARTITION BY corpusid
             ORDER BY title IS NULL, citation_count DESC NULLS LAST, reference_count DESC NULLS LAST,
-                title, year, venue, doi, fields{authors}
+                title, year, venue, doi, fields{further}
         ) = 1
     ), distinct_abstracts AS (
         SELECT * EXCLUDE bucket FROM ingested_abstracts
@@ -77,11 +77,12 @@ def merge(
             for name, folder in sources.items()
         }
         of_older_copies = keep_newest(connection, tables)
-        has_authors = table == "papers" and AUTHORS in connection.view("ingested_papers").columns
-        query = _QUERIES[table].replace("{authors}", f", {AUTHORS}" if has_authors else "")
+        columns = connection.view("ingested_papers").columns if table == "papers" else []
+        further = [name for name in (AUTHORS, MAG) if name in columns]
+        query = _QUERIES[table].replace("{further}", "".join(f", {name}" for name in further))
         write_table(output, table, connection.sql(query).to_arrow_reader(ROWS_IN_BATCH[table]))
         connection.read_parquet(str(output)).create_view("written")
-        queries = _OMISSIONS[table] | of_older_copies | (WITHOUT_AUTHORS if has_authors else {})
+        queries = _OMISSIONS[table] | of_older_copies | (WITHOUT_AUTHORS if AUTHORS in further else {})
         write_omissions(omissions, {reason: number(connection, query) for reason, query in queries.items()})
 
 

@@ -19,7 +19,7 @@ from cocite.ground.errors import InputError
 from cocite.ground.hub import fetch_files
 from cocite.ground.progress import progress
 from cocite.ground.written_ids import ids_in
-from cocite.tables.files import atomic_path, write_omissions, write_table
+from cocite.tables.files import atomic_path, open_table, write_omissions, write_table
 
 TRIPLETS = "cite_prediction_new"
 TAKEN = (f"{TRIPLETS}/*.parquet", f"{TRIPLETS}/*/*.parquet")
@@ -27,6 +27,7 @@ TRAINING = ("train",)
 VALIDATION = ("validation", "evaluation")
 ID_NAMES = ("corpus_id", "doc_id")
 ROWS_IN_MEMORY = 100_000
+NOT_MATCHED = "published queries that no paper of the corpus is matched with"
 
 
 def fetch_triplets(dataset: str, revision: str, *, state: Path, output: Path) -> None:
@@ -44,8 +45,11 @@ def fetch_triplets(dataset: str, revision: str, *, state: Path, output: Path) ->
     shutil.rmtree(state)
 
 
-def read_triplets(folder: Path, *, output: Path, omissions: Path) -> None:
+def read_triplets(folder: Path, *, matches: Path | None = None, output: Path, omissions: Path) -> None:
     """Write the table `published_queries` from the Parquet files of a folder, and what was left out.
+
+    The ids of the files are Semantic Scholar's; `matches` is the table that says which paper of the corpus each is,
+    where the ids of the corpus are others.
 
     Raises `InputError` where the folder holds no training or no validation triplets, or a file has no ids of queries.
     """
@@ -60,12 +64,24 @@ def read_triplets(folder: Path, *, output: Path, omissions: Path) -> None:
         )
     validation, _ = _distinct_queries(files, "Validation triplets")
     queries = np.setdiff1d(training, validation, assume_unique=True)
-    write_table(output, "published_queries", pa.table({"corpusid": queries}))
+    known = queries if matches is None else _matched(queries, matches)
+    write_table(output, "published_queries", pa.table({"corpusid": known}))
+    of_others = {} if matches is None else {NOT_MATCHED: len(queries) - len(known)}
     counts = {
+        **of_others,
         "published triplets whose query's id is no number": without_id,
         "published training queries that are validation queries as well": len(training) - len(queries),
     }
     write_omissions(omissions, counts)
+
+
+def _matched(queries: Ids, matches: Path) -> Ids:
+    """The corpus ids of the papers that are matched with some of Semantic Scholar's, rising."""
+    found = [np.empty(0, dtype=np.int64)]
+    for batch in open_table(matches, "matches").iter_batches(ROWS_IN_MEMORY, columns=["corpusid", "s2_corpusid"]):
+        ours, theirs = (batch[name].to_numpy() for name in ("corpusid", "s2_corpusid"))
+        found.append(ours[np.isin(theirs, queries)])
+    return np.sort(np.concatenate(found))
 
 
 def _files(folder: Path, splits: tuple[str, ...]) -> list[Path]:

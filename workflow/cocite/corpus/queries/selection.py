@@ -20,7 +20,7 @@ from cocite.ground.database import connect
 from cocite.ground.errors import InputError
 from cocite.ground.randomness import priorities
 from cocite.ground.written_ids import LARGEST_ID, is_id
-from cocite.tables.documents import corpus_ids_of
+from cocite.tables.documents import corpus_ids_of, with_papers
 from cocite.tables.files import read_table, scan_table, write_omissions, write_table
 from cocite.tables.splits import EXCLUDED, HELD_OUT
 
@@ -45,7 +45,8 @@ def select(
 ) -> None:
     """Write the table `queries`, and the counts of what was asked for and is missing.
 
-    `exclude` are text files of ids, and tables documents of benchmarks (.parquet). Raises `InputError` if not one query
+    `exclude` are text files of ids, and tables documents of benchmarks (.parquet), with the tables document_papers of
+    those whose ids are of another origin. Raises `InputError` if not one query
     is found, and for a file of ids that cannot be read.
     """
     counts = dict.fromkeys((ASKED_AND_EXCLUDED, UNKNOWN, SHORT_OF_QUERIES, SHORT_OF_HOLDOUT), 0)
@@ -94,9 +95,11 @@ def read_ids(path: Path) -> Ids:
 def read_excluded(files: Sequence[Path]) -> tuple[Ids, int]:
     """The distinct ids of all files, rising, and how many documents of benchmarks have no corpus id.
 
-    A file `.parquet` is the table documents of a benchmark, any other a text file.
+    A file `.parquet` is the table documents of a benchmark, or the table document_papers of one, any other a text file.
     """
-    read = [corpus_ids_of(path) if path.suffix == ".parquet" else (read_ids(path), 0) for path in files]
+    of_benchmarks = [path for path in files if path.suffix == ".parquet"]
+    read = [(read_ids(path), 0) for path in files if path not in of_benchmarks]
+    read += [corpus_ids_of(documents, papers) for documents, papers in with_papers(of_benchmarks)]
     ids = np.concatenate([np.empty(0, dtype=np.int64), *(found for found, _ in read)])
     return np.unique(ids), sum(others for _, others in read)
 

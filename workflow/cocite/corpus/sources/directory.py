@@ -5,25 +5,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from cocite.config.entries import GivenPath, Whole
+from cocite.config.id_spaces import IdSpace
 from cocite.config.release_folder import DATASETS, ENDINGS, find_shards, readme_of, stated_by
-from cocite.config.source import LATEST, Source, faults_of_name
+from cocite.config.source import LATEST, MatchedSource, faults_of_name
 from cocite.ground.errors import InputError
 
 if TYPE_CHECKING:
     from cocite.corpus.release.manifest import Manifest
 
 
-class Directory(Source):
+class Directory(MatchedSource):
     """Reads a folder in the layout of a release."""
 
     source: Literal["directory"]
     """Where the release comes from."""
     path: GivenPath
     """Folder of the release. Variables of the environment are filled in."""
+    id_space: IdSpace = "s2"
+    """Whose ids papers have: s2 stands for Semantic Scholar's corpus ids, openalex for the numbers of OpenAlex's works,
+    own for others. Documents of benchmarks are known to be papers of the corpus by ids of the same origin alone."""
 
     fetches: ClassVar = False
     # Records with little else than what is kept. The release hci: 0.77, 1.03 and 0.38; synergy: 0.75, 1.03 and 0.39.
     parquet_of_packed: ClassVar = {"papers": 0.8, "abstracts": 1.05, "citations": 0.4}
+
+    @property
+    def whose_ids(self) -> IdSpace:
+        """As the configuration says."""
+        return self.id_space
 
     def parts(self, dataset: str) -> int:
         """A job for each shard."""
@@ -43,6 +52,7 @@ class Directory(Source):
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:
         """A release whose name no folder can have, and a folder that is not that of the release, or is written to."""
+        yield from self.faults_of_match(f"{key}.match")
         misnamed = list(faults_of_name(config.release))
         yield from misnamed
         if not misnamed:

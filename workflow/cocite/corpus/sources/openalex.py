@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from cocite.config.entries import GivenPath, Url, Whole, as_json
+from cocite.config.id_spaces import IdSpace
 from cocite.config.release_folder import DATASETS, WORKS
-from cocite.config.source import FetchedSource, Source
+from cocite.config.source import FetchedSource, MatchedSource, Source
 from cocite.config.works import WorkFilters
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ FOLDERS = {"parquet": "data/parquet", "jsonl": "data/jsonl", "legacy": "legacy-d
 """Format → the folder of its manifest in the bucket."""
 
 
-class OpenAlex(FetchedSource):
+class OpenAlex(FetchedSource, MatchedSource):
     """Downloads the works of a copy of OpenAlex, without a key, or reads a copy in a folder."""
 
     source: Literal["openalex"]
@@ -41,8 +42,9 @@ class OpenAlex(FetchedSource):
     """Which works are taken."""
     base: GivenPath | None = None
     """Results folder of an earlier run, of an older copy in the same format, that kept its ingested rows
-    (keep_ingested) with the same filters, authors and number of buckets. Of files that both copies have, the rows come
-    from there; only the others are downloaded. Variables of the environment are filled in."""
+    (keep_ingested) with the same filters, authors and number of buckets, and with match if it is set here. Of files
+    that both copies have, the rows come from there; only the others are downloaded. Variables of the environment are
+    filled in."""
 
     # The columns that are downloaded depend on whether the names of authors are among them.
     work_keys: ClassVar = (*(key for key in Source.work_keys if key != "authors"), "jobs", "filters")
@@ -62,6 +64,11 @@ class OpenAlex(FetchedSource):
     def parquet_of_byte(self, table: str) -> float:
         """By the format."""
         return (self.parquet_of_columns if self.format == "parquet" else self.parquet_of_packed)[table]
+
+    @property
+    def whose_ids(self) -> IdSpace:
+        """OpenAlex's."""
+        return "openalex"
 
     @property
     def downloads(self) -> bool:
@@ -138,6 +145,7 @@ class OpenAlex(FetchedSource):
             yield f"{key}.path: the folder {self.path} does not exist."
         if self.contexts is not None:
             yield f"{key}.contexts does not go with source: openalex, which has no sentences that cite; leave it out."
+        yield from self.faults_of_match(f"{key}.match")
         if self.base is not None:
             yield from self.faults_of_base(f"{key}.base", Path(self.base), config.folders["results"])
             yield from self._differences(f"{key}.base", Path(self.base), config.folders["results"])
@@ -154,6 +162,9 @@ class OpenAlex(FetchedSource):
             now: Any = as_json(getattr(self, name))
             if corpus.get(name) != now:
                 yield f"{key}: {base} was made with corpus.{name}: {corpus.get(name)}, but here it is {now}."
+        if ("match" in corpus) != (self.match is not None):
+            made = "with" if "match" in corpus else "without"
+            yield f"{key}: {base} was made {made} corpus.match, which decides on MAG ids; do the same here."
 
     def _copy(self) -> "Copy":
         from cocite.corpus.release.copies import FolderCopy, RemoteCopy

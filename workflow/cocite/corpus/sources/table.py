@@ -5,15 +5,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from cocite.config.entries import Whole
+from cocite.config.id_spaces import IdSpace
 from cocite.config.release_folder import DATASETS
-from cocite.config.source import Source, faults_of_name
+from cocite.config.source import MatchedSource, faults_of_name
 from cocite.config.table_files import CitationTable, PaperTable
 
 if TYPE_CHECKING:
     from cocite.corpus.release.manifest import Manifest
 
 
-class Table(Source):
+class Table(MatchedSource):
     """Reads tables of papers and of citations, whose columns the configuration names."""
 
     source: Literal["table"]
@@ -25,6 +26,10 @@ class Table(Source):
     ids: Literal["integer", "string"] = "integer"
     """What ids are: integer keeps whole numbers from 0 on as they are; string takes any text, and gives each a number,
     which stands beside it in the table names."""
+    id_space: IdSpace = "own"
+    """Whose ids whole numbers are: s2 stands for Semantic Scholar's corpus ids, openalex for the numbers of OpenAlex's
+    works, own for others. Documents of benchmarks are known to be papers of the corpus by ids of the same origin
+    alone."""
 
     fetches: ClassVar = False
     # A file of papers counts for papers, and once more for abstracts. The releases hci and synergy as packed CSV
@@ -34,6 +39,11 @@ class Table(Source):
     def table_of(self, dataset: str) -> PaperTable | CitationTable:
         """The table that a dataset is read from."""
         return self.citations if dataset == "citations" else self.papers
+
+    @property
+    def whose_ids(self) -> IdSpace:
+        """As the configuration says."""
+        return self.id_space
 
     def parts(self, dataset: str) -> int:
         """A job for each file."""
@@ -71,6 +81,14 @@ class Table(Source):
         yield from faults_of_name(config.release)
         for name in ("papers", "citations"):
             yield from getattr(self, name).faults_of_files(f"{key}.{name}", config.folders["results"])
+        if self.ids == "string" and self.id_space != "own":
+            yield f"{key}.id_space: with {key}.ids: string, papers are numbered anew; their ids are their own."
+        yield from self.faults_of_match(f"{key}.match")
+        if self.match is not None and self.papers.columns.doi is None:
+            yield (
+                f"{key}.match needs {key}.papers.columns.doi, the column of DOIs; papers of tables are matched by "
+                "nothing else."
+            )
         if self.contexts is not None:
             yield f"{key}.contexts does not go together with source: table, which reads no sentences that cite."
         named = self.papers.columns.authors is not None

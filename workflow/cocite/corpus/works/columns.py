@@ -12,7 +12,8 @@ from cocite.corpus.works.records import DOI, SMALLEST
 from cocite.corpus.works.texts import copy_texts
 from cocite.tables import ID, TEXT
 
-AUTHORS = "authors"
+AUTHORS, MAG = "authors", "mag"
+"""Columns that are there only where they are asked for."""
 SCHEMA = pa.schema(
     {
         "corpusid": ID,
@@ -23,6 +24,7 @@ SCHEMA = pa.schema(
         "doi": TEXT,
         "citation_count": pa.int32(),
         AUTHORS: pa.list_(TEXT),
+        MAG: ID,
         "type": TEXT,
         "language": TEXT,
         "retracted": pa.bool_(),

@@ -1,9 +1,10 @@
 """Works from blocks of JSON Lines: the scanner finds the values in the lines, and reads them column by column."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cocite.corpus.ingest.scanning import overlapping_words
@@ -12,6 +13,7 @@ from cocite.corpus.works import scanning
 from cocite.corpus.works.abstracts import LEFT_TO_PYTHON, NO_INDEX, abstracts_of
 from cocite.corpus.works.columns import (
     AUTHORS,
+    MAG,
     as_works,
     lists_of_names,
     lists_of_numbers,
@@ -20,13 +22,22 @@ from cocite.corpus.works.columns import (
 )
 from cocite.corpus.works.lanes import U
 from cocite.corpus.works.reading import Read
+from cocite.corpus.works.texts import copy_texts
+from cocite.ground.written_ids import DIGITS, ids_in
 
 KEYS = (
     *("id", "doi", "title", "display_name", "publication_year", "type", "language", "is_retracted", "is_paratext"),
     *("cited_by_count", "referenced_works", "abstract_inverted_index", "primary_topic", "topics", "primary_location"),
-    "authorships",
 )
-"""The keys of a record that are read; the last only for the names of authors."""
+"""The keys of a record that are read."""
+OF_AUTHORS, OF_MAG = "authorships", "ids"
+"""Keys that are read as well, for the names of authors and for ids in the Microsoft Academic Graph."""
+_TEXT = r'"(?:[^"\\]|\\.)*"'
+_MEMBER = rf'\s*{_TEXT}\s*:\s*(?:{_TEXT}|[^"{{}}\[\],]*)'
+FLAT = rf"^\{{(?:\s*|{_MEMBER}(?:,{_MEMBER})*)\}}$"
+"""An object without lists and objects in it, as the ids of a work are; what else stands there is left to Python."""
+WITH_MAG = rf'^\{{(?:{_MEMBER},)*\s*"mag"\s*:\s*(?:"(?P<written>{DIGITS})"|(?P<plain>[0-9]{{1,19}}))\s*[,}}]'
+"""How such an object begins up to the id in the Microsoft Academic Graph, plain or as digits."""
 LINES_AT_ONCE = 1 << 14
 SHORTEST_NAME = len('{"author":{"display_name":"A"}}') - 1
 SHORTEST_REFERENCE = len("null,")
@@ -34,12 +45,13 @@ SHORTEST_REFERENCE = len("null,")
 Bounds = tuple[NDArray[np.uint64], NDArray[np.uint64]]
 
 
-def read_blocks(blocks: Iterable[Block], *, authors: bool) -> Iterator[Read]:
+def read_blocks(blocks: Iterable[Block], *, authors: bool, mag: bool = False) -> Iterator[Read]:
     """The works of the lines of each block, some thousand at a time."""
+    named = (*KEYS, *([OF_AUTHORS] if authors else []), *([OF_MAG] if mag else []))
     for block in blocks:
         position = 0
         while position < block.length:
-            lines = _Lines(block, position, authors=authors)
+            lines = _Lines(block, position, named)
             position = lines.stop
             yield Read(works=lines.works(), odd=lines.odd, record=lines.text_of)
 
@@ -47,9 +59,8 @@ def read_blocks(blocks: Iterable[Block], *, authors: bool) -> Iterator[Read]:
 class _Lines:
     """Some lines of a block, and where the values of the keys are in them."""
 
-    def __init__(self, block: Block, start: int, *, authors: bool) -> None:
-        self._text, self._words = block.text, overlapping_words(block.text)
-        named = KEYS if authors else KEYS[:-1]
+    def __init__(self, block: Block, start: int, named: Sequence[str]) -> None:
+        self._text, self._words, self._named = block.text, overlapping_words(block.text), named
         keys = np.array([key.encode() for key in named]).view(np.uint8).reshape(len(named), -1)
         lengths = np.array([len(key) for key in named], dtype=np.uint64)
         room = min(LINES_AT_ONCE, (block.length - start) // 2 + 1)
@@ -87,12 +98,14 @@ class _Lines:
             "references": self._references(),
             "abstract": self._abstracts(),
         }
-        if len(self._starts) == len(KEYS):
-            columns[AUTHORS] = lists_of_names(*self._listed("authorships", "author"), len(self.odd), distinct=False)
+        if OF_AUTHORS in self._named:
+            columns[AUTHORS] = lists_of_names(*self._listed(OF_AUTHORS, "author"), len(self.odd), distinct=False)
+        if OF_MAG in self._named:
+            columns[MAG] = self._mag()
         return as_works(columns)
 
     def _bounds(self, key: str) -> Bounds:
-        place = KEYS.index(key)
+        place = self._named.index(key)
         return self._starts[place], self._ends[place]
 
     def _within(self, key: str, outer: str) -> Bounds:
@@ -140,6 +153,20 @@ class _Lines:
         numbers = np.empty(len(self.odd), dtype=np.int64)
         scanning.read_own_ids(self._words, *self._bounds("id"), numbers, self.odd)
         return numbers
+
+    def _mag(self) -> pa.Array:
+        starts, ends = self._bounds(OF_MAG)
+        lengths = ends - starts
+        text, offsets = np.empty(int(lengths.sum()), dtype=np.uint8), np.zeros(len(starts) + 1, dtype=np.int32)
+        copy_texts(starts + np.uint64(self._text.ctypes.data), lengths, np.arange(len(starts)), text, offsets)
+        objects = pa.BinaryArray.from_buffers(
+            pa.binary(), len(starts), [None, pa.py_buffer(offsets), pa.py_buffer(text)]
+        )
+        is_flat = pc.match_substring_regex(objects, FLAT).to_numpy(zero_copy_only=False)
+        self.odd |= (starts < ends) & ~is_flat
+        found = pc.extract_regex(objects, WITH_MAG)
+        written, plain = (pc.struct_field(found, name).cast(pa.string()) for name in ("written", "plain"))
+        return ids_in(pc.if_else(pc.equal(written, ""), plain, written))
 
     def _references(self) -> pa.ListArray:
         starts, ends = self._bounds("referenced_works")

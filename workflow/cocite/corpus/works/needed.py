@@ -7,8 +7,9 @@ TITLES = ("title", "display_name")
 INDEX = "abstract_inverted_index"
 NAMES_OF_AUTHORS = "authorships.author.display_name"
 """The column that is needed as well where the names of authors are kept."""
-_MATCHED = ("ids.mag",)
-"""Columns that are downloaded, so that works can be matched with those of other sources, and not read yet."""
+MAG = "ids.mag"
+"""The column that is needed as well where works are matched with Semantic Scholar's papers; it is downloaded in any
+case, so that a match that is added later does not mean other files."""
 _ALWAYS = {
     **dict.fromkeys(("id", "doi", INDEX), "text"),
     **dict.fromkeys(("publication_year", "cited_by_count"), "whole numbers"),
@@ -21,7 +22,7 @@ _OF_AUTHORS = {NAMES_OF_AUTHORS: "text in lists of structures"}
 _FLAGS, _TEXTS = ("is_retracted", "is_paratext"), ("type", "language")
 
 
-def columns_read(filters: WorkFilters, *, authors: bool) -> dict[str, str]:
+def columns_read(filters: WorkFilters, *, authors: bool, mag: bool = False) -> dict[str, str]:
     """The columns that are read, and what each holds, but for the titles; filters ask for some more."""
     asked = {
         **dict(zip(_FLAGS, (not filters.retracted, not filters.paratext), strict=True)),
@@ -30,10 +31,11 @@ def columns_read(filters: WorkFilters, *, authors: bool) -> dict[str, str]:
     return {
         **_ALWAYS,
         **(_OF_AUTHORS if authors else {}),
+        **({MAG: "whole numbers or text"} if mag else {}),
         **{name: "true or false" if name in _FLAGS else "text" for name, is_asked in asked.items() if is_asked},
     }
 
 
 def columns_downloaded(*, authors: bool) -> frozenset[str]:
     """The columns that are downloaded: those of any filters, so that other filters do not mean other files."""
-    return frozenset({*_ALWAYS, *TITLES, *_FLAGS, *_TEXTS, *_MATCHED, *(_OF_AUTHORS if authors else {})})
+    return frozenset({*_ALWAYS, *TITLES, *_FLAGS, *_TEXTS, MAG, *(_OF_AUTHORS if authors else {})})

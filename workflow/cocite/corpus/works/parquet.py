@@ -18,6 +18,7 @@ from cocite.corpus.works import scanning
 from cocite.corpus.works.abstracts import LEFT_TO_PYTHON, NO_INDEX, abstracts_of
 from cocite.corpus.works.columns import (
     AUTHORS,
+    MAG,
     as_works,
     lists_of_names,
     lists_of_numbers,
@@ -28,6 +29,7 @@ from cocite.corpus.works.needed import INDEX, TITLES, columns_read
 from cocite.corpus.works.reading import Read
 from cocite.ground.ahead import ahead
 from cocite.ground.errors import InputError
+from cocite.ground.written_ids import ids_in
 
 ROWS_AT_ONCE = 4096
 PADDING = 64
@@ -36,16 +38,18 @@ _OF_LISTS = {"list", "element", "item", "bag", "array", "array_element"}
 """What Parquet puts into the path of a column for the levels of a list."""
 
 
-def read_rows(path: Path, filters: WorkFilters, *, authors: bool, batches_ahead: int = 0) -> Iterator[Read]:
+def read_rows(
+    path: Path, filters: WorkFilters, *, authors: bool, mag: bool = False, batches_ahead: int = 0
+) -> Iterator[Read]:
     """The works of a file, some thousand at a time. Raises `InputError` where it is no Parquet, or lacks a column."""
-    needed = columns_read(filters, authors=authors)
+    needed = columns_read(filters, authors=authors, mag=mag)
     try:
         with pq.ParquetFile(path, pre_buffer=False) as file:
             leaves = _find(file, path, needed)
             batches = file.iter_batches(ROWS_AT_ONCE, columns=leaves, use_threads=batches_ahead > 0)
             for batch in ahead(batches, batches_ahead) if batches_ahead else batches:
                 odd = np.zeros(len(batch), dtype=np.bool_)
-                works = _works(batch, odd, authors=authors)
+                works = _works(batch, odd, authors=authors, mag=mag)
                 yield Read(works=works, odd=odd, record=partial(_record, batch))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         raise InputError(f"{path}: not a Parquet file of works that can be read ({error}).") from None
@@ -76,11 +80,13 @@ def _holds(leaf: Any, what: str) -> bool:
     if what == "whole numbers":
         return leaf.physical_type in ("INT32", "INT64")
     levels = what.count("list")
+    if what == "whole numbers or text" and leaf.physical_type in ("INT32", "INT64"):
+        return True
     is_text = leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type in ("STRING", "JSON")
     return is_text and leaf.max_repetition_level == levels
 
 
-def _works(batch: pa.RecordBatch, odd: NDArray[np.bool_], *, authors: bool) -> pa.RecordBatch:
+def _works(batch: pa.RecordBatch, odd: NDArray[np.bool_], *, authors: bool, mag: bool) -> pa.RecordBatch:
     """The columns of a batch as those of works; `odd` says of which rows they mean nothing."""
     titles = [batch.column(name) for name in TITLES if name in batch.schema.names]
     columns = {
@@ -101,6 +107,8 @@ def _works(batch: pa.RecordBatch, odd: NDArray[np.bool_], *, authors: bool) -> p
     if authors:
         rows, names = _listed(batch, "authorships", "author")
         columns[AUTHORS] = lists_of_names(rows, names, len(batch), distinct=False)
+    if mag:
+        columns[MAG] = ids_in(pc.struct_field(batch.column("ids"), "mag").cast(pa.string()))
     return as_works(columns)
 
 

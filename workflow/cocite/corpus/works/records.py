@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from cocite.corpus.ingest.accounting import MalformedError, parse_object, quoted
-from cocite.ground.written_ids import DIGITS, LARGEST_ID
+from cocite.ground.written_ids import DIGITS, LARGEST_ID, is_id
 
 WORK = "https://openalex.org/W"
 """What the id of a work begins with; its number follows."""
@@ -54,6 +54,7 @@ def row_of(record: dict[str, Any]) -> Row:
         "doi": _not_blank((_text(record, "doi") or "").removeprefix(DOI)),
         "citation_count": _number(record.get("cited_by_count"), "citation_count"),
         "authors": [*_names((_object({"": each}, "") for each in _list(record, "authorships")), "author")],
+        "mag": mag_of(record.get("ids")),
         "type": _text(record, "type"),
         "language": _text(record, "language"),
         "retracted": record.get("is_retracted") is True,
@@ -61,6 +62,12 @@ def row_of(record: dict[str, Any]) -> Row:
         "references": [_cited(each) for each in _list(record, "referenced_works")],
         "abstract": abstract_of(record.get("abstract_inverted_index")),
     }
+
+
+def mag_of(ids: Any) -> int | None:
+    """The number in the Microsoft Academic Graph among the ids of a work; None where there is none."""
+    number: Any = ids.get("mag") if isinstance(ids, dict) else None
+    return int(number) if is_id(number) else None
 
 
 def abstract_of(index: Any) -> str | None:

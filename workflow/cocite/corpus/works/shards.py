@@ -52,6 +52,8 @@ class WorksSettings:
     """Threads that the step may use."""
     authors: bool = False
     """Whether the names of papers' authors are kept."""
+    mag: bool = False
+    """Whether their ids in the Microsoft Academic Graph are kept."""
 
 
 def ingest_works(settings: WorksSettings, folder: Path, shards: list[Shard], outputs: Outputs, *, report: Path) -> None:
@@ -77,11 +79,13 @@ def _read(settings: WorksSettings, path: Path) -> Iterator[Read]:
 
         pa.set_cpu_count(settings.threads)
         batches_ahead = BATCHES_AHEAD if ahead else 0
-        return read_rows(path, settings.filters, authors=settings.authors, batches_ahead=batches_ahead)
+        return read_rows(
+            path, settings.filters, authors=settings.authors, mag=settings.mag, batches_ahead=batches_ahead
+        )
     from cocite.corpus.works.json_lines import read_blocks
 
     blocks = unpack(path, blocks_ahead=BLOCKS_AHEAD if ahead else 0, bytes_in_block=BYTES_IN_BLOCK)
-    return read_blocks(blocks, authors=settings.authors)
+    return read_blocks(blocks, authors=settings.authors, mag=settings.mag)
 
 
 def _gather(settings: WorksSettings, path: Path, tally: Tally) -> Iterator[Columns]:
@@ -108,7 +112,7 @@ def _columns_of(batches: list[pa.RecordBatch]) -> Columns:
 def _writing(settings: WorksSettings, outputs: Outputs) -> Iterator["_Writer"]:
     """What writes rows to the three tables, in a thread of its own where there is a second one."""
     with ExitStack() as stack:
-        given = schemas(authors=settings.authors)
+        given = schemas(authors=settings.authors, mag=settings.mag)
         writes = {
             name: stack.enter_context(
                 table_writer(

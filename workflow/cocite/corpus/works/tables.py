@@ -14,14 +14,14 @@ from cocite.corpus.ingest.accounting import ABSTRACTS_OF_WORKS, CITATIONS_OF_WOR
 from cocite.corpus.ingest.citations import LEFT_OUT
 from cocite.corpus.ingest.records import ABSTRACTS
 from cocite.corpus.ingest.scanning import NO_CITED, SELF
-from cocite.corpus.works.columns import AUTHORS, dois_in, not_blank, texts_in_order
+from cocite.corpus.works.columns import AUTHORS, MAG, dois_in, not_blank, texts_in_order
 from cocite.corpus.works.scanning import cut_references
 from cocite.tables import ID, TABLES, empty_schema
 
 NAMES = ("papers", "abstracts", "citations")
 (EMPTY,) = ABSTRACTS.omissions
 _OF_PAPERS = (
-    *("corpusid", "title", "year", "venue", "fields", "doi", "citation_count", "reference_count", AUTHORS),
+    *("corpusid", "title", "year", "venue", "fields", "doi", "citation_count", "reference_count", AUTHORS, MAG),
     "left_out",
 )
 DISTINCT = {"papers": ("title", "doi"), "abstracts": ("abstract",), "citations": ()}
@@ -40,11 +40,12 @@ class Outputs:
     citations: Path
 
 
-def schemas(*, authors: bool) -> dict[str, pa.Schema]:
+def schemas(*, authors: bool, mag: bool) -> dict[str, pa.Schema]:
     """The schema of each table."""
     given = {name: empty_schema(TABLES[f"ingested_{name}"]) for name in NAMES}
-    without = [name for name in given["papers"].names if authors or name != AUTHORS]
-    return given | {"papers": pa.schema([given["papers"].field(name) for name in without])}
+    asked = {AUTHORS: authors, MAG: mag}
+    kept = [name for name in given["papers"].names if asked.get(name, True)]
+    return given | {"papers": pa.schema([given["papers"].field(name) for name in kept])}
 
 
 def rows_of(works: pa.RecordBatch, taken: NDArray[np.bool_]) -> pa.RecordBatch:

@@ -9,7 +9,7 @@ from cocite.tables.declarations.columns import COUNT, ID, TEXT, Column, Table, c
 SHARD_NAME = pa.dictionary(pa.int32(), TEXT)
 """Type of a column with the names of few shards in many rows."""
 
-AUTHORS, SHARD = "authors", "shard"
+AUTHORS, MAG, SHARD = "authors", "mag", "shard"
 """Columns that only some sources have, or where the configuration asks for them."""
 
 _PAPER_COLUMNS = {
@@ -26,6 +26,15 @@ _AUTHORS = {
     AUTHORS: Column(
         type=pa.list_(TEXT),
         meaning="names of the authors, in the release's order, empty where unknown; only with `corpus.authors`",
+        optional=True,
+    )
+}
+_MAG = {
+    MAG: Column(
+        type=ID,
+        meaning="id in the Microsoft Academic Graph; null where there is none; only of works of OpenAlex, with "
+        "`corpus.match`",
+        nullable=True,
         optional=True,
     )
 }
@@ -62,9 +71,10 @@ TABLES = [
         ordered=False,
         columns={
             "bucket": _BUCKET,
-            "corpusid": corpus_id("Semantic Scholar's corpus id"),
+            "corpusid": corpus_id("corpus id: Semantic Scholar's, or of the space that `id_spaces` names"),
             **_PAPER_COLUMNS,
             **_AUTHORS,
+            **_MAG,
             **_SHARD,
             **_LEFT_OUT,
         },
@@ -77,7 +87,7 @@ TABLES = [
         ordered=False,
         columns={
             "bucket": _BUCKET,
-            "corpusid": corpus_id("Semantic Scholar's corpus id"),
+            "corpusid": corpus_id("corpus id: Semantic Scholar's, or of the space that `id_spaces` names"),
             "abstract": required(TEXT, "abstract, not empty"),
             **_SHARD,
         },
@@ -164,11 +174,12 @@ TABLES = [
         description="The papers of the release with their abstracts; sharded by corpusid modulo the number of buckets.",
         key=("corpusid",),
         columns={
-            "corpusid": corpus_id("Semantic Scholar's corpus id"),
+            "corpusid": corpus_id("corpus id: Semantic Scholar's, or of the space that `id_spaces` names"),
             "abstract": optional(TEXT, "abstract; null where there is none"),
             "has_text": required(pa.bool_(), "true if the paper has a title and an abstract; triplets hold no others"),
             **_PAPER_COLUMNS,
             **_AUTHORS,
+            **_MAG,
         },
     ),
     Table(
@@ -198,6 +209,34 @@ TABLES = [
             "context": required(ID, "negative id of the sentence as a short query, which follows from its text"),
             "cited": corpus_ids("corpus ids of the papers that are cited in it, distinct, rising"),
             "sentence": required(TEXT, "the sentence, cleaned of citation markers, with single blanks"),
+        },
+    ),
+    Table(
+        name="matches",
+        path="corpus/matches.parquet",
+        description=(
+            "Papers of the corpus that are papers of Semantic Scholar's by their MAG id or DOI, each matched with one; "
+            "only with `corpus.match`."
+        ),
+        key=("corpusid",),
+        columns={
+            "corpusid": corpus_id("corpus id"),
+            "s2_corpusid": required(ID, "Semantic Scholar's corpus id of the same paper"),
+            "matched_by": required(TEXT, "mag or doi: what both have"),
+        },
+    ),
+    Table(
+        name="document_papers",
+        path="corpus/document_papers/{benchmark}.parquet",
+        description=(
+            "Documents of a benchmark that are papers of the corpus, where their ids are of another origin than those "
+            "of the corpus; empty where nothing matches the two."
+        ),
+        key=("document",),
+        columns={
+            "document": required(TEXT, "the benchmark's id of the document"),
+            "corpusid": corpus_id("corpus id"),
+            "matched_by": required(TEXT, "mag or doi"),
         },
     ),
     Table(

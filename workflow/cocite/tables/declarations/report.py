@@ -6,6 +6,30 @@ from cocite.tables.declarations.columns import COUNT, TEXT, Table, optional, req
 
 TABLES = [
     Table(
+        name="id_spaces",
+        path="report/id_spaces.parquet",
+        description=(
+            "Whose ids the papers of the corpus have, and the documents of each benchmark, which are known to be "
+            "papers of the corpus by their ids only where both are of one origin."
+        ),
+        key=("owner",),
+        ordered=False,
+        columns={
+            "owner": required(TEXT, "`corpus`, or the name of a benchmark"),
+            "kind": required(TEXT, "source of the corpus, or kind of the benchmark"),
+            "id_space": required(
+                TEXT,
+                "s2: Semantic Scholar's corpus ids; openalex: numbers of OpenAlex's works; own: others; corpus: those "
+                "of the corpus",
+            ),
+            "known_by": optional(
+                TEXT,
+                "what shows which documents are papers of the corpus: ids; matches, the table; or nothing, so that "
+                "it is not known; null for the corpus",
+            ),
+        },
+    ),
+    Table(
         name="corpus_statistics",
         path="report/corpus_statistics.parquet",
         description="How large the corpus is that everything else is made from.",

@@ -21,8 +21,8 @@ class BroughtTriplets(Sampler):
     sampler: Literal["file"]
     path: GivenPath | None = None
     """Parquet file with the columns query, positive and negative, of corpus ids, or query, pos and neg with a corpus_id
-    each; or a folder of such files. Left out, SPECTER2's triplets of queries.dataset. Variables of the environment are
-    filled in."""
+    each; or a folder of such files. Ids are those of this run's corpus. Left out, SPECTER2's triplets of
+    queries.dataset. Variables of the environment are filled in."""
     per_query: Count | None = None
     """At most so many triplets of a query, at random. Left out, all."""
 
@@ -34,6 +34,11 @@ class BroughtTriplets(Sampler):
                 yield f"{key}.path: {path} is neither a file nor a folder of Parquet files."
         elif config.queries.from_ != "triplets":
             yield f"{key} has no path, and takes published triplets then, which needs queries.from: triplets."
+        elif config.corpus.whose_ids != "s2":
+            yield (
+                f"{key} has no path, and takes published triplets then, whose ids are Semantic Scholar's; those of the "
+                "corpus are others, so bring triplets with ids of the corpus."
+            )
 
     def sample(self, block: "Block") -> "Sampled":
         """Take the triplets of the block's queries from the files, in whatever order they are there."""

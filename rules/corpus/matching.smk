@@ -1,0 +1,67 @@
+rule match:
+    input:
+        theirs=papers_to_match_with(),
+        papers=buckets("<results>/corpus/papers/{bucket}.parquet"),
+    output:
+        matches="<results>/corpus/matches.parquet",
+        omissions="<results>/corpus/omissions/match.parquet",
+    log:
+        "<logs>/corpus/match.log",
+    benchmark:
+        "<benchmarks>/corpus/match.jsonl"
+    conda:
+        "../../envs/pipeline.yaml"
+    threads: 2
+    resources:
+        # Bounded: given 1 GB, 8 million papers on either side (200 MB packed) took 1.1 GB and 38 s of processor time;
+        # given 2 GB, 2 million (50 MB) took 0.7 GB and 9 s.
+        mem_mb=megabytes(4000),
+        runtime=minutes(20, theirs=0.02, papers=0.005),
+    params:
+        version=1,
+        papers=folders_of("papers"),
+        theirs=config["corpus"].get("match", ""),
+    shell:
+        """
+        cocite corpus match {params.theirs:q} \
+            --papers {params.papers:q} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --output {output.matches:q} \
+            --omissions {output.omissions:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule find_documents:
+    input:
+        documents="<results>/evaluation/{benchmark}/documents.parquet",
+        matches=matches_for_documents,
+    output:
+        papers="<results>/corpus/document_papers/{benchmark}.parquet",
+        omissions="<results>/corpus/omissions/{benchmark}_documents.parquet",
+    log:
+        "<logs>/corpus/find-documents-{benchmark}.log",
+    benchmark:
+        "<benchmarks>/corpus/find-documents-{benchmark}.jsonl"
+    wildcard_constraints:
+        benchmark=either(name for name, known_by in KNOWN_BY.items() if known_by != "ids"),
+    conda:
+        "../../envs/pipeline.yaml"
+    resources:
+        # It holds the names of a benchmark's documents, which the matches stream past.
+        mem_mb=megabytes(1000, documents=2),
+        runtime=minutes(10, documents=0.05, matches=0.01),
+    params:
+        version=1,
+        matches=lambda wildcards, input: str(input.matches),  # empty where nothing matches
+    shell:
+        """
+        cocite corpus find-documents {input.documents:q} \
+            --matches={params.matches:q} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --output {output.papers:q} \
+            --omissions {output.omissions:q} \
+            >> {log:q} 2>&1
+        """

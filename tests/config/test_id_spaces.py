@@ -1,0 +1,132 @@
+"""Ids are compared only with ids of the same origin; what would need others is refused, or says what would help."""
+
+import gzip
+import itertools
+
+import pytest
+from tests.configurations import refused
+
+from cocite.config.benchmarks import KINDS, ids_of_documents
+from cocite.config.configuration import resolve
+from cocite.config.id_spaces import link_between
+
+SPACES = ("s2", "openalex", "own")
+BROUGHT = ("scirepeval", "scidocs", "mdcr", "csfcube", "s2and")
+
+
+@pytest.fixture
+def theirs(tmp_path):
+    """A folder of Semantic Scholar's papers."""
+    (tmp_path / "papers").mkdir()
+    (tmp_path / "papers/0.gz").write_bytes(gzip.compress(b'{"corpusid": 1, "externalids": {"MAG": "1"}}\n'))
+    return str(tmp_path / "papers")
+
+
+@pytest.fixture
+def of_openalex(written, tmp_path):
+    """A configuration with a corpus of OpenAlex and a benchmark whose documents have Semantic Scholar's ids."""
+    (tmp_path / "folder").mkdir()
+    written["corpus"] = {"source": "openalex"}
+    written["benchmarks"]["scirepeval"] = {"kind": "scirepeval", "folder": str(tmp_path / "folder")}
+    return written
+
+
+def test_ids_are_compared_where_both_are_of_one_origin_and_known(written):
+    same = {("s2", "s2"), ("openalex", "openalex"), *(("corpus", corpus) for corpus in SPACES)}
+    for documents, corpus in itertools.product((*SPACES, "corpus"), SPACES):
+        for has_match in (False, True):
+            link = link_between(documents, corpus, has_match=has_match)
+            assert (link == "ids") == ((documents, corpus) in same)
+            assert (link == "matches") == (documents == "s2" and corpus != "s2" and has_match)
+
+
+def test_benchmarks_have_the_ids_of_semantic_scholar_or_of_the_corpus_or_their_own():
+    assert {kind: KINDS[kind].model_fields["id_space"].default for kind in BROUGHT} == dict.fromkeys(BROUGHT, "s2")
+    assert KINDS["beir"].model_fields["id_space"].default == "own"
+    assert ids_of_documents({"kind": "holdout"}) == ids_of_documents({"kind": "aspects"}) == "corpus"
+    assert ids_of_documents({"kind": "scirepeval", "folder": "demo", "id_space": "s2"}) == "corpus"
+
+
+def test_a_benchmark_of_other_ids_can_be_excluded_only_with_a_match(of_openalex, theirs):
+    said = refused(of_openalex, "exclude", ["scirepeval"])
+    assert said == (
+        "Configuration key exclude[0]: the ids of the benchmark scirepeval are Semantic Scholar's and those of the "
+        "corpus are OpenAlex's, so that they cannot be compared; name Semantic Scholar's papers in corpus.match, or "
+        "exclude a list of ids."
+    )
+    of_openalex["corpus"]["match"] = theirs
+    assert resolve(of_openalex | {"exclude": ["scirepeval"]})["exclude"] == ["scirepeval"]
+
+
+def test_a_collection_of_its_own_ids_can_be_excluded_where_it_says_that_they_are_others(written, tmp_path):
+    folder = tmp_path / "mine"
+    (folder / "qrels").mkdir(parents=True)
+    for name in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv"):
+        (folder / name).touch()
+    written["benchmarks"]["mine"] = {"kind": "beir", "datasets": {"mine": str(folder)}}
+    said = refused(written, "exclude", ["mine"])
+    assert "the ids of the benchmark mine are their own and those of the corpus are Semantic Scholar's" in said
+    assert "say whose they are by id_space" in said
+    written["benchmarks"]["mine"]["id_space"] = "s2"
+    assert resolve(written | {"exclude": ["mine"]})["exclude"] == ["mine"]
+
+
+def test_published_queries_and_triplets_need_the_ids_of_semantic_scholar(of_openalex, theirs, tmp_path):
+    published = {"from": "triplets", "dataset": str(tmp_path / "folder")}
+    said = refused(of_openalex, "queries", published)
+    assert "queries.from is triplets, whose ids are Semantic Scholar's, and those of the corpus are OpenAlex's" in said
+    of_openalex["corpus"]["match"] = theirs
+    of_openalex["queries"] = published | {"holdout": 10}
+    assert resolve(of_openalex)["queries"]["from"] == "triplets"
+    said = refused(of_openalex, "triplets.published", {"sampler": "file", "group": "published"})
+    assert "triplets.published has no path, and takes published triplets then, whose ids are Semantic Scholar's" in said
+
+
+def test_a_folder_without_papers_to_match_with_is_refused(of_openalex, tmp_path):
+    of_openalex["corpus"]["match"] = str(tmp_path / "folder")
+    said = refused(of_openalex, "release", "2026-06-24")
+    assert said.startswith(
+        f"Configuration key corpus.match: {tmp_path}/folder is no folder of Semantic Scholar's papers"
+    )
+    (tmp_path / "folder/1.csv").touch()
+    assert "corpus.match: " in (said := refused(of_openalex, "release", "2026-06-24"))
+    assert "1.csv would not be read" in said
+
+
+def test_a_match_of_papers_that_have_semantic_scholars_ids_is_refused_for_it_has_no_effect(written, release, theirs):
+    del written["benchmarks"]["scirepeval"]
+    corpus = {"source": "directory", "path": str(release), "match": theirs}
+    said = refused(written, "corpus", corpus)
+    assert said.startswith("Configuration key corpus.match has no effect, since the corpus has Semantic Scholar's ids")
+    written["corpus"] = corpus | {"id_space": "own"}
+    assert resolve(written)["corpus"]["id_space"] == "own"
+
+
+@pytest.fixture
+def release(tmp_path):
+    for dataset in ("papers", "abstracts", "citations"):
+        (tmp_path / "release" / dataset).mkdir(parents=True)
+        (tmp_path / "release" / dataset / "0.gz").touch()
+    return tmp_path / "release"
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"match": True}, "corpus.match needs corpus.papers.columns.doi, the column of DOIs"),
+        ({"ids": "string", "id_space": "s2"}, "corpus.id_space: with corpus.ids: string, papers are numbered"),
+    ],
+)
+def test_tables_are_matched_by_their_dois_and_texts_are_nobody_elses_ids(written, theirs, tmp_path, keys, said):
+    (tmp_path / "papers.csv").write_text("id,doi\n1,10.1/a\n")
+    (tmp_path / "citations.csv").write_text("from,to\n1,2\n")
+    del written["benchmarks"]["scirepeval"]
+    corpus = {
+        "source": "table",
+        "papers": {"files": str(tmp_path / "papers.csv"), "columns": {"id": "id"}},
+        "citations": {"files": str(tmp_path / "citations.csv"), "columns": {"citing": "from", "cited": "to"}},
+        **keys,
+    }
+    if "match" in keys:
+        corpus["match"] = theirs
+    assert said in refused(written, "corpus", corpus)

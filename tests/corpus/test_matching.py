@@ -1,0 +1,178 @@
+"""Papers are matched with Semantic Scholar's by MAG id, then by DOI, and documents of benchmarks are found by that."""
+
+import gzip
+import json
+
+import pyarrow as pa
+import pytest
+
+from cocite.corpus.matching.documents import NO_NUMBER, NOT_COMPARED, NOT_MATCHED, find_documents
+from cocite.corpus.matching.papers import NO_KEY, NOT_FOUND, OTHER_DOI, ambiguous_by, match_papers, matched_by
+from cocite.ground.errors import InputError
+from cocite.tables import TABLES, empty_schema
+from cocite.tables.files import read_table, write_table
+
+W = 5_000_000_000
+LIMITS = {"memory_mb": 500, "threads": 1}
+
+
+def write_papers(folder, ours):
+    """The table papers, in two buckets, of these MAG ids and DOIs by corpus id; no column mag where none is given."""
+    has_mag = any(mag is not None for mag, _ in ours.values())
+    schema = pa.schema(
+        [f for f in empty_schema(TABLES["papers"]) if f.name != "authors" and (has_mag or f.name != "mag")]
+    )
+    for bucket in (0, 1):
+        rows = [
+            {"corpusid": paper, "mag": mag, "doi": doi, "has_text": False, "fields": []}
+            for paper, (mag, doi) in sorted(ours.items())
+            if paper % 2 == bucket
+        ]
+        write_table(folder / f"{bucket}.parquet", "papers", pa.Table.from_pylist(rows, schema))
+    return folder
+
+
+def write_theirs(folder, *shards):
+    """Semantic Scholar's records, of corpusid, MAG id and DOI."""
+    folder.mkdir()
+    for number, records in enumerate(shards):
+        lines = [
+            json.dumps({"corpusid": paper, "externalids": {"ACL": None, "MAG": mag, "DOI": doi}, "title": "A"}) + "\n"
+            for paper, mag, doi in records
+        ]
+        (folder / f"{number}.gz").write_bytes(gzip.compress("".join(lines).encode()))
+    return folder
+
+
+@pytest.fixture
+def matched(tmp_path):
+    """Match papers; return (corpusid, s2_corpusid, matched_by) of the matches, and the counts above zero."""
+
+    def match(ours, *shards):
+        papers, theirs = write_papers(tmp_path / "papers", ours), write_theirs(tmp_path / "theirs", *shards)
+        paths = {"output": tmp_path / "matches.parquet", "omissions": tmp_path / "omissions.parquet"}
+        match_papers(papers, theirs, **paths, **LIMITS)
+        rows = [tuple(row.values()) for row in read_table(paths["output"], "matches").to_pylist()]
+        counts = {row["reason"]: row["count"] for row in read_table(paths["omissions"], "omissions").to_pylist()}
+        return rows, {reason: count for reason, count in counts.items() if count}
+
+    return match
+
+
+def test_papers_are_matched_by_mag_id_first_and_the_others_by_doi(matched):
+    ours = {W: (11, None), W + 1: (None, "10.1/A"), W + 2: (12, "10.1/b"), W + 3: (None, None), W + 4: (99, "10.1/zz")}
+    theirs = [(1, "11", None), (2, None, "10.1/a"), (3, "12", None)], [(4, None, "10.1/B"), (5, None, None)]
+    rows, counts = matched(ours, *theirs)
+    # 3 has the MAG id of W + 2, so that 4, which has its DOI, is left.
+    assert rows == [(W, 1, "mag"), (W + 1, 2, "doi"), (W + 2, 3, "mag")]
+    assert counts == {matched_by("mag"): 2, matched_by("doi"): 1, NO_KEY: 1, NOT_FOUND: 1}
+
+
+@pytest.mark.parametrize("doi", ["10.1/AB", "https://doi.org/10.1/ab", "http://dx.doi.org/10.1/aB", " doi:10.1/ab "])
+def test_dois_are_compared_without_case_and_address(matched, doi):
+    assert matched({W: (None, "10.1/Ab")}, [(7, None, doi)])[0] == [(W, 7, "doi")]
+
+
+def test_a_mag_id_that_two_papers_have_on_either_side_matches_none_of_them(matched):
+    ours = {W: (1, None), W + 1: (1, None), W + 2: (2, None), W + 3: (3, None)}
+    rows, counts = matched(ours, [(10, "1", None), (20, "2", None), (21, "2", None), (30, "3", None)])
+    assert rows == [(W + 3, 30, "mag")]
+    assert counts == {ambiguous_by("mag"): 3, matched_by("mag"): 1}
+
+
+def test_a_paper_with_an_ambiguous_mag_id_is_not_matched_by_its_doi(matched):
+    rows, counts = matched({W: (1, "10.1/a")}, [(10, "1", None), (11, "1", "10.1/a")])
+    assert (rows, counts) == ([], {ambiguous_by("mag"): 1})
+
+
+def test_a_doi_that_two_papers_have_on_either_side_matches_none_of_them(matched):
+    ours = {W: (None, "10.1/a"), W + 1: (None, "10.1/A"), W + 2: (None, "10.1/b")}
+    rows, counts = matched(ours, [(10, None, "10.1/a"), (20, None, "10.1/b"), (21, None, "10.1/B")])
+    assert (rows, counts) == ([], {ambiguous_by("doi"): 3})
+
+
+def test_a_paper_of_theirs_that_is_matched_by_mag_id_is_not_matched_again_by_doi(matched):
+    rows, counts = matched({W: (1, None), W + 1: (None, "10.1/a")}, [(10, "1", "10.1/a")])
+    assert rows == [(W, 10, "mag")]
+    assert counts == {matched_by("mag"): 1, NOT_FOUND: 1}
+
+
+def test_a_record_that_comes_twice_counts_once_and_one_with_two_mag_ids_is_ambiguous(matched):
+    ours = {W: (1, None), W + 1: (2, None), W + 2: (3, None)}
+    rows, counts = matched(ours, [(10, "1", None), (20, "2", None)], [(10, "1", "10.1/a"), (20, "3", None)])
+    assert rows == [(W, 10, "mag")]
+    assert counts == {matched_by("mag"): 1, ambiguous_by("mag"): 2}
+
+
+def test_matches_by_mag_id_whose_dois_differ_are_kept_and_counted(matched):
+    ours = {W: (1, "10.1/a"), W + 1: (2, "10.1/b"), W + 2: (3, None)}
+    rows, counts = matched(ours, [(10, "1", "10.1/other"), (20, "2", "10.1/B"), (30, "3", "10.1/c")])
+    assert len(rows) == 3
+    assert counts == {matched_by("mag"): 3, OTHER_DOI: 1}
+
+
+def test_papers_without_a_column_of_mag_ids_are_matched_by_doi(matched):
+    assert matched({3: (None, "10.1/a")}, [(3000, "5", "10.1/a")])[0] == [(3, 3000, "doi")]
+
+
+def test_a_corpus_without_mag_ids_and_dois_is_refused(matched):
+    with pytest.raises(InputError, match=r"none of the 2 papers has a MAG id or a DOI.*leave out corpus\.match"):
+        matched({1: (None, None), 2: (None, None)}, [(3, "5", None)])
+
+
+@pytest.mark.parametrize("record", [{"corpusid": 1}, {"corpusid": 1, "externalids": {"MAG": None}}, {"id": 5}])
+def test_a_folder_of_papers_without_external_ids_is_refused(tmp_path, record):
+    papers = write_papers(tmp_path / "papers", {W: (1, None)})
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs/0.jsonl").write_text(json.dumps(record) + "\n")
+    with pytest.raises(InputError, match=r"theirs: no record has a corpusid and externalids with a MAG id or a DOI"):
+        match_papers(papers, tmp_path / "theirs", output=tmp_path / "o", omissions=tmp_path / "left", **LIMITS)
+    assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize("line", ["not JSON", '{"corpusid": 1, "externalids": [1]}'])
+def test_a_folder_of_something_else_is_refused(tmp_path, line):
+    papers = write_papers(tmp_path / "papers", {W: (1, None)})
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs/0.jsonl").write_text(line + "\n")
+    with pytest.raises(InputError, match=r"theirs: cannot be read as Semantic Scholar's dataset papers"):
+        match_papers(papers, tmp_path / "theirs", output=tmp_path / "o", omissions=tmp_path / "left", **LIMITS)
+
+
+def write_documents(path, *names):
+    nothing = {name: pa.nulls(len(names), pa.string()) for name in ("title", "abstract", "field")}
+    more = pa.array([[] for _ in names], pa.list_(pa.string()))
+    write_table(path, "documents", pa.table({"document": sorted(names), **nothing, "more": more}))
+    return path
+
+
+def write_matches(path, pairs):
+    columns = {"corpusid": list(pairs), "s2_corpusid": list(pairs.values()), "matched_by": ["mag"] * len(pairs)}
+    write_table(path, "matches", pa.table(columns))
+    return path
+
+
+@pytest.fixture
+def found(tmp_path):
+    def find(documents, matches):
+        paths = {"output": tmp_path / "bench.parquet", "omissions": tmp_path / "left.parquet"}
+        find_documents(documents, matches, **paths, **LIMITS)
+        rows = read_table(paths["output"], "document_papers").to_pylist()
+        counts = {row["reason"]: row["count"] for row in read_table(paths["omissions"], "omissions").to_pylist()}
+        return {row["document"]: row["corpusid"] for row in rows}, counts
+
+    return find
+
+
+def test_documents_are_found_by_what_their_ids_are_matched_with(found, tmp_path):
+    documents = write_documents(tmp_path / "documents.parquet", "7", "search:7", "8", "MED-4")
+    matches = write_matches(tmp_path / "matches.parquet", {8: 9, W: 7})
+    papers, counts = found(documents, matches)
+    assert papers == {"7": W, "search:7": W}  # and not 8, which is the corpus's paper 8 by number alone
+    assert counts == {NO_NUMBER: 1, NOT_MATCHED: 1}
+
+
+def test_without_matches_no_document_is_found_and_all_with_a_number_are_counted(found, tmp_path):
+    papers, counts = found(write_documents(tmp_path / "documents.parquet", "7", "8", "MED-4"), None)
+    assert papers == {}
+    assert counts == {NO_NUMBER: 1, NOT_COMPARED: 2}
