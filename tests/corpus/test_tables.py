@@ -283,6 +283,13 @@ def test_a_damaged_page_of_a_parquet_file_is_told_in_a_sentence(
             "corpus.papers.columns.titel is not known; did you mean title?",
         ),
         ({"papers": {"columns": {"title": "t"}}}, "corpus.papers.columns.id is missing."),
+        ({"papers": {"columns": {}}}, "corpus.papers.columns.id is missing."),
+        ({"papers": {"columns": {"id": ""}}}, "corpus.papers.columns.id is '', which should be non-empty."),
+        ({"citations": {"columns": {}}}, "corpus.citations.columns.cited is missing."),
+        (
+            {"citations": {"columns": {"citing": "from", "cited": {"column": ""}}}},
+            "corpus.citations.columns.cited.column is '', which should be non-empty.",
+        ),
         ({"papers": {"columns": {"id": "id", "authors": "a"}}}, "has an effect only with corpus.authors: true."),
         ({"authors": True}, "corpus.authors needs corpus.papers.columns.authors"),
         ({"contexts": {}}, "corpus.contexts does not go together with source: table"),

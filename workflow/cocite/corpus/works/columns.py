@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cocite.corpus.works.records import DOI, SMALLEST
-from cocite.corpus.works.texts import copy_texts
+from cocite.corpus.works.texts import copy_texts, mark_first
 from cocite.tables import ID, TEXT
 
 AUTHORS, MAG = "authors", "mag"
@@ -98,12 +98,12 @@ def lists_of_names(rows: NDArray[np.int64], names: pa.StringArray, count: int, *
     known = not_blank(names)
     rows = rows[known.is_valid().to_numpy(zero_copy_only=False)]
     known = known.drop_null().dictionary_encode()
-    codes = known.indices.to_numpy().astype(np.int64)
-    places = np.arange(len(rows))
+    codes = known.indices.to_numpy()
+    places = np.argsort(rows, kind="stable")
     if distinct:
-        _, places = np.unique(rows * len(known.dictionary) + codes, return_index=True)
-        places.sort()
-    places = places[np.argsort(rows[places], kind="stable")]
+        is_first = np.empty(len(places), dtype=np.bool_)
+        mark_first(rows[places], codes[places], is_first)
+        places = places[is_first]
     return _lists(rows[places], known.dictionary.take(pa.array(codes[places])), count)
 
 

@@ -62,12 +62,13 @@ class _Lines:
     def __init__(self, block: Block, start: int, named: Sequence[str]) -> None:
         self._text, self._words, self._named = block.text, overlapping_words(block.text), named
         keys = np.array([key.encode() for key in named]).view(np.uint8).reshape(len(named), -1)
-        lengths = np.array([len(key) for key in named], dtype=np.uint64)
+        of_length = np.zeros(keys.shape[1] + 1, dtype=np.uint64)
+        np.bitwise_or.at(of_length, [len(key) for key in named], U(1) << np.arange(len(named), dtype=np.uint64))
         room = min(LINES_AT_ONCE, (block.length - start) // 2 + 1)
         lines, odd = np.empty((room, 2), dtype=np.uint64), np.empty(room, dtype=np.bool_)
         starts, ends = (np.empty((len(keys), room), dtype=np.uint64) for _ in range(2))
         stop, count = scanning.scan_works(
-            self._words, U(start), U(block.length), keys, lengths, lines, starts, ends, odd
+            self._words, U(start), U(block.length), keys, of_length, lines, starts, ends, odd
         )
         self.stop, self._lines, self.odd = int(stop), lines[:count], odd[:count]
         self._starts, self._ends = starts[:, :count], ends[:, :count]

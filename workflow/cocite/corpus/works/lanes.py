@@ -22,8 +22,11 @@ kernel = njit(nogil=True, cache=True, _nrt=False)  # type: ignore[call-overload]
 """Compiles what allocates nothing; a kernel of other kernels is compiled as one."""
 
 
-def _compare(of_byte: bool) -> Any:
-    """What gives the bits of the bytes that equal a byte, or of those that are less than it, as unsigned numbers."""
+def _compare(predicate: str, *, folded: bool = False) -> Any:
+    """What gives the bits of the bytes that are equal to a byte, or less than it, as unsigned numbers.
+
+    Folded ones have the bit 0x20 in any case.
+    """
 
     def bits(typingctx, address, byte):  # type: ignore[no-untyped-def]
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -32,7 +35,9 @@ def _compare(of_byte: bool) -> Any:
             text.align = 1
             lane = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), wanted, ir.IntType(32)(0))
             splat = builder.shuffle_vector(lane, lane, ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64))
-            found = builder.icmp_unsigned("==" if of_byte else "<", text, splat)
+            if folded:
+                text = builder.or_(text, ir.Constant(_VECTOR, [0x20] * 64))
+            found = builder.icmp_unsigned(predicate, text, splat)
             return builder.bitcast(found, ir.IntType(64))
 
         return types.uint64(types.uint64, types.uint8), generate
@@ -54,7 +59,7 @@ def _move(typingctx, target, source):  # type: ignore[no-untyped-def]
     return types.void(types.uint64, types.uint64), generate
 
 
-_equal, _less = _compare(True), _compare(False)
+_equal, _less, _folded = _compare("=="), _compare("<"), _compare("==", folded=True)
 
 
 @kernel
@@ -73,6 +78,12 @@ def where(address, byte):  # type: ignore[no-untyped-def]
 def where_less(address, byte):  # type: ignore[no-untyped-def]
     """A bit for each of the 64 bytes that is less than this byte."""
     return _less(address, byte)
+
+
+@kernel
+def where_folded(address, byte):  # type: ignore[no-untyped-def]
+    """A bit for each of the 64 bytes that is this byte, which has the bit 0x20, or would be with it."""
+    return _folded(address, byte)
 
 
 @kernel

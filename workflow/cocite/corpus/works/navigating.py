@@ -6,16 +6,15 @@ lies at `end` or beyond belongs to others. Whether skipped text is valid is not 
 
 import numpy as np
 
-from cocite.corpus.works.lanes import WIDTH, U, below, between, kernel, lowest, where, where_less
+from cocite.corpus.works.lanes import WIDTH, U, below, between, kernel, lowest, where, where_folded, where_less
 from cocite.ground.id_words import ones_in
 
 BYTE, FOUR = U(0xFF), U(0xFFFFFFFF)
 ZERO, ONE, EIGHT = U(0), U(1), U(8)
 QUOTE, BACKSLASH, COMMA, COLON, OPEN, CLOSE, OPEN_LIST, CLOSE_LIST, SPACE = (U(ord(each)) for each in '"\\,:{}[] ')
 NULL = U(int.from_bytes(b"null", "little"))
-_QUOTES, _BACKSLASHES, _OPEN_BRACES, _CLOSE_BRACES, _OPEN_LISTS, _CLOSE_LISTS, _BLANK = (
-    np.uint8(ord(each)) for each in '"\\{}[] '
-)
+_QUOTES, _BACKSLASHES, _OPENING, _CLOSING, _BLANK = (np.uint8(ord(each)) for each in '"\\{} ')
+"""A bracket of a list is the brace of an object without the bit 0x20."""
 
 
 @kernel
@@ -57,28 +56,39 @@ def end_of_string(words, start, end):  # type: ignore[no-untyped-def]
 @kernel
 def after_nested(words, position, end):  # type: ignore[no-untyped-def]
     """The position after the list or object that begins here; `end` where it is not closed before."""
-    address, inside, depth = address_of(words), ZERO, 0
+    address, inside, depth, is_escaped = address_of(words), ZERO, 0, ZERO
     while position < end:
         at = address + position
-        escape = lowest(where(at, _BACKSLASHES))
-        seen = below(escape)
-        strings = between(where(at, _QUOTES) & seen) ^ inside
-        seen &= ~strings
-        opened = (where(at, _OPEN_BRACES) | where(at, _OPEN_LISTS)) & seen
-        closed = (where(at, _CLOSE_BRACES) | where(at, _CLOSE_LISTS)) & seen
-        if depth > ones_in(closed):
-            depth += ones_in(opened) - ones_in(closed)
-        else:
-            both = opened | closed
-            while both:
-                bit = both & (ZERO - both)
-                depth += 1 if opened & bit else -1
-                if depth == 0:
+        # All steps are as wide, so that the processor begins with the next one before this one is done.
+        escapes, escaped = where(at, _BACKSLASHES), is_escaped
+        if escapes | is_escaped:
+            escaped, is_escaped = escaped_by(escapes, is_escaped)
+        strings = between(where(at, _QUOTES) & ~escaped) ^ inside
+        seen = ~(strings | escaped)
+        opened, closed = where_folded(at, _OPENING) & seen, where_folded(at, _CLOSING) & seen
+        if depth <= ones_in(closed):
+            count, left = 0, closed
+            while left:
+                bit = left & (ZERO - left)
+                count += 1
+                if depth + ones_in(opened & (bit - ONE)) == count:
                     return min(position + lowest(bit) + ONE, end)
-                both ^= bit
+                left ^= bit
+        depth += ones_in(opened) - ones_in(closed)
         inside = ZERO - (strings >> U(63))
-        position += escape + U(2) if escape < WIDTH else WIDTH
+        position += WIDTH
     return end
+
+
+@kernel
+def escaped_by(escapes, is_escaped):  # type: ignore[no-untyped-def]
+    """The bits of what backslashes escape, given whether the first bit is; and whether what follows is."""
+    escaped, left = is_escaped, escapes & ~is_escaped
+    while left:
+        bit = left & (ZERO - left)
+        escaped |= bit << ONE
+        left &= ~(bit | bit << ONE)
+    return escaped, (escapes & ~escaped) >> U(63)
 
 
 @kernel

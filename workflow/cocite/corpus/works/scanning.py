@@ -5,7 +5,7 @@ A line that does not look as a copy has it, or one of whose values does not, is 
 
 import numpy as np
 
-from cocite.corpus.works.lanes import U, kernel
+from cocite.corpus.works.lanes import U, kernel, lowest
 from cocite.corpus.works.navigating import (
     BYTE,
     CLOSE,
@@ -35,18 +35,18 @@ _LARGEST_ID = U(LARGEST_ID)
 
 
 @kernel
-def scan_works(words, start, end, keys, lengths, lines, starts, ends, odd):  # type: ignore[no-untyped-def]
+def scan_works(words, start, end, keys, of_length, lines, starts, ends, odd):  # type: ignore[no-untyped-def]
     """Find the values of some keys in whole lines; return where it stopped and how many lines there are.
 
-    `keys` has a row of bytes for each key, `lengths` how many count. The value of key k in line l goes from
-    `starts[k, l]` to `ends[k, l]`, the same where it is null or missing; `odd` says which lines are odd.
+    `keys` has a row of bytes for each key, `of_length` a bit for each key of a length. The value of key k in line l
+    goes from `starts[k, l]` to `ends[k, l]`, the same where it is null or missing; `odd` says which lines are odd.
     """
     address, position, count = address_of(words), start, 0
     names = U(keys.ctypes.data)
     while position < end and count < len(lines):
         stop = find(words, 10, position, end)
         lines[count, 0], lines[count, 1] = position, stop
-        for column in range(len(lengths)):
+        for column in range(len(keys)):
             starts[column, count] = ends[column, count] = ZERO
         position = after_blanks(words, position)
         more = words[position] & BYTE == OPEN and position < stop
@@ -55,11 +55,14 @@ def scan_works(words, start, end, keys, lengths, lines, starts, ends, odd):  # t
             name, name_end, value, after, position = next_member(words, position, stop)
             if position >= stop or after == value:
                 break
-            for column in range(len(lengths)):
-                length, expected = name_end - name, names + U(column * keys.shape[1])
-                if lengths[column] == length and order_of(address + name, length, expected, length) == 0:
+            length = name_end - name
+            left = of_length[length] if length < U(len(of_length)) else ZERO
+            while left:
+                column = lowest(left)
+                if order_of(address + name, length, names + column * U(keys.shape[1]), length) == 0:
                     starts[column, count] = value
                     ends[column, count] = value if is_null(words, value, after) else after
+                left &= left - ONE
             more = words[position] & BYTE == COMMA
             position += ONE
         is_whole = not more and words[position - ONE] & BYTE == CLOSE and after_blanks(words, position) >= stop
@@ -173,15 +176,9 @@ def read_references(words, starts, ends, numbers, offsets, odd):  # type: ignore
             position = after_blanks(words, position + ONE)
             more = words[position] & BYTE != CLOSE_LIST
             while more and position < stop:
-                after = after_value(words, position, stop)
-                number = np.int64(NO_WORK)
-                if words[position] & BYTE == QUOTE:
-                    number = number_of_work(words, position + ONE, after - ONE)
-                elif words[position] & FOUR != NULL or after - position != U(4):
-                    number = np.int64(ODD_NUMBER)
-                if number == ODD_NUMBER:
+                numbers[count], after = _next_reference(words, position)
+                if numbers[count] == ODD_NUMBER:
                     break
-                numbers[count] = number
                 count += 1
                 position = after_blanks(words, after)
                 more = words[position] & BYTE == COMMA
@@ -191,6 +188,16 @@ def read_references(words, starts, ends, numbers, offsets, odd):  # type: ignore
             odd[row], count = True, begun
         offsets[row + 1] = count
     return count
+
+
+@kernel
+def _next_reference(words, position):  # type: ignore[no-untyped-def]
+    """The number of the work that begins here, an id in quotes or null, and where it ends."""
+    if words[position] & BYTE != QUOTE:
+        is_null = words[position] & FOUR == NULL
+        return np.int64(NO_WORK) if is_null else np.int64(ODD_NUMBER), position + U(4)
+    number, after = number_after(words, position + ONE)
+    return number if words[after] & BYTE == QUOTE else np.int64(ODD_NUMBER), after + ONE
 
 
 @kernel
@@ -205,20 +212,24 @@ def read_listed_ids(words, bounds, numbers, offsets, odd):  # type: ignore[no-un
 
 @kernel
 def number_of_work(words, start, stop):  # type: ignore[no-untyped-def]
-    """The number in the id of a work, which has its 22 characters before; ODD_NUMBER for anything else."""
-    digits = stop - start - U(22)
+    """The number in the id of a work, which goes from `start` to `stop`; ODD_NUMBER for anything else."""
+    number, after = number_after(words, start)
+    return number if after == stop else np.int64(ODD_NUMBER)
+
+
+@kernel
+def number_after(words, start):  # type: ignore[no-untyped-def]
+    """The number in the id of a work, which has its 22 characters before, and where it ends; ODD_NUMBER for none."""
     is_work = words[start] == U(0x2F2F3A7370747468) and words[start + U(8)] == U(0x78656C616E65706F)
     is_work = is_work and words[start + U(14)] == U(0x572F67726F2E7865)
-    if not is_work or stop < start + U(23) or digits > U(19):
-        return np.int64(ODD_NUMBER)
-    value, position = ZERO, start + U(22)
-    while position < stop:
-        digit = (words[position] & BYTE) - U(48)
-        if digit > U(9):
-            return np.int64(ODD_NUMBER)
+    value, first = ZERO, start + U(22)
+    position, digit = first, (words[first] & BYTE) - U(48)
+    while digit < U(10) and position - first < U(20):
         value = value * U(10) + digit
         position += ONE
-    return np.int64(value) if value <= _LARGEST_ID else np.int64(ODD_NUMBER)
+        digit = (words[position] & BYTE) - U(48)
+    is_id = is_work and ZERO < position - first < U(20) and value <= _LARGEST_ID
+    return np.int64(value) if is_id else np.int64(ODD_NUMBER), position
 
 
 @kernel

@@ -33,6 +33,8 @@ BLOCKS_AHEAD = 4
 BATCHES_AHEAD = 1
 COMPRESSION = "lz4"
 """Of rows that are written once and read once: zstd takes two to three times as long for many small row groups."""
+BYTES_TO_SYNC = 1 << 25
+"""Of rows of a table after which the system begins to write to the disk; what is left until the end is waited for."""
 SHARE_IN_MEMORY = 0.12
 """Share of the memory that rows fill before they are cut by bucket; there are twice as many while others are written,
 and sorting takes as much again."""
@@ -110,7 +112,7 @@ def _columns_of(batches: list[pa.RecordBatch]) -> Columns:
 
 @contextmanager
 def _writing(settings: WorksSettings, outputs: Outputs) -> Iterator["_Writer"]:
-    """What writes rows to the three tables, in a thread of its own where there is a second one."""
+    """What writes rows to the three tables, in threads of its own where there is a second processor."""
     with ExitStack() as stack:
         given = schemas(authors=settings.authors, mag=settings.mag)
         writes = {
@@ -119,38 +121,41 @@ def _writing(settings: WorksSettings, outputs: Outputs) -> Iterator["_Writer"]:
                     getattr(outputs, name),
                     f"ingested_{name}",
                     given[name],
+                    sync_every=BYTES_TO_SYNC,
                     compression=COMPRESSION,
                     distinct=DISTINCT[name],
                 )
             )
             for name in NAMES
         }
-        thread = stack.enter_context(ThreadPoolExecutor(1)) if settings.threads > 1 else None
-        writer = _Writer(writes, settings.buckets, thread)
+        threads = stack.enter_context(ThreadPoolExecutor(1 + len(NAMES))) if settings.threads > 1 else None
+        writer = _Writer(writes, settings.buckets, threads)
         yield writer
         writer.wait()
 
 
 class _Writer:
-    """Writes rows by bucket, some while the next ones are read."""
+    """Writes rows by bucket, some while the next ones are read, and each table while the next one is sorted."""
 
-    def __init__(self, writes: dict[str, Write], buckets: int, thread: ThreadPoolExecutor | None) -> None:
-        self._writes, self._buckets, self._thread = writes, buckets, thread
+    def __init__(self, writes: dict[str, Write], buckets: int, threads: ThreadPoolExecutor | None) -> None:
+        self._writes, self._buckets, self._threads = writes, buckets, threads
         self._writing: Future[None] | None = None
 
     def __call__(self, rows: Columns, tally: Tally) -> None:
         """Write the rows of a file, or have them written; what becomes of abstracts and citations is counted."""
         self.wait()
-        if self._thread is None:
-            self._write(rows, tally)
+        if self._threads is None:
+            for name, batch, cuts in tables_of(rows, self._buckets, tally):
+                self._writes[name](batch, cuts)
         else:
-            self._writing = self._thread.submit(self._write, rows, tally)
+            self._writing = self._threads.submit(self._write, self._threads, rows, tally)
 
     def wait(self) -> None:
         """Wait until what was handed over is written, or has failed."""
         if self._writing is not None:
             self._writing.result()
 
-    def _write(self, rows: Columns, tally: Tally) -> None:
-        for name, batch, cuts in tables_of(rows, self._buckets, tally):
-            self._writes[name](batch, cuts)
+    def _write(self, threads: ThreadPoolExecutor, rows: Columns, tally: Tally) -> None:
+        tables = tables_of(rows, self._buckets, tally)
+        for written in [threads.submit(self._writes[name], batch, cuts) for name, batch, cuts in tables]:
+            written.result()

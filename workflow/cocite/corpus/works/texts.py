@@ -34,6 +34,18 @@ def copy_texts(addresses, lengths, order, text, offsets):  # type: ignore[no-unt
 
 
 @kernel
+def mark_first(rows, codes, is_first):  # type: ignore[no-untyped-def]
+    """Say of each text, given the row that it is of, in rising order, and its code, whether it is not there before."""
+    begun = 0
+    for place in range(len(rows)):
+        if rows[place] != rows[begun]:
+            begun = place
+        is_first[place] = True
+        for before in range(begun, place):
+            is_first[place] &= codes[before] != codes[place]
+
+
+@kernel
 def copy_short(target, source, length):  # type: ignore[no-untyped-def]
     """As `copy`, for short texts; up to 15 more bytes are read, and written."""
     copied = ZERO
