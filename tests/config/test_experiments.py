@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[2]
         "hci-ablations",
         "synergy-objectives",
         "hci-engines",
+        "hci-signals",
         "synergy-engines",
     ],
 )
