@@ -41,9 +41,10 @@ def test_a_resolved_configuration_resolves_to_itself():
     assert resolve(config) == config
 
 
-def test_a_loss_is_described_with_its_settings():
+def test_a_loss_is_described_with_its_settings_whatever_their_order():
     [loss] = resolve(configured(losses=[{"kind": "mnrl", "temperature": 10}]))["probes"]["which"]["losses"]
     assert described_loss(loss) == "mnrl temperature=10.0 sampled_negatives=true"
+    assert described_loss(dict(reversed(loss.items()))) == described_loss(loss)
 
 
 @pytest.mark.parametrize(

@@ -208,5 +208,8 @@ def named_sets(config: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 def described_loss(loss: Mapping[str, Any]) -> str:
-    """A loss with its settings, as tables name it: mnrl temperature=10."""
-    return " ".join([loss["kind"], *(f"{key}={json.dumps(value)}" for key, value in loss.items() if key != "kind")])
+    """A loss with its settings, as tables name it, whatever their order: `triplet margin=1.0`."""
+    from cocite.config.settings import entry_of
+
+    settings: dict[str, Any] = as_json(entry_of(loss, AnyLoss))
+    return " ".join([loss["kind"], *(f"{key}={json.dumps(value)}" for key, value in settings.items() if key != "kind")])
