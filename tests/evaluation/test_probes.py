@@ -83,7 +83,8 @@ def test_scores_are_means_over_queries_and_seeds_with_their_deviation(folder):
             ]
             assert of_point[part, task].value == pytest.approx(np.mean(by_seed))
             assert of_point[part, task].deviation == pytest.approx(np.std(by_seed, ddof=1))
-            assert of_point[part, task].low <= of_point[part, task].value <= of_point[part, task].high
+            low, high = of_point[part, task].interval
+            assert low <= of_point[part, task].value <= high
             of_tasks.append(np.mean(by_seed))
         assert of_point[part, "all"].value == pytest.approx(np.mean(of_tasks))
     assert scores[Point("untrained", "untrained", 0)]["proving", "cite"].deviation is None
@@ -113,6 +114,23 @@ def test_the_choice_does_not_see_the_queries_that_prove(folder):
     assert ranked() == ["bad", "good"]
     table = read_table(folder / "scores.parquet", "probe_scores").to_pylist()
     assert {row["triplets"]: row["rank"] for row in table if row["triplets"] != "untrained"}["bad"] == 1
+
+
+def test_differences_from_the_best_are_paired_by_query(folder):
+    """A set that is better by the same in every query differs without any width."""
+    for name in ("good", "bad"):
+        score(folder, f"{name}.parquet")
+    table = read_table(folder / "good.parquet", "probe_outcomes")
+    value = table["value"].to_numpy() + np.where(table["seed"].to_numpy() > 0, 4.0, 0.0)
+    at = table.schema.get_field_index("value")
+    write_table(folder / "good.parquet", "probe_outcomes", table.set_column(at, "value", pa.array(value)))
+    write_scores({name: folder / f"{name}.parquet" for name in ("good", "bad")}, 1, folder / "scores.parquet")
+    rows = read_table(folder / "scores.parquet", "probe_scores").to_pylist()
+    differences = ("difference", "difference_low", "difference_high")
+    for row in rows:
+        if row["triplets"] != "untrained":
+            expected = 0.0 if row["triplets"] == "good" else -4.0
+            assert [row[name] for name in differences] == pytest.approx([expected] * 3)
 
 
 def test_a_paper_without_a_vector_is_named(folder):

@@ -107,10 +107,20 @@ class Score(NamedTuple):
     value: float
     deviation: float | None
     """Over the seeds; None of one."""
-    low: float
-    high: float
-    """The 95% interval over queries."""
     queries: int
+    drawn: Values
+    """What it is on draws of the queries, the same draws for all sets and trainings."""
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95% interval over queries."""
+        return interval_of(self.drawn)
+
+
+def interval_of(drawn: Values) -> tuple[float, float]:
+    """The interval that holds 95% of what was drawn."""
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return float(low), float(high)
 
 
 def write_scores(outcomes: Mapping[str, Path], seed: int, output: Path) -> list[Point]:
@@ -121,13 +131,20 @@ def write_scores(outcomes: Mapping[str, Path], seed: int, output: Path) -> list[
     found = scores_of(outcomes, seed)
     by_choice = sorted(found, key=lambda point: -found[point]["choosing", ALL].value)
     ranks = {point: number for number, point in enumerate(by_choice, start=1)}
+    best = found[by_choice[0]]
     rows = [
-        (*point, part, task, *score, ranks[point])
+        (*point, *asked, *_row(score, best[asked]), ranks[point])
         for point, scores in found.items()
-        for (part, task), score in scores.items()
+        for asked, score in scores.items()
     ]
     write_rows(output, "probe_scores", rows)
     return [point for point in by_choice if point.loss != UNTRAINED.loss]
+
+
+def _row(score: Score, best: Score) -> tuple[Any, ...]:
+    """The columns of a score, with how it differs from that of the best."""
+    differs = (score.value - best.value, *interval_of(score.drawn - best.drawn))
+    return score.value, score.deviation, *score.interval, *differs, score.queries
 
 
 def scores_of(outcomes: Mapping[str, Path], seed: int) -> dict[Point, dict[tuple[str, str], Score]]:
@@ -176,7 +193,6 @@ def _drawn(values: Values, seed: int, part: str, task: str) -> Values:
 def _score(of_tasks: Sequence[Values], drawn: Iterable[Values]) -> Score:
     """The mean of some tasks, each seeds × queries, with what it is on draws of queries."""
     of_seeds = np.mean([values.mean(axis=1) for values in of_tasks], axis=0).tolist()
-    low, high = np.quantile(np.mean(list(drawn), axis=0), [0.025, 0.975])
     queries = sum(values.shape[1] for values in of_tasks)
     deviation = stdev(of_seeds) if len(of_seeds) > 1 else None
-    return Score(fmean(of_seeds), deviation, float(low), float(high), queries)
+    return Score(fmean(of_seeds), deviation, queries, np.mean(list(drawn), axis=0))

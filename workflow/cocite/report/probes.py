@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 from matplotlib.axes import Axes
@@ -18,6 +17,8 @@ NAMES = 0.42
 """Share of the width that the names of the sets take."""
 SMALL = 8.5
 """Size of the names, points."""
+REACH = 2.0
+"""How far to the left of the vectors before training a panel reaches, in lengths of what it shows to their right."""
 CHOOSING = Entry(name="by the papers that choose", colour="#808080", marker="s")
 
 Scores = Mapping[str, pl.DataFrame]
@@ -38,7 +39,8 @@ def probes_table(scores: Scores) -> pl.DataFrame:
                     "loss": "" if point["triplets"] == UNTRAINED else point["loss"],
                     "batch size": "" if point["triplets"] == UNTRAINED else str(point["batch_size"]),
                     "choosing": f"{_value(of_point, 'choosing'):.1f}",
-                    **{row["task"]: _cell(row) for row in proving.iter_rows(named=True)},
+                    **{row["task"]: mean_cell(row["value"], row["deviation"]) for row in proving.iter_rows(named=True)},
+                    "from the best": _difference(of_point),
                 }
             )
     return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["triplets", "choosing"])
@@ -58,6 +60,7 @@ def draw_probes(scores: Scores, output: Path) -> None:
     with canvas(output, panels=len(scores), size=(WIDTH, ROW * (rows + 1)), entries=shown) as axes:
         for axis, (probe, table) in zip(axes, scores.items(), strict=True):
             axis.set(title=probe if len(scores) > 1 else "", xlabel="MAP, mean over the tasks")
+            axis.set(ylim=(rows, -1))
             _draw(axis, table, entries)
 
 
@@ -74,27 +77,35 @@ def _value(of_point: pl.DataFrame, part: str) -> float:
     return float(of_point.filter(pl.col("part") == part, pl.col("task") == ALL)["value"][0])
 
 
-def _cell(row: Mapping[str, Any]) -> str:
-    return f"{mean_cell(row['value'], row['deviation'])} ({row['low']:.1f} to {row['high']:.1f})"
+def _difference(of_point: pl.DataFrame) -> str:
+    """How the mean over the tasks differs from the best's by the papers that prove, with its interval."""
+    [row] = of_point.filter(pl.col("part") == "proving", pl.col("task") == ALL).to_dicts()
+    if row["rank"] == 1:
+        return ""
+    return f"{row['difference']:+.1f} ({row['difference_low']:+.1f} to {row['difference_high']:+.1f})"
 
 
 def _draw(axis: Axes, table: pl.DataFrame, entries: Mapping[str, Entry]) -> None:
     whole = table.filter(pl.col("task") == ALL)
     proving, choosing = (whole.filter(pl.col("part") == part).sort("rank") for part in ("proving", "choosing"))
-    low = float(min([*proving["low"], *choosing["value"]]))
+    before = float(proving.filter(pl.col("triplets") == UNTRAINED)["value"][0])
     high = float(max([*proving["high"], *choosing["value"]]))
+    low = max(float(min([*proving["low"], *choosing["value"]])), before - REACH * (high - before))
     span = (high - low) / (1 - NAMES) or 1.0
     left = high - span
-    axis.set(xlim=(left - 0.02 * span, high + 0.02 * span), ylim=(len(proving), -1))
+    axis.set(xlim=(left - 0.02 * span, high + 0.02 * span))
     axis.set_yticks([])
     axis.set_xticks([tick for tick in axis.get_xticks() if low <= tick <= high])
-    before = proving.filter(pl.col("triplets") == UNTRAINED)["value"][0]
     axis.axvline(before, color=CHOOSING.colour, linestyle=":", linewidth=1)
     sizes = proving.filter(pl.col("triplets") != UNTRAINED)["batch_size"].n_unique()
     for row, (point, chose) in enumerate(zip(proving.to_dicts(), choosing["value"], strict=True)):
         colour = entries[point["loss"]].colour if point["loss"] in entries else CHOOSING.colour
-        axis.plot([point["low"], point["high"]], [row, row], color=colour, linewidth=1.5)
-        axis.plot(point["value"], row, "o", color=colour, markersize=5)
-        axis.plot(chose, row, CHOOSING.marker, color=CHOOSING.colour, markersize=3.5, markerfacecolor="none")
+        if point["value"] < low:  # far behind: an arrow at the edge, so that the others can be told apart
+            axis.plot(low, row, "<", color=colour, markersize=5)
+        else:
+            axis.plot([max(low, point["low"]), point["high"]], [row, row], color=colour, linewidth=1.5)
+            axis.plot(point["value"], row, "o", color=colour, markersize=5)
+        if chose >= low:
+            axis.plot(chose, row, CHOOSING.marker, color=CHOOSING.colour, markersize=3.5, markerfacecolor="none")
         name = point["triplets"] + (f", {point['batch_size']}" if sizes > 1 and point["batch_size"] else "")
         axis.text(left, row, name, ha="left", va="center", fontsize=SMALL)
