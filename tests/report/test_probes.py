@@ -1,0 +1,69 @@
+"""The table and the figure of probes: order, differences, and sets that are far behind."""
+
+from itertools import product
+
+import polars as pl
+import pytest
+
+from cocite.report.probes import draw_probes, probes_table
+
+VALUES = {"untrained": 80.0, "good": 84.0, "even": 83.9, "far": 60.0}
+RANKS = {"good": 1, "even": 2, "untrained": 3, "far": 4}
+
+
+@pytest.fixture
+def scores() -> pl.DataFrame:
+    rows = []
+    for (name, value), part, task in product(VALUES.items(), ("choosing", "proving"), ("cite", "cocite", "all")):
+        found = value - (part == "choosing") + {"cite": 1, "cocite": -1, "all": 0}[task]
+        difference = value - VALUES["good"]
+        rows.append(
+            {
+                "triplets": name,
+                "loss": "untrained" if name == "untrained" else "triplet margin=1.0",
+                "batch_size": 0 if name == "untrained" else 128,
+                "part": part,
+                "task": task,
+                "value": found,
+                "deviation": None if name == "untrained" else 0.12,
+                "low": found - 1,
+                "high": found + 1,
+                "difference": difference,
+                "difference_low": difference - 0.3,
+                "difference_high": difference + 0.3,
+                "queries": 100,
+                "rank": RANKS[name],
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def test_sets_stand_in_the_order_of_the_papers_that_choose(scores):
+    table = probes_table({"which": scores})
+    assert table["triplets"].to_list() == ["good", "even", "untrained", "far"]
+    assert table["choosing"].to_list() == ["83.0", "82.9", "79.0", "59.0"]
+
+
+def test_values_are_of_the_papers_that_prove_with_the_difference_from_the_best(scores):
+    best, even, untrained, _ = probes_table({"which": scores}).to_dicts()
+    assert (best["cite"], best["cocite"], best["from the best"]) == ("85.0 ± 0.1", "83.0 ± 0.1", "")
+    assert even["from the best"] == "-0.1 (-0.4 to +0.2)"
+    assert (untrained["loss"], untrained["batch size"], untrained["cite"]) == ("", "", "81.0")
+
+
+def test_several_probes_are_told_apart_by_their_names(scores):
+    table = probes_table({"one": scores, "other": scores})
+    assert table["probe"].to_list() == ["one"] * 4 + ["other"] * 4
+
+
+def test_without_probes_the_table_is_empty():
+    assert len(probes_table({})) == 0
+
+
+def test_a_set_that_is_far_behind_does_not_stretch_the_axis(scores, tmp_path):
+    draw_probes({"which": scores}, tmp_path / "figure.svg")
+    figure = (tmp_path / "figure.svg").read_text()
+    assert all(f">{name}<" in figure for name in VALUES)
+    ticks = [int(number) for number in range(40, 100) if f">{number}<" in figure]
+    assert ticks
+    assert min(ticks) > 65
