@@ -128,7 +128,8 @@ def open_encoder(folder: Path, precision: Precision = "float32", dimension: int 
 
 def normalises_in(folder: Path) -> bool:
     """Whether the encoder in a folder scales its vectors to length 1."""
-    return NORMALISE in read_json(folder / "modules.json")
+    listed = folder / "modules.json"
+    return listed.is_file() and NORMALISE in read_json(listed)
 
 
 def modules_of(normalises: bool) -> list[dict[str, Any]]:
