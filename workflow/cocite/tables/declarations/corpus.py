@@ -221,7 +221,7 @@ TABLES = [
         key=("corpusid",),
         columns={
             "corpusid": corpus_id("corpus id"),
-            "s2_corpusid": required(ID, "Semantic Scholar's corpus id of the same paper"),
+            "s2_corpusid": required(ID, "the id that the same paper has at Semantic Scholar"),
             "matched_by": required(TEXT, "mag or doi: what both have"),
         },
     ),
