@@ -93,6 +93,12 @@ def test_the_strength_of_a_pair_is_its_weight_where_the_graph_has_one(tmp_path):
     assert picked(block([1], {2, 3, 4}, [tmp_path / "0.parquet"]), "strongest", 2) == {1: [4, 3]}
 
 
+def test_of_many_equal_weights_none_is_taken_for_another(tmp_path):
+    path = write_cocitations(tmp_path / "0.parquet", {(1, other): 1 for other in range(2, 5002)})
+    [papers] = picked(block([1], range(2, 5002), [path]), "strongest", 5000).values()
+    assert sorted(papers) == list(range(2, 5002))
+
+
 def test_a_citation_links_either_way(tmp_path):
     path = write_edges(tmp_path / "0.parquet", {(1, 2), (3, 1)})
     assert {1: {2, 3}} == {

@@ -31,6 +31,7 @@ from cocite.config.entries import (
     inconsistent,
 )
 from cocite.config.objectives import AnyLoss
+from cocite.config.settings import entry_of, validated
 from cocite.config.triplets import TripletSet, sets_with_texts
 
 FIXED = ("sampler", "group")
@@ -173,8 +174,6 @@ def with_grids(config: Whole) -> tuple[Whole, list[str]]:
 
 def _sets_of(name: str, grid: SetGrid, base: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     """The sets of a grid by name, and what is wrong with it, which follows its key."""
-    from cocite.config.settings import validated
-
     for key in grid.grid:
         if key not in base or key in FIXED:
             known = ", ".join(each for each in base if each not in FIXED)
@@ -209,7 +208,5 @@ def named_sets(config: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 def described_loss(loss: Mapping[str, Any]) -> str:
     """A loss with its settings, as tables name it, whatever their order: `triplet margin=1.0`."""
-    from cocite.config.settings import entry_of
-
     settings: dict[str, Any] = as_json(entry_of(loss, AnyLoss))
     return " ".join([loss["kind"], *(f"{key}={json.dumps(value)}" for key, value in settings.items() if key != "kind")])

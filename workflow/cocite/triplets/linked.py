@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
+import pyarrow.parquet as pq
 from numba import njit
 from numpy.typing import NDArray
 
@@ -21,8 +21,8 @@ from cocite.triplets.sampled import Block, table_in
 
 ENDS = {"cocitations": ("paper", "other"), "couplings": ("paper", "other"), "edges": ("source", "target")}
 """The columns of each table of edges that name the papers of an edge."""
-LOW_BITS = np.uint64((1 << 20) - 1)
-"""The bits of a key that decide between equal weights."""
+HALF = np.uint64(32)
+"""Bits of a key that stand for the weight; as many decide between equal weights."""
 
 
 class Linked(NamedTuple):
@@ -55,7 +55,7 @@ def _edges(block: Block) -> Iterator[tuple[Ids, Ids, NDArray[np.float64]]]:
     table = table_in(block.sources[0])
     one, other = ENDS[table]
     for batch in block.read(table, _columns(block, table)):
-        weight = _weights(batch)
+        weight = batch.column(2).to_numpy().astype(np.float64)
         ends = batch[one].to_numpy(), batch[other].to_numpy()
         yield *ends, weight
         yield *ends[::-1], weight
@@ -65,15 +65,8 @@ def _columns(block: Block, table: str) -> list[str]:
     """The columns of a table that are read: its ends, and the strength where the graph has one."""
     if table == "edges":
         return [*ENDS[table], "weight"]
-    import pyarrow.parquet as pq
-
     has_strength = "strength" in pq.read_schema(block.sources[0]).names
     return [*ENDS[table], "strength" if has_strength else "count"]
-
-
-def _weights(batch: pa.RecordBatch) -> NDArray[np.float64]:
-    weights: NDArray[np.float64] = batch.column(2).to_numpy().astype(np.float64)
-    return weights
 
 
 def _keys(seed: int, pick: str, query: Ids, paper: Ids, weight: NDArray[np.float64]) -> NDArray[np.uint64]:
@@ -83,7 +76,8 @@ def _keys(seed: int, pick: str, query: Ids, paper: Ids, weight: NDArray[np.float
         return hashed
     with np.errstate(divide="ignore"):
         if pick == "strongest":
-            return ((1 / weight).view(np.uint64) & ~LOW_BITS) | (hashed & LOW_BITS)
+            farness = (1 / weight).astype(np.float32).view(np.uint32).astype(np.uint64)
+            return (farness << HALF) | (hashed >> HALF)
         return (-np.log1p(-fractions(hashed)) / weight).view(np.uint64)
 
 
