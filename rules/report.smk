@@ -319,7 +319,7 @@ rule draw_probes:
     conda:
         "../envs/pipeline.yaml"
     resources:
-        # Three probes with 55 sets and losses took 221 MB and 2 s.
+        # Three probes with 53 sets and losses took 221 MB and 2 s.
         mem_mb=megabytes(600, scores=20),
         runtime=minutes(10, scores=1),
     params:
