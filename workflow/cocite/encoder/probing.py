@@ -8,7 +8,6 @@ map takes seconds where a fine-tuning takes minutes to days.
 Memory holds the vectors of the papers in the set, and those alone, however many papers there are.
 """
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -33,10 +32,10 @@ from cocite.ground.atomic import atomic_path
 from cocite.ground.errors import InputError
 from cocite.ground.progress import progress
 from cocite.ground.randomness import derive_seed, priorities
-from cocite.tables.files import checked_files, open_table, read_table, vectors_of
+from cocite.tables.files import read_table
 from cocite.tables.probes import Trained, name_of_map
+from cocite.tables.vectors import vectors_of_papers
 
-ROWS_AT_ONCE = 8192
 LARGEST_NORM = 1.0
 """Gradients of a map are clipped to this norm."""
 
@@ -102,7 +101,7 @@ def open_ready(examples: Path, vectors: Path, most: int | None, *, normalise: bo
     if most is not None and most < len(table):
         table = table.filter(pa.array(_of_first_queries(table["query"].to_numpy(), most, seed)))
     numbered = numbered_examples(table, examples)
-    found = torch.from_numpy(_vectors_of_papers(vectors, numbered.ids))
+    found = torch.from_numpy(_vectors_of(vectors, numbered.ids))
     return Ready(examples=numbered, vectors=found, normalise=normalise)
 
 
@@ -149,38 +148,20 @@ def _schedule(ready: Ready, loss: Loss, batch_size: int, settings: MapTraining, 
     return Schedule(mixture=mixture, settings=asked)
 
 
-def _vectors_of_papers(folder: Path, ids: Numbers) -> NDArray[np.float32]:
+def _vectors_of(folder: Path, ids: Numbers) -> NDArray[np.float32]:
     """The vectors of papers, in the order of their ids."""
     if not folder.is_dir():
         raise InputError(
             f"{folder} does not exist: a probe maps the vectors of papers, which the target `probe` of the workflow "
             "makes."
         )
-    order = np.argsort(ids)
-    rising, found = ids[order], np.zeros(len(ids), dtype=bool)
-    vectors = np.empty((0, 0), np.float32)
-    for some, of_some in _read_vectors(checked_files(folder, "paper_embeddings")):
-        if not vectors.size:
-            vectors = np.empty((len(ids), of_some.shape[1]), np.float32)
-        place = np.minimum(np.searchsorted(rising, some), len(rising) - 1)
-        is_asked = rising[place] == some
-        vectors[order[place[is_asked]]] = of_some[is_asked]
-        found[order[place[is_asked]]] = True
-    if not found.all():
-        missing = ids[~found]
-        raise InputError(
-            f"{folder}: has no vector of paper {missing[0]}, nor of {len(missing) - 1:,} others of the set."
-        )
+    rising, place = np.unique(ids, return_inverse=True)
+    vectors, is_there = vectors_of_papers(folder, "paper_embeddings", rising)
+    if not is_there.all():
+        missing = rising[~is_there]
+        others = len(missing) - 1
+        raise InputError(f"{folder}: has no vector of paper {missing[0]}, nor of {others:,} others of the set.")
     broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if len(broken):
-        raise InputError(f"{folder}: the vector of paper {ids[broken[0]]} holds values that are not finite.")
-    return vectors
-
-
-def _read_vectors(files: Sequence[Path]) -> Iterator[tuple[Numbers, NDArray[np.float32]]]:
-    """Ids and vectors of some thousand papers at a time."""
-    for path in files:
-        with open_table(path, "paper_embeddings") as file:
-            for batch in file.iter_batches(ROWS_AT_ONCE):
-                if len(batch):
-                    yield batch["corpusid"].to_numpy(), vectors_of(pa.Table.from_batches([batch]))
+        raise InputError(f"{folder}: the vector of paper {rising[broken[0]]} holds values that are not finite.")
+    return vectors[place]

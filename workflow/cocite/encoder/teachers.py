@@ -11,20 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from cocite.config.models import TrainingSettings
 from cocite.ground.errors import InputError
 from cocite.ground.progress import report
-from cocite.tables.files import open_table, vectors_of
+from cocite.tables.vectors import vectors_of_papers
 
 if TYPE_CHECKING:
     from cocite.encoder.examples import Examples
 
 Numbers = NDArray[np.int64]
 NONE = -1
-ROWS_AT_ONCE = 8192
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,18 +56,9 @@ def open_teachers(path: Path, sets: Sequence[Numbers]) -> list[Teacher]:
     Raises `InputError` where the embedding has no vector of it.
     """
     wanted = np.unique(np.concatenate(sets))
-    row_of = np.full(len(wanted), NONE)
-    file = open_table(path, "graph_embeddings")
-    vectors = np.empty((len(wanted), file.schema_arrow.field("vector").type.list_size), dtype=np.float32)
-    found = 0
-    for batch in file.iter_batches(ROWS_AT_ONCE, columns=["corpusid", "vector"]):
-        ids = batch["corpusid"].to_numpy()
-        place = np.minimum(np.searchsorted(wanted, ids), len(wanted) - 1)
-        rows = np.flatnonzero(wanted[place] == ids)
-        row_of[place[rows]] = np.arange(found, found + len(rows))
-        vectors[found : found + len(rows)] = vectors_of(pa.table(batch))[rows]
-        found += len(rows)
-    teachers = [Teacher(rows=row_of[np.searchsorted(wanted, ids)], vectors=vectors[:found]) for ids in sets]
+    vectors, is_there = vectors_of_papers(path, "graph_embeddings", wanted)
+    row_of, of_taught = np.where(is_there, np.cumsum(is_there) - 1, NONE), vectors[is_there]
+    teachers = [Teacher(rows=row_of[np.searchsorted(wanted, ids)], vectors=of_taught) for ids in sets]
     if teachers[0].untaught == len(sets[0]):
         raise InputError(
             f"{path}: has no vector of any of the {len(sets[0]):,} documents that are learned from; a teacher is an "

@@ -20,11 +20,12 @@ from cocite.evaluation.benchmark import Judgements, write_rows
 from cocite.evaluation.comparisons import draws
 from cocite.evaluation.metrics import measure_rankings
 from cocite.evaluation.ranking import by_distance, directions, rank_candidates
-from cocite.evaluation.vectors import ROWS_AT_ONCE, Vectors, joined
+from cocite.evaluation.vectors import Vectors
 from cocite.ground.errors import InputError
 from cocite.ground.progress import progress
-from cocite.tables.files import checked_files, open_table, read_table, vectors_of
+from cocite.tables.files import read_table
 from cocite.tables.probes import Trained, training_of
+from cocite.tables.vectors import vectors_of_papers
 
 UNTRAINED = Trained("untrained", 0, 0)
 """How the vectors as they are stand among the maps."""
@@ -71,17 +72,12 @@ def _asked(tables: Path, part: str, tasks: Sequence[str]) -> dict[str, Judgement
 def _vectors(papers: Path, asked: Asked) -> Vectors:
     """The vectors of all papers that are asked about. Raises `InputError` where one has none."""
     wanted = {int(paper) for found in asked.values() for query, of in found.items() for paper in (query, *of)}
-    listed, blocks = pa.array(sorted(wanted)), list[Vectors]()
-    for path in checked_files(papers, "paper_embeddings"):
-        with open_table(path, "paper_embeddings") as file:
-            for batch in file.iter_batches(ROWS_AT_ONCE):
-                table = pa.Table.from_batches([batch.filter(pc.is_in(batch["corpusid"], listed))])
-                names = map(str, table["corpusid"].to_pylist())
-                blocks.append(Vectors({name: row for row, name in enumerate(names)}, vectors_of(table)))
-    vectors = joined(block for block in blocks if block.rows)
-    if missing := sorted(wanted.difference(map(int, vectors.rows))):
+    rising = np.array(sorted(wanted), dtype=np.int64)
+    vectors, is_there = vectors_of_papers(papers, "paper_embeddings", rising)
+    if not is_there.all():
+        missing = rising[~is_there]
         raise InputError(f"{papers}: has no vector of paper {missing[0]}, nor of {len(missing) - 1:,} others.")
-    return vectors
+    return Vectors({str(paper): row for row, paper in enumerate(rising.tolist())}, vectors)
 
 
 def _outcomes(trained: Trained, vectors: Vectors, asked: Asked) -> Iterator[tuple[Any, ...]]:

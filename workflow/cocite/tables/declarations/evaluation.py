@@ -14,6 +14,13 @@ _SCORED = {
     "mode": required(TEXT, "compat: as published; correct: as it should be; both: the two agree"),
 }
 
+_JUDGED = {
+    "task": required(TEXT, "name of the task"),
+    "query": required(TEXT, "document id of the query"),
+    "candidate": required(TEXT, "document id of the candidate; in reviewer matching, id of the reviewer"),
+    "relevance": required(pa.int32(), "0 for not relevant, more for more relevant"),
+}
+
 TABLES = [
     Table(
         name="documents",
@@ -56,10 +63,7 @@ TABLES = [
         description="The ranking tasks of a benchmark: which candidate is how relevant to which query.",
         key=("task", "query", "candidate"),
         columns={
-            "task": required(TEXT, "name of the task"),
-            "query": required(TEXT, "document id of the query"),
-            "candidate": required(TEXT, "document id of the candidate; in reviewer matching, id of the reviewer"),
-            "relevance": required(pa.int32(), "0 for not relevant, more for more relevant"),
+            **_JUDGED,
             "propensity": optional(
                 pa.float64(), "how likely a click was to be seen where it was made, for what was clicked; else null"
             ),
@@ -73,12 +77,7 @@ TABLES = [
             "queries of no task in `judgements`. Empty where none choose."
         ),
         key=("task", "query", "candidate"),
-        columns={
-            "task": required(TEXT, "name of the task"),
-            "query": required(TEXT, "document id of the query"),
-            "candidate": required(TEXT, "document id of the candidate"),
-            "relevance": required(pa.int32(), "0 for not relevant, more for more relevant"),
-        },
+        columns=_JUDGED,
     ),
     Table(
         name="collections",
