@@ -341,7 +341,8 @@ rule write_page:
         failures=all_scored("failures"),
         summaries=summaries(),
         curves=trained("<results>/encoder/{model}/seed-{seed}/training_curves.parquet"),
-        models=trained("<results>/encoder/{model}/seed-{seed}/model"),
+        models=trained("<results>/encoder/{model}/seed-{seed}/model")
+        + expand("<results>/encoder/{model}/seed-0/model", model=averages(config)),
         graphs=expand("<results>/embeddings/{embedding}/graph_scores.parquet", embedding=config["embeddings"]),
         searches=measured_searches(),
         bands=expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=RANKINGS),

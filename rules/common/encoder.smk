@@ -6,6 +6,12 @@ def trained(path):
     return [file for name, entry in config["models"].items() for file in expand(path, model=name, seed=entry["seeds"])]
 
 
+def models_of_all_seeds(wildcards):
+    """The encoders that a model became, one for each of its seeds."""
+    entry = config["models"][wildcards.model]
+    return expand("<results>/encoder/{{model}}/seed-{seed}/model", seed=entry["seeds"])
+
+
 def encoder_of(wildcards):
     """The encoder that a model starts from."""
     return encoder_under(wildcards.model, config["models"])
@@ -39,12 +45,14 @@ def building_memory(wildcards, input, attempt):
 
 def kept_dimensions(wildcards):
     """How many leading dimensions of a model's vectors are kept; 0 stands for all."""
-    return config["models"].get(wildcards.model, {}).get("dimension", 0)
+    return config["models"].get(model_of(wildcards.model), {}).get("dimension", 0)
 
 
 def further_fields(model):
     """Whether a model, or an untrained encoder, reads more of a document than its title and abstract."""
-    encoder = model.removeprefix("untrained_") if model in UNTRAINED else encoder_under(model, config["models"])
+    encoder = (
+        model.removeprefix("untrained_") if model in UNTRAINED else encoder_under(model_of(model), config["models"])
+    )
     return bool(entry_of(config["encoders"][encoder], EncoderSettings).further)
 
 

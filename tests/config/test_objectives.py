@@ -7,7 +7,7 @@ from cocite.config.benchmarks import tells_spaces_apart
 from cocite.config.configuration import resolve
 from cocite.config.lineage import encoder_under, sets_of
 from cocite.config.models import TrainingSettings
-from cocite.config.runs import model_of, runs_of
+from cocite.config.runs import first_seed, model_of, runs_of
 from cocite.config.settings import parse_settings
 from cocite.config.stale import is_configured
 from cocite.config.triplets import table_of
@@ -121,6 +121,21 @@ def test_a_model_is_scored_in_its_spaces_as_well(with_aspects):
     named = [f"aspects{space}-{seed}" for space in ("", "_in_result", "_in_concatenated") for seed in (1, 2)]
     assert [run for run in runs if run.startswith("aspects")] == named
     assert model_of("aspects_in_result") == model_of("aspects") == "aspects"
+
+
+def test_the_mean_of_the_weights_over_all_seeds_is_scored_once(with_aspects):
+    with_aspects["models"]["aspects"] |= {"spaces": ["result"], "seeds": [1, 2], "averaged": True}
+    config = resolve(with_aspects)
+    named = ["aspects-1", "aspects-2", "aspects_in_result-1", "aspects_in_result-2", "aspects_averaged-0"]
+    assert [run for run in runs_of(config) if run.startswith("aspects")] == named
+    assert model_of("aspects_averaged") == "aspects"
+    assert first_seed(config, "aspects_averaged") == 0
+
+
+def test_one_training_has_no_mean(with_aspects):
+    assert "models.aspects.averaged has no effect on one training" in refused(
+        with_aspects, "models.aspects.averaged", True
+    )
 
 
 def test_a_benchmark_can_do_without_the_spaces_of_models(with_aspects):

@@ -68,6 +68,17 @@ def test_every_training_has_a_card_and_the_models_own_stay_as_they_are(tmp_path)
     write_cards(tmp_path, scores, provenance(m={"seeds": [1, 2]}), tmp_path / "report/cards")
     written = sorted(str(path.relative_to(tmp_path / "report/cards")) for path in tmp_path.rglob("cards/**/README.md"))
     assert written == ["m/seed-1/README.md", "m/seed-2/README.md"]
+
+
+def test_the_mean_of_several_trainings_has_a_card_of_its_own(tmp_path):
+    for name in ("m/seed-1", "m/seed-2", "m_averaged/seed-0"):
+        (tmp_path / f"encoder/{name}/model").mkdir(parents=True)
+        (tmp_path / f"encoder/{name}/model/README.md").write_text(CARD)
+    scores = pl.DataFrame([score("m", 60.0, seed=1), score("m", 70.0, seed=2), score("m_averaged", 71.0, seed=0)])
+    write_cards(tmp_path, scores, provenance(m={"seeds": [1, 2], "averaged": True}), tmp_path / "report/cards")
+    card = (tmp_path / "report/cards/m_averaged/seed-0/README.md").read_text()
+    assert "| benchmark | measure | score |\n" in card
+    assert "| holdout | cite MAP | 71.0 |" in card
     assert "| cite MAP | 70.0 |" in (tmp_path / "report/cards/m/seed-2/README.md").read_text()
     assert (tmp_path / "encoder/m/seed-2/model/README.md").read_text() == CARD
 

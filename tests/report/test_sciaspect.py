@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from cocite.config.configuration import resolve
-from cocite.config.runs import models_in_spaces
+from cocite.config.runs import scored_models
 from cocite.report.published import OF_SCIDOCS
 from cocite.report.sciaspect import MATRIX, matrix, published_values
 
@@ -56,11 +56,11 @@ def experiment(tmp_path, monkeypatch):
 def test_published_results_and_the_models_of_the_experiment_have_the_same_names(experiment):
     named = pl.read_csv(MATRIX)["model"].to_list()
     assert len(named) == len(set(named)) == 27
-    assert set(experiment["models"]) <= set(named) <= set(models_in_spaces(experiment))
+    assert set(experiment["models"]) <= set(named) <= set(scored_models(experiment))
 
 
 def test_every_model_of_the_experiment_may_stand_beside_a_published_result(experiment):
-    averages = [average(name, 50.0, benchmark="scirepeval") for name in models_in_spaces(experiment)]
+    averages = [average(name, 50.0, benchmark="scirepeval") for name in scored_models(experiment)]
     rows = rows_of(averages, experiment)
     assert {row["SciRepEval, ours"] for row in rows.values()} == {"50.0"}
 

@@ -96,6 +96,20 @@ def test_a_model_is_scored_in_its_spaces_by_vectors_that_are_mapped(run):
     assert "rule embed_own_documents:\n    input: results/encoder/aspects_in_result" not in planned_jobs
 
 
+def test_a_model_is_averaged_over_its_seeds_and_scored_like_the_others(run):
+    models = {"cocite": SMALL["models"]["cocite"] | {"seeds": [1, 2], "averaged": True}}
+    config = run.configure(edited(models=models))
+    planned_jobs = run.snakemake("--dry-run", "all", config=config).stdout
+    averaged = "results/encoder/cocite_averaged/seed-0/model"
+    seeds = [f"results/encoder/cocite/seed-{seed}/model" for seed in (1, 2)]
+    assert re.findall(r"rule average_weights:\n    input: (.*)\n    output: (.*)\n", planned_jobs) == [
+        (", ".join(seeds), averaged)
+    ]
+    assert f"rule embed_own_documents:\n    input: {averaged}" in planned_jobs
+    scored = set(re.findall(r"output: results/evaluation/(\w+)/scores/\w+/cocite_averaged-0.parquet", planned_jobs))
+    assert scored == set(SMALL["benchmarks"])
+
+
 def test_a_set_of_examples_is_sampled_and_materialised_like_triplets(run):
     aspects = {"sampler": "aspects", "graph": "citation"}
     config = run.configure(edited(triplets=SMALL["triplets"] | {"aspects": aspects}))

@@ -257,6 +257,9 @@ class Model(TrainingSettings):
     spaces: Spaces = ()
     """Spaces of aspects in which benchmarks score it as well, beside that of the encoder; concatenated has the
     dimensions of all of them. In the scores it is called after the space: hybrid_in_result."""
+    averaged: bool = False
+    """Whether the mean of its weights over all seeds is scored as well, as a model of its own (Wortsman et al., 2022):
+    hybrid_averaged. It takes no training."""
     processes: Count = 1
     """Processes that share each batch of a training. It starts them; each has a GPU of its own where there are any."""
     threads: Count = 1
@@ -318,7 +321,9 @@ class Model(TrainingSettings):
             yield f"{key}.dimension ({self.dimension}) cuts vectors, which have no other spaces then; leave it out."
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:
-        """The name of a baseline, or the width of an adapter that exists."""
+        """The name of a baseline, one seed to average over, or the width of an adapter that exists."""
+        if self.averaged and len(self.seeds) < 2:
+            yield f"{key}.averaged has no effect on one training; name further seeds."
         if key.removeprefix("models.") in config.baselines:
             yield f"{key}: that name is a baseline's; give the model another."
         encoder = config.encoders.get(self.encoder or "")

@@ -13,6 +13,8 @@ from cocite.config.tasks import Task
 
 IN_SPACE = "_in_"
 """What stands between the name of a model and that of a space of its own."""
+AVERAGED = "_averaged"
+"""What follows the name of a model where the mean of its weights over all seeds stands in for it."""
 MAPPED = 8
 """Runs that a map shows unless it names some: as many as two rows of panels hold."""
 
@@ -22,9 +24,18 @@ def untrained(config: Mapping[str, Any]) -> list[str]:
     return [f"untrained_{name}" for name in config["encoders"]]
 
 
-def models_in_spaces(config: Mapping[str, Any]) -> list[str]:
-    """What the models are called: each as it is, and then in the further spaces in which it is scored."""
-    return [called for name, entry in config["models"].items() for called in names_in_spaces(name, entry).values()]
+def scored_models(config: Mapping[str, Any]) -> list[str]:
+    """What the models are called: each as it is, then in the further spaces in which it is scored, then averaged."""
+    return [
+        called
+        for name, entry in config["models"].items()
+        for called in (*names_in_spaces(name, entry).values(), *averages({"models": {name: entry}}))
+    ]
+
+
+def averages(config: Mapping[str, Any]) -> list[str]:
+    """What the models are called whose weights are averaged over their seeds."""
+    return [f"{name}{AVERAGED}" for name, entry in config["models"].items() if entry.get("averaged")]
 
 
 def names_in_spaces(model: str, entry: Mapping[str, Any]) -> dict[str, str]:
@@ -33,20 +44,26 @@ def names_in_spaces(model: str, entry: Mapping[str, Any]) -> dict[str, str]:
 
 
 def model_of(name: str) -> str:
-    """The model that this is the name of, in whatever space."""
-    return name.partition(IN_SPACE)[0]
+    """The model that this is the name of, in whatever space, averaged or not."""
+    return name.removesuffix(AVERAGED).partition(IN_SPACE)[0]
+
+
+def training_seeds(config: Mapping[str, Any], name: str) -> Sequence[int]:
+    """The training seeds of a model; 0 stands for all of them where it is averaged."""
+    seeds: Sequence[int] = config["models"][model_of(name)]["seeds"]
+    return (0,) if name.endswith(AVERAGED) else seeds
 
 
 def names_in_order(config: Mapping[str, Any]) -> list[str]:
     """The names of all that are scored."""
-    return [*models_in_spaces(config), *untrained(config), *baselines_of(config)]
+    return [*scored_models(config), *untrained(config), *baselines_of(config)]
 
 
 def runs_of(config: Mapping[str, Any], benchmark: str | None = None) -> list[str]:
     """All runs that are scored on a benchmark, or on any."""
     in_spaces = benchmark is None or config["benchmarks"][benchmark].get("spaces", True)
-    names = models_in_spaces(config) if in_spaces else list(config["models"])
-    trained = [f"{name}-{seed}" for name in names for seed in config["models"][model_of(name)]["seeds"]]
+    names = scored_models(config) if in_spaces else [*config["models"], *averages(config)]
+    trained = [f"{name}-{seed}" for name in names for seed in training_seeds(config, name)]
     return [
         *trained,
         *(f"{name}-0" for name in untrained(config)),
@@ -66,12 +83,13 @@ def runs_that_rank_alone(config: Mapping[str, Any]) -> list[str]:
 
 def adapters_of(config: Mapping[str, Any], name: str) -> set[str]:
     """The adapters that a model or an untrained encoder has; one that has learned itself has lost those it had."""
-    if name not in config["models"]:
+    if model_of(name) not in config["models"]:
         return set(config["encoders"][name.removeprefix("untrained_")].get("adapters", {}))
-    model = config["models"][name]
+    model = config["models"][model_of(name)]
     if model["trainable"]["kind"] != "adapter":
         return set()
-    return {*config["encoders"][encoder_under(name, config["models"])].get("adapters", {}), model["trainable"]["name"]}
+    encoder = encoder_under(model_of(name), config["models"])
+    return {*config["encoders"][encoder].get("adapters", {}), model["trainable"]["name"]}
 
 
 def scored_runs(
@@ -89,7 +107,7 @@ def scored_runs(
 def with_vectors(config: Mapping[str, Any], benchmark: str) -> list[str]:
     """The names of all that give the documents of a benchmark vectors."""
     baselines = set(baselines_on(config, benchmark)).difference(that_rank_alone(config))
-    return [*models_in_spaces(config), *untrained(config), *filter(baselines.__contains__, baselines_of(config))]
+    return [*scored_models(config), *untrained(config), *filter(baselines.__contains__, baselines_of(config))]
 
 
 def mapped_runs(config: Mapping[str, Any], models: Sequence[str] | None = None) -> list[tuple[str, int]]:
@@ -102,5 +120,4 @@ def first_seed(config: Mapping[str, Any], name: str) -> int:
     """The first training seed of what has this name; 0 for what is not trained."""
     if name in baselines_of(config):
         return int(seeds_of(name, config)[0])
-    model = config["models"].get(model_of(name))
-    return 0 if model is None else int(model["seeds"][0])
+    return int(training_seeds(config, name)[0]) if model_of(name) in config["models"] else 0

@@ -16,7 +16,7 @@ from typing import Any
 from cocite.config.baselines import baselines_of, seeds_of, trained_entries
 from cocite.config.benchmarks import suites_of
 from cocite.config.release_folder import WORKS
-from cocite.config.runs import model_of, models_in_spaces, untrained
+from cocite.config.runs import model_of, scored_models, training_seeds, untrained
 from cocite.config.walks import ranking_of, rankings
 from cocite.ground.errors import InputError
 
@@ -150,7 +150,7 @@ def _values(
         case "group":
             return dict.fromkeys(entry["group"] for entry in config["triplets"].values()), "triplets"
         case "model":
-            return [*models_in_spaces(config), *untrained(config)], "models"
+            return [*scored_models(config), *untrained(config)], "models"
         case "baseline":
             return {**baselines_of(config), **trained_entries(config)}, "baselines"
         case "suite":
@@ -158,7 +158,7 @@ def _values(
         case "seed" if "baseline" in wildcards:
             return seeds_of(wildcards["baseline"], config), f"baselines.{wildcards['baseline']}.seeds"
         case "seed" if (model := model_of(wildcards["model"])) in config["models"]:
-            return config["models"][model]["seeds"], f"models.{model}.seeds"
+            return training_seeds(config, wildcards["model"]), f"models.{model}.seeds"
         case "seed":
             return [0], "an untrained model"
         case "part" if "dataset" in wildcards:

@@ -203,6 +203,19 @@ def embed(
     )
 
 
+@app.command("average")
+def average(
+    models: Annotated[list[Path], typer.Argument(help="Folders of the encoders.")],
+    *,
+    output: Output,
+) -> None:
+    """Write an encoder whose weights are the means of those of trained encoders."""
+    work_offline(1)
+    from cocite.encoder.averaging import average_models
+
+    average_models(models, output)
+
+
 @app.command("map")
 def map_to_space(
     embeddings: Annotated[Path, typer.Argument(help="Table document_embeddings of a model.")],

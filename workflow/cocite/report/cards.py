@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 
 from cocite.config.origins import CARD_SCORES
+from cocite.config.runs import averages, model_of, training_seeds
 from cocite.config.terms import generated_benchmarks
 from cocite.config.triplets import oracle_models
 from cocite.report.labels import measure, over_seeds
@@ -14,12 +15,13 @@ from cocite.tables.files import atomic_path
 
 
 def write_cards(results: Path, scores: pl.DataFrame, provenance: Mapping[str, Any], output: Path) -> None:
-    """Write `<model>/seed-<seed>/README.md` into a folder, for each training that the configuration names."""
+    """Write `<model>/seed-<seed>/README.md` into a folder, for each training that the configuration names, and mean."""
+    configuration = provenance["configuration"]
     with atomic_path(output) as folder:
         folder.mkdir()
-        for model, entry in provenance["configuration"]["models"].items():
+        for model in (*configuration["models"], *averages(configuration)):
             of_model = scores.filter(model=model)
-            for seed in entry["seeds"]:
+            for seed in training_seeds(configuration, model):
                 card = (results / f"encoder/{model}/seed-{seed}/model/README.md").read_text(encoding="utf-8")
                 path = folder / model / f"seed-{seed}" / "README.md"
                 path.parent.mkdir(parents=True)
@@ -32,7 +34,7 @@ def with_scores(card: str, scores: pl.DataFrame, seed: int, provenance: Mapping[
     if scores.is_empty():
         return f"{before}\n\n{CARD_SCORES}\n\nThe run had no benchmark.\n"
     remark = "Scores × 100, higher is better, as means over the evaluation seeds."
-    if given_away := oracle_models(provenance["configuration"]).get(scores["model"][0]):
+    if given_away := oracle_models(provenance["configuration"]).get(model_of(scores["model"][0])):
         remark += (
             f" This model is an oracle: it has learned from the answers of {', '.join(given_away)}. Its scores there "
             "bound from above what can be reached, and are no results."

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from cocite.config.lineage import sets_of
-from cocite.config.runs import model_of, models_in_spaces
+from cocite.config.runs import model_of, scored_models
 from cocite.report.labels import mean_cell
 
 MATRIX = Path(__file__).parents[2] / "report" / "published_aspects.csv"
@@ -59,7 +59,7 @@ def _models(configuration: Mapping[str, Any]) -> list[str]:
     sampler = {name: entry["sampler"] for name, entry in configuration["triplets"].items()}
     models = configuration["models"].items()
     learns = {name for name, entry in models if SAMPLERS.issuperset(sampler[each] for each in sets_of(entry))}
-    return [name for name in models_in_spaces(configuration) if model_of(name) in learns]
+    return [name for name in scored_models(configuration) if model_of(name) in learns]
 
 
 def _benchmarks(configuration: Mapping[str, Any]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from cocite.config.baselines import baselines_of, that_rank_alone
 from cocite.config.benchmarks import BENCHMARKS, is_held_out, tasks_of
 from cocite.config.lineage import encoder_under
 from cocite.config.origins import corpus_in_words, encoder_in_words
-from cocite.config.runs import model_of, models_in_spaces, untrained
+from cocite.config.runs import model_of, scored_models, untrained
 from cocite.config.tasks import BOTH
 from cocite.config.terms import generated_benchmarks, has_generated_corpus
 from cocite.config.triplets import oracle_models
@@ -179,7 +179,7 @@ def _best_by_average(
 def _competing(configuration: Configuration) -> list[str]:
     """The models in all their spaces, without those that have learned from answers of benchmarks."""
     given_answers = oracle_models(configuration)
-    return [name for name in models_in_spaces(configuration) if model_of(name) not in given_answers]
+    return [name for name in scored_models(configuration) if model_of(name) not in given_answers]
 
 
 def _leading_average(kind: str) -> tuple[str, str]:

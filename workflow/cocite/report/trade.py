@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 
 from cocite.config.baselines import baselines_on, beside_models
 from cocite.config.benchmarks import sides_of
-from cocite.config.runs import untrained
+from cocite.config.runs import model_of, untrained
 from cocite.config.triplets import oracle_models
 from cocite.report.canvas import COLOURS, Entry, Titles, canvas
 from cocite.report.labels import METRICS, mean_cell
@@ -130,8 +130,8 @@ def _measured(side: Mapping[tuple[str, str], str]) -> str:
 
 
 def _group(model: str, configuration: Mapping[str, Any]) -> str:
-    if model in configuration["models"]:
-        return "oracle" if model in oracle_models(configuration) else "trained"
+    if (name := model_of(model)) in configuration["models"]:
+        return "oracle" if name in oracle_models(configuration) else "trained"
     return "baseline" if model in beside_models(configuration) else "untrained"
 
 
