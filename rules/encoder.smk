@@ -34,6 +34,7 @@ rule build_encoder:
 rule fetch_encoder:
     input:
         given=given_encoder,
+        maps=maps_of_probe,
     output:
         directory("<results>/encoder/untrained_{encoder}/seed-0/model"),
     log:
@@ -54,7 +55,7 @@ rule fetch_encoder:
         settings=settings("encoders", "encoder", EncoderSettings),
     shell:
         """
-        cocite encoder fetch \
+        cocite encoder fetch {input.maps:q} \
             --settings {params.settings:q} \
             --output {output:q} \
             >> {log:q} 2>&1

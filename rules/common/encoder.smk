@@ -37,6 +37,13 @@ def given_encoder(wildcards):
     return [file for model in models if model and Path(model).is_dir() for file in files_in(model)]
 
 
+def maps_of_probe(wildcards):
+    """The maps of the probe that has learned what is put behind an encoder; nothing where nothing is."""
+    asked = config["encoders"][wildcards.encoder].get("map")
+    path = "<results>/encoder/probe_{probe}/{triplets}/maps.safetensors"
+    return [] if asked is None else [path.format(probe=asked["probe"], triplets=asked["triplets"])]
+
+
 def building_memory(wildcards, input, attempt):
     """Memory to build an encoder, MB: its vocabulary reads 130,000 papers at a time, or a whole smaller bucket."""
     largest = max(map(size_mb, input.papers))

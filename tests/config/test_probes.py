@@ -91,3 +91,46 @@ def test_texts_that_are_no_papers_have_no_vectors_to_map():
     config["corpus"]["contexts"] = {}
     with pytest.raises(InputError, match=r"triplets.sentences has texts that are no papers, of which there are no vec"):
         resolve(config)
+
+
+READY = {"model": "someone/encoder", "revision": "0" * 40, "max_length": 64}
+LEARNED = {"probe": "which", "triplets": "specter", "loss": "triplet"}
+
+
+def with_map(encoder=READY, **learned):
+    config = configured(encoder="ready", grids={"bands": BANDS})
+    config["encoders"] = config["encoders"] | {"ready": READY, "mapped": encoder | {"map": LEARNED | learned}}
+    return config
+
+
+def test_a_map_that_a_probe_has_learned_stands_behind_the_encoder_that_it_was_learned_of():
+    known = resolve(with_map(triplets="bands-2"))["encoders"]["mapped"]["map"]
+    assert known["triplets"] == "bands-2"
+    assert (known["loss"]["kind"], known["batch_size"], known["seed"]) == ("triplet", 128, 1)
+
+
+@pytest.mark.parametrize(
+    ("learned", "sentence"),
+    [
+        ({"triplets": "cocite"}, "encoders.mapped.map.triplets is none of probes.which."),
+        ({"loss": "mnrl"}, "encoders.mapped.map.loss is none of probes.which."),
+        ({"loss": {"kind": "triplet", "margin": 0.1}}, "encoders.mapped.map.loss is none of probes.which."),
+        ({"seed": 9}, "encoders.mapped.map.seed is none of probes.which."),
+        ({"probe": "other"}, "encoders.mapped.map.probe names 'other', which probes does not declare"),
+        ({"encoder": READY | {"max_length": 32}}, "maps vectors of the encoder ready, which has other settings"),
+        ({"encoder": {"build": {"layers": 1}}}, "map does not go with build"),
+    ],
+)
+def test_a_map_that_is_not_learned_or_of_another_encoder_is_refused(learned, sentence):
+    with pytest.raises(InputError) as refused:
+        resolve(with_map(**learned))
+    assert sentence in str(refused.value)
+
+
+def test_the_set_of_a_map_is_not_mined_by_what_has_the_map():
+    config = with_map(triplets="mined")
+    mined = {"sampler": "mined", "of": "specter", "by": {"kind": "encoder", "name": "mapped"}, "group": "mined"}
+    config["triplets"] = config["triplets"] | {"mined": mined}
+    config["probes"]["which"]["triplets"] = ["specter", "mined"]
+    with pytest.raises(InputError, match="mined by the encoder mapped, which has a map as well"):
+        resolve(config)

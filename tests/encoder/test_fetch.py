@@ -100,9 +100,9 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
 def test_a_module_that_would_be_lost_is_refused(encoder, tmp_path):
     deeper = shutil.copytree(encoder, tmp_path / "deeper")
     modules = json.loads((deeper / "modules.json").read_text())
-    modules.append({"idx": 2, "name": "2", "path": "2_Dense", "type": "sentence_transformers.models.Dense"})
+    modules.append({"idx": 2, "name": "2", "path": "2_LayerNorm", "type": "sentence_transformers.models.LayerNorm"})
     (deeper / "modules.json").write_text(json.dumps(modules))
-    with pytest.raises(InputError, match="has a module Dense"):
+    with pytest.raises(InputError, match="has a module LayerNorm"):
         fetch_encoder(EncoderSettings(model=str(deeper), max_length=16), tmp_path / "model")
 
 

@@ -19,7 +19,7 @@ from cocite.encoder.spaces import read_space, spaces_in
 from cocite.encoder.tokens import tokenise
 from cocite.encoder.training import Inputs
 from cocite.ground.errors import InputError
-from cocite.tables.files import read_table, vector_column, vectors_of, write_table
+from cocite.tables.files import read_table, vector_column, vectors_of, write_json, write_table
 
 TEXTS = ["bees collect nectar", "compilers allocate registers for loops", "flowers in the meadow"]
 
@@ -98,6 +98,7 @@ def test_a_map_that_is_broken_or_another_models_is_named(train_hybrid):
 
 
 def test_vectors_are_mapped_without_torch(tmp_path):
+    write_json(tmp_path / "modules.json", [])
     spaces.save_spaces({"result": torch.nn.Linear(4, 4)}, tmp_path)
     written_vectors(tmp_path / "embeddings.parquet", np.ones((2, 4)))
     code = """

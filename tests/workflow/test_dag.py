@@ -96,6 +96,23 @@ def test_a_model_is_scored_in_its_spaces_by_vectors_that_are_mapped(run):
     assert "rule embed_own_documents:\n    input: results/encoder/aspects_in_result" not in planned_jobs
 
 
+def test_an_encoder_has_the_map_of_a_probe_and_is_scored_with_it(run):
+    ready = {"model": "someone/encoder", "revision": "0" * 40, "max_length": 64}
+    learned = {"probe": "which", "triplets": "specter", "loss": "mnrl"}
+    probe = {"encoder": "ready", "benchmark": "holdout", "triplets": ["specter"], "losses": ["mnrl"]}
+    config = edited(
+        encoders=SMALL["encoders"] | {"ready": ready, "mapped": ready | {"map": learned}},
+        probes={"which": probe},
+        benchmarks__holdout__choosing=0.5,
+    )
+    planned_jobs = run.snakemake("--dry-run", "--printshellcmds", "all", config=run.configure(config)).stdout
+    maps = "results/encoder/probe_which/specter/maps.safetensors"
+    assert f"rule fetch_encoder:\n    input: {maps}\n" in planned_jobs
+    assert f"cocite encoder fetch {maps} " in planned_jobs
+    scored = "results/evaluation/holdout/scores/small/untrained_mapped-0.parquet"
+    assert f"output: {scored}" in planned_jobs
+
+
 def test_a_model_is_averaged_over_its_seeds_and_scored_like_the_others(run):
     models = {"cocite": SMALL["models"]["cocite"] | {"seeds": [1, 2], "averaged": True}}
     config = run.configure(edited(models=models))

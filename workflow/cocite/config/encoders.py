@@ -11,13 +11,19 @@ from cocite.config.entries import (
     Entry,
     GivenPath,
     PackageName,
+    Refers,
+    ShortFor,
     Text,
     Whole,
+    all_parts,
+    as_json,
     distinct,
     inconsistent,
     unpinned,
     unsuitable,
 )
+from cocite.config.lineage import encoder_under
+from cocite.config.objectives import AnyLoss
 from cocite.config.plugins import modules
 
 POOLINGS = "cocite.encoder.poolings"
@@ -80,6 +86,32 @@ class Prompts(Entry):
         return self
 
 
+class LearnedMap(Entry):
+    """A linear map that a probe has learned of the vectors of the same encoder."""
+
+    probe: Annotated[str, Refers("probes")]
+    """Name of the probe."""
+    triplets: Text
+    """Name of one of its sets."""
+    loss: Annotated[AnyLoss, ShortFor("kind")]
+    """One of its losses: a name, or a name and its settings."""
+    batch_size: Count = 128
+    """One of its sizes of a batch."""
+    seed: Count = 1
+    """One of its seeds."""
+
+
+def _mining_encoders(triplets: str, config: Whole) -> Iterator[str]:
+    """The encoders that have mined negatives of a set, or that models started from which have."""
+    sets = config.triplets
+    for each in (triplets, *all_parts(triplets, lambda name: sets[name].parts if name in sets else ())):
+        name: str = getattr(getattr(sets.get(each), "by", None), "name", "")
+        if name in config.models:
+            name = encoder_under(name, as_json(config.models))
+        if name in config.encoders:
+            yield name
+
+
 class EncoderSettings(Entry):
     """One encoder before fine-tuning: exactly one of model, package and build says where it comes from."""
 
@@ -111,6 +143,10 @@ class EncoderSettings(Entry):
     """Whether the title, each sentence of the abstract and each further field are embedded by themselves; a document's
     vector is then their sum, normalised to length 1. Such an encoder is scored as it is, and no model starts from it.
     Left out, a document is embedded as one text."""
+    map: LearnedMap | None = None
+    """A linear map behind the pooling, which a probe of the same encoder without it has learned: a model after seconds
+    of training, scored as it is, and a start for models that are trained from the encoder. Left out, none but one that
+    the model's own folder has."""
     prompts: Prompts | None = None
     """What is put before texts. It travels with models that are trained from the encoder. Left out, nothing, also where
     the folder of the model has prompts."""
@@ -133,6 +169,8 @@ class EncoderSettings(Entry):
             )
         if self.adapters and self.build is not None:
             raise inconsistent(".adapters do not go with build: they belong to the weights of an encoder that exists.")
+        if self.map is not None and self.build is not None:
+            raise inconsistent(".map does not go with build: it belongs behind weights that exist.")
         if self.sentence_wise and self.pooling == "sentences":
             raise inconsistent(".sentence_wise does not go with pooling: sentences, which weighs them within one text.")
         return self
@@ -141,6 +179,32 @@ class EncoderSettings(Entry):
     def further(self) -> tuple[FieldName, ...]:
         """The fields beside title and abstract that a document is read as."""
         return tuple(name for name in self.text or () if name not in TITLE_AND_ABSTRACT)
+
+    def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
+        """A map that the probe does not learn, or learns of the vectors of another encoder."""
+        if self.map is None:
+            return
+        probe = config.probes[self.map.probe]
+        learned = {
+            "triplets": (self.map.triplets, probe.sets),
+            "loss": (self.map.loss, probe.losses),
+            "batch_size": (self.map.batch_size, probe.batch_sizes),
+            "seed": (self.map.seed, probe.seeds),
+        }
+        for name, (asked, known) in learned.items():
+            if asked not in known:
+                yield f"{key}.map.{name} is none of probes.{self.map.probe}."
+        if config.encoders[probe.encoder] != self.model_copy(update={"map": None}):
+            yield (
+                f"{key}.map: probes.{self.map.probe} maps vectors of the encoder {probe.encoder}, which has other "
+                "settings than this one has without its map."
+            )
+        for name in _mining_encoders(self.map.triplets, config):
+            if config.encoders[name].map is not None:
+                yield (
+                    f"{key}.map.triplets ({self.map.triplets}) has negatives that were mined by the encoder {name}, "
+                    "which has a map as well; mine them by an encoder without one."
+                )
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:
         """A folder that is not there, a model of the hub without its commit, or authors that are not kept."""

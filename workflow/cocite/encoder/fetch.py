@@ -19,6 +19,7 @@ from transformers import AutoModel, AutoTokenizer
 from cocite.config.encoders import Adapter, EncoderSettings
 from cocite.encoder.adapters import CONFIG, WEIGHTS, read_adapter
 from cocite.encoder.card import card_of_untrained
+from cocite.encoder.dense import Dense, dense_of_probe, read_dense
 from cocite.encoder.fields import write_reading
 from cocite.encoder.model import ADAPTERS, kept_of, open_encoder, readable, save_encoder
 from cocite.encoder.prediction import save_head
@@ -29,22 +30,27 @@ from cocite.ground.progress import report
 from cocite.tables.files import atomic_path, read_json
 
 TAKEN = ("*.safetensors", "*.json", "*.txt", "*.model", "*.vocab")
-KEPT_MODULES = ("Transformer", "Pooling", "Normalize")
+KEPT_MODULES = ("Transformer", "Pooling", "Dense", "Normalize")
 
 
-def fetch_encoder(settings: EncoderSettings, output: Path) -> None:
-    """Write the folder of an encoder that exists.
+def fetch_encoder(settings: EncoderSettings, output: Path, *, maps: Path | None = None) -> None:
+    """Write the folder of an encoder that exists; `maps` is the file of a probe's maps, where one is put behind it.
 
     Raises `InputError` if it cannot be had at the revision, or has no safetensors.
     """
     origin = _origin(settings)
     text = (
         f"The transformer of {origin} before any fine-tuning, with {settings.pooling} pooling; texts are cut to "
-        f"{settings.max_length} tokens.\nLicense and terms are those of the original."
+        f"{settings.max_length} tokens.{_words_of_map(settings)}\nLicense and terms are those of the original."
     )
     card = card_of_untrained(origin, text)
     with atomic_path(output) as folder, _source(settings) as source:
-        _write_encoder(_transformer_of(source), folder, settings, card)
+        behind = _dense_of(source)
+        if settings.map is not None and maps is not None:
+            if behind is not None:
+                raise InputError(f"{source}: ends with a linear map already; that of a probe cannot follow it.")
+            behind = dense_of_probe(maps, settings.map)
+        _write_encoder(_transformer_of(source), folder, settings, card, behind)
         for name, adapter in (settings.adapters or {}).items():
             _write_adapter(adapter, folder, name)
 
@@ -84,6 +90,27 @@ def _from_package(name: str) -> Path:
         raise InputError(f"Setting package: the Python package {name!r} has no function get_model_path().") from None
 
 
+def _words_of_map(settings: EncoderSettings) -> str:
+    """What the card says of the map of a probe."""
+    if settings.map is None:
+        return ""
+    learned = settings.map
+    return (
+        f" A linear map follows, which the probe {learned.probe} learned from the triplets {learned.triplets} by the "
+        f"loss {learned.loss.kind} (seed {learned.seed})."
+    )
+
+
+def _dense_of(source: Path) -> Dense | None:
+    """The linear map behind the pooling of an encoder in the layout of sentence-transformers, if it has one."""
+    if not (source / "modules.json").is_file():
+        return None
+    modules = [module for module in read_json(source / "modules.json") if module["type"].endswith(".Dense")]
+    if len(modules) > 1:
+        raise InputError(f"{source}: ends with {len(modules)} modules Dense, and one is known.")
+    return read_dense(source / modules[0]["path"]) if modules else None
+
+
 def _transformer_of(source: Path) -> Path:
     """The folder of the transformer itself: in the layout of sentence-transformers it may lie deeper."""
     if not (source / "modules.json").is_file():
@@ -98,7 +125,7 @@ def _transformer_of(source: Path) -> Path:
     return source / modules[0]["path"]
 
 
-def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, card: str) -> None:
+def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, card: str, behind: Dense | None) -> None:
     """Write the folder of an encoder from the folder of a transformer in Hugging Face's layout.
 
     Raises `InputError` if that lacks weights or a vocabulary, or if its transformer reads fewer tokens than asked for.
@@ -118,7 +145,10 @@ def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, card: 
     _check_length(transformer, tokenizer, settings.max_length)
     tokenizer.model_max_length = settings.max_length
     tokenizer.save_pretrained(folder)
-    save_encoder(transformer, folder, card=card, **kept_of(settings))
+    if behind is not None and behind.linear.in_features != transformer.config.hidden_size:
+        takes, gives = behind.linear.in_features, transformer.config.hidden_size
+        raise InputError(f"{source}: gives vectors of {gives} dimensions, and the map behind it takes {takes}.")
+    save_encoder(transformer, folder, behind=behind, card=card, **kept_of(settings))
     write_prompts(folder, settings)
     write_reading(folder, settings)
     if loading["unexpected_keys"]:  # weights behind the transformer, among which the head for masked tokens may be

@@ -1,8 +1,8 @@
 """An encoder, its folder, and the vectors it gives to tokenised documents.
 
-An encoder is a transformer and a pooling of its token vectors, which are scaled to length 1 where it is asked for, with
-nothing after it: the losses and the benchmarks see the vectors as they are. Weights are safetensors, and no code of a
-model is run. The folder is in the layout that every release of sentence-transformers reads, and transformers opens it
+An encoder is a transformer and a pooling of its token vectors. A linear map may follow, and a scaling to length 1 where
+it is asked for; the losses and the benchmarks see the vectors as they are then. Weights are safetensors, and no code of
+a model is run. The folder is in the layout that every release of sentence-transformers reads, and transformers opens it
 too. Here it is opened without sentence-transformers, whose import takes longer than embedding a small benchmark.
 """
 
@@ -23,7 +23,8 @@ from transformers.utils import logging
 
 from cocite.config.aspects import SPACES
 from cocite.config.encoders import EncoderSettings
-from cocite.encoder import poolings
+from cocite.encoder import dense, poolings
+from cocite.encoder.dense import Dense
 from cocite.encoder.documents import Documents
 from cocite.encoder.sentences import Names, open_names, save_names
 from cocite.encoder.tokens import Tokenizer, batches_of_like_length, features_of, open_tokenizer
@@ -38,7 +39,7 @@ MODULES = [
     {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
     {"idx": 1, "name": "1", "path": poolings.FOLDER, "type": "sentence_transformers.models.Pooling"},
 ]
-NORMALISE = {"idx": 2, "name": "2", "path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}
+NORMALISE = "sentence_transformers.models.Normalize"
 CARD = "README.md"
 ADAPTERS = "adapters"
 """Folder of its adapters, in which each has one of its own; see the module `adapters`."""
@@ -60,6 +61,7 @@ class Encoder(nn.Module):
         tokenizer: Tokenizer,
         computes_in: torch.dtype = torch.float32,
         dimension: int | None = None,
+        dense: Dense | None = None,
     ) -> None:
         super().__init__()
         self.transformer = transformer
@@ -67,8 +69,10 @@ class Encoder(nn.Module):
         self.tokenizer = tokenizer
         self.computes_in = computes_in
         """The numbers that the products of matrices are computed in; see `computing`."""
-        self.dimension: int = dimension or transformer.config.hidden_size
-        """Length of its vectors, which are cut where it is less than the size of the transformer."""
+        self.dense = dense
+        """The linear map behind its pooling, if it has one."""
+        self.dimension: int = dimension or self.whole
+        """Length of its vectors, which are cut where it is less than `whole`."""
         self.normalises = False
         """Whether its vectors have length 1."""
         self.adapter: Any = None
@@ -83,6 +87,12 @@ class Encoder(nn.Module):
         """Where its weights are."""
         device: torch.device = next(self.parameters()).device
         return device
+
+    @property
+    def whole(self) -> int:
+        """Length of its vectors before any cut."""
+        size: int = self.transformer.config.hidden_size if self.dense is None else self.dense.dimension
+        return size
 
     @property
     def first_position(self) -> int:
@@ -100,7 +110,8 @@ class Encoder(nn.Module):
             vectors = poolings.pool_packed(self.pooling, tokens[0], features["cu_seq_lens_q"])
         else:
             vectors = poolings.pool(self.pooling, tokens, features["attention_mask"])
-        vectors = vectors[: -1 if packed else None, : self.dimension]  # the last packed document is the filling
+        vectors = vectors[: -1 if packed else None]  # the last packed document is the filling
+        vectors = (vectors if self.dense is None else self.dense(vectors))[:, : self.dimension]
         return nn.functional.normalize(vectors, dim=1) if self.normalises else vectors
 
 
@@ -115,26 +126,29 @@ def open_encoder(folder: Path, precision: Precision = "float32", dimension: int 
     pooling, tokenizer = poolings.pooling_in(folder), open_tokenizer(folder)
     with readable(folder):
         transformer = AutoModel.from_pretrained(folder, use_safetensors=True, dtype=torch.float32)
-    if dimension is not None and dimension > transformer.config.hidden_size:
-        size = transformer.config.hidden_size
-        raise InputError(f"{folder}: gives vectors of {size} dimensions, and {dimension} are to be kept.")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    encoder = Encoder(transformer, pooling, tokenizer, computes_in(precision, device), dimension)
-    encoder.normalises = normalises_in(folder)
+    modules = modules_in(folder)
+    behind = dense.read_dense(folder / modules[dense.TYPE]) if dense.TYPE in modules else None
+    encoder = Encoder(transformer, pooling, tokenizer, computes_in(precision, device), dimension, behind)
+    if encoder.dimension > encoder.whole:
+        raise InputError(f"{folder}: gives vectors of {encoder.whole} dimensions, and {dimension} are to be kept.")
+    encoder.normalises = NORMALISE in modules
     if poolings.is_by_sentence(pooling):
         encoder.names = open_names(folder, transformer.config.hidden_size, tokenizer)
     return encoder.to(device)
 
 
-def normalises_in(folder: Path) -> bool:
-    """Whether the encoder in a folder scales its vectors to length 1."""
-    listed = folder / "modules.json"
-    return listed.is_file() and NORMALISE in read_json(listed)
+def modules_in(folder: Path) -> dict[str, str]:
+    """The kinds of modules of the encoder in a folder, as sentence-transformers lists them, with their paths."""
+    return {module["type"]: module["path"] for module in read_json(folder / "modules.json")}
 
 
-def modules_of(normalises: bool) -> list[dict[str, Any]]:
+def _modules_of(*, maps: bool, normalises: bool) -> list[dict[str, Any]]:
     """The modules of an encoder, as sentence-transformers lists them."""
-    return [*MODULES, NORMALISE] if normalises else MODULES
+    behind = [("Map", dense.TYPE)] * maps + [("Normalize", NORMALISE)] * normalises
+    numbered = enumerate(behind, len(MODULES))
+    further = [{"idx": at, "name": str(at), "path": f"{at}_{name}", "type": kind} for at, (name, kind) in numbered]
+    return [*MODULES, *further]
 
 
 def kept_of(settings: EncoderSettings) -> dict[str, Any]:
@@ -147,11 +161,20 @@ def kept_of(settings: EncoderSettings) -> dict[str, Any]:
 
 
 def save_encoder(
-    transformer: Any, folder: Path, *, pooling: str, normalises: bool = False, max_length: int, card: str
+    transformer: Any,
+    folder: Path,
+    *,
+    pooling: str,
+    behind: Dense | None = None,
+    normalises: bool = False,
+    max_length: int,
+    card: str,
 ) -> None:
-    """Write a transformer, how its tokens are pooled, and a model card; a tokenizer is to be saved beside them."""
+    """Write a transformer, what follows it, and a model card; a tokenizer is to be saved beside them."""
     transformer.save_pretrained(folder)
-    write_json(folder / "modules.json", modules_of(normalises))
+    write_json(folder / "modules.json", _modules_of(maps=behind is not None, normalises=normalises))
+    if behind is not None:
+        dense.save_dense(behind, folder / dense.FOLDER)
     write_json(folder / "sentence_bert_config.json", {"max_seq_length": max_length, "do_lower_case": False})
     sizes = {"word_embedding_dimension": transformer.config.hidden_size}
     write_json(folder / poolings.FOLDER / "config.json", sizes | poolings.flags_of(pooling))
@@ -161,9 +184,14 @@ def save_encoder(
 def save_trained(encoder: Encoder, source: Path, folder: Path, card: str) -> None:
     """Write an encoder that was trained from the one in the folder `source`, with its tokenizer."""
     shutil.copytree(source, folder, ignore=shutil.ignore_patterns(".*", CARD, "*.safetensors", ADAPTERS, SPACES))
-    pooling, length = encoder.pooling, encoder.tokenizer.max_length
     save_encoder(
-        encoder.transformer, folder, pooling=pooling, normalises=encoder.normalises, max_length=length, card=card
+        encoder.transformer,
+        folder,
+        pooling=encoder.pooling,
+        behind=encoder.dense,
+        normalises=encoder.normalises,
+        max_length=encoder.tokenizer.max_length,
+        card=card,
     )
     if encoder.names is not None:
         save_names(encoder.names, folder)

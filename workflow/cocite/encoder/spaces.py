@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from cocite.config.aspects import ASPECTS, CONCATENATED, SPACES
 from cocite.ground.errors import InputError
-from cocite.tables.files import open_table, vector_column, vectors_of, write_json, write_table
+from cocite.tables.files import open_table, read_json, vector_column, vectors_of, write_json, write_table
 
 if TYPE_CHECKING:
     from torch import nn
@@ -98,9 +98,9 @@ def save_spaces(maps: Mapping[str, "nn.Linear"], folder: Path) -> None:
     """Write the maps of aspects, in their order, and all of them as one, to the folder of an encoder."""
     from safetensors.torch import save_file
 
-    from cocite.encoder.model import CARD, modules_of, normalises_in
+    from cocite.encoder.model import CARD
 
-    modules = modules_of(normalises_in(folder))
+    modules = read_json(folder / "modules.json")
     number = len(modules)
 
     for name, linear in {**maps, CONCATENATED: concatenated(maps.values())}.items():

@@ -32,6 +32,8 @@ def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> N
             rank, alpha = settings.trainable.rank, settings.trainable.alpha
             additions = LoraConfig(r=rank, lora_alpha=alpha, target_modules="all-linear")
             encoder.transformer = get_peft_model(encoder.transformer, additions)
+        if encoder.dense is not None:
+            encoder.dense.requires_grad_(False)
     elif isinstance(settings.trainable, Bottlenecks):
         if encoder.adapter is None:
             with torch.random.fork_rng(devices=[]):

@@ -1,0 +1,85 @@
+"""A linear map behind the pooling of an encoder: the module Dense of sentence-transformers.
+
+Published encoders end with one to change the number of dimensions; a probe learns one of vectors that are ready
+(`probing`). Its folder has the layout of that library, so that the library opens the encoder with it.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from cocite.config.encoders import LearnedMap
+from cocite.config.entries import as_json
+from cocite.config.probes import described_loss
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_json, write_json
+from cocite.tables.probes import Trained, name_of_map
+
+FOLDER, CONFIG, WEIGHTS = "2_Map", "config.json", "model.safetensors"
+TYPE = "sentence_transformers.models.Dense"
+ACTIVATIONS = {"Identity": nn.Identity, "Tanh": nn.Tanh}
+
+
+class Dense(nn.Module):
+    """A linear map and what follows it, computed in float32 whatever the transformer computes in."""
+
+    def __init__(self, linear: nn.Linear, activation: str = "Identity") -> None:
+        super().__init__()
+        self.linear = linear
+        self.activation = activation
+        """Its name in `ACTIVATIONS`."""
+
+    @property
+    def dimension(self) -> int:
+        """Length of the vectors that it gives."""
+        return self.linear.out_features
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """What it makes of vectors, documents × dimension."""
+        with torch.autocast(vectors.device.type, enabled=False):
+            mapped: Tensor = ACTIVATIONS[self.activation]()(self.linear(vectors))
+        return mapped
+
+
+def read_dense(folder: Path) -> Dense:
+    """The map in a folder of its own. Raises `InputError` where that has none as safetensors, or another activation."""
+    config: dict[str, Any] = read_json(folder / CONFIG)
+    activation = str(config.get("activation_function", "torch.nn.modules.activation.Tanh")).rpartition(".")[2]
+    if activation not in ACTIVATIONS:
+        raise InputError(f"{folder}: its activation is {activation}, and {' and '.join(ACTIVATIONS)} are known.")
+    if not (folder / WEIGHTS).is_file():
+        raise InputError(f"{folder}: holds no {WEIGHTS}; pickled weights are not loaded.")
+    weights = {name.removeprefix("linear."): weight.float() for name, weight in load_file(folder / WEIGHTS).items()}
+    if "weight" not in weights:
+        raise InputError(f"{folder / WEIGHTS}: holds no linear.weight.")
+    return Dense(_linear(weights["weight"], weights.get("bias")), activation)
+
+
+def save_dense(dense: Dense, folder: Path) -> None:
+    """Write a map to a folder of its own."""
+    linear = dense.linear
+    sizes = {"in_features": linear.in_features, "out_features": linear.out_features, "bias": linear.bias is not None}
+    module = ACTIVATIONS[dense.activation].__module__
+    write_json(folder / CONFIG, sizes | {"activation_function": f"{module}.{dense.activation}"})
+    save_file({name: weight.contiguous() for name, weight in dense.state_dict().items()}, folder / WEIGHTS)
+
+
+def dense_of_probe(maps: Path, asked: LearnedMap) -> Dense:
+    """The map that a probe has learned by one training. Raises `InputError` where the file holds none of it."""
+    name = name_of_map(Trained(described_loss(as_json(asked.loss)), asked.batch_size, asked.seed))
+    with safe_open(maps, framework="pt") as file:
+        names = list(file.keys())
+        if name not in names:
+            raise InputError(f"{maps}: holds no map {name}; it has {', '.join(sorted(names))}.")
+        weight: Tensor = file.get_tensor(name)
+    return Dense(_linear(weight, None))
+
+
+def _linear(weight: Tensor, bias: Tensor | None) -> nn.Linear:
+    linear = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
+    linear.load_state_dict({"weight": weight} | ({} if bias is None else {"bias": bias}))
+    return linear
