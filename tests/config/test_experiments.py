@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[2]
         "synergy-objectives",
         "hci-engines",
         "hci-signals",
+        "hci-recipe",
         "synergy-engines",
     ],
 )
@@ -38,6 +39,19 @@ def test_the_experiment_at_paper_scale_is_valid(tmp_path, monkeypatch):
     monkeypatch.setenv("COCITE_SCIBERT", str(tmp_path))
     config = resolve(yaml.safe_load((ROOT / "experiments/cocite.yaml").read_text()))
     assert config["models"]["cocite-500-3000"]["seeds"] == [1, 2, 3]
+
+
+def test_the_recipe_at_paper_scale_is_what_the_probe_of_a_small_corpus_chose(tmp_path, shared, monkeypatch):
+    monkeypatch.setenv("COCITE_SCIBERT", str(tmp_path))
+    monkeypatch.setenv("COCITE_SHARED", str(shared))
+    chosen = []
+    for name in ("recipe", "hci-recipe"):
+        config = resolve(yaml.safe_load((ROOT / f"experiments/{name}.yaml").read_text()))
+        recipe = config["models"]["recipe"]
+        learned = config["triplets"][recipe["triplets"]]
+        sampled = {key: learned[key] for key in ("sampler", "directed", "per_query", "easy", "oversample")}
+        chosen.append((recipe["loss"], recipe["block"], sampled, config["encoders"][recipe["encoder"]]["normalise"]))
+    assert chosen[0] == chosen[1]
 
 
 def test_the_comparison_of_losses_is_four_losses_by_three_encoders_by_three_seeds(tmp_path, monkeypatch):
