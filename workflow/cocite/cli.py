@@ -26,6 +26,7 @@ from cocite.people.documentation import app as documentation
 from cocite.people.inspection import app as inspection
 from cocite.people.integrity import app as integrity
 from cocite.people.locked import hold_steps_lock
+from cocite.people.publishing import app as publishing
 from cocite.people.resolved import app as resolved
 from cocite.people.status.commands import app as status
 from cocite.report.commands import app as report
@@ -58,6 +59,7 @@ app.add_typer(status)
 app.add_typer(integrity)
 app.add_typer(doctor)
 app.add_typer(resolved)
+app.add_typer(publishing)
 app.add_typer(documentation, name="docs", help="Documentation that is generated from declarations.")
 
 

@@ -44,22 +44,30 @@ def choose_model(results: Path, name: str | None, configfile: Path | None = None
     Raises `InputError` that lists the choices where no model has this name, or gives the command that embeds the papers
     where its vectors are missing.
     """
-    models = _models(results)
-    named = [model for model in models if name in (None, model.name, f"{model.name}/{model.seed}")]
-    if not named:
-        choices = " or ".join(f"{model.name}/{model.seed}" for model in models)
-        raise InputError(
-            f"There is no model {name!r}; --model can be {choices}."
-            if models
-            else f"{results}/encoder holds no trained model; finish a run, or name its results with --results."
-        )
-    chosen = min(named, key=lambda model: not model.vectors)
+    chosen = find_model(results, name)
     if not chosen.vectors:
         raise InputError(
             f"The papers have no vectors of model {chosen.name}, seed {chosen.seed}, that are newer than it is. "
             f"{_how_to_embed(results, chosen, configfile)}"
         )
     return chosen
+
+
+def find_model(results: Path, name: str | None, asked_by: str = "--model") -> Model:
+    """The model of this name, or model/seed; without a name the first model. One with vectors comes first.
+
+    Raises `InputError` that lists the choices where no model has this name.
+    """
+    models = _models(results)
+    named = [model for model in models if name in (None, model.name, f"{model.name}/{model.seed}")]
+    if not named:
+        choices = " or ".join(f"{model.name}/{model.seed}" for model in models)
+        raise InputError(
+            f"There is no model {name!r}; {asked_by} can be {choices}."
+            if models
+            else f"{results}/encoder holds no trained model; finish a run, or name its results with --results."
+        )
+    return min(named, key=lambda model: not model.vectors)
 
 
 def _models(results: Path) -> list[Model]:

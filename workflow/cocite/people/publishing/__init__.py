@@ -1,0 +1,35 @@
+"""`cocite publish`: a trained model as a folder that can be uploaded as it is.
+
+It takes what a run has made and changes none of it: the encoder, its card with scores, the report, and the vectors of
+the papers where they were made. Uploading is the business of the hub's own tools.
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cocite.ground.options import ConfigFile, Output, Results
+from cocite.ground.progress import report
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def publish(
+    model: Annotated[str, typer.Argument(help="Name of a model, or model/seed.")],
+    *,
+    licence: Annotated[str, typer.Option(help="Licence of the weights, as the hub calls it, such as apache-2.0.")],
+    output: Output,
+    results: Results = Path("results"),
+    configfile: ConfigFile = None,
+    vectors: Annotated[bool, typer.Option(help="Put the vectors of all papers in.")] = False,
+) -> None:
+    """Write the folder of a model for publication, and check that it opens and embeds as the run did."""
+    from cocite.people.inspection.nearest import find_model
+    from cocite.people.inspection.opening import results_of
+    from cocite.people.publishing.folder import write_folder
+
+    folder = results_of(results, configfile)
+    checked = write_folder(folder, find_model(folder, model, "MODEL"), output, licence=licence, with_vectors=vectors)
+    report(f"{output}: opens, and gives {checked} documents of the run the vectors that they had there.")

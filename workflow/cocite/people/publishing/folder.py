@@ -1,0 +1,63 @@
+"""The folder of a published model: what goes into it, and from where."""
+
+import shutil
+from pathlib import Path
+
+from cocite.config.stale import PROVENANCE
+from cocite.ground.atomic import atomic_path
+from cocite.ground.errors import InputError
+from cocite.people.inspection.nearest import Model
+from cocite.people.publishing.checking import check_vectors
+from cocite.people.publishing.metadata import card_for_hub
+from cocite.tables import TABLES
+from cocite.tables.files import read_json, write_text
+
+CARD, REPORT, VECTORS = "README.md", "report.html", "vectors"
+SCHEMA = """# Vectors of the papers
+
+One row for each paper of the corpus that has a title or an abstract, as Parquet, in files by `corpusid` modulo their
+number. {origin}
+
+| column | type | what it is |
+|---|---|---|
+{rows}
+"""
+
+
+def write_folder(results: Path, model: Model, output: Path, *, licence: str, with_vectors: bool = False) -> int:
+    """Write the folder of a model, and return how many documents were embedded again to check it.
+
+    Raises `InputError` where the output exists, the run is not at its end, vectors are asked for that were not made, or
+    the folder does not embed as the run did.
+    """
+    if output.exists():
+        raise InputError(f"{output} exists already; name another folder.")
+    if not (results / PROVENANCE).is_file():
+        raise InputError(f"{results} has no {PROVENANCE}, which a run writes for its report; finish the run first.")
+    provenance = read_json(results / PROVENANCE)
+    with atomic_path(output) as folder:
+        shutil.copytree(model.folder, folder, symlinks=True, ignore=shutil.ignore_patterns(".*"))
+        scored = results / f"report/cards/{model.name}/seed-{model.seed}" / CARD
+        card = scored if scored.is_file() else model.folder / CARD
+        write_text(folder / CARD, card_for_hub(card.read_text(encoding="utf-8"), results, model, provenance, licence))
+        if (results / "report/index.html").is_file():
+            shutil.copyfile(results / "report/index.html", folder / REPORT)
+        if with_vectors:
+            _write_vectors(model, folder / VECTORS)
+        return check_vectors(results, model, folder)
+
+
+def _write_vectors(model: Model, folder: Path) -> None:
+    """Write the vectors of all papers, and what their columns are."""
+    if not model.vectors:
+        raise InputError(
+            f"The papers have no vectors of model {model.name}, seed {model.seed}, that are newer than it is; "
+            f"`cocite search` says how to make them."
+        )
+    folder.mkdir()
+    for file in model.vectors:
+        shutil.copyfile(file, folder / file.name)
+    columns = TABLES["paper_embeddings"].columns
+    rows = "\n".join(f"| `{name}` | {column.type} | {column.meaning} |" for name, column in columns.items())
+    origin = f"They are those of the model {model.name}, seed {model.seed}, in this folder."
+    write_text(folder / CARD, SCHEMA.format(origin=origin, rows=rows))
