@@ -34,7 +34,6 @@ rule build_encoder:
 rule fetch_encoder:
     input:
         given=given_encoder,
-        maps=maps_of_probe,
     output:
         directory("<results>/encoder/untrained_{encoder}/seed-0/model"),
     log:
@@ -42,7 +41,7 @@ rule fetch_encoder:
     benchmark:
         "<benchmarks>/encoder/untrained_{encoder}/fetch.jsonl"
     wildcard_constraints:
-        encoder=either(name for name, entry in config["encoders"].items() if "build" not in entry),
+        encoder=either(name for name, entry in config["encoders"].items() if not entry.keys() & {"build", "map"}),
     localrule: True
     conda:
         "../envs/pipeline.yaml"
@@ -52,6 +51,37 @@ rule fetch_encoder:
         runtime=minutes(60),
     params:
         version=2,
+        settings=settings("encoders", "encoder", EncoderSettings),
+    shell:
+        """
+        cocite encoder fetch \
+            --settings {params.settings:q} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule fetch_encoder_with_map:
+    input:
+        given=given_encoder,
+        maps=maps_of_probe,
+    output:
+        directory("<results>/encoder/untrained_{encoder}/seed-0/model"),
+    log:
+        "<logs>/encoder/untrained_{encoder}/fetch.log",
+    benchmark:
+        "<benchmarks>/encoder/untrained_{encoder}/fetch.jsonl"
+    wildcard_constraints:
+        encoder=either(name for name, entry in config["encoders"].items() if "map" in entry),
+    localrule: True
+    conda:
+        "../envs/pipeline.yaml"
+    resources:
+        # As fetch_encoder; of the file of maps, it reads one.
+        mem_mb=megabytes(2000),
+        runtime=minutes(60),
+    params:
+        version=1,
         settings=settings("encoders", "encoder", EncoderSettings),
     shell:
         """

@@ -38,10 +38,9 @@ def given_encoder(wildcards):
 
 
 def maps_of_probe(wildcards):
-    """The maps of the probe that has learned what is put behind an encoder; nothing where nothing is."""
-    asked = config["encoders"][wildcards.encoder].get("map")
-    path = "<results>/encoder/probe_{probe}/{triplets}/maps.safetensors"
-    return [] if asked is None else [path.format(probe=asked["probe"], triplets=asked["triplets"])]
+    """The maps of the probe that has learned what is put behind an encoder."""
+    asked = config["encoders"][wildcards.encoder]["map"]
+    return f"<results>/encoder/probe_{asked['probe']}/{asked['triplets']}/maps.safetensors"
 
 
 def building_memory(wildcards, input, attempt):

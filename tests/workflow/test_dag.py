@@ -107,7 +107,7 @@ def test_an_encoder_has_the_map_of_a_probe_and_is_scored_with_it(run):
     )
     planned_jobs = run.snakemake("--dry-run", "--printshellcmds", "all", config=run.configure(config)).stdout
     maps = "results/encoder/probe_which/specter/maps.safetensors"
-    assert f"rule fetch_encoder:\n    input: {maps}\n" in planned_jobs
+    assert f"rule fetch_encoder_with_map:\n    input: {maps}\n" in planned_jobs
     assert f"cocite encoder fetch {maps} " in planned_jobs
     scored = "results/evaluation/holdout/scores/small/untrained_mapped-0.parquet"
     assert f"output: {scored}" in planned_jobs
