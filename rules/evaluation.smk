@@ -272,7 +272,7 @@ use rule score_model as score_words with:
         mem_mb=scoring_memory("tables", 600, ranked=20),
         runtime=word_scoring_minutes,
     params:
-        version=8,
+        version=9,
         model="{baseline}",
         # It ranks only, without a random choice: the benchmark's mode does not change its scores.
         mode="correct",

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.config.origins import settings_of_origin
-from cocite.encoder.card import card_of
+from cocite.encoder.card import SEPARATOR, card_of
 from cocite.tables.files import write_json
 
 CONFIGURATION = {
@@ -63,3 +63,19 @@ def test_a_bar_in_a_value_does_not_end_its_cell():
     others = {"settings": {"trainable": {"kind": "all"}}, "seeds": {}, "triplets": {}, "versions": {}}
     card = card_of(origin={"Corpus": {"source": "a | b"}}, encoder={"pooling": "mean"}, best=best, **others)
     assert "| source | a \\| b |" in card
+
+
+def test_a_separator_that_is_not_the_tokenizers_own_stands_in_the_example():
+    shared = {
+        "origin": {},
+        "settings": {"loss": "triplet", "trainable": {"kind": "all"}},
+        "seeds": {},
+        "triplets": {},
+        "best": {"step": 1, "validation_loss": 0.5, "validation_accuracy": 0.9},
+        "versions": {},
+    }
+    usual, other = (card_of(encoder={"pooling": "mean", **said}, **shared) for said in ({}, {SEPARATOR: "' '"}))
+    assert "joined by the tokenizer's separator" in usual
+    assert "model.encode([title + model.tokenizer.sep_token + abstract])" in usual
+    assert "joined by ' ', so that" in other
+    assert "model.encode([title + ' ' + abstract])" in other

@@ -260,3 +260,21 @@ def test_fields_that_cannot_be_read_are_refused(settings, said):
     with pytest.raises(InputError) as error:
         parse_settings(EncoderSettings, json.dumps({"package": "some_package", **settings}))
     assert said in str(error.value)
+
+
+def test_fields_are_joined_by_the_separator_that_the_encoder_names(reading):
+    folder = reading(["title", "abstract"], separator=" ")
+    tokenizer = open_tokenizer(folder)
+    assert (
+        tokenizer.document(1, {"title": "Bees", "abstract": "They collect nectar."}).text == "Bees They collect nectar."
+    )
+    assert tokenizer.document(2, {"title": "Loops", "abstract": None}).text == "Loops"
+    trained = open_encoder(folder)
+    plain = embed(trained, tokenise(["Bees They collect nectar."], tokenizer))
+    np.testing.assert_array_equal(embed_papers(folder, [("Bees", "They collect nectar.")]), plain)
+
+
+@pytest.mark.parametrize("other", [{"pooling": "sentences"}, {"sentence_wise": True}])
+def test_a_separator_has_no_effect_where_sentences_are_told_apart(other):
+    with pytest.raises(InputError, match=r"separator has no effect where the sentences of a document are told apart"):
+        parse_settings(EncoderSettings, json.dumps({"model": "x", "separator": " ", **other}))

@@ -139,6 +139,10 @@ class EncoderSettings(Entry):
     abstract, venue, authors and year. A field that a document lacks is left out; short queries are read as they are.
     Models that are trained from the encoder read the same. authors needs corpus.authors. Left out, title and
     abstract."""
+    separator: Text | None = None
+    """What stands between the fields of a document. A space suits encoders that learned from texts joined so, as most
+    published ones for general text did. Models that are trained from the encoder read the same. Left out, the
+    tokenizer's separator, as the literature on papers has it."""
     sentence_wise: bool | None = None
     """Whether the title, each sentence of the abstract and each further field are embedded by themselves; a document's
     vector is then their sum, normalised to length 1. Such an encoder is scored as it is, and no model starts from it.
@@ -171,6 +175,10 @@ class EncoderSettings(Entry):
             raise inconsistent(".adapters do not go with build: they belong to the weights of an encoder that exists.")
         if self.map is not None and self.build is not None:
             raise inconsistent(".map does not go with build: it belongs behind weights that exist.")
+        if self.separator is not None and (self.sentence_wise or self.pooling == "sentences"):
+            raise inconsistent(
+                ".separator has no effect where the sentences of a document are told apart; leave it out."
+            )
         if self.sentence_wise and self.pooling == "sentences":
             raise inconsistent(".sentence_wise does not go with pooling: sentences, which weighs them within one text.")
         return self

@@ -22,6 +22,8 @@ pipeline_tag: feature-extraction
 
 {text} Made with {versions}.
 """
+SEPARATOR = "between the fields"
+"""What the card calls that which stands between the fields of a document, where it is not the tokenizer's separator."""
 FIELDS = "fields"
 """What the fields of a document are called among what the card says of the encoder, where they are not the usual."""
 PAPER = "PAPER"
@@ -66,7 +68,7 @@ tags:
 ---
 # An encoder of scientific publications
 
-It embeds {read}, joined by the tokenizer's separator, so that publications that belong together lie
+It embeds {read}, joined by {separator}, so that publications that belong together lie
 near each other. It was fine-tuned on examples (queries, positives, negatives); of the states that were validated on
 further ones, it is the one with the smallest validation loss ({loss:.4f} at step {step}, where {accuracy:.1%} of the
 positives were nearer than their negatives).
@@ -115,7 +117,15 @@ def card_of(
     fields = encoder[FIELDS].split(", ") if FIELDS in encoder else TITLE_AND_ABSTRACT
     return CARD.format(
         read=f"the fields {encoder[FIELDS]}" if FIELDS in encoder else "a title and an abstract",
-        use=_use(encoder["pooling"], settings["trainable"], spaces, fields, has_prompts="prompts" in encoder),
+        separator=encoder.get(SEPARATOR, "the tokenizer's separator"),
+        use=_use(
+            encoder["pooling"],
+            settings["trainable"],
+            spaces,
+            fields,
+            separator=encoder.get(SEPARATOR, "model.tokenizer.sep_token"),
+            has_prompts="prompts" in encoder,
+        ),
         loss=best["validation_loss"],
         step=best["step"],
         accuracy=best["validation_accuracy"],
@@ -125,10 +135,16 @@ def card_of(
 
 
 def _use(
-    pooling: str, trainable: Mapping[str, Any], spaces: Sequence[str], fields: Sequence[str], *, has_prompts: bool
+    pooling: str,
+    trainable: Mapping[str, Any],
+    spaces: Sequence[str],
+    fields: Sequence[str],
+    *,
+    separator: str,
+    has_prompts: bool,
 ) -> str:
     """How the encoder is opened, and the spaces of its aspects, if there are any."""
-    joined = " + model.tokenizer.sep_token + ".join(fields)
+    joined = f" + {separator} + ".join(fields)
     of_document = '], prompt_name="document"' if has_prompts else "]"
     use, of_spaces = USE.format(joined=joined, of_document=of_document), USE_OF_SPACES
     if has_prompts:

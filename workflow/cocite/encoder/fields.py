@@ -35,6 +35,8 @@ class Reading:
     """The fields, in their order."""
     sentence_wise: bool = False
     """Whether sentences are embedded by themselves."""
+    separator: str | None = None
+    """What stands between the fields; None for the tokenizer's separator."""
 
     @property
     def further(self) -> list[str]:
@@ -44,9 +46,10 @@ class Reading:
 
 def write_reading(folder: Path, settings: EncoderSettings) -> None:
     """Write what the settings say into the folder of an encoder; nothing where they say nothing."""
-    if settings.text is not None or settings.sentence_wise:
-        fields = settings.text or TITLE_AND_ABSTRACT
-        write_json(folder / FILE, {"fields": list(fields), "sentence_wise": bool(settings.sentence_wise)})
+    if settings.text is None and not settings.sentence_wise and settings.separator is None:
+        return
+    said = {"fields": list(settings.text or TITLE_AND_ABSTRACT), "sentence_wise": bool(settings.sentence_wise)}
+    write_json(folder / FILE, said if settings.separator is None else said | {"separator": settings.separator})
 
 
 def read_reading(folder: Path) -> Reading:
@@ -54,7 +57,7 @@ def read_reading(folder: Path) -> Reading:
     if not (folder / FILE).is_file():
         return Reading()
     said = read_json(folder / FILE)
-    return Reading(fields=tuple(said["fields"]), sentence_wise=said["sentence_wise"])
+    return Reading(fields=tuple(said["fields"]), sentence_wise=said["sentence_wise"], separator=said.get("separator"))
 
 
 def as_text(value: Any) -> str | None:

@@ -20,8 +20,9 @@ from cocite.config.aspects import CONCATENATED
 from cocite.config.encoders import TITLE_AND_ABSTRACT
 from cocite.encoder import processes
 from cocite.encoder.adapters import save_adapters
-from cocite.encoder.card import FIELDS, card_of, library_versions
+from cocite.encoder.card import FIELDS, SEPARATOR, card_of, library_versions
 from cocite.encoder.checkpoints import History
+from cocite.encoder.fields import Reading
 from cocite.encoder.model import Encoder, save_trained
 from cocite.encoder.prompts import Prompts
 from cocite.encoder.spaces import save_spaces
@@ -149,7 +150,7 @@ def write_results(
             "pooling": encoder.pooling,
             "longest text": f"{encoder.tokenizer.max_length} tokens; what is longer is cut",
             "dimension": encoder.dimension,
-            **_fields(encoder.tokenizer.reading.fields),
+            **_said_of_reading(encoder.tokenizer.reading),
             **_lengths_and_prompts(encoder.tokenizer.prompts),
         },
         best={"step": best["step"], **_curves_in(best)},
@@ -163,9 +164,10 @@ def write_results(
             save_spaces(spaces, folder)
 
 
-def _fields(fields: tuple[str, ...]) -> dict[str, str]:
-    """What the card says of the fields of a document; nothing where they are title and abstract."""
-    return {} if fields == TITLE_AND_ABSTRACT else {FIELDS: ", ".join(fields)}
+def _said_of_reading(reading: Reading) -> dict[str, str]:
+    """What the card says of the fields of a document, and of what joins them; nothing of what is usual."""
+    fields = {} if reading.fields == TITLE_AND_ABSTRACT else {FIELDS: ", ".join(reading.fields)}
+    return fields if reading.separator is None else fields | {SEPARATOR: repr(reading.separator)}
 
 
 def _lengths_and_prompts(prompts: Prompts) -> dict[str, str]:

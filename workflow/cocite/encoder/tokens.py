@@ -1,9 +1,10 @@
 """The text of a document, its tokens, and those of some documents as what the transformer takes.
 
-A document is its title and abstract, or the fields that the encoder reads, joined by the tokenizer's own separator; or
-sentence by sentence, each with the tokens that a text starts and ends with. Its tokens are those that transformers
-gives it, from the same file and by the same underlying library, which loads in a tenth of the time. Documents that the
-transformer takes together are of like length, and padded to the longest, or packed without padding.
+A document is its title and abstract, or the fields that the encoder reads, joined by the tokenizer's own separator or
+another that the encoder names; or sentence by sentence, each with the tokens that a text starts and ends with. Its
+tokens are those that transformers gives it, from the same file and by the same underlying library, which loads in a
+tenth of the time. Documents that the transformer takes together are of like length, and padded to the longest, or
+packed without padding.
 """
 
 from array import array
@@ -57,7 +58,8 @@ class Tokenizer:
     backend: Any
     """A `tokenizers.Tokenizer` that cuts texts to `max_length`."""
     separator: str
-    """What title and abstract are joined by; a space where the vocabulary has no separator."""
+    """What title and abstract are joined by: what the encoder's folder says, else the separator of the vocabulary, or a
+    space where it has none."""
     padding: int
     """Token id of the padding."""
     max_length: int
@@ -157,17 +159,18 @@ def open_tokenizer(folder: Path) -> Tokenizer:
     separator, padding, first, mask = (
         _content(settings.get(f"{name}_token")) for name in ("sep", "pad", "cls", "mask")
     )
+    reading = read_reading(folder)
     splits = poolings.is_by_sentence(poolings.pooling_in(folder))
     if splits and not (separator and first):
         raise InputError(f"{folder}: its vocabulary has no tokens that a sentence starts and ends with.")
     return Tokenizer(
         backend=backend,
-        separator=f"{separator}{first}" if splits else separator or " ",
+        separator=f"{separator}{first}" if splits else reading.separator or separator or " ",
         padding=(backend.token_to_id(padding) if padding else None) or 0,
         max_length=settings["model_max_length"],
         sentence=backend.token_to_id(first) if splits and first else None,
         prompts=prompts,
-        reading=read_reading(folder),
+        reading=reading,
         of_queries=_open_backend(folder, prompts.query_max_length) if prompts.query_max_length else None,
         mask=backend.token_to_id(mask) if mask else None,
     )

@@ -1,8 +1,9 @@
 """BM25 as a baseline: the words of the query's text against those of its candidates.
 
-Words are counted over all documents of the task, without English stop words and without stemming; a document's text
-is its title, its abstract and what the task adds (Lù, 2024, "BM25S: Orders of magnitude faster lexical search via eager
-sparse scoring"). The settings are those of the entry `bm25` of the configuration's baselines.
+Words are counted over all documents of the task, or over the collection that is searched, without English stop words
+and without stemming; a document's text is its title, its abstract and what the task adds (Lù, 2024, "BM25S: Orders of
+magnitude faster lexical search via eager sparse scoring"). The settings are those of the entry `bm25` of the
+configuration's baselines.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -50,18 +51,24 @@ def read_document_texts(path: Path, documents: Collection[str]) -> dict[str, str
 def score_words(
     task: Task, benchmark: Benchmark, texts: Mapping[str, str], run: Run, formula: Formula = Formula()
 ) -> Scored:
-    """Score BM25 on one ranking task of a benchmark; in a search, words are counted over collection and queries."""
+    """Score BM25 on one ranking task of a benchmark; in a search, words are counted over the collection alone."""
     documents = sorted(benchmark.documents_of(task))
     scored = count_missing(task, benchmark, documents, run)
-    words = Words({document: texts[document] for document in documents}, formula)
     if task.kind == "retrieval":
         collection, queries = sorted(benchmark.collections[task.name]), list(benchmark.judgements[task.name])
-        rows = words.rows_of(collection)
-        similarities = (words.to_all(query)[rows] for query in queries)
+        words = Words({document: texts[document] for document in collection}, formula)
+        similarities = (words.to_all(texts[query]) for query in queries)
         score_ranked(scored, benchmark, best_hits(task, queries, [(collection, similarities)]))
     else:
+        words = Words({document: texts[document] for document in documents}, formula)
         score_ranking(scored, benchmark, words.to_some, words.rows)
     return scored
+
+
+def _tokens_of(texts: Sequence[str]) -> list[list[str]]:
+    """The words of each text."""
+    tokens: list[list[str]] = bm25s.tokenize(list(texts), stopwords="en", return_ids=False, show_progress=False)
+    return tokens
 
 
 class Words:
@@ -69,9 +76,7 @@ class Words:
 
     def __init__(self, texts: Mapping[str, str], formula: Formula = Formula()) -> None:
         """Count the words of the texts."""
-        tokens: list[list[str]] = bm25s.tokenize(
-            list(texts.values()), stopwords="en", return_ids=False, show_progress=False
-        )
+        tokens = _tokens_of(list(texts.values()))
         self.rows = {document: row for row, document in enumerate(texts)}
         self.index = bm25s.BM25(**vars(formula))
         if any(tokens):
@@ -86,18 +91,14 @@ class Words:
         shape = (scores["num_docs"], len(scores["indptr"]) - 1)
         return csc_array((scores["data"], scores["indices"], scores["indptr"]), shape=shape).tocsr()
 
-    def rows_of(self, documents: Sequence[str]) -> list[int]:
-        """Where documents stand among all."""
-        return [self.rows[document] for document in documents]
-
     def to_some(self, query: str, documents: Sequence[str]) -> NDArray[np.floating]:
-        """BM25 of some documents to the text of a query; 0 where they share no word."""
+        """BM25 of some documents to one of them; 0 where they share no word."""
         if not self.numbers:
             return np.zeros(len(documents))
         asked = np.bincount(self.numbers[self.rows[query]], minlength=self.worth.shape[1])
-        return self.worth[self.rows_of(documents)] @ asked
+        return self.worth[[self.rows[document] for document in documents]] @ asked
 
-    def to_all(self, query: str) -> NDArray[np.floating]:
-        """BM25 of all documents to the text of a query."""
-        numbers = self.numbers[self.rows[query]] if self.numbers else []
+    def to_all(self, text: str) -> NDArray[np.floating]:
+        """BM25 of all documents to a text, whose words that none of them has do not count."""
+        numbers = self.index.get_tokens_ids(_tokens_of([text])[0]) if self.numbers else []
         return self.index.get_scores(numbers) if numbers else np.zeros(len(self.rows))
