@@ -168,6 +168,7 @@ def write_mdcr(folder: Path, cited: dict[str, list[str]]) -> None:
     (folder / "mdcr_test_data.jsonl").write_text("".join(lines))
 
 
+@pytest.mark.long
 @pytest.mark.end_to_end
 def test_a_later_copy_is_reached_from_an_earlier_run_which_is_then_needed_no_more(run, make, tmp_path, monkeypatch):
     write_copy(tmp_path / "older", "parquet", works(40))

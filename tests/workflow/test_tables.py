@@ -81,6 +81,7 @@ def test_a_run_finds_queries_and_excluded_papers_by_their_names(
     assert jobs(run, config) == {}
 
 
+@pytest.mark.long
 @pytest.mark.end_to_end
 def test_a_sample_of_a_corpus_runs_to_a_report_with_the_lines_that_are_printed(finished: Run, run: Run) -> None:
     settings = SampleSettings(count=60, listed=None, depth=2, neighbours=8, seed=1)
