@@ -331,7 +331,7 @@ rule compare_models:
         mem_mb=megabytes(1000, every=30),
         runtime=comparing_minutes,
     params:
-        version=1,
+        version=2,
         outcomes=subpath(input[0], ancestor=2),
         suites=suites_as_json,
         runs=runs,

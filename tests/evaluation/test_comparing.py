@@ -106,6 +106,23 @@ def test_a_model_that_is_better_on_most_queries_differs_significantly(tmp_path):
     assert row["p_value"] < 0.01
 
 
+def test_training_seeds_widen_the_interval_and_many_pairs_raise_the_p_value(tmp_path):
+    draw = np.random.default_rng(4)
+    values = draw.random(ITEMS) * 100
+    runs = {f"m{number}": [outcomes(f"m{number}", values, seed=1)] for number in range(3)}
+    runs["seeded"] = [outcomes("seeded", values + draw.normal(1 + seed, 4, ITEMS), seed=seed) for seed in (1, 2, 3)]
+    rows = {
+        (row["model"], row["other"]): row for row in compare(tmp_path, *(run for of in runs.values() for run in of))
+    }
+    row = rows["m0", "seeded"]
+    assert row["wide_low"] < row["low"] < row["high"] < row["wide_high"]
+    means = [values.mean() - seed["value"].to_numpy().mean() for seed in runs["seeded"]]
+    assert row["wide_high"] - row["wide_low"] > 2 * 1.96 * np.std(means, ddof=1) / np.sqrt(3)
+    assert row["p_adjusted"] > 6 * row["p_value"] / 2
+    assert row["detectable"] > row["wide_high"] - row["difference"]
+    assert (rows["m0", "m1"]["p_adjusted"], rows["m0", "m1"]["detectable"]) == (1, 0)
+
+
 def test_models_that_do_alike_do_not_differ(tmp_path):
     values = np.random.default_rng(0).random(ITEMS) * 100
     [row] = compare(tmp_path, outcomes("a", values), outcomes("b", values))

@@ -95,8 +95,12 @@ def test_the_matrix_has_the_difference_of_any_two_models_with_its_interval(page,
     shown, expected = matrix(page), compared(measure)
     assert len(shown) == len(expected) * 2 + 8  # five models, the encoder, BM25 and random vectors: 28 pairs
     for (model, other), row in expected.items():
-        assert shown[model, other] == [signed(row["difference"]), f"{signed(row['low'])} to {signed(row['high'])}"]
-        assert shown[other, model] == [signed(-row["difference"]), f"{signed(-row['high'])} to {signed(-row['low'])}"]
+        star = "*" if row["p_adjusted"] < 0.05 else ""
+        ends = [f"{signed(row['low'])} to {signed(row['high'])}", f"{signed(-row['high'])} to {signed(-row['low'])}"]
+        assert shown[model, other] == [signed(row["difference"]) + star, ends[0]]
+        assert shown[other, model] == [signed(-row["difference"]) + star, ends[1]]
+    assert {row["p_adjusted"] < 0.05 for row in expected.values()} == {True, False}
+    assert "show a difference of 2.5 with a star" in page.one("#matrix-items").text
 
 
 def test_a_difference_stands_out_where_its_interval_leaves_out_zero(page):

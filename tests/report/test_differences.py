@@ -14,7 +14,15 @@ CONFIGURATION = {"models": {"b": {}, "a": {}}, "encoders": {}, "benchmarks": {"s
 
 def comparison(model, other, difference, low, high, *, benchmark="first", task="cite", metric="map"):
     row = {"benchmark": benchmark, "task": task, "metric": metric, "mode": "both", "model": model, "other": other}
-    return row | {"items": 200, "difference": difference, "low": low, "high": high, "p_value": 0.5}
+    return row | {
+        "items": 200,
+        "difference": difference,
+        "low": low,
+        "high": high,
+        "p_value": 0.5,
+        "p_adjusted": 0.5,
+        "detectable": 2.0,
+    }
 
 
 def unpacked(packed, models):
@@ -35,6 +43,14 @@ def test_pairs_stand_in_the_order_of_the_models_with_the_sign_that_goes_with_it(
         ("b", "random"): (3000, 2850, 3150),
         ("a", "random"): (3200, 3000, 3400),
     }
+
+
+def test_a_bit_says_which_pairs_differ_by_the_adjusted_p_value():
+    sure = {("a", "b"): 0.2, ("b", "random"): 0.04, ("a", "random"): 0.001}
+    compared = [comparison(*pair, 1.0, 0.0, 2.0) | {"p_adjusted": p_value} for pair, p_value in sure.items()]
+    [question] = differences(pl.DataFrame(compared), CONFIGURATION)["questions"]
+    assert b64decode(question["sure"]) == bytes([0b110])  # pairs as above: b with a, b with random, a with random
+    assert question["detectable"] == 2.0
 
 
 def test_an_end_of_an_interval_that_rounds_to_zero_keeps_its_side():

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from cocite.config.runs import names_in_order
 from cocite.report.labels import measure
@@ -18,6 +19,8 @@ HUNDREDTHS = 100
 NONE = np.iinfo(np.int16).min
 """Stands for a pair of models that were not compared."""
 VALUES = ("difference", "low", "high")
+LEVEL = 0.05
+"""Below which an adjusted p-value makes a difference sure."""
 
 
 def differences(comparisons: pl.DataFrame, configuration: Mapping[str, Any]) -> dict[str, Any]:
@@ -34,6 +37,8 @@ def differences(comparisons: pl.DataFrame, configuration: Mapping[str, Any]) -> 
             "benchmark": benchmark,
             "measure": measure(task, metric, mode),
             "items": int(part["items"].max()),  # type: ignore[arg-type]
+            "detectable": round(float(part["detectable"].median()), 1),  # type: ignore[arg-type]
+            "sure": _sure(part, models),
             "packed": _packed(part, models),
         }
         for (benchmark, task, metric, mode), part in sorted(
@@ -54,18 +59,30 @@ def difference_of(comparisons: pl.DataFrame, model: str, other: str) -> tuple[fl
     return None
 
 
+def _places(comparisons: pl.DataFrame, models: Sequence[str]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Whether each pair stands in the table in the other order of its models, and its place among all pairs."""
+    places = dict(zip(models, range(len(models)), strict=True))
+    row, column = (comparisons[name].replace_strict(places).to_numpy() for name in ("model", "other"))
+    first, second = np.minimum(row, column), np.maximum(row, column)
+    return row > column, first * len(models) - first * (first + 1) // 2 + second - first - 1
+
+
+def _sure(comparisons: pl.DataFrame, models: Sequence[str]) -> str:
+    """A bit for every pair, in the same order: whether it differs by the adjusted p-value, the lowest bit first."""
+    _, pairs = _places(comparisons, models)
+    bits = np.zeros(len(models) * (len(models) - 1) // 2, dtype=bool)
+    bits[pairs] = comparisons["p_adjusted"].to_numpy() < LEVEL
+    return b64encode(np.packbits(bits, bitorder="little").tobytes()).decode()
+
+
 def _packed(comparisons: pl.DataFrame, models: Sequence[str]) -> str:
     """Difference, low and high of every pair, one after the other, 16 bits each, the lower byte first.
 
     They are rounded to tenths, as they are shown; where one rounds to zero, a hundredth keeps the sign.
     """
-    places = dict(zip(models, range(len(models)), strict=True))
-    row, column = (comparisons[name].replace_strict(places).to_numpy() for name in ("model", "other"))
     value, low, high = comparisons.select(VALUES).to_numpy().T
-    is_turned = row > column
+    is_turned, pairs = _places(comparisons, models)
     triples = np.where(is_turned, [-value, -high, -low], [value, low, high]).T
-    first, second = np.minimum(row, column), np.maximum(row, column)
-    pairs = first * len(models) - first * (first + 1) // 2 + second - first - 1
     packed = np.full((len(models) * (len(models) - 1) // 2, len(VALUES)), NONE, dtype="<i2")
     rounded = np.round(HUNDREDTHS * np.round(triples, 1))
     packed[pairs] = np.where(rounded == 0, np.sign(triples), rounded)

@@ -22,10 +22,12 @@
   // Pairs come row by row above the diagonal; below it, signs change and the ends of the interval change places.
   function pair(question, row, column) {
     const [first, second] = row < column ? [row, column] : [column, row];
-    const place = 3 * (first * models.length - (first * (first + 1)) / 2 + second - first - 1);
-    const [value, low, high] = unpacked(question).slice(place, place + 3);
+    const place = first * models.length - (first * (first + 1)) / 2 + second - first - 1;
+    const [value, low, high] = unpacked(question).slice(3 * place, 3 * place + 3);
     if (value === NONE) return null;
-    return row < column ? { value, low, high } : { value: -value, low: -high, high: -low };
+    question.bits ??= Uint8Array.from(atob(question.sure), (letter) => letter.charCodeAt(0));
+    const star = (question.bits[place >> 3] >> (place & 7)) & 1 ? "*" : "";
+    return row < column ? { value, low, high, star } : { value: -value, low: -high, high: -low, star };
   }
 
   const points = (value, digits = 1) => {
@@ -45,7 +47,7 @@
   function differenceCell(question, row, column) {
     const found = pair(question, row, column);
     if (!found) return element("td", "–");
-    const cell = element("td", points(found.value), { class: surely(found) });
+    const cell = element("td", points(found.value) + found.star, { class: surely(found) });
     cell.append(element("small", `${points(found.low)} to ${points(found.high)}`));
     return cell;
   }
@@ -94,7 +96,7 @@
       show(
         [question],
         (row, column) => differenceCell(question, row, column),
-        `over ${question.items.toLocaleString("en")} queries or documents`,
+        `over ${question.items.toLocaleString("en")} queries or documents; four of five experiments like this one would show a difference of ${question.detectable} with a star`,
       );
     } else {
       const asked = questions.filter(({ benchmark }) => benchmark === which);

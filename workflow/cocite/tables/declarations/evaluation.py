@@ -267,6 +267,18 @@ TABLES = [
             "low": required(pa.float64(), "lower end of the 95% interval of the difference"),
             "high": required(pa.float64(), "upper end of it"),
             "p_value": required(pa.float64(), "two-sided p-value of no difference"),
+            "wide_low": required(
+                pa.float64(), "lower end of the 95% interval with two sources of chance, items and training seeds"
+            ),
+            "wide_high": required(pa.float64(), "upper end of it"),
+            "p_adjusted": required(
+                pa.float64(),
+                "two-sided p-value of no difference by that error, raised for the number of pairs that the question "
+                "compares (Holm, 1979)",
+            ),
+            "detectable": required(
+                pa.float64(), "the difference, × 100, that would be found in four of five repetitions at p_adjusted 5%"
+            ),
         },
     ),
 ]
