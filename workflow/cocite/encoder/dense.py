@@ -56,7 +56,7 @@ def read_dense(folder: Path) -> Dense:
     weights = {name.removeprefix("linear."): weight.float() for name, weight in load_file(folder / WEIGHTS).items()}
     if "weight" not in weights:
         raise InputError(f"{folder / WEIGHTS}: holds no linear.weight.")
-    return Dense(_linear(weights["weight"], weights.get("bias")), activation)
+    return Dense(linear_of(weights["weight"], weights.get("bias")), activation)
 
 
 def save_dense(dense: Dense, folder: Path) -> None:
@@ -76,10 +76,11 @@ def dense_of_probe(maps: Path, asked: LearnedMap) -> Dense:
         if name not in names:
             raise InputError(f"{maps}: holds no map {name}; it has {', '.join(sorted(names))}.")
         weight: Tensor = file.get_tensor(name)
-    return Dense(_linear(weight, None))
+    return Dense(linear_of(weight, None))
 
 
-def _linear(weight: Tensor, bias: Tensor | None) -> nn.Linear:
+def linear_of(weight: Tensor, bias: Tensor | None) -> nn.Linear:
+    """A layer with these weights."""
     linear = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None)
     linear.load_state_dict({"weight": weight} | ({} if bias is None else {"bias": bias}))
     return linear

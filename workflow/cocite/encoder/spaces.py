@@ -10,7 +10,7 @@ of a small benchmark.
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 DENSE, WEIGHTS = "2_Dense", "model.safetensors"
 ROWS_AT_ONCE = 4096
 """Vectors that are mapped together."""
-MAP = {"path": DENSE, "type": "sentence_transformers.models.Dense"}
 
 
 class LinearMap(NamedTuple):
@@ -90,49 +89,35 @@ def read_space(folder: Path, name: str, dimension: int) -> "nn.Linear":
     """The map of a space as a layer that learns on; raises what `read_map` raises."""
     import torch
 
+    from cocite.encoder.dense import linear_of
+
     weight, bias = map(torch.from_numpy, read_map(folder, name, dimension))
-    return _linear(weight, bias)
+    return linear_of(weight, bias)
 
 
 def save_spaces(maps: Mapping[str, "nn.Linear"], folder: Path) -> None:
     """Write the maps of aspects, in their order, and all of them as one, to the folder of an encoder."""
-    from safetensors.torch import save_file
-
+    from cocite.encoder.dense import TYPE, Dense, save_dense
     from cocite.encoder.model import CARD
 
     modules = read_json(folder / "modules.json")
     number = len(modules)
-
     for name, linear in {**maps, CONCATENATED: concatenated(maps.values())}.items():
         place = folder / SPACES / name
         place.mkdir(parents=True)
         for file in sorted(folder.iterdir()):
             if file.name not in (SPACES, CARD, "modules.json"):
                 (place / file.name).symlink_to(Path("..", "..", file.name))
-        write_json(place / "modules.json", [*modules, {"idx": number, "name": str(number), **MAP}])
-        (place / DENSE).mkdir()
-        write_json(place / DENSE / "config.json", _config_of(linear))
-        weights = {f"linear.{key}": weight.contiguous() for key, weight in linear.state_dict().items()}
-        save_file(weights, place / DENSE / WEIGHTS)
+        last = {"idx": number, "name": str(number), "path": DENSE, "type": TYPE}
+        write_json(place / "modules.json", [*modules, last])
+        save_dense(Dense(linear), place / DENSE)
 
 
 def concatenated(maps: Iterable["nn.Linear"]) -> "nn.Linear":
     """One map to the vectors of several, one after the other."""
     import torch
 
+    from cocite.encoder.dense import linear_of
+
     weights, biases = zip(*((linear.weight.detach(), linear.bias.detach()) for linear in maps), strict=True)
-    return _linear(torch.cat(weights), torch.cat(biases))
-
-
-def _linear(weight: Any, bias: Any) -> "nn.Linear":
-    from torch import nn
-
-    linear = nn.Linear(weight.shape[1], weight.shape[0])
-    linear.load_state_dict({"weight": weight, "bias": bias})
-    return linear
-
-
-def _config_of(linear: "nn.Linear") -> dict[str, Any]:
-    """The configuration of sentence-transformers' Dense module."""
-    sizes = {"in_features": linear.in_features, "out_features": linear.out_features, "bias": True}
-    return sizes | {"activation_function": "torch.nn.modules.linear.Identity"}
+    return linear_of(torch.cat(weights), torch.cat(biases))
