@@ -26,9 +26,9 @@ from cocite.config.benchmarks import (
     is_generated,
     ids_of_documents,
     is_held_out,
+    on_hub,
     sides_of,
     suites_of,
-    splits_to_fetch,
     tasks_of,
 )
 from cocite.config.benchmarks.beir import CORPUS, QRELS, QUERIES, BeirSettings

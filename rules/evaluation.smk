@@ -52,7 +52,7 @@ rule fetch_benchmark:
     benchmark:
         "<benchmarks>/evaluation/{benchmark}/fetch-{half}-{name}.jsonl"
     wildcard_constraints:
-        half="metadata|test",
+        half="metadata|test|data",
         name="[^/]+",
     localrule: True
     conda:
@@ -63,9 +63,9 @@ rule fetch_benchmark:
         runtime=minutes(240),
     params:
         version=1,
-        dataset=lambda wildcards: fetched_dataset(wildcards)["dataset"],
-        revision=lambda wildcards: fetched_dataset(wildcards)["revision"],
-        splits=fetched_splits,
+        dataset=lambda wildcards: fetched(wildcards).dataset,
+        revision=lambda wildcards: fetched(wildcards).revision,
+        splits=lambda wildcards: ",".join(fetched(wildcards).splits),
         state=state("evaluation/{benchmark}/{half}/{name}"),
     shell:
         """

@@ -129,11 +129,7 @@ def benchmark_sources(wildcards):
     entry = config["benchmarks"][wildcards.benchmark]
     if "hub" not in entry:
         return "<results>/demo/benchmark" if is_generated(entry) else files_in(entry["folder"])
-    path = "<results>/evaluation/{benchmark}/hub/{half}/{name}"
-    return [
-        path.format(benchmark=wildcards.benchmark, half=half, name=name)
-        for half, name in sorted(splits_to_fetch(tasks_of(entry)))
-    ]
+    return [f"<results>/evaluation/{wildcards.benchmark}/hub/{folder}" for folder in sorted(on_hub(entry))]
 
 
 def dataset_files(wildcards):
@@ -145,10 +141,10 @@ def dataset_files(wildcards):
 
 
 def benchmark_folder(wildcards, input):
-    """The folder of a published benchmark; a fetched one has the halves metadata and test."""
+    """The folder of a published benchmark; a fetched one has the halves metadata and test, or lies in data."""
     entry = config["benchmarks"][wildcards.benchmark]
     if "hub" in entry:
-        return Path(input[0]).parents[1]
+        return Path(input[0]).parents[1] / os.path.commonpath(on_hub(entry))
     return input[0] if is_generated(entry) else entry["folder"]
 
 
@@ -172,16 +168,9 @@ def describing_memory(wildcards, input, attempt):
     return ceil(1000 + held) * attempt
 
 
-def fetched_dataset(wildcards):
-    """The dataset on the hub, with its revision, for one half of a benchmark."""
-    hub = config["benchmarks"][wildcards.benchmark]["hub"]
-    return hub["texts" if wildcards.half == "metadata" else "labels"]
-
-
-def fetched_splits(wildcards):
-    """The splits of a dataset's config that the tasks of a benchmark need."""
-    asked = splits_to_fetch(tasks_of(config["benchmarks"][wildcards.benchmark]))
-    return ",".join(asked[wildcards.half, wildcards.name])
+def fetched(wildcards):
+    """The dataset on the hub with its revision, and the splits that the tasks of a benchmark need, for one folder."""
+    return on_hub(config["benchmarks"][wildcards.benchmark])[f"{wildcards.half}/{wildcards.name}"]
 
 
 def described_release():

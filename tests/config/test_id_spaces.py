@@ -11,7 +11,7 @@ from cocite.config.configuration import resolve
 from cocite.config.id_spaces import link_between
 
 SPACES = ("s2", "openalex", "own")
-BROUGHT = ("scirepeval", "scidocs", "mdcr", "csfcube", "s2and")
+BROUGHT = ("scirepeval", "scidocs", "mdcr", "csfcube", "litsearch", "s2and")
 
 
 @pytest.fixture

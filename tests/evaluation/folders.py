@@ -1,13 +1,35 @@
 """A benchmark folder that a test fills, and the tables that are prepared from it."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from cocite.config.benchmarks import declared
 from cocite.evaluation.benchmark import Benchmark, read_task
 from cocite.evaluation.preparation.readers import prepare_folder
-from cocite.tables.files import read_table
+from cocite.evaluation.scored import Scored
+from cocite.tables.files import read_table, vector_column, write_table
+
+
+def write_vectors(folder: Path, vectors: Mapping[str, Sequence[float]]) -> Path:
+    """Write the table document_embeddings with a vector for each of some documents."""
+    names = sorted(vectors)
+    columns = {"adapter": [""] * len(names), "document": names}
+    matrix = np.array([vectors[name] for name in names], np.float32)
+    write_table(
+        folder / "vectors.parquet", "document_embeddings", pa.table({**columns, "vector": vector_column(matrix)})
+    )
+    return folder / "vectors.parquet"
+
+
+def scores_of(scored: Scored) -> dict[str, float]:
+    """The value of each metric."""
+    return {row[4]: row[8] for row in scored.scores}
 
 
 def read_benchmark(tables: Path) -> Benchmark:
@@ -37,6 +59,12 @@ class BenchmarkFolder:
     def write_lines(self, path: str, *rows: Any) -> None:
         """Write a file of JSON lines."""
         self.write_text(path, "".join(json.dumps(row) + "\n" for row in rows))
+
+    def write_parquet(self, path: str, *rows: Any) -> None:
+        """Write a Parquet file."""
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.Table.from_pylist(list(rows)), file)
 
     def prepare(self, *tasks: str) -> Benchmark:
         """Prepare these tasks, or all that there are; return what they ask."""

@@ -8,13 +8,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import pytrec_eval
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.evaluation.folders import BenchmarkFolder, read_benchmark
+from tests.evaluation.folders import BenchmarkFolder, read_benchmark, scores_of, write_vectors
 
 from cocite.config.benchmarks import TASKS, declared
 from cocite.config.benchmarks.beir import Beir, BeirSettings
@@ -26,7 +25,7 @@ from cocite.evaluation.ranking import best_hits
 from cocite.evaluation.scored import Run, UnscorableError
 from cocite.evaluation.scoring import embedded
 from cocite.ground.errors import InputError
-from cocite.tables.files import read_table, vector_column, write_table
+from cocite.tables.files import read_table
 
 RUN = Run(model="m", training_seed=1, benchmark="b", modes=["compat"], evaluation_seeds=[1])
 TASK = TASKS["beir_scifact"]
@@ -220,18 +219,6 @@ def collection(documents, queries, seed=0):
     judged = {f"scifact-query:q{n}": {names[d]: 1 for d in draw.choice(documents, 3, False)} for n in range(queries)}
     benchmark = Benchmark(judgements={TASK.name: judged}, collections={TASK.name: set(names)})
     return benchmark, {name: draw.normal(size=5).astype(np.float32) for name in [*names, *judged]}
-
-
-def write_vectors(folder, vectors):
-    names = sorted(vectors)
-    columns = {"adapter": [""] * len(names), "document": names}
-    table = pa.table({**columns, "vector": vector_column(np.array([vectors[name] for name in names]))})
-    write_table(folder / "vectors.parquet", "document_embeddings", table)
-    return folder / "vectors.parquet"
-
-
-def scores_of(scored):
-    return {row[4]: row[8] for row in scored.scores}
 
 
 def cosine(one, other):

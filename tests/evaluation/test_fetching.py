@@ -10,8 +10,9 @@ import pytest
 from tests.evaluation.folders import read_benchmark
 from tests.hub import COMMIT, serve_hub
 
-from cocite.config.benchmarks import TASKS, splits_to_fetch
+from cocite.config.benchmarks import TASKS
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
+from cocite.config.benchmarks.scirepeval import splits_to_fetch
 from cocite.evaluation.preparation.readers import prepare_folder
 from cocite.tables.files import read_table
 

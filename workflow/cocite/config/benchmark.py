@@ -6,11 +6,11 @@ The benchmarks are modules of `config/benchmarks`; how to add one is in docs/how
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from cocite.config.entries import Count, Entry, GivenPath, Names, Natural, Seeds, Whole
+from cocite.config.entries import Count, Entry, GivenPath, Names, Natural, Seeds, Whole, inconsistent
 from cocite.config.id_spaces import DocumentIds
 from cocite.config.tasks import Task
 
@@ -78,6 +78,41 @@ class FolderBenchmark(BroughtBenchmark):
         """A folder that is not there."""
         yield from super().faults(key, config)
         if not Path(self.folder).is_dir():
+            yield f"{key}.folder: the folder {self.folder} does not exist."
+
+
+class Fetched(NamedTuple):
+    """What is fetched of the Hugging Face hub into one folder: splits of a config, which has the folder's name."""
+
+    dataset: str
+    revision: str
+    splits: list[str]
+
+
+class HubBenchmark(BroughtBenchmark):
+    """What benchmarks have that lie in a folder or on the Hugging Face hub; a class says what its `hub` holds."""
+
+    folder: GivenPath | None = None
+    """Folder of the benchmark. Variables of the environment are filled in."""
+    hub: Entry | None = None
+    """Instead of a folder, what lies on the Hugging Face hub; each config is fetched once, by a job of its own."""
+
+    @model_validator(mode="after")
+    def _has_one_origin(self) -> "HubBenchmark":
+        if (self.folder is None) == (self.hub is None):
+            raise inconsistent(" needs exactly one of folder and hub.")
+        return self
+
+    @classmethod
+    def on_hub(cls, entry: Mapping[str, Any]) -> dict[str, Fetched]:
+        """What an entry with `hub`, resolved, fetches, by the folder that it is fetched into: a name in metadata, test
+        or data."""
+        raise NotImplementedError
+
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
+        """A folder that is not there."""
+        yield from super().faults(key, config)
+        if self.folder is not None and not Path(self.folder).is_dir():
             yield f"{key}.folder: the folder {self.folder} does not exist."
 
 

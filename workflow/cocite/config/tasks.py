@@ -75,7 +75,8 @@ class Task:
     grid: tuple[float, ...] = ()
     """Values of C to choose from, rising, where they are not those of its kind."""
     similarity: Literal["distance", "cosine"] = "distance"
-    """What documents of a collection are ranked by: the Euclidean distance, or the cosine, as BEIR does."""
+    """What documents are ranked by: the Euclidean distance, or the cosine, as BEIR does. Reviewers always are by the
+    cosine."""
     large: bool = False
     """Whether it takes minutes or gigabytes as it was published, and so a job of its own."""
 

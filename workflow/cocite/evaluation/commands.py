@@ -87,7 +87,7 @@ def fetch_command(
 ) -> None:
     """Fetch a config of a benchmark from the hub."""
     from cocite.config.benchmarks import names
-    from cocite.evaluation.preparation.scirepeval import fetch_config
+    from cocite.evaluation.preparation.splits import fetch_config
 
     fetch_config(dataset, revision, config, names(splits), state=state, output=output)
 

@@ -18,6 +18,7 @@ import pytrec_eval
 from numpy.typing import NDArray
 
 from cocite.evaluation.benchmark import Judgements
+from cocite.evaluation.released_metrics import RELEASED
 from cocite.evaluation.scored import UnscorableError
 
 Counts = NDArray[np.float64]
@@ -145,15 +146,15 @@ def measure_rankings(
         raise UnscorableError("No query of the task has a vector, and a candidate with one.")
     judged = {query: _anonymous(query, judgements[query]) for query in run}
     ranked = {query: _anonymous(query, _dense_ranks(scores)) for query, scores in run.items()}
-    measures = {metric: _measure_of(metric) for metric in metrics if metric not in CSFCUBE}
+    measures = {metric: _measure_of(metric) for metric in metrics if metric not in RELEASED}
     evaluator = pytrec_eval.RelevanceEvaluator(judged, set(measures.values()), relevance_level=relevant_from)
     of_queries = evaluator.evaluate(ranked)
     found = {metric: {query: 100 * of_queries[query][name] for query in run} for metric, name in measures.items()}
     if RECIP_RANK_10 in found:  # trec_eval has the reciprocal rank at full depth only.
         found[RECIP_RANK_10] = {query: v if v >= 100 / 10 else 0.0 for query, v in found[RECIP_RANK_10].items()}
-    for metric in set(metrics) & CSFCUBE.keys():
+    for metric in set(metrics) & RELEASED.keys():
         graded = {query: _grades_in_order(judged[query], ranked[query]) for query in run}
-        found[metric] = {query: 100 * CSFCUBE[metric](grades, relevant_from) for query, grades in graded.items()}
+        found[metric] = {query: 100 * RELEASED[metric](grades, relevant_from) for query, grades in graded.items()}
     return {metric: found[metric] for metric in metrics}
 
 
@@ -165,27 +166,6 @@ def _measure_of(metric: str) -> str:
 def _grades_in_order(judged: Mapping[str, int], ranked: Mapping[str, float]) -> Values:
     """The grades of the candidates of a query, the nearest first."""
     return np.array([judged[name] for name in sorted(ranked, key=lambda name: (-ranked[name], name))], dtype=float)
-
-
-def _precision_to_the_last(grades: Values, relevant_from: int) -> float:
-    """The precision at the rank of the last relevant candidate, which CSFCube calls R-precision."""
-    places = np.flatnonzero(grades >= relevant_from)
-    return len(places) / (places[-1] + 1) if len(places) else 0.0
-
-
-def _ndcg_of_two_firsts(grades: Values, depth: int) -> float:
-    """nDCG at a depth by linear gains, the first two ranks counting alike (Järvelin & Kekäläinen, 2000)."""
-    discounts = np.log2(np.maximum(np.arange(1, depth + 1), 2))
-    gained, ideal = ((order[:depth] / discounts).sum() for order in (grades, -np.sort(-grades)))
-    return float(gained / ideal) if ideal else 0.0
-
-
-CSFCUBE: Mapping[str, Callable[[Values, int], float]] = {
-    "Rprec_csfcube": _precision_to_the_last,
-    "ndcg_csfcube": lambda grades, _: _ndcg_of_two_firsts(grades, len(grades)),
-    "ndcg_20%_csfcube": lambda grades, _: _ndcg_of_two_firsts(grades, len(grades) // 5),
-}
-"""The metrics of CSFCube's released evaluation (Mysore et al., 2021) that differ from trec_eval's of the same names."""
 
 
 def _dense_ranks(scores: Mapping[str, float]) -> dict[str, float]:

@@ -92,6 +92,7 @@ def score_task(task: Task, benchmark: Benchmark, vectors: Vectors, run: Run) -> 
 
         score_disambiguation(scored, benchmark, vectors)
     else:
-        similarity = by_cosine(vectors) if task.kind == "reviewers" else by_distance(vectors)
+        compares_angles = task.kind == "reviewers" or task.similarity == "cosine"
+        similarity = by_cosine(vectors) if compares_angles else by_distance(vectors)
         score_ranking(scored, benchmark, similarity, vectors.rows)
     return scored

@@ -187,14 +187,34 @@ def read_members(path: Path) -> Iterator[tuple[str, Any]]:
             file.seek(0)
             yield from ijson.kvitems(file, "", use_float=True)
         except ijson.JSONError as error:
-            said = error.args[0] if isinstance(error.args[0], str) else error.args[0].decode(errors="replace")
-            raise InputError(f"{path}: not JSON ({said.splitlines()[0]}).") from None
+            raise _not_json(path, error) from None
 
 
 def read_objects(path: Path) -> Iterator[tuple[str, Row]]:
     """Key and value of each member of the JSON object in a file, whose values must be objects."""
     for key, values in read_members(path):
         yield key, as_row(values, path, key)
+
+
+def read_items(path: Path, key: str) -> Iterator[Row]:
+    """The objects of the list under a key of the JSON object in a file, without holding the others; none without it.
+
+    Raises `InputError` where the file is missing or is not JSON, and where one of them is no object.
+    """
+    import ijson
+
+    with opened(path) as file:
+        try:
+            for number, values in enumerate(ijson.items(file, f"{key}.item", use_float=True)):
+                yield as_row(values, path, f"{key}[{number}]")
+        except ijson.JSONError as error:
+            raise _not_json(path, error) from None
+
+
+def _not_json(path: Path, error: Exception) -> InputError:
+    """What the reader of JSON has said about a file."""
+    said = error.args[0] if isinstance(error.args[0], str) else error.args[0].decode(errors="replace")
+    return InputError(f"{path}: not JSON ({said.splitlines()[0]}).")
 
 
 @contextmanager

@@ -29,6 +29,8 @@ KINDS = {
     "beir": "BEIR",
     "s2and": "S2AND",
     "csfcube": "CSFCube",
+    "litsearch": "LitSearch",
+    "doris_mae": "DORIS-MAE",
 }
 """What each known kind of benchmark is called; others go by the name of their kind."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cocite.config.benchmark import Benchmark
+from cocite.config.benchmark import Benchmark, Fetched
 from cocite.config.benchmarks.beir import task_named
 from cocite.config.id_spaces import DocumentIds
 from cocite.config.plugins import check_choice, one_of, plugins
@@ -94,12 +94,7 @@ def sides_of(config: Mapping[str, Any]) -> tuple[Side, Side]:
     return short, documents
 
 
-def splits_to_fetch(tasks: Sequence[Task]) -> dict[tuple[str, str], list[str]]:
-    """What tasks of SciRepEval lie in on the hub: splits of configs with texts (metadata) and with labels (test)."""
-    splits: dict[tuple[str, str], list[str]] = {}
-    for task in tasks:
-        splits["metadata", task.texts_folder] = ["evaluation"]
-        splits.setdefault(("test", task.labels_folder), []).extend(task.splits)
-        if task.kind == "reviewers":
-            splits["test", "reviewers"] = ["metadata"]
-    return splits
+def on_hub(entry: Mapping[str, Any]) -> dict[str, Fetched]:
+    """What is fetched of a benchmark, from its entry in the configuration, by folder; nothing where it is there."""
+    found: dict[str, Fetched] = KINDS[entry["kind"]].on_hub(entry) if "hub" in entry else {}
+    return found

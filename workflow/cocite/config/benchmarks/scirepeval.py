@@ -1,13 +1,10 @@
 """The benchmark `scirepeval`."""
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import ClassVar, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
-from pydantic import model_validator
-
-from cocite.config.benchmark import BroughtBenchmark
-from cocite.config.entries import Commit, Entry, GivenPath, Text, Whole, inconsistent
+from cocite.config.benchmark import BroughtBenchmark, Fetched, HubBenchmark
+from cocite.config.entries import Commit, Entry, GivenPath, Text, Whole
 from cocite.config.tasks import FewShot, Task
 
 GENERATED = "demo"
@@ -107,7 +104,18 @@ class Hub(Entry):
     """The dataset with the labels, and the papers of reviewers."""
 
 
-class SciRepEval(BroughtBenchmark):
+def splits_to_fetch(tasks: Sequence[Task]) -> dict[tuple[str, str], list[str]]:
+    """What tasks lie in on the hub: splits of configs with texts (metadata) and with labels (test)."""
+    splits: dict[tuple[str, str], list[str]] = {}
+    for task in tasks:
+        splits["metadata", task.texts_folder] = ["evaluation"]
+        splits.setdefault(("test", task.labels_folder), []).extend(task.splits)
+        if task.kind == "reviewers":
+            splits["test", "reviewers"] = ["metadata"]
+    return splits
+
+
+class SciRepEval(HubBenchmark):
     """SciRepEval, 23 tasks in four formats (Singh et al., 2023).
 
     "SciRepEval: A Multi-Format Benchmark for Scientific Document Representations".
@@ -122,19 +130,23 @@ class SciRepEval(BroughtBenchmark):
     """Instead of a folder, the two datasets of the Hugging Face hub that hold the benchmark; each config is fetched
     once, by a job of its own."""
 
-    @model_validator(mode="after")
-    def _has_one_origin(self) -> "SciRepEval":
-        if (self.folder is None) == (self.hub is None):
-            raise inconsistent(" needs exactly one of folder and hub.")
-        return self
+    @classmethod
+    def on_hub(cls, entry: Mapping[str, Any]) -> dict[str, Fetched]:
+        """Each config with texts in `metadata`, each with labels in `test`."""
+        halves = {"metadata": entry["hub"]["texts"], "test": entry["hub"]["labels"]}
+        return {
+            f"{half}/{name}": Fetched(**halves[half], splits=splits)
+            for (half, name), splits in splits_to_fetch(cls.tasks_in(entry)).items()
+        }
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:
         """A folder that is not there, or a corpus that no benchmark can be generated about."""
-        yield from super().faults(key, config)
-        if self.folder == GENERATED and config.corpus.source not in ("demo", "directory"):
+        if self.folder != GENERATED:
+            yield from super().faults(key, config)
+            return
+        yield from BroughtBenchmark.faults(self, key, config)
+        if config.corpus.source not in ("demo", "directory"):
             yield (
                 f"{key}.folder is demo, but a benchmark can only be generated about a release in a folder or a "
                 f"generated one, not one of the source {config.corpus.source}."
             )
-        elif self.folder not in (None, GENERATED) and not Path(str(self.folder)).is_dir():
-            yield f"{key}.folder: the folder {self.folder} does not exist."

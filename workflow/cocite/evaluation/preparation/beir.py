@@ -27,7 +27,8 @@ LARGEST_UNKNOWN_SHARE = 0.5
 def prepare_beir(settings: BeirSettings, names: Sequence[str], *, tables: Path, omissions: Path) -> None:
     """Write the tables of a benchmark: of the tasks of these names, or of all datasets where none are named.
 
-    Raises `InputError` where there is no such dataset, a file is missing or a row is wrong.
+    Raises `InputError` where there is no such dataset, a file is missing or a row is wrong, and where no document of a
+    dataset has a text.
     """
     folders = {task_of(name): Path(folder) for name, folder in settings.datasets.items()}
     known = [task.name for task in folders]
@@ -35,7 +36,10 @@ def prepare_beir(settings: BeirSettings, names: Sequence[str], *, tables: Path, 
         if name not in known:
             raise InputError(f"--tasks: {name} is the task of no dataset; there are {', '.join(known) or 'none'}.")
     asked = {task: folder for task, folder in folders.items() if not names or task.name in names}
-    read_datasets(asked, settings, {}).write(tables=tables, omissions=omissions)
+    builder = read_datasets(asked, settings, {})
+    for task, folder in asked.items():
+        builder.check_texts(folder, [task.name])
+    builder.write(tables=tables, omissions=omissions)
 
 
 def read_beir(folder: Path, declared: Sequence[Task], names: Sequence[str]) -> Builder:

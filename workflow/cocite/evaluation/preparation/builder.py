@@ -6,10 +6,11 @@ name `<namespace>:<id>`. Whether an id clashes is known only when all texts are:
 """
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+from cocite.config.benchmarks import declared
 from cocite.config.tasks import LARGEST_MISSING_SHARE, Task
 from cocite.evaluation.benchmark import Benchmark, write_benchmark
 from cocite.evaluation.preparation.fields import Fields, fields_of
@@ -155,6 +156,16 @@ class Builder:
             candidates = judgements.setdefault(query, {})
             self.omitted[f"task {task.name}: repeated row (the first counts)"] += candidate in candidates
             candidates.setdefault(candidate, relevance)
+
+    def check_texts(self, folder: Path, tasks: Iterable[str]) -> None:
+        """Raise `InputError` where none of the documents of a task has a title or an abstract."""
+        named, short = self.texts.named(), self.texts.short_queries()
+        for name in sorted(tasks):
+            documents = self.benchmark.documents_of(declared(name)) - short
+            if documents and not any(any(named[each]) for each in documents if each in named):
+                raise InputError(
+                    f"{folder}: none of the {len(documents)} documents of the task {name} has a title or an abstract."
+                )
 
     def write(self, *, tables: Path, omissions: Path) -> None:
         """Write the tables; count the texts that no task asks for, and what is odd about the others."""

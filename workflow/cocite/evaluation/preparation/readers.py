@@ -8,7 +8,9 @@ from cocite.config.plugins import check_choice
 from cocite.evaluation.preparation.beir import read_beir
 from cocite.evaluation.preparation.builder import Builder
 from cocite.evaluation.preparation.csfcube import read_csfcube
+from cocite.evaluation.preparation.doris_mae import read_doris_mae
 from cocite.evaluation.preparation.fields import fields_of_papers, write_fields
+from cocite.evaluation.preparation.litsearch import read_litsearch
 from cocite.evaluation.preparation.mdcr import read_mdcr
 from cocite.evaluation.preparation.s2and import read_s2and
 from cocite.evaluation.preparation.scidocs import read_scidocs
@@ -21,16 +23,21 @@ READERS: Mapping[str, Callable[..., Builder]] = {
     "beir": read_beir,
     "s2and": read_s2and,
     "csfcube": read_csfcube,
+    "litsearch": read_litsearch,
+    "doris_mae": read_doris_mae,
 }
 
 
 def prepare_folder(folder: Path, kind: str, names: Sequence[str], *, tables: Path, omissions: Path) -> None:
     """Write the tables of a benchmark: of the tasks of these names, or of all in the folder where none are named.
 
-    Raises `InputError` where a named task is not in the folder, where none is, and where a file is missing or wrong.
+    Raises `InputError` where a named task is not in the folder, where none is, where a file is missing or wrong, and
+    where no document of a task has a text.
     """
     check_choice(kind, [known for known, layout in LAYOUTS.items() if layout in READERS and known != "beir"], "--kind")
-    READERS[LAYOUTS[kind]](folder, BENCHMARKS[kind], names).write(tables=tables, omissions=omissions)
+    builder = READERS[LAYOUTS[kind]](folder, BENCHMARKS[kind], names)
+    builder.check_texts(folder, builder.benchmark.tasks)
+    builder.write(tables=tables, omissions=omissions)
 
 
 def describe_documents(documents: Path, kind: str, names: Sequence[str], folder: Path | None, output: Path) -> None:

@@ -1,12 +1,9 @@
-"""SciRepEval's layout: fetching it from the Hugging Face hub, and reading a local folder.
+"""A folder in SciRepEval's layout.
 
 Texts lie in `metadata/<config>/`, split `evaluation`, reviewers in `metadata/reviewers/` or `test/reviewers/`, split
-`metadata`, labels and judgements in `test/<config>/`. A split is `<split>.jsonl`, `<split>.parquet` or, as the hub has
-it, `<split>-00000-of-00002.parquet` or `<split>/0000.parquet`.
+`metadata`, labels and judgements in `test/<config>/`.
 
-On the hub, `allenai/scirepeval` holds the texts and `allenai/scirepeval_test` the labels. One config of one dataset is
-fetched at a time, and read offline after that. Only files of rows are taken, never a script: a revision that has
-nothing else is refused.
+On the hub, `allenai/scirepeval` holds the texts and `allenai/scirepeval_test` the labels.
 
 Labels and judgements are read twice: first to find which texts the tasks ask for, so that only those are kept, each
 once; then to put the names of these texts in place of ids. What a task names and the folder has no text of is counted;
@@ -15,49 +12,21 @@ look like scores.
 """
 
 import math
-import shutil
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from cocite.config.tasks import Task
 from cocite.evaluation.preparation.builder import Builder, References, Texts
 from cocite.evaluation.preparation.files import present_tasks
+from cocite.evaluation.preparation.splits import read_split
 from cocite.ground.errors import InputError
-from cocite.ground.hub import fetch_files
 from cocite.ground.progress import progress
-from cocite.ground.rows import Row, read_lines, read_parquet
-from cocite.tables.files import atomic_path
+from cocite.ground.rows import Row
 
 FIELDS_AFTER_ABSTRACT = {"search": ("venue", "year")}
 """What a task adds to title and abstract."""
 LARGEST_SCORE = 2**31 - 1
-
-
-def fetch_config(dataset: str, revision: str, config: str, splits: Sequence[str], *, state: Path, output: Path) -> None:
-    """Write the folder of a config with these splits; a killed fetch goes on from the files in `state`.
-
-    Raises `InputError` where the hub cannot be reached, and where it has no files of a split at the revision.
-    """
-    fetched = state / revision
-    patterns = [f"{config}/{pattern}" for split in splits for pattern in patterns_of_split(split)]
-    try:
-        fetch_files(dataset, revision, patterns, fetched, kind="dataset")
-    except InputError as error:
-        raise InputError(
-            f"{str(error).rstrip('.')}. A benchmark is fetched once: run that step where there is a network, on a "
-            "login node for example (snakemake --until fetch_benchmark), or name a local folder in place of hub."
-        ) from error
-    for split in splits:
-        if not files_of_split(fetched / config, split):
-            raise InputError(
-                f"{dataset} at {revision} has no Parquet or JSON Lines files of {config}, split {split}; pin a commit "
-                "that has them, such as the last one of its branch refs/convert/parquet."
-            )
-    with atomic_path(output) as folder:
-        shutil.move(fetched / config, folder)
-    shutil.rmtree(state)
 
 
 class AskedTexts(Texts):
@@ -204,26 +173,3 @@ def _read_reviewers(folder: Path, tasks: Sequence[Task], builder: Builder) -> No
         raise InputError(
             f"{folder / 'metadata' / 'reviewers'}: no papers of the reviewer {min(without)!r}, who is judged."
         )
-
-
-def read_split(folder: Path, split: str) -> Iterator[Row]:
-    """The rows of a split of a config's folder. Raises `InputError` where it has no files, or no rows."""
-    files = files_of_split(folder, split)
-    if not files:
-        raise InputError(f"{folder}: holds neither {split}.jsonl nor {split}.parquet, nor shards of it.")
-    rows = chain.from_iterable(read_lines(file) if file.suffix == ".jsonl" else read_parquet(file) for file in files)
-    first = next(rows, None)
-    if first is None:
-        raise InputError(f"{files[0]}: has no rows.")
-    return chain([first], rows)
-
-
-def files_of_split(folder: Path, split: str) -> list[Path]:
-    """The files of a split, in the first of the layouts that has any."""
-    found = (sorted(folder.glob(pattern)) for pattern in patterns_of_split(split))
-    return next(filter(None, found), [])
-
-
-def patterns_of_split(split: str) -> tuple[str, ...]:
-    """The names of the files of a split, in a folder put together by hand and on the hub."""
-    return f"{split}.jsonl", f"{split}.parquet", f"{split}-*-of-*.parquet", f"{split}/*.parquet"

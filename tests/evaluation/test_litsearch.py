@@ -1,0 +1,183 @@
+"""LitSearch: broad and specific questions as tasks, a corpus that is searched, and what is wrong with its files."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.evaluation.folders import BenchmarkFolder, scores_of, write_vectors
+
+from cocite.config.benchmarks import declared
+from cocite.config.benchmarks.litsearch import LitSearch
+from cocite.evaluation.scored import Run
+from cocite.evaluation.scoring import embedded
+from cocite.ground.errors import InputError
+
+RUN = Run(model="m", training_seed=0, benchmark="b", modes=["compat"], evaluation_seeds=[1])
+BROAD, SPECIFIC = 0, 1
+QUERIES, CORPUS = "query/full-00000-of-00001.parquet", "corpus_clean/full-{:05}-of-00002.parquet"
+
+
+def question(specificity, *papers, text="where is it", **more):
+    given = {"query_set": "inline_acl", "query": text, "specificity": specificity, "quality": 2}
+    return {**given, "corpusids": list(papers), **more}
+
+
+def paper(number, **more):
+    given = {"corpusid": number, "title": f"t{number}", "abstract": f"x{number}"}
+    return {**given, "citations": [1], "full_paper": "A long text.", **more}
+
+
+def fill(folder, papers, *questions):
+    """The files as they are released: the questions in one, the corpus in several."""
+    folder.write_parquet(QUERIES, *questions)
+    for shard in (0, 1):
+        folder.write_parquet(CORPUS.format(shard), *(paper(number) for number in papers if number % 2 == shard))
+
+
+@pytest.fixture
+def litsearch(tmp_path):
+    folder = BenchmarkFolder(tmp_path, "litsearch")
+    fill(folder, range(10, 16), question(SPECIFIC, 11), question(BROAD, 12, 15), question(SPECIFIC, 13, text="which"))
+    return folder
+
+
+def test_broad_and_specific_questions_are_two_tasks_over_one_corpus(litsearch):
+    benchmark = litsearch.prepare()
+    assert benchmark.judgements == {
+        "litsearch_specific": {"query-0": {"11": 1}, "query-2": {"13": 1}},
+        "litsearch_broad": {"query-1": {"12": 1, "15": 1}},
+    }
+    everything = {str(number) for number in range(10, 16)}
+    assert benchmark.collections == {"litsearch_specific": everything, "litsearch_broad": everything}
+    documents = litsearch.documents()
+    assert documents["13"] == ("t13", "x13")
+    assert documents["query-2"] == ("which", None)
+    assert len(documents) == 6 + 3
+    assert litsearch.omitted() == {}
+
+
+def test_one_task_can_be_asked_for(litsearch):
+    assert litsearch.prepare("litsearch_broad").judgements.keys() == {"litsearch_broad"}
+    assert "query-0" not in litsearch.documents()
+
+
+def test_full_texts_are_not_read(tmp_path):
+    folder = BenchmarkFolder(tmp_path, "litsearch")
+    folder.write_parquet(QUERIES, question(SPECIFIC, 1))
+    folder.write_parquet("corpus_clean/full-00000-of-00001.parquet", paper(1), paper(2))
+    folder.write_text("corpus_s2orc/full-00000-of-00001.parquet", "broken")
+    folder.prepare("litsearch_specific")
+    assert folder.documents()["2"] == ("t2", "x2")
+
+
+def test_recall_is_measured_at_the_depths_that_are_published(tmp_path):
+    """Papers lie on a half circle, so that the cosine ranks them for a question at 0 by their number."""
+    folder = BenchmarkFolder(tmp_path, "litsearch")
+    fill(folder, range(30), question(SPECIFIC, 0, 4, 7, 29), question(BROAD, 4, 19, 20), question(SPECIFIC, 5))
+    benchmark = folder.prepare()
+    angles = {str(number): np.pi * (number + 1) / 31 for number in range(30)}
+    places = {**angles, "query-0": 0.0, "query-1": 0.0, "query-2": 0.0}
+    # Lengths differ, and make no difference.
+    vectors = {name: [(1 + at) * np.cos(at), (1 + at) * np.sin(at)] for name, at in places.items()}
+    score = embedded(write_vectors(tmp_path, vectors), RUN)
+    specific, broad = (scores_of(score(declared(f"litsearch_{name}"), benchmark)) for name in ("specific", "broad"))
+    assert specific["recall_5"] == pytest.approx(100 * (2 / 4 + 0) / 2)  # 0 and 4 are among the first five, 5 is not
+    assert specific["recall_20"] == pytest.approx(100 * (3 / 4 + 1) / 2)
+    assert broad["recall_20"] == pytest.approx(100 * 2 / 3)  # 20 stands at rank 21
+    gained, ideal = 1 / np.log2(4 + 2), 1 / np.log2(2) + 1 / np.log2(3) + 1 / np.log2(4)
+    assert broad["ndcg_cut_10"] == pytest.approx(100 * gained / ideal)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    answers=st.lists(st.sets(st.integers(0, 39), min_size=1, max_size=8), min_size=1, max_size=5),
+    seed=st.integers(0, 99),
+)
+def test_recall_is_the_share_of_the_answers_among_the_nearest_by_cosine(answers, seed):
+    draw = np.random.default_rng(seed)
+    with TemporaryDirectory() as name:
+        folder = BenchmarkFolder(Path(name), "litsearch")
+        fill(folder, range(40), *(question(SPECIFIC, *found) for found in answers))
+        benchmark = folder.prepare("litsearch_specific")
+        vectors = {each: draw.normal(size=3).astype("f4") for each in folder.documents()}
+        score = embedded(write_vectors(Path(name), vectors), RUN)
+        found = scores_of(score(declared("litsearch_specific"), benchmark))
+    lengths = {each: float(np.sqrt((vector.astype("f8") ** 2).sum())) for each, vector in vectors.items()}
+    for depth in (5, 20):
+        shares = []
+        for number, relevant in enumerate(answers):
+            query = f"query-{number}"
+            near = {
+                each: float(vectors[str(each)].astype("f8") @ vectors[query]) / lengths[str(each)] for each in range(40)
+            }
+            shares.append(len(relevant & set(sorted(near, key=near.get, reverse=True)[:depth])) / len(relevant))
+        assert found[f"recall_{depth}"] == pytest.approx(100 * np.mean(shares))
+
+
+def test_answers_that_are_not_in_the_corpus_are_counted(litsearch):
+    fill(litsearch, range(200), *(question(SPECIFIC, number) for number in range(199)), question(SPECIFIC, 900))
+    benchmark = litsearch.prepare("litsearch_specific")
+    assert "query-199" not in benchmark.judgements["litsearch_specific"]
+    assert litsearch.omitted() == {
+        "task litsearch_specific: document without text": 1,
+        "task litsearch_specific: question without an answer in the corpus": 1,
+    }
+
+
+def test_answers_of_another_corpus_are_refused(litsearch):
+    fill(litsearch, range(10, 16), question(SPECIFIC, 900))
+    with pytest.raises(InputError, match="row 1: no text for the document '900'; 1 of 2 mentions"):
+        litsearch.prepare("litsearch_specific")
+
+
+def test_a_corpus_without_any_text_is_refused(litsearch):
+    empty = [paper(number, title="", abstract=None) for number in range(10, 16)]
+    for shard in (0, 1):
+        litsearch.write_parquet(CORPUS.format(shard), *empty[shard::2])
+    with pytest.raises(InputError, match="none of the 6 documents of the task litsearch_broad has a title or an abs"):
+        litsearch.prepare()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"specificity": 2}, "row 1: specificity must be 0 (broad) or 1 (specific), not 2"),
+        ({"specificity": None}, "row 1: the key 'specificity' is missing or null"),
+        ({"corpusids": "11"}, "row 1: corpusids must be a list of ids, not '11'"),
+        ({"corpusids": [1.5]}, "row 1: corpusids must be a list of ids, not [1.5]"),
+        ({"query": 3}, "row 1: query must be a text, not 3"),
+        ({"query": None}, "row 1: the key 'query' is missing or null"),
+        ({"specificity": BROAD}, "has no question for the task litsearch_specific"),
+    ],
+)
+def test_what_is_wrong_is_reported_with_its_place(litsearch, wrong, message):
+    litsearch.write_parquet(QUERIES, question(SPECIFIC, 11, **{"text": "t"}) | wrong)
+    with pytest.raises(InputError) as error:
+        litsearch.prepare("litsearch_specific")
+    assert message in str(error.value)
+    assert "query" in str(error.value)
+
+
+@pytest.mark.parametrize("lost", ["query", "corpus_clean"])
+def test_a_config_that_is_missing_is_named(litsearch, lost):
+    (litsearch.root / lost).rename(litsearch.root / "elsewhere")
+    with pytest.raises(InputError, match=rf"{lost}: holds neither full\.jsonl nor full\.parquet, nor shards"):
+        litsearch.prepare()
+
+
+def test_a_file_that_is_no_parquet_is_reported(litsearch):
+    litsearch.write_text(QUERIES, "no table")
+    with pytest.raises(InputError, match=r"full-00000-of-00001\.parquet: not a readable Parquet file"):
+        litsearch.prepare()
+
+
+def test_the_hub_gives_the_questions_and_the_corpus_of_one_commit():
+    entry = LitSearch.model_validate({"kind": "litsearch", "hub": {"revision": "1" * 40}}).model_dump()
+    fetched = {folder: tuple(each) for folder, each in LitSearch.on_hub(entry).items()}
+    assert fetched == {
+        "data/corpus_clean": ("princeton-nlp/LitSearch", "1" * 40, ["full"]),
+        "data/query": ("princeton-nlp/LitSearch", "1" * 40, ["full"]),
+    }
