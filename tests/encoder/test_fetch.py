@@ -83,6 +83,37 @@ def test_a_folder_that_lacks_a_part_is_refused(encoder, tmp_path, missing, messa
         fetch_encoder(EncoderSettings(model=str(broken), max_length=16), tmp_path / "model")
 
 
+@pytest.fixture
+def with_code(encoder, tmp_path):
+    """An encoder beside whose weights code lies that says when it is run."""
+    folder = shutil.copytree(encoder, tmp_path / "with_code")
+    (folder / "own.py").write_text(f"from pathlib import Path\nPath({str(tmp_path / 'run')!r}).touch()\n")
+    config = json.loads((folder / "config.json").read_text())
+    config["auto_map"] = {"AutoConfig": "own.Settings", "AutoModel": "own.Model"}
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+def test_an_architecture_that_is_code_beside_the_weights_is_refused_and_nobody_is_asked(
+    with_code, tmp_path, monkeypatch
+):
+    config = json.loads((with_code / "config.json").read_text()) | {"model_type": "own-bert"}
+    (with_code / "config.json").write_text(json.dumps(config))
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    with pytest.raises(InputError, match=r"its architecture own-bert is code of its own .* which is not run; take an"):
+        fetch_encoder(EncoderSettings(model=str(with_code), max_length=16), tmp_path / "model")
+    assert not (tmp_path / "run").exists()
+    assert not (tmp_path / "model").exists()
+
+
+def test_code_beside_weights_of_a_known_architecture_is_not_run(with_code, encoder, tmp_path, monkeypatch):
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    fetch_encoder(EncoderSettings(model=str(with_code), max_length=16), tmp_path / "model")
+    assert not (tmp_path / "run").exists()
+    same = (SentenceTransformer(str(folder), device="cpu").encode("bees") for folder in (encoder, tmp_path / "model"))
+    assert next(same) == pytest.approx(next(same))
+
+
 def test_weights_that_are_not_all_there_are_refused(encoder, tmp_path):
     deeper = shutil.copytree(encoder, tmp_path / "deeper")
     config = json.loads((deeper / "config.json").read_text())

