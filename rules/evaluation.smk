@@ -95,8 +95,9 @@ rule prepare_folder:
     conda:
         "../envs/pipeline.yaml"
     resources:
-        # 100,000 documents (112 MB of JSON) took 602 MB and 6 s, 2,345 (5 MB) 161 MB and 1.1 s.
-        mem_mb=megabytes(1000, files=8),
+        # 100,000 documents (112 MB of JSON) took 602 MB and 6 s, 2,345 (5 MB) 161 MB and 1.1 s. 64,183 papers in LitSearch's
+        # layout (1,200 MB with full texts) took 484 MB and 3.7 s, 36,000 abstracts in that of DORIS-MAE (64 MB) 240 MB and 2.8 s.
+        mem_mb=megabytes(1000, files=memory_of_reader),
         runtime=minutes(20, files=0.02),
     params:
         version=5,

@@ -127,9 +127,16 @@ def summaries():
 def benchmark_sources(wildcards):
     """The sources of a published benchmark: the files of its folder, or folders fetched from the hub."""
     entry = config["benchmarks"][wildcards.benchmark]
-    if "hub" not in entry:
-        return "<results>/demo/benchmark" if is_generated(entry) else files_in(entry["folder"])
-    return [f"<results>/evaluation/{wildcards.benchmark}/hub/{folder}" for folder in sorted(on_hub(entry))]
+    if "hub" in entry:
+        return [f"<results>/evaluation/{wildcards.benchmark}/hub/{folder}" for folder in sorted(on_hub(entry))]
+    if is_generated(entry):
+        return "<results>/demo/benchmark"
+    return [file for read in KINDS[entry["kind"]].reads for file in files_in(Path(entry["folder"], read))]
+
+
+def memory_of_reader(wildcards):
+    """Memory that a published benchmark takes for each MB of its files, MB."""
+    return KINDS[config["benchmarks"][wildcards.benchmark]["kind"]].memory_of_byte
 
 
 def dataset_files(wildcards):
@@ -164,7 +171,7 @@ def folder_of_fields(wildcards, input):
 
 def describing_memory(wildcards, input, attempt):
     """Memory to look up the further fields of documents, MB: a benchmark in files of its own is held."""
-    held = 0 if wildcards.benchmark in HOLDOUTS else 8 * size_mb(input.sources)
+    held = 0 if wildcards.benchmark in HOLDOUTS else memory_of_reader(wildcards) * size_mb(input.sources)
     return ceil(1000 + held) * attempt
 
 

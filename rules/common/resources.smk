@@ -20,10 +20,14 @@ def size_mb(paths):
 
 
 def by_size(least, every=0, **of_inputs):
-    """A constant, plus a factor for each MB of the named inputs, or of every input; times the number of the attempt."""
+    """A constant, plus a factor for each MB of the named inputs, or of every input; times the number of the attempt.
+
+    A factor may be a function of the wildcards.
+    """
 
     def asked(wildcards, input, attempt):
-        of_some = sum(factor * size_mb(input[name]) for name, factor in of_inputs.items())
+        factors = {name: given(wildcards) if callable(given) else given for name, given in of_inputs.items()}
+        of_some = sum(factor * size_mb(input[name]) for name, factor in factors.items())
         of_all = every * size_mb(input) if every else 0
         return ceil(least + of_some + of_all) * attempt
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from cocite.config.benchmarks import on_hub
 from cocite.config.configuration import resolve
 from cocite.config.lineage import sets_of
 from cocite.report.ablations import MATRIX
@@ -60,6 +61,21 @@ def test_the_comparison_of_losses_is_four_losses_by_three_encoders_by_three_seed
     models = resolve(yaml.safe_load((ROOT / "experiments/losses.yaml").read_text()))["models"].values()
     assert len({(model["loss"]["kind"], model["encoder"]) for model in models}) == len(models) == 12
     assert {tuple(model["seeds"]) for model in models} == {(1, 2, 3)}
+
+
+def test_the_comparison_of_encoders_that_exist_trains_nothing_and_pins_what_comes_from_the_hub(tmp_path, monkeypatch):
+    for variable in ("COCITE_BENCHMARKS", "COCITE_SPECTER", "COCITE_VECTORS"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    for name in ("scidocs", "mdcr", "csfcube", "s2and", "doris_mae", "beir/scifact/qrels"):
+        (tmp_path / name).mkdir(parents=True)
+    for file in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv"):
+        (tmp_path / "beir/scifact" / file).touch()
+    config = resolve(yaml.safe_load((ROOT / "experiments/competitors.yaml").read_text()))
+    assert not any(config[section] for section in ("graphs", "embeddings", "triplets", "models", "maps"))
+    assert not any("build" in entry for entry in config["encoders"].values())
+    assert len(config["benchmarks"]) == 8
+    fetched = [tuple(each) for entry in config["benchmarks"].values() for each in on_hub(entry).values()]
+    assert {len(revision) for _, revision, _ in fetched} == {40}
 
 
 def test_the_published_graph_embeddings_are_valid():

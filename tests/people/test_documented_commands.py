@@ -105,7 +105,9 @@ def test_the_minimal_corpus_of_the_documentation_is_read_as_documented(tmp_path,
     assert sorted(pairs) == [(1, 2), (3, 1), (3, 2)]
 
 
-@pytest.mark.parametrize("name", ["own-corpus", "own-tables", "semantic-scholar", "new-encoder", "pairs"])
+@pytest.mark.parametrize(
+    "name", ["own-corpus", "own-tables", "semantic-scholar", "new-encoder", "pairs", "compare-models"]
+)
 def test_the_configurations_of_a_page_have_keys_and_values_that_there_are(name):
     page = (ROOT / f"docs/how-to/{name}.md").read_text()
     blocks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)]

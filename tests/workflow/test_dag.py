@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import yaml
 from tests.workflow.conftest import ROOT, SMALL, edited, planned
 
 STAGES = ["corpus", "graph", "embeddings", "neighbours", "triplets", "encoder", "baselines", "evaluation", "report"]
@@ -217,6 +218,18 @@ def test_each_config_of_a_benchmark_on_the_hub_is_fetched_by_a_job_of_its_own(ru
     folders = ["metadata/peer_review_score_hIndex", "test/hIndex", "test/peer_review_score"]
     assert sorted(jobs["fetch_benchmark"]) == [f"results/evaluation/sre/hub/{folder}" for folder in folders]
     assert len(jobs["prepare_folder"]) == 1
+
+
+def test_scores_on_benchmarks_that_others_made_ask_for_no_corpus(run):
+    """The configuration that docs/how-to/compare-models.md starts from, and the target that it names."""
+    dataset = run.folder / "searches/library"
+    (dataset / "qrels").mkdir(parents=True)
+    for file in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv"):
+        (dataset / file).touch()
+    page = (ROOT / "docs/how-to/compare-models.md").read_text()
+    jobs = planned(run, yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0]), "evaluation")
+    scored = {"score_model", "score_baseline", "score_words", "average_scores", "compare_models"}
+    assert jobs.keys() == {"fetch_encoder", "prepare_beir", "embed_documents", "embed_by_baseline", *scored}
 
 
 def test_published_triplets_are_fetched_unless_they_are_in_a_folder(run):

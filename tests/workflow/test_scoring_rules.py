@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import re
 
 from tests.workflow.conftest import SMALL
@@ -31,6 +32,19 @@ def test_a_benchmark_without_a_list_of_tasks_is_prepared_as_it_lies_and_again_wh
     clusters = {"a": {"signature_ids": ["s0"]}, "b": {"signature_ids": ["s1", "s2", "s3"]}}
     (run.folder / "authors/qian/qian_clusters.json").write_text(json.dumps(clusters))
     assert "rule prepare_folder:" in run.snakemake("-n", prepared, config=config).stdout
+
+
+def test_of_litsearch_only_the_files_that_are_read_are_inputs_and_full_texts_take_no_memory(run):
+    for name, size in (("query", 1), ("corpus_clean", 200_000_000), ("corpus_s2orc", 900_000_000)):
+        file = run.folder / f"litsearch/{name}/full-00000-of-00001.parquet"
+        file.parent.mkdir(parents=True)
+        file.touch()
+        os.truncate(file, size)
+    config = run.configure(SMALL | {"benchmarks": {"questions": {"kind": "litsearch", "folder": "litsearch"}}})
+    planned = run.snakemake("-n", "results/evaluation/questions/sizes.json", config=config).stdout
+    assert "litsearch/query/full-00000" in planned
+    assert "corpus_s2orc" not in planned
+    assert int(re.search(r"resources: .*mem_mb=(\d+)", planned.partition("rule prepare_folder:")[2])[1]) == 1101
 
 
 def test_no_command_grows_with_the_tables_of_all_models(run):

@@ -26,6 +26,10 @@ class Benchmark(Entry):
     """The settings by which it is made of papers that are held out; None for one that others made."""
     layout: ClassVar[str | None] = None
     """The benchmark whose layout its files lie in, where that is another one."""
+    reads: ClassVar[tuple[str, ...]] = ("",)
+    """The folders within its own that are read; an empty name stands for all of it."""
+    memory_of_byte: ClassVar[float] = 8
+    """Bytes of memory that its reader may take for each byte of its files."""
     by_aspect: ClassVar[bool] = False
     """Whether each of its tasks is about one aspect, so that the spaces of a model can be told apart by them."""
     seeds: Seeds = (1,)
