@@ -6,6 +6,7 @@ by the adapter of queries where the model has one.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
@@ -58,7 +59,7 @@ def find_model(results: Path, name: str | None, asked_by: str = "--model") -> Mo
 
     Raises `InputError` that lists the choices where no model has this name.
     """
-    models = _models(results)
+    models = models_of(results)
     named = [model for model in models if name in (None, model.name, f"{model.name}/{model.seed}")]
     if not named:
         choices = " or ".join(f"{model.name}/{model.seed}" for model in models)
@@ -70,7 +71,7 @@ def find_model(results: Path, name: str | None, asked_by: str = "--model") -> Mo
     return min(named, key=lambda model: not model.vectors)
 
 
-def _models(results: Path) -> list[Model]:
+def models_of(results: Path) -> list[Model]:
     """All models of the configuration, the trained ones first, by name and seed."""
     config = configuration_of(results)
     vectors = files_by_place(results, TABLES["paper_embeddings"])
@@ -124,7 +125,7 @@ def nearest_papers(db: duckdb.DuckDBPyConnection, model: Model, query: str, limi
     """
     paper = corpus_id(query) if query.strip().isdecimal() else None
     files = [escape(str(path)) for path in checked_files(model.vectors, "paper_embeddings")]
-    vector = _embed(model, query, _dimension(model)) if paper is None else _vector_of(db, model, paper, files)
+    vector = text_embedder(model)(query) if paper is None else _vector_of(db, model, paper, files)
     asked = f"“{query}”" if paper is None else f"paper {paper}, {known_as(db, paper) or NO_RECORD},"
     found = db.execute(_NEAREST, {"vector": vector, "files": files, "itself": paper, "limit": limit})
     return Answer(f"Nearest to {asked} by model {model.name}, seed {model.seed}", *fetched(found))
@@ -141,23 +142,27 @@ def _vector_of(db: duckdb.DuckDBPyConnection, model: Model, paper: int, files: l
     return vector
 
 
-def _dimension(model: Model) -> int:
-    """Length of the vectors of the papers, which may have been cut."""
-    length: int = read_schema(model.vectors[0]).field("vector").type.list_size
-    return length
-
-
-def _embed(model: Model, text: str, dimension: int) -> list[float]:
-    """The vector that a model gives to a text."""
+def text_embedder(model: Model) -> Callable[[str], list[float]]:
+    """A function that gives the vector of a text by the encoder of a model, which is opened once."""
     from cocite.config.tasks import ADAPTERS
     from cocite.encoder.adapters import adapters_in, read_adapter, switch_on
     from cocite.encoder.model import open_encoder
     from cocite.encoder.sentence_wise import embed_texts
 
-    encoder = open_encoder(model.folder, dimension=dimension)
+    encoder = open_encoder(model.folder, dimension=_dimension(model))
     present = adapters_in(model.folder)
     adapter = next((name for name in ADAPTERS["search"] if name in present), None)
     if adapter is not None:
         switch_on(encoder, read_adapter(encoder, model.folder, adapter))
-    vector: list[float] = embed_texts(encoder, [encoder.tokenizer.short_query(0, text)])[0].tolist()
-    return vector
+
+    def embed(text: str) -> list[float]:
+        vector: list[float] = embed_texts(encoder, [encoder.tokenizer.short_query(0, text)])[0].tolist()
+        return vector
+
+    return embed
+
+
+def _dimension(model: Model) -> int:
+    """Length of the vectors of the papers, which may have been cut."""
+    length: int = read_schema(model.vectors[0]).field("vector").type.list_size
+    return length

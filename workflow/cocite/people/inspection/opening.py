@@ -63,10 +63,15 @@ def open_results(results: Path, tables: Collection[str] | None = None) -> Iterat
         try:
             yield database
         except duckdb.Error as error:
-            raise InputError(
-                f"{results}: a file is broken, or was replaced while it was read ({str(error).splitlines()[0]}); "
-                f"`{checking_command(results)}` names what is broken."
-            ) from error
+            raise changed_files(results, error) from error
+
+
+def changed_files(results: Path, error: duckdb.Error) -> InputError:
+    """The error where a table could not be read that could be opened."""
+    return InputError(
+        f"{results}: a file is broken, or was replaced while it was read ({str(error).splitlines()[0]}); "
+        f"`{checking_command(results)}` names what is broken."
+    )
 
 
 def _make_views(database: duckdb.DuckDBPyConnection, results: Path, tables: Iterable[Table]) -> None:
