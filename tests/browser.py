@@ -1,4 +1,4 @@
-"""A browser without a window, as the tests of the report drive it: Chromium, by Selenium."""
+"""A browser without a window, as the tests of pages drive it: Chromium, by Selenium."""
 
 import shutil
 from collections.abc import Iterator
@@ -28,12 +28,12 @@ class Browser:
     def __init__(self, driver: webdriver.Chrome) -> None:
         self.driver = driver
 
-    def open(self, page: Path, *, width: int = 1280, dark: bool = False) -> "Browser":
+    def open(self, page: Path | str, *, width: int = 1280, dark: bool = False) -> "Browser":
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
-        self.driver.get(page.as_uri())
+        self.driver.get(page.as_uri() if isinstance(page, Path) else page)
         return self
 
     def run(self, script: str, *arguments: object) -> object:

@@ -28,6 +28,7 @@ from cocite.people.integrity import app as integrity
 from cocite.people.locked import hold_steps_lock
 from cocite.people.publishing import app as publishing
 from cocite.people.resolved import app as resolved
+from cocite.people.serving import app as serving
 from cocite.people.status.commands import app as status
 from cocite.report.commands import app as report
 from cocite.triplets.commands import app as triplets
@@ -55,6 +56,7 @@ STAGES = {
 for name, (stage, purpose) in STAGES.items():
     app.add_typer(stage, name=name, help=purpose)
 app.add_typer(inspection)
+app.add_typer(serving)
 app.add_typer(status)
 app.add_typer(integrity)
 app.add_typer(doctor)
