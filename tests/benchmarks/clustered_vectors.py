@@ -23,12 +23,13 @@ GAP = 3
 def main(folder: Path, papers: int, dimension: int, queries: int, gap: int = GAP) -> None:
     """Write `graph_embeddings.parquet` and `queries.parquet` into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_table(folder / "graph_embeddings.parquet", "graph_embeddings", _batches(papers, dimension, gap))
+    write_table(folder / "graph_embeddings.parquet", "graph_embeddings", batches(papers, dimension, gap))
     ids = np.sort(generator(1, "queries").choice(papers, queries, replace=False)) * gap
     write_table(folder / "queries.parquet", "queries", pa.table({"corpusid": ids, "split": ["train"] * queries}))
 
 
-def _batches(papers: int, dimension: int, gap: int) -> Iterator[pa.RecordBatch]:
+def batches(papers: int, dimension: int, gap: int) -> Iterator[pa.RecordBatch]:
+    """The rows of the table, `ROWS` at a time."""
     drawn = generator(1, "topics")
     fields = drawn.normal(size=(FIELDS, dimension))
     topics = fields[drawn.integers(0, FIELDS, TOPICS)] + 0.8 * drawn.normal(size=(TOPICS, dimension))

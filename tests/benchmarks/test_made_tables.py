@@ -1,6 +1,6 @@
 """The tables that benchmarks make fit their declarations: nobody runs benchmarks often enough to see it there."""
 
-from tests.benchmarks import made_documents, made_features, made_papers, made_vectors, triplet_corpus
+from tests.benchmarks import made_documents, made_features, made_papers, made_run, made_vectors, triplet_corpus
 
 from cocite.tables.files import read_table
 
@@ -39,3 +39,12 @@ def test_brought_vectors_are_of_made_documents(tmp_path):
     made_vectors.main(tmp_path / "made", 3)
     assert len(read_table(tmp_path / "made/documents.parquet", "documents", ["document"])) == 3
     assert len((tmp_path / "made/vectors.jsonl").read_text().splitlines()) == 3
+
+
+def test_a_made_run_has_titles_citations_and_a_vector_of_each_paper(tmp_path):
+    made_run.main(tmp_path, 60, 8)
+    assert len(read_table(tmp_path / "encoder/model/seed-1/papers", "paper_embeddings", ["corpusid"])) == 60
+    titles = read_table(tmp_path / "corpus/papers", "papers", ["title"])["title"].to_pylist()
+    assert {len(title.split()) for title in titles} == {10}
+    for name, path in (("citations", "corpus/citations"), ("cocitations", "graph/cocitation/cocitations")):
+        assert len(read_table(tmp_path / path, name)) == 600
