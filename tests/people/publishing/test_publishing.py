@@ -1,6 +1,7 @@
 """`cocite publish`: a model with its card, scores, report and vectors in one folder, which is opened to check it."""
 
 import copy
+import json
 import os
 import shutil
 import time
@@ -97,6 +98,9 @@ def test_the_folder_has_all_that_is_published_and_embeds_as_the_run_did(results,
     [score] = data.eval_results
     assert (score.dataset_type, score.dataset_config, score.metric_type) == ("holdout", "cite", "map")
     assert score.metric_value == 71.25
+    in_mteb = output / "mteb/results/cocite__cocite/seed-1"
+    assert {path.name for path in in_mteb.iterdir()} == {"CoCite-holdout-cite.json", "model_meta.json"}
+    assert json.loads((in_mteb / "model_meta.json").read_text())["license"] == "apache-2.0"
     assert (output / "report.html").read_text() == "<p>The report.</p>"
     stored = read_table(output / "vectors/0.parquet", "paper_embeddings")
     found = SentenceTransformer(str(output)).encode(["Flowers"])
@@ -113,6 +117,7 @@ def test_scores_on_generated_documents_are_no_metadata(results, tmp_path):
     write_json(results / "provenance.json", {"configuration": resolve(copy.deepcopy(SMALL))})
     said = publish(results, tmp_path / "published")
     assert "Left out of the metadata are scores on generated documents (holdout, scirepeval)" in said.stderr
+    assert not (tmp_path / "published/mteb").exists()
     assert "model-index" not in (tmp_path / "published/README.md").read_text()
 
 

@@ -51,6 +51,16 @@ class FewShot:
 
 
 @dataclass(frozen=True, kw_only=True)
+class InMteb:
+    """The same task in the library mteb (Muennighoff et al., 2023, "MTEB: Massive Text Embedding Benchmark")."""
+
+    name: str
+    """What it is called there."""
+    queries: int
+    """How many queries its split `test` has."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Task:
     """One task of a benchmark."""
 
@@ -77,6 +87,8 @@ class Task:
     similarity: Literal["distance", "cosine"] = "distance"
     """What documents are ranked by: the Euclidean distance, or the cosine, as BEIR does. Reviewers always are by the
     cosine."""
+    mteb: InMteb | None = None
+    """The same task in mteb, where it has it."""
     large: bool = False
     """Whether it takes minutes or gigabytes as it was published, and so a job of its own."""
 

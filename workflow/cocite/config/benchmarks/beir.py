@@ -10,13 +10,19 @@ from pydantic import Field, model_validator
 from cocite.config.benchmark import BroughtBenchmark
 from cocite.config.entries import Entry, GivenPath, Name, Text, Whole, inconsistent
 from cocite.config.id_spaces import DocumentIds
-from cocite.config.tasks import Task
+from cocite.config.tasks import InMteb, Task
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels/{split}.tsv"
 """The files of a dataset."""
 PREFIX = "beir_"
-PUBLISHED = ("scifact", "nfcorpus", "trec-covid", "arguana", "scidocs")
-"""The scientific part of BEIR (Thakur et al., 2021), over which averages are published."""
+PUBLISHED = {
+    "scifact": InMteb(name="SciFact", queries=300),
+    "nfcorpus": InMteb(name="NFCorpus", queries=323),
+    "trec-covid": InMteb(name="TRECCOVID", queries=50),
+    "arguana": InMteb(name="ArguAna", queries=1406),
+    "scidocs": InMteb(name="SCIDOCS", queries=1000),
+}
+"""The scientific part of BEIR (Thakur et al., 2021), over which averages are published, and its tasks in mteb."""
 NO_NAME = re.compile("[^a-z0-9]+")
 
 
@@ -29,6 +35,7 @@ def task_of(dataset: str) -> Task:
         metrics=("ndcg_cut_10", "recip_rank_10", "recall_100"),
         similarity="cosine",
         test=dataset,
+        mteb=PUBLISHED.get(dataset),
     )
 
 

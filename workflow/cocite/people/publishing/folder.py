@@ -3,16 +3,16 @@
 import shutil
 from pathlib import Path
 
-from cocite.config.stale import PROVENANCE
 from cocite.ground.atomic import atomic_path
 from cocite.ground.errors import InputError
 from cocite.people.inspection.nearest import Model
 from cocite.people.publishing.checking import check_vectors
-from cocite.people.publishing.metadata import card_for_hub
+from cocite.people.publishing.metadata import card_for_hub, provenance_for
+from cocite.people.publishing.mteb import scores_of, write_mteb
 from cocite.tables import TABLES
-from cocite.tables.files import read_json, write_text
+from cocite.tables.files import write_text
 
-CARD, REPORT, VECTORS = "README.md", "report.html", "vectors"
+CARD, REPORT, VECTORS, MTEB = "README.md", "report.html", "vectors", "mteb"
 SCHEMA = """# Vectors of the papers
 
 One row for each paper of the corpus that has a title or an abstract, as Parquet, in files by `corpusid` modulo their
@@ -30,11 +30,7 @@ def write_folder(results: Path, model: Model, output: Path, *, licence: str, wit
     Raises `InputError` where the output exists, the run is not at its end, vectors are asked for that were not made, or
     the folder does not embed as the run did.
     """
-    if output.exists():
-        raise InputError(f"{output} exists already; name another folder.")
-    if not (results / PROVENANCE).is_file():
-        raise InputError(f"{results} has no {PROVENANCE}, which a run writes for its report; finish the run first.")
-    provenance = read_json(results / PROVENANCE)
+    provenance = provenance_for(results, output)
     with atomic_path(output) as folder:
         shutil.copytree(model.folder, folder, symlinks=True, ignore=shutil.ignore_patterns(".*"))
         scored = results / f"report/cards/{model.name}/seed-{model.seed}" / CARD
@@ -42,6 +38,9 @@ def write_folder(results: Path, model: Model, output: Path, *, licence: str, wit
         write_text(folder / CARD, card_for_hub(card.read_text(encoding="utf-8"), results, model, provenance, licence))
         if (results / "report/index.html").is_file():
             shutil.copyfile(results / "report/index.html", folder / REPORT)
+        scores, _ = scores_of(results, provenance, (model.name, model.seed))
+        if len(scores):
+            write_mteb(scores, provenance, folder / MTEB, licence=licence)
         if with_vectors:
             _write_vectors(model, folder / VECTORS)
         return check_vectors(results, model, folder)

@@ -8,10 +8,26 @@ import polars as pl
 
 from cocite.config.lineage import encoder_under
 from cocite.config.runs import model_of
+from cocite.config.stale import PROVENANCE
 from cocite.config.terms import generated_benchmarks
 from cocite.config.triplets import oracle_models
+from cocite.ground.atomic import read_json
+from cocite.ground.errors import InputError
 from cocite.ground.progress import report
 from cocite.people.inspection.nearest import Model
+
+
+def provenance_for(results: Path, output: Path) -> Mapping[str, Any]:
+    """The provenance of a finished run, of which something is written into a new folder.
+
+    Raises `InputError` where the folder exists already, or the run is not at its end.
+    """
+    if output.exists():
+        raise InputError(f"{output} exists already; name another folder.")
+    if not (results / PROVENANCE).is_file():
+        raise InputError(f"{results} has no {PROVENANCE}, which a run writes for its report; finish the run first.")
+    provenance: Mapping[str, Any] = read_json(results / PROVENANCE)
+    return provenance
 
 
 def card_for_hub(card: str, results: Path, model: Model, provenance: Mapping[str, Any], licence: str) -> str:

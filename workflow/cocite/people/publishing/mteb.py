@@ -1,0 +1,179 @@
+"""The scores of a run as the library mteb writes its results, so that its tools read them.
+
+A folder `results/<owner>__<model>/seed-<seed>/` has a file of JSON for each task, and `model_meta.json`. A task that is
+one of mteb's has the name that it has there; any other is called `CoCite-<benchmark>-<task>`, which none is there.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from cocite import __version__
+from cocite.config.benchmarks import declared
+from cocite.config.mteb import META, METRICS, SPLIT, SUBSET, is_same_test
+from cocite.config.runs import model_of, untrained
+from cocite.config.stale import configured_in
+from cocite.config.tasks import BOTH, WITH_FEW_SHOT
+from cocite.config.terms import generated_benchmarks
+from cocite.config.triplets import oracle_models
+from cocite.ground.atomic import atomic_path
+from cocite.ground.errors import InputError
+from cocite.people.publishing.metadata import base_model, provenance_for
+from cocite.tables import TABLES
+from cocite.tables.files import read_table, write_json
+from cocite.tables.places import files_by_place
+
+OWN = "CoCite"
+"""What the names of tasks begin with that are not mteb's."""
+OWNERS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+OWNER = "cocite"
+"""Who the models are said to be of: mteb's names of models have an owner before a slash."""
+UNKNOWN_REVISION = "no_revision_available"
+"""What mteb writes where it knows no revision: the files of a folder have none."""
+LANGUAGES = ["eng-Latn"]
+NOT_SAID = (
+    "loader",
+    "release_date",
+    "n_parameters",
+    "memory_usage_mb",
+    "max_tokens",
+    "embed_dim",
+    "open_weights",
+    "public_training_code",
+    "public_training_data",
+    "reference",
+    "similarity_fn_name",
+    "use_instructions",
+    "training_datasets",
+)
+"""What mteb asks about a model that a run does not know."""
+KEYS = ["model", "seed", "benchmark", "task", "mode"]
+
+Provenance = Mapping[str, Any]
+
+
+class Result(NamedTuple):
+    """The scores of a run on a task: a row for each metric, values × 100."""
+
+    benchmark: str
+    task: str
+    mode: str
+    queries: int
+    values: Mapping[str, float]
+
+
+def scores_of(
+    results: Path, provenance: Provenance, run: tuple[str, int] | None = None
+) -> tuple[pl.DataFrame, dict[str, list[str]]]:
+    """The scores that can be shown to others, averaged over evaluation seeds: of a model and seed, or of all runs.
+
+    What is left out comes with them, by its reason: models that have learned from the answers of benchmarks, and
+    benchmarks of generated documents.
+    """
+    configuration = provenance["configuration"]
+    files = files_by_place(results, TABLES["scores"], configured_in(configuration))
+    paths = [path for of_place in files.values() for path in of_place]
+    if not paths:
+        return pl.DataFrame(schema=dict.fromkeys(KEYS, pl.String)), {}
+    found = pl.DataFrame(read_table(paths, "scores"))
+    if run is not None:
+        found = found.filter(model=run[0], seed=run[1])
+    oracles = [name for name in found["model"].unique() if model_of(name) in oracle_models(configuration)]
+    generated = generated_benchmarks(provenance)
+    omitted = {
+        "of models that have learned from the answers of benchmarks": sorted(oracles),
+        "on generated documents": [name for name in generated if name in found["benchmark"]],
+    }
+    kept = found.filter(~pl.col("model").is_in(oracles), ~pl.col("benchmark").is_in(generated))
+    asked = pl.col("scored") + pl.col("unscored")
+    means = kept.group_by(*KEYS, "metric").agg(pl.mean("value"), asked.first().alias("queries"))
+    return means.sort(*KEYS, "metric"), {reason: names for reason, names in omitted.items() if names}
+
+
+def export_results(results: Path, output: Path, owner: str) -> tuple[int, dict[str, list[str]]]:
+    """Write the results of all runs into a new folder; return how many, and what is left out by its reason.
+
+    Raises `InputError` where the folder exists, the run is not at its end, or there is nothing to write.
+    """
+    if not OWNERS.fullmatch(owner):
+        raise InputError(f"--owner is {owner!r}; it must be of letters, digits, dots, hyphens and underscores.")
+    provenance = provenance_for(results, output)
+    scores, omitted = scores_of(results, provenance)
+    if scores.is_empty():
+        without = "; ".join(f"those {reason} are not written" for reason in omitted)
+        raise InputError(f"{results} has no scores that can be written{f' ({without})' if without else ''}.")
+    with atomic_path(output) as folder:
+        return write_mteb(scores, provenance, folder, owner=owner), omitted
+
+
+def write_mteb(
+    scores: pl.DataFrame, provenance: Provenance, folder: Path, *, owner: str = OWNER, licence: str | None = None
+) -> int:
+    """Write the results of each run in these scores below a folder; return the number of tasks, over all runs."""
+    configuration = provenance["configuration"]
+    written = 0
+    for (model, seed), of_run in scores.group_by("model", "seed", maintain_order=True):
+        of_model = folder / "results" / f"{owner}__{model}" / f"seed-{seed}"
+        write_json(of_model / META, _meta(str(model), seed, owner, licence, configuration))
+        for name, result in _named(_results(of_run), configuration["benchmarks"]):
+            split = configuration["benchmarks"][result.benchmark].get("split", SPLIT)
+            write_json(of_model / f"{name}.json", _as_json(name, split, result))
+            written += 1
+    return written
+
+
+def _results(scores: pl.DataFrame) -> Iterator[Result]:
+    for (benchmark, task, mode), rows in scores.group_by("benchmark", "task", "mode", maintain_order=True):
+        values = dict(rows.select("metric", "value").iter_rows())
+        yield Result(str(benchmark), str(task), str(mode), rows["queries"][0], values)
+
+
+def _named(results: Iterator[Result], benchmarks: Mapping[str, Any]) -> Iterator[tuple[str, Result]]:
+    """Each result with the name of its task; of two benchmarks with a task of mteb, the first configured has its name.
+
+    A sample of a collection, or another split, is not mteb's task.
+    """
+    taken = set()
+    for result in sorted(results, key=lambda of: list(benchmarks).index(of.benchmark)):
+        in_mteb = declared(result.task).mteb
+        split = benchmarks[result.benchmark].get("split", SPLIT)
+        if in_mteb and in_mteb.name not in taken and is_same_test(in_mteb, split, result.queries):
+            taken.add(in_mteb.name)
+            yield in_mteb.name, result
+        else:
+            mode = "" if result.mode == BOTH else f"-{result.mode}"
+            yield f"{OWN}-{result.benchmark}-{result.task}{mode}", result
+
+
+def _as_json(name: str, split: str, result: Result) -> dict[str, Any]:
+    """A result in mteb's layout, from 0 to 1; `mteb_version` is null, since mteb did not measure it."""
+    values = {METRICS.get(metric, metric): round(value / 100, 6) for metric, value in result.values.items()}
+    main = declared(result.task).metrics[0]
+    [leading] = [metric for metric in result.values if metric.removesuffix(WITH_FEW_SHOT) == main]
+    scores = {**values, "main_score": values[METRICS.get(leading, leading)]}
+    return {
+        "dataset_revision": UNKNOWN_REVISION,
+        "task_name": name,
+        "mteb_version": None,
+        "scores": {split: [{**scores, "hf_subset": SUBSET, "languages": LANGUAGES}]},
+        "evaluation_time": None,
+        "kg_co2_emissions": None,
+        "measured_by": f"CoCite {__version__}",
+    }
+
+
+def _meta(model: str, seed: Any, owner: str, licence: str | None, configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """What mteb knows of a model; null where nothing is said."""
+    has_encoder = model_of(model) in configuration["models"] or model in untrained(configuration)
+    return {
+        "name": f"{owner}/{model}",
+        "revision": f"seed-{seed}",
+        "adapted_from": base_model(model, configuration) if has_encoder else None,
+        "framework": ["Sentence Transformers", "PyTorch"] if has_encoder else [],
+        "license": licence,
+        "languages": LANGUAGES,
+        **dict.fromkeys(NOT_SAID),
+    }
