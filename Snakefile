@@ -105,6 +105,7 @@ rule evaluation:
     input:
         all_scored("scores"),
         summaries(),
+        "<results>/evaluation/task_comparisons.parquet" if config["benchmarks"] else [],
 
 
 rule report:

@@ -340,6 +340,7 @@ rule write_page:
         scores=all_scored("scores"),
         failures=all_scored("failures"),
         summaries=summaries(),
+        over_tasks="<results>/evaluation/task_comparisons.parquet" if config["benchmarks"] else [],
         curves=trained("<results>/encoder/{model}/seed-{seed}/training_curves.parquet"),
         models=trained("<results>/encoder/{model}/seed-{seed}/model")
         + expand("<results>/encoder/{model}/seed-0/model", model=averages(config)),
@@ -387,7 +388,7 @@ rule write_page:
         mem_mb=megabytes(700, scores=20, failures=20, summaries=40, curves=20, figures=20, maps=30),
         runtime=minutes(10, scores=1, failures=1, summaries=1, figures=1, maps=1),
     params:
-        version=12,
+        version=13,
         results=subpath(input.provenance, parent=True),
         logs=logs_of_rules(),
     shell:

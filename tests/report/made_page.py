@@ -5,7 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from tests.report.made_run import comparisons_of, configuration_of, curves_of, provenance_of, scores_of
+from tests.report.made_run import (
+    comparisons_of,
+    configuration_of,
+    curves_of,
+    provenance_of,
+    scores_of,
+    task_comparisons_of,
+)
 
 from cocite.config.aspects import INTENT_CLASSES
 from cocite.config.benchmarks import sides_of
@@ -26,6 +33,7 @@ from cocite.report.labels import loss_of
 from cocite.report.maps.packing import MapData
 from cocite.report.maps.picture import draw_map
 from cocite.report.maps.scores import agreement_table
+from cocite.report.over_tasks import questions_over_tasks
 from cocite.report.page import write_page
 from cocite.report.spaces import draw_spaces
 from cocite.report.summary import best_scores, facts
@@ -34,7 +42,15 @@ from cocite.tables import TABLES, empty_schema
 
 FIELDS = ["physics"] * 20 + ["biology"] * 10
 TITLES = [f"Paper {number} & more" for number in range(30)]
-EMPTY = ("scirepeval_formats", "scirepeval_groups", "scirepeval_tasks", "scidocs", "mdcr", "searches", "triplets")
+EMPTY = (
+    "scirepeval_formats",
+    "scirepeval_groups",
+    "scirepeval_tasks",
+    "scidocs",
+    "mdcr",
+    "searches",
+    "triplets",
+)
 COSTS = [
     {
         "rule": "train_encoder",
@@ -87,6 +103,9 @@ def page_of(
     recorded = provenance_of(configuration, **provenance)
     scores = scores_of(configuration)
     comparisons, curves = comparisons_of(configuration, scores), curves_of(configuration)
+    compared = differences(comparisons, configuration)
+    over_tasks = task_comparisons_of(comparisons)
+    compared["questions"] += questions_over_tasks(over_tasks, compared["models"], configuration)
     statistics = pl.DataFrame({"measure": list(CORPUS), "value": list(CORPUS.values())})
     write_page(
         tables={
@@ -101,7 +120,7 @@ def page_of(
         | trade_of(configuration, folder, scores)
         | spaces_of(configuration, folder, scores),
         maps={name: map_of(configuration) for name in configuration["maps"]} if maps is None else maps,
-        differences=differences(comparisons, configuration),
+        differences=compared,
         facts=facts(recorded, statistics, pl.DataFrame(COSTS), 754.0),
         provenance=recorded,
         output=folder / "index.html",

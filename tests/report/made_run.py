@@ -103,6 +103,20 @@ def comparisons_of(configuration: Mapping[str, Any], scores: pl.DataFrame) -> pl
     )
 
 
+def task_comparisons_of(comparisons: pl.DataFrame) -> pl.DataFrame:
+    """Any two models over the tasks of each benchmark, and over all."""
+    named = comparisons.with_columns(over="benchmark", mode=pl.lit(BOTH))
+    rows = pl.concat([named, named.with_columns(over=pl.lit("all benchmarks"))])
+    pairs = rows.group_by("over", "mode", "model", "other").agg(
+        pl.col("task").n_unique().cast(pl.Int64).alias("tasks"), pl.col("difference", "low", "high").mean()
+    )
+    several = pairs.filter(pl.col("tasks") > 1).sort("over", "mode", "model", "other")
+    return several.with_columns(
+        least_p_value=2.0 ** (1 - pl.col("tasks")),
+        p_adjusted=pl.when(pl.col("difference").abs() > 2).then(0.01).otherwise(0.5),
+    )
+
+
 def curves_of(configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
     """The validation of every seed of every model."""
     draw = generator(1, "curves")

@@ -119,6 +119,16 @@ def test_models_that_were_not_compared_are_not_in_the_matrix(page):
     assert {"model-00", "random"} <= shown
 
 
+def test_the_matrix_shows_differences_over_tasks_with_a_remark_of_their_own(page):
+    Select(page.one("#matrix-measure")).select_by_visible_text("over tasks: holdout, mean over its tasks")
+    remark = page.one("#matrix-items").text
+    assert remark.startswith("over 2 tasks: the interval says what other tasks would change")
+    assert remark.endswith("so few tasks cannot give a star among 28 pairs, however large the differences are")
+    options = page.texts("#matrix-measure option")
+    assert "over tasks: all benchmarks, mean over tasks" in options
+    assert "over tasks: all values, counted" not in options
+
+
 def test_the_differences_of_a_benchmark_can_be_counted(page):
     Select(page.one("#matrix-measure")).select_by_visible_text("holdout: all values, counted")
     measures = [("cite", "map"), ("cite", "ndcg"), ("cocite", "map"), ("cocite", "ndcg")]

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from cocite.report.differences import difference_of, differences
+from cocite.report.over_tasks import questions_over_tasks
 
 CONFIGURATION = {"models": {"b": {}, "a": {}}, "encoders": {}, "benchmarks": {"second": {}, "first": {}}}
 
@@ -80,3 +81,35 @@ def test_questions_come_as_the_benchmarks_are_configured():
 )
 def test_a_difference_can_be_asked_for_either_way(model, other, expected):
     assert difference_of(pl.DataFrame([comparison("a", "b", 2.0, -1.0, 5.0)]), model, other) == expected
+
+
+def over(over, model, other, difference, tasks, *, mode="both", p_adjusted=0.5):
+    row = {"over": over, "mode": mode, "model": model, "other": other, "tasks": tasks, "difference": difference}
+    return row | {"low": -9.0, "high": 9.0, "least_p_value": 2.0 ** (1 - tasks), "p_adjusted": p_adjusted}
+
+
+def test_over_tasks_the_benchmarks_come_as_configured_and_all_of_them_last():
+    rows = [over(name, "a", "b", 1.0, 8) for name in ("all benchmarks", "first", "second")]
+    rows += [over("first", "a", "b", 1.0, 9, mode="correct")]
+    measures = [each["measure"] for each in questions_over_tasks(pl.DataFrame(rows), ["b", "a"], CONFIGURATION)]
+    assert measures == [
+        "second, mean over its tasks",
+        "first, mean over its tasks",
+        "first, mean over its tasks (correct)",
+        "all benchmarks, mean over tasks",
+    ]
+
+
+def test_over_tasks_a_remark_says_where_no_star_can_come_out():
+    six = [over("first", "a", "b", 1.0, 6, p_adjusted=0.03)]
+    [question] = questions_over_tasks(pl.DataFrame(six), ["b", "a"], CONFIGURATION)
+    assert question["remark"].startswith("over 6 tasks: ")  # 1/32 for one pair
+    assert "cannot give a star" not in question["remark"]
+    assert b64decode(question["sure"]) == bytes([1])
+    assert unpacked(question["packed"], ["b", "a"]) == {("b", "a"): (-100, -900, 900)}
+    pairs = [
+        over("first", *pair, 1.0, tasks) for *pair, tasks in (("a", "b", 6), ("a", "random", 4), ("b", "random", 4))
+    ]
+    [question] = questions_over_tasks(pl.DataFrame(pairs), ["b", "a", "random"], CONFIGURATION)
+    assert question["remark"].startswith("over 4 to 6 tasks: ")
+    assert question["remark"].endswith("cannot give a star among 3 pairs, however large the differences are")  # 3/32

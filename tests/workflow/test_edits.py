@@ -17,6 +17,7 @@ AFTER_A_TRAINING = {
     "score_model",
     "average_scores",
     "compare_models",
+    "compare_over_tasks",
     "provenance",
     "draw_figures",
     "draw_map",

@@ -231,6 +231,18 @@ def compare(
     compare_models(_files(outcomes, _suites(suites), runs, rank_alone), resamples=resamples, seed=seed, output=output)
 
 
+@app.command("compare-over-tasks")
+def compare_over_tasks_command(
+    comparisons: Annotated[list[Path], typer.Argument(help="Table comparisons of each benchmark, in their order.")],
+    *,
+    output: Output,
+) -> None:
+    """Test which of two models is better over tasks: signed ranks of their differences on each."""
+    from cocite.evaluation.over_tasks import compare_over_tasks
+
+    compare_over_tasks(comparisons, output)
+
+
 @app.command("score-maps")
 def score_maps_command(
     maps: Annotated[Path, typer.Argument(help="What `cocite encoder probe` wrote.")],

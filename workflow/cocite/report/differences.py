@@ -38,8 +38,8 @@ def differences(comparisons: pl.DataFrame, configuration: Mapping[str, Any]) -> 
             "measure": measure(task, metric, mode),
             "items": int(part["items"].max()),  # type: ignore[arg-type]
             "detectable": round(float(part["detectable"].median()), 1),  # type: ignore[arg-type]
-            "sure": _sure(part, models),
-            "packed": _packed(part, models),
+            "sure": sure(part, models),
+            "packed": packed(part, models),
         }
         for (benchmark, task, metric, mode), part in sorted(
             comparisons.partition_by(keys, as_dict=True, include_key=False).items(),
@@ -67,7 +67,7 @@ def _places(comparisons: pl.DataFrame, models: Sequence[str]) -> tuple[NDArray[n
     return row > column, first * len(models) - first * (first + 1) // 2 + second - first - 1
 
 
-def _sure(comparisons: pl.DataFrame, models: Sequence[str]) -> str:
+def sure(comparisons: pl.DataFrame, models: Sequence[str]) -> str:
     """A bit for every pair, in the same order: whether it differs by the adjusted p-value, the lowest bit first."""
     _, pairs = _places(comparisons, models)
     bits = np.zeros(len(models) * (len(models) - 1) // 2, dtype=bool)
@@ -75,7 +75,7 @@ def _sure(comparisons: pl.DataFrame, models: Sequence[str]) -> str:
     return b64encode(np.packbits(bits, bitorder="little").tobytes()).decode()
 
 
-def _packed(comparisons: pl.DataFrame, models: Sequence[str]) -> str:
+def packed(comparisons: pl.DataFrame, models: Sequence[str]) -> str:
     """Difference, low and high of every pair, one after the other, 16 bits each, the lower byte first.
 
     They are rounded to tenths, as they are shown; where one rounds to zero, a hundredth keeps the sign.

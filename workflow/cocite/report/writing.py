@@ -29,6 +29,7 @@ from cocite.report.differences import differences
 from cocite.report.maps.results import read_map, read_map_scores
 from cocite.report.maps.scores import agreement_table
 from cocite.report.objectives import objectives
+from cocite.report.over_tasks import questions_over_tasks
 from cocite.report.page import write_page
 from cocite.report.probes import probes_table
 from cocite.report.results import read, read_curves, read_each, read_scored, read_summary
@@ -64,6 +65,10 @@ def write_report(
     scores = read_scored(results, configuration, "scores")
     comparisons = read_summary(results, configuration, "comparisons")
     made = tabulate(results, provenance, scores, comparisons)
+    compared = differences(comparisons, configuration)
+    if configuration["benchmarks"]:
+        of_tasks = read(results, "task_comparisons")
+        compared["questions"] += questions_over_tasks(of_tasks, compared["models"], configuration)
     with atomic_path(tables) as folder:
         folder.mkdir()
         for name, table in made.items():
@@ -73,7 +78,7 @@ def write_report(
         tables={**made, "corpus": inputs.size_of_corpus(corpus), "costs": costs_of_rules(took, seconds)},
         figures={path.stem: path for path in figures},
         maps={name: read_map(results, configuration, name) for name in configuration["maps"]},
-        differences=differences(comparisons, configuration),
+        differences=compared,
         facts=facts(provenance, corpus, took, seconds),
         provenance=provenance,
         output=page,

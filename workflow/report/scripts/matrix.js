@@ -96,7 +96,7 @@
       show(
         [question],
         (row, column) => differenceCell(question, row, column),
-        `over ${question.items.toLocaleString("en")} queries or documents; four of five experiments like this one would show a difference of ${question.detectable} with a star`,
+        question.remark ?? `over ${question.items.toLocaleString("en")} queries or documents; four of five experiments like this one would show a difference of ${question.detectable} with a star`,
       );
     } else {
       const asked = questions.filter(({ benchmark }) => benchmark === which);
@@ -113,7 +113,9 @@
     questions.forEach((question, place) => {
       if (question.benchmark === benchmark) group.append(element("option", `${benchmark}: ${question.measure}`, { value: `q${place}` }));
     });
-    group.append(element("option", `${benchmark}: all values, counted`, { value: `c${benchmark}` }));
+    if (questions.some((question) => question.benchmark === benchmark && !question.remark)) {
+      group.append(element("option", `${benchmark}: all values, counted`, { value: `c${benchmark}` }));
+    }
     select.append(group);
   }
   select.addEventListener("change", showChosen);

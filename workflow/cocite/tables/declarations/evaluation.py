@@ -281,4 +281,38 @@ TABLES = [
             ),
         },
     ),
+    Table(
+        name="task_comparisons",
+        path="evaluation/task_comparisons.parquet",
+        description=(
+            "Which of two models is better over the tasks of a benchmark, and of all benchmarks: Wilcoxon's "
+            "signed-rank test, with the difference on the first metric of each task as one pair. Two models with fewer "
+            "than two tasks in common have no row."
+        ),
+        key=("over", "mode", "model", "other"),
+        columns={
+            "over": required(TEXT, "name of the benchmark whose tasks are the pairs, or `all benchmarks`"),
+            "mode": required(
+                TEXT, "compat or correct, with the tasks that have no mode in either; both where no task has one"
+            ),
+            "model": required(TEXT, "name of a model or baseline"),
+            "other": required(TEXT, "name of the one that it is compared with, later in the alphabet"),
+            "tasks": required(COUNT, "tasks that both were scored on"),
+            "better": required(COUNT, "tasks on which the model is better"),
+            "worse": required(COUNT, "tasks on which the other is better"),
+            "difference": required(
+                pa.float64(), "mean over the tasks of the value of the model minus that of the other, × 100"
+            ),
+            "low": required(pa.float64(), "lower end of its 95% interval over tasks, by Student's t"),
+            "high": required(pa.float64(), "upper end of it"),
+            "p_value": required(pa.float64(), "two-sided p-value of no difference, by the signed ranks"),
+            "least_p_value": required(
+                pa.float64(),
+                "the smallest p_value that can come out, 2 to the power of 1 minus the tasks on which they differ",
+            ),
+            "p_adjusted": required(
+                pa.float64(), "p_value raised for the number of pairs over the same tasks in the same mode (Holm, 1979)"
+            ),
+        },
+    ),
 ]

@@ -1,0 +1,156 @@
+"""Which of two models is better over tasks: by hand, against all signs that tasks could have, and by simulation."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import ttest_1samp
+from typer.testing import CliRunner
+
+from cocite.evaluation.commands import app
+from cocite.evaluation.over_tasks import by_mode, over_tasks, pair_tests
+from cocite.tables.files import read_table, write_table
+
+MODELS, TASKS = 4, 12
+FAMILIES = {"quick": 250, "whole": 10_000}
+
+
+def comparison(task, difference, *, benchmark="b", metric="map", mode="both", model="a", other="b"):
+    row = {"benchmark": benchmark, "task": task, "metric": metric, "mode": mode, "model": model, "other": other}
+    row |= {"items": 40, "difference": difference, "low": 0.0, "high": 0.0, "p_value": 0.5}
+    return row | {"wide_low": 0.0, "wide_high": 0.0, "p_adjusted": 0.5, "detectable": 1.0}
+
+
+def compared(folder, *benchmarks):
+    """The table that follows from the comparisons of some benchmarks, by what it is over, mode and pair."""
+    paths = [folder / f"{number}.parquet" for number in range(len(benchmarks))]
+    keys = ("benchmark", "task", "metric", "mode", "model", "other")
+    for path, rows in zip(paths, benchmarks, strict=True):
+        ordered = sorted(rows, key=lambda row: [row[key] for key in keys])
+        write_table(path, "comparisons", pa.Table.from_pylist(ordered))
+    output = folder / "task_comparisons.parquet"
+    command = ["compare-over-tasks", *map(str, paths), "--output", str(output)]
+    CliRunner().invoke(app, command, catch_exceptions=False)
+    rows = read_table(output, "task_comparisons").to_pylist()
+    return {(row["over"], row["mode"], row["model"], row["other"]): row for row in rows}
+
+
+def by_all_signs(values):
+    """The share of all ways to give the differences signs that have rank sums as far apart, or farther."""
+    ranks = np.argsort(np.argsort(np.abs(values))) + 1
+    found = abs(np.sum(np.sign(values) * ranks))
+    sums = [abs(np.dot(signs, ranks)) for signs in product((-1, 1), repeat=len(values))]
+    return np.mean([each >= found for each in sums])
+
+
+@given(st.lists(st.integers(1, 60), min_size=2, max_size=9, unique=True), st.randoms(use_true_random=False))
+@settings(max_examples=40, deadline=None)
+def test_the_p_value_is_the_share_of_signs_that_are_as_one_sided(sizes, draw):
+    values = [size * draw.choice((-1, 1)) for size in sizes]
+    found = over_tasks(values)
+    assert found.p_value == pytest.approx(by_all_signs(values))
+    assert found.p_value >= found.least_p_value == 2.0 ** (1 - len(values))
+
+
+def test_a_model_that_is_better_on_each_of_six_tasks_has_the_smallest_p_value():
+    found = over_tasks([1.0, 2.0, 3.0, 0.5, 0.25, 4.0])
+    assert (found.tasks, found.better, found.worse) == (6, 6, 0)
+    assert found.p_value == found.least_p_value == 1 / 32
+
+
+def test_the_interval_of_the_mean_is_that_of_students_t():
+    values = [1.0, -2.0, 4.0, 3.5, 0.5]
+    found = over_tasks(values)
+    assert found.value == pytest.approx(1.4)
+    assert (found.low, found.high) == pytest.approx(tuple(ttest_1samp(values, 0).confidence_interval()))
+
+
+def test_models_that_are_alike_on_all_tasks_do_not_differ():
+    found = over_tasks([0.0, 0.0, 0.0])
+    assert (found.value, found.low, found.high, found.p_value, found.least_p_value) == (0, 0, 0, 1, 1)
+
+
+def test_each_task_counts_once_by_its_first_metric(tmp_path):
+    tasks = {"scidocs_cite": 3.0, "scidocs_cocite": 1.0, "scidocs_view": -2.0}
+    rows = [comparison(task, value) for task, value in tasks.items()]
+    rows += [comparison(task, 90.0, metric="ndcg") for task in tasks]
+    [row] = compared(tmp_path, rows).values()
+    assert (row["over"], row["mode"], row["tasks"], row["better"], row["worse"]) == ("b", "both", 3, 2, 1)
+    assert row["difference"] == pytest.approx(2 / 3)
+
+
+def test_a_ranking_counts_in_either_mode_and_a_classification_in_its_own(tmp_path):
+    rows = [comparison("relish", 1.0, metric="ndcg"), comparison("search", 2.0, metric="ndcg")]
+    rows += [comparison("drsm", 6.0, metric="f1_macro", mode="compat")]
+    rows += [comparison("drsm", 0.0, metric="f1_macro", mode="correct")]
+    found = compared(tmp_path, rows)
+    assert found["b", "compat", "a", "b"]["difference"] == pytest.approx(3)
+    assert found["b", "correct", "a", "b"]["difference"] == pytest.approx(1)
+
+
+def test_over_all_benchmarks_a_task_that_two_of_them_have_counts_once(tmp_path):
+    first = [comparison("scidocs_cite", 1.0), comparison("scidocs_view", 2.0)]
+    second = [comparison("scidocs_cite", 50.0, benchmark="c"), comparison("cite", 6.0, benchmark="c")]
+    found = compared(tmp_path, first, second)
+    assert found["all benchmarks", "both", "a", "b"]["tasks"] == 3
+    assert found["all benchmarks", "both", "a", "b"]["difference"] == pytest.approx(3)
+    assert found["c", "both", "a", "b"]["difference"] == pytest.approx(28)
+
+
+def test_of_one_benchmark_there_is_nothing_over_all_and_of_one_task_nothing_at_all(tmp_path):
+    assert compared(tmp_path, [comparison("cite", 1.0)]) == {}
+    found = compared(tmp_path, [comparison("cite", 1.0), comparison("cocite", 1.0)], [])
+    assert [over for over, *_ in found] == ["b"]
+
+
+def test_a_model_that_ranks_alone_is_compared_on_the_tasks_that_it_has(tmp_path):
+    rows = [comparison("relish", 1.0, metric="ndcg", other=other) for other in ("b", "bm25")]
+    rows += [comparison("search", 3.0, metric="ndcg", other=other) for other in ("b", "bm25")]
+    rows += [comparison("pub_year", 2.0, metric="kendall_tau", mode="compat")]
+    found = compared(tmp_path, rows)
+    assert {pair[3]: row["tasks"] for pair, row in found.items()} == {"b": 3, "bm25": 2}
+
+
+def test_p_values_are_raised_for_the_pairs_over_the_same_tasks():
+    [(_, differences)] = by_mode(
+        [
+            comparison(f"beir_{number}", value, metric="ndcg_cut_10", model=model, other=other)
+            for model, other, value in (("a", "b", 1.0), ("a", "c", 1.0), ("b", "c", 0.0))
+            for number in range(8)
+        ]
+    )
+    adjusted = {pair: p_adjusted for pair, _, p_adjusted in pair_tests(differences)}
+    assert adjusted == {("a", "b"): pytest.approx(3 / 128), ("a", "c"): pytest.approx(3 / 128), ("b", "c"): 1}
+
+
+def share_with_a_difference(families: int, better: float = 0.0) -> float:
+    """The share of simulated tables in which any two of four models differ; one may be better than all others.
+
+    A value is what its task is worth to all models, and chance, which is twenty times as large on some tasks as on
+    others. No two models differ but by chance.
+    """
+    draw = np.random.default_rng(11)
+    any_found = 0
+    for _ in range(families):
+        spread = draw.uniform(0.2, 4.0, TASKS)
+        values = draw.normal(50, 15, TASKS) + draw.normal(0, spread, (MODELS, TASKS))
+        values[0] += better
+        differences = {
+            (str(one), str(other)): (values[one] - values[other]).tolist()
+            for one, other in combinations(range(MODELS), 2)
+        }
+        any_found += any(p_adjusted < 0.05 for *_, p_adjusted in pair_tests(differences))
+    return any_found / families
+
+
+def test_without_a_difference_one_family_in_twenty_shows_one_and_a_large_one_is_found():
+    assert share_with_a_difference(FAMILIES["quick"]) < 0.09  # 0.05 and three standard errors
+    assert share_with_a_difference(FAMILIES["quick"] // 5, better=6.0) > 0.9
+
+
+@pytest.mark.long
+def test_of_ten_thousand_families_without_a_difference_one_in_twenty_shows_any():
+    assert 0.02 < share_with_a_difference(FAMILIES["whole"]) <= 0.05
