@@ -104,6 +104,7 @@ rule baselines:
 rule evaluation:
     input:
         all_scored("scores"),
+        all_reported(),
         summaries(),
         "<results>/evaluation/task_comparisons.parquet" if config["benchmarks"] else [],
 

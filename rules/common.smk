@@ -13,6 +13,7 @@ from cocite.config.baselines import (
     baselines_on,
     baselines_with_vectors,
     kind_of,
+    reported_on,
     seed_under,
     seeds_of,
     that_rank_alone,

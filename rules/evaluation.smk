@@ -283,6 +283,45 @@ use rule score_model as score_words with:
         words=words_settings,
 
 
+rule read_reported:
+    input:
+        files=files_of_baseline,
+        judgements="<results>/evaluation/{benchmark}/judgements.parquet",
+    output:
+        scores="<results>/evaluation/{benchmark}/reported/{baseline}.parquet",
+        omissions="<results>/evaluation/omissions/{benchmark}_{baseline}.parquet",
+    log:
+        "<logs>/evaluation/{benchmark}/reported-{baseline}.log",
+    benchmark:
+        "<benchmarks>/evaluation/{benchmark}/reported-{baseline}.jsonl"
+    wildcard_constraints:
+        baseline=named("baselines", kind="reported"),
+    localrule: True
+    conda:
+        "../envs/pipeline.yaml"
+    resources:
+        # 78,700 judgements (0.2 MB) took 205 MB and 1.3 s.
+        mem_mb=megabytes(400, judgements=100),
+        runtime=minutes(5, judgements=1),
+    params:
+        version=1,
+        path=lookup(within=config, dpath="baselines/{baseline}/path"),
+        tables=subpath(input.judgements, parent=True),
+        tasks=lambda wildcards: ",".join(task.name for task in tasks_of(config["benchmarks"][wildcards.benchmark])),
+        split=lookup(within=config, dpath="benchmarks/{benchmark}/split"),
+    shell:
+        """
+        cocite evaluation read-reported {params.path:q} \
+            --tables {params.tables:q} \
+            --tasks {params.tasks} \
+            --split {params.split:q} \
+            --baseline {wildcards.baseline} \
+            --output {output.scores:q} \
+            --omissions {output.omissions:q} \
+            >> {log:q} 2>&1
+        """
+
+
 rule average_scores:
     input:
         lambda wildcards: scored("scores", wildcards.benchmark),

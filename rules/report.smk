@@ -339,6 +339,7 @@ rule write_page:
     input:
         scores=all_scored("scores"),
         failures=all_scored("failures"),
+        reported=all_reported(),
         summaries=summaries(),
         over_tasks="<results>/evaluation/task_comparisons.parquet" if config["benchmarks"] else [],
         curves=trained("<results>/encoder/{model}/seed-{seed}/training_curves.parquet"),

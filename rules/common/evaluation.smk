@@ -124,6 +124,16 @@ def summaries():
     return expand(path, benchmark=config["benchmarks"], table=["averages", "comparisons"])
 
 
+def all_reported():
+    """The scores that others reported, on every benchmark that has tasks of mteb."""
+    path = "<results>/evaluation/{benchmark}/reported/{baseline}.parquet"
+    return [
+        path.format(benchmark=benchmark, baseline=name)
+        for benchmark in config["benchmarks"]
+        for name in reported_on(config, benchmark)
+    ]
+
+
 def benchmark_sources(wildcards):
     """The sources of a published benchmark: the files of its folder, or folders fetched from the hub."""
     entry = config["benchmarks"][wildcards.benchmark]

@@ -8,7 +8,7 @@ import yaml
 from tests.baselines.tables import documents, embedded
 from tests.configurations import refused
 
-from cocite.config.baselines import trained_entries
+from cocite.config.baselines import baselines_with_vectors, beside_models, reported_on, trained_entries
 from cocite.config.configuration import resolve
 from cocite.config.runs import runs_of, runs_that_rank_alone
 
@@ -49,6 +49,45 @@ def test_brought_vectors_are_scored_on_the_benchmarks_that_they_are_for(written,
     config = resolve(written | {"baselines": named})
     assert "theirs-0" in runs_of(config, "holdout")
     assert "theirs-0" not in runs_of(config, "scirepeval")
+
+
+def with_datasets(written, folder, *names):
+    """A configuration with datasets in BEIR's layout."""
+    for path in (Path(name, file) for name in names for file in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).touch()
+    beir = {"kind": "beir", "datasets": {name: str(folder / name) for name in names}}
+    return written | {"benchmarks": {"holdout": {"kind": "holdout"}, "beir": beir}}
+
+
+def test_reported_scores_are_read_on_benchmarks_with_tasks_of_mteb_and_are_no_run(written, tmp_path):
+    (tmp_path / "SciFact.json").write_text("{}")
+    named = {"theirs": {"kind": "reported", "path": str(tmp_path / "SciFact.json")}, "random": {"kind": "random"}}
+    config = resolve(with_datasets(written, tmp_path, "scifact", "own") | {"baselines": named})
+    assert [reported_on(config, name) for name in ("holdout", "beir")] == [[], ["theirs"]]
+    assert baseline_runs(config) == ["random-0"]
+    assert baselines_with_vectors(config) == ["random"]
+    assert beside_models(config) == []
+
+
+@pytest.mark.parametrize(
+    ("datasets", "files", "said"),
+    [
+        (["scifact"], [], r"baselines\.theirs\.path: .* holds no results of mteb: there is no <task>\.json"),
+        (["scifact"], ["a/1/SciFact.json", "b/1/SciFact.json"], r"holds results of 2 models or revisions \(a/1, b/1\)"),
+        (["own"], ["SciFact.json"], r"baselines\.theirs: no benchmark has a task of mteb, which kind: beir has with"),
+    ],
+)
+def test_reported_scores_that_cannot_be_shown_are_refused(written, tmp_path, datasets, files, said):
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    for path in files:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text("{}")
+    found = refused(
+        with_datasets(written, tmp_path, *datasets), "baselines", {"theirs": {"kind": "reported", "path": str(folder)}}
+    )
+    assert re.search(said, found), found
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,10 +12,13 @@ from tests.evaluation.test_beir import Datasets
 
 from cocite.config.benchmarks import declared
 from cocite.config.encoders import EncoderSettings
+from cocite.config.tasks import InMteb
 from cocite.encoder.embedding import embed_tables
 from cocite.encoder.fetch import fetch_encoder
+from cocite.evaluation.reported import write_reported
 from cocite.evaluation.scored import Run
 from cocite.evaluation.scoring import by_words, embedded
+from cocite.tables.files import read_table
 
 TEXT = """
 graph query index cluster citation author survey kernel tensor gradient parser token embedding retrieval ranking corpus
@@ -95,9 +99,17 @@ def test_a_model_has_the_score_in_mteb_that_it_has_here(collection, model, tmp_p
     embed_tables(model, [folder.tables / "documents.parquet"], tmp_path, threads=2, state=tmp_path / "state")
     ours = ndcg(embedded(tmp_path / "documents.parquet", RUN)(declared("beir_own"), benchmark))
     opened = SentenceTransformer(str(model), device="cpu")
-    [found] = mteb.evaluate(opened, Own(), cache=None, show_progress_bar=False).task_results
+    cache = mteb.ResultCache(tmp_path / "cache")
+    [found] = mteb.evaluate(opened, Own(), cache=cache, show_progress_bar=False).task_results
     assert 10 < ours < 95
     assert ours == pytest.approx(100 * found.get_score(), abs=0.1)
+
+    own = replace(declared("beir_own"), mteb=InMteb(name="Own", queries=60))
+    files = {name: tmp_path / f"{name}.parquet" for name in ("output", "omissions")}
+    write_reported(tmp_path / "cache", folder.tables, [own], split="test", baseline="theirs", **files)
+    [row] = read_table(files["output"], "reported_scores").to_pylist()
+    assert (row["mteb_task"], row["mteb_version"]) == ("Own", mteb.__version__)
+    assert row["value"] == pytest.approx(100 * found.get_score(), abs=1e-4)
 
 
 def test_bm25_has_the_score_of_bm25s_by_trec_eval(collection):

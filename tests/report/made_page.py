@@ -43,6 +43,7 @@ from cocite.tables import TABLES, empty_schema
 FIELDS = ["physics"] * 20 + ["biology"] * 10
 TITLES = [f"Paper {number} & more" for number in range(30)]
 EMPTY = (
+    "reported",
     "scirepeval_formats",
     "scirepeval_groups",
     "scirepeval_tasks",

@@ -7,7 +7,7 @@ import re
 
 from tests.workflow.conftest import SMALL
 
-from cocite.tables.files import read_json
+from cocite.tables.files import read_json, read_table
 
 
 def test_a_benchmark_without_a_list_of_tasks_is_prepared_as_it_lies_and_again_when_a_file_changes(run):
@@ -55,3 +55,36 @@ def test_no_command_grows_with_the_tables_of_all_models(run):
     commands = re.findall(r"^ +cocite evaluation (?:average|compare) .*$", planned, re.MULTILINE)
     assert len(commands) == 4
     assert max(len(command) for command in commands) < 3000
+
+
+def write_scifact(folder):
+    """A collection with as many queries as SciFact has, and the judgement of one document for each."""
+    (folder / "qrels").mkdir(parents=True)
+    documents = [{"_id": f"d{number}", "title": f"Title {number}", "text": "Words."} for number in range(20)]
+    queries = [{"_id": f"q{number}", "text": f"Claim {number}"} for number in range(300)]
+    for name, rows in (("corpus", documents), ("queries", queries)):
+        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    judged = [f"q{number}\td{number % 20}\t1\n" for number in range(300)]
+    (folder / "qrels/test.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(judged))
+
+
+def test_scores_that_others_reported_are_read_beside_a_benchmark_and_again_when_a_file_changes(run):
+    write_scifact(run.folder / "scifact")
+    theirs = run.folder / "theirs/SciFact.json"
+    theirs.parent.mkdir()
+    scores = {"ndcg_at_10": 0.5, "main_score": 0.5, "hf_subset": "default", "languages": ["eng-Latn"]}
+    theirs.write_text(json.dumps({"task_name": "SciFact", "mteb_version": "2.1.0", "scores": {"test": [scores]}}))
+    edited = SMALL | {
+        "benchmarks": {"holdout": {"kind": "holdout"}, "beir": {"kind": "beir", "datasets": {"scifact": "scifact"}}},
+        "baselines": {"theirs": {"kind": "reported", "path": "theirs"}, "bm25": {"kind": "bm25"}},
+    }
+    config = run.configure(edited)
+    read = "results/evaluation/beir/reported/theirs.parquet"
+    result = run.snakemake("--show-failed-logs", read, config=config)
+    assert result.returncode == 0, result.stdout + result.stderr
+    [row] = read_table(run.folder / read, "reported_scores").to_pylist()
+    assert (row["task"], row["value"]) == ("beir_scifact", 50)
+    theirs.write_text(theirs.read_text().replace("0.5", "0.25"))
+    planned = run.snakemake("-n", "all", config=config).stdout
+    omissions = "results/evaluation/omissions/beir_theirs.parquet"
+    assert re.findall(r"output: (.*theirs.*)", planned) == [f"{read}, {omissions}"]

@@ -47,6 +47,8 @@ class Baseline(Entry):
     """What the baseline is."""
     ranks_alone: ClassVar[bool] = False
     """Whether it ranks documents and has no vectors; the stage evaluation does its work."""
+    is_reported: ClassVar[bool] = False
+    """Whether its scores are those that others reported: it has neither vectors nor a place in comparisons."""
     is_chance: ClassVar[bool] = False
     """Whether it shows what chance alone gives; it is far from everything else in a figure."""
     trained_on: ClassVar[tuple[Source, ...]] = ()
@@ -114,8 +116,12 @@ class Baseline(Entry):
             yield f"{key}.of: a baseline must not stand on itself."
             return
         below = baselines[self.under]
-        if below.ranks_alone or ("baseline" in {*self.trained_on, *self.embeds_with} and not below.trained_on):
-            has = "has no vectors" if below.ranks_alone else "is not trained"
+        if (
+            below.ranks_alone
+            or below.is_reported
+            or ("baseline" in {*self.trained_on, *self.embeds_with} and not below.trained_on)
+        ):
+            has = "has no vectors" if below.ranks_alone or below.is_reported else "is not trained"
             yield f"{key}.of: the baseline {self.under} ({below.kind}) {has}."
         own = getattr(self, "seeds", None)
         trained = getattr(below, "seeds", None)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cocite.config.baseline import Baseline, points_of
+from cocite.config.benchmarks import tasks_of
 from cocite.config.plugins import one_of, plugins
 
 METHODS = "cocite.baselines.methods"
@@ -36,8 +37,14 @@ def baselines_on(config: Mapping[str, Any], benchmark: str | None) -> list[str]:
     return [
         name
         for name, entry in baselines_of(config).items()
-        if benchmark is None or benchmark in entry.get("benchmarks", [benchmark])
+        if not kind_of(entry).is_reported and (benchmark is None or benchmark in entry.get("benchmarks", [benchmark]))
     ]
+
+
+def reported_on(config: Mapping[str, Any], benchmark: str) -> list[str]:
+    """The names of the baselines with scores that others reported, on a benchmark that has tasks of mteb."""
+    has_tasks = any(task.mteb for task in tasks_of(config["benchmarks"][benchmark]))
+    return [name for name, entry in baselines_of(config).items() if has_tasks and kind_of(entry).is_reported]
 
 
 def trained_entries(config: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -80,7 +87,7 @@ def seed_under(name: str, seed: int, config: Mapping[str, Any]) -> int:
 
 def baselines_with_vectors(config: Mapping[str, Any]) -> list[str]:
     """The names of the baselines that have vectors."""
-    return [name for name, entry in baselines_of(config).items() if not kind_of(entry).ranks_alone]
+    return [name for name in baselines_on(config, None) if not kind_of(baselines_of(config)[name]).ranks_alone]
 
 
 def that_rank_alone(config: Mapping[str, Any]) -> list[str]:
@@ -89,5 +96,5 @@ def that_rank_alone(config: Mapping[str, Any]) -> list[str]:
 
 
 def beside_models(config: Mapping[str, Any]) -> list[str]:
-    """The names of the baselines that figures show beside models: all but chance, which is far away."""
-    return [name for name, entry in baselines_of(config).items() if not kind_of(entry).is_chance]
+    """The names of the baselines that figures show beside models: all that are scored but chance, which is far away."""
+    return [name for name in baselines_on(config, None) if not kind_of(baselines_of(config)[name]).is_chance]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cocite.config.baselines import reported_on
 from cocite.config.benchmarks import suites_of
 from cocite.config.runs import mapped_runs, runs_of
 from cocite.config.yaml_files import written_configuration
@@ -66,6 +67,8 @@ def is_configured(wildcards: Mapping[str, str], config: Mapping[str, Any]) -> bo
     scored = wildcards.get("model") or wildcards.get("baseline")
     if scored is None:
         return True
+    if "seed" not in wildcards:
+        return scored in reported_on(config, wildcards["benchmark"])
     if "map" in wildcards:
         asked = mapped_runs(config, config["maps"][wildcards["map"]].get("models"))
         return (wildcards["model"], int(wildcards["seed"])) in asked
@@ -90,6 +93,9 @@ def _is_step(stage: str, step: str, config: Mapping[str, Any]) -> bool:
         from_triplets, has_base = config["queries"]["from"] == "triplets", "base" in config["corpus"]
         has_match = "match" in config["corpus"]
         return {"read": from_triplets, "update": has_base, "match": has_match}.get(step.partition("-")[0], True)
+    if stage == "evaluation" and "_" in step:
+        benchmark, _, baseline = step.partition("_")
+        return benchmark in config["benchmarks"] and baseline in reported_on(config, benchmark)
     sections, number = STEPS[stage]
     return any(re.fullmatch(re.escape(name) + number, step) for name in _names(sections, config))
 

@@ -196,6 +196,23 @@ def score_command(
     write_results(_tasks(tasks), tables, run, files, score)
 
 
+@app.command("read-reported")
+def read_reported_command(
+    path: Annotated[Path, typer.Argument(help="A file of results of mteb, or the folder of one revision of a model.")],
+    *,
+    tables: Tables,
+    tasks: Annotated[str, typer.Option(help="Names of the benchmark's tasks, with commas between them.")],
+    split: Annotated[str, typer.Option(help="The split of the judgements that the benchmark has.")],
+    baseline: Annotated[str, typer.Option(help="Name of the baseline.")],
+    output: Output,
+    omissions: Omissions,
+) -> None:
+    """Read scores that others reported, from files of the library mteb, on the tasks that a benchmark has as well."""
+    from cocite.evaluation.reported import write_reported
+
+    write_reported(path, tables, _tasks(tasks), split=split, baseline=baseline, output=output, omissions=omissions)
+
+
 @app.command()
 def average(
     scores: Annotated[Path, typer.Argument(help="Folder of the scores of one benchmark: <suite>/<run>.parquet.")],

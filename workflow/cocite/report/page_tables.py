@@ -15,6 +15,7 @@ import polars as pl
 from cocite.config.runs import model_of
 from cocite.report.labels import GRAPH_METRICS, PUBLISHED
 from cocite.report.maps.scores import AGREEMENT
+from cocite.report.reported import REPORTED
 
 NUMBER = re.compile(r"[-−+]?\d[\d,]*(?:\.\d+)?")
 EMPTY = ("–", "", None)
@@ -147,6 +148,11 @@ RANKINGS: Mapping[str, Ranking] = {
     **dict.fromkeys(
         ("scirepeval_formats", "scirepeval_groups", "scirepeval_tasks", "scidocs", "mdcr"),
         Ranking(columns=_is_score, competes=_has_all_values, rivals=_same_protocol),
+    ),
+    "reported": Ranking(
+        columns=_is_score,
+        competes=lambda row: not (row["source"] or "").startswith(REPORTED),
+        rivals=lambda row, other: row["source"] == other["source"],
     ),
     **dict.fromkeys(("losses", "difficulties"), Ranking(columns=_is_compared)),
     "map": Ranking(

@@ -38,16 +38,17 @@ def read_scored(results: Path, configuration: Mapping[str, Any], table: str) -> 
         )
         for model, _, seed in [run.rpartition("-")]
     ]
-    return pl.concat([_nothing(table), *found])
+    return pl.concat([nothing_of(table), *found])
 
 
 def read_summary(results: Path, configuration: Mapping[str, Any], table: str) -> pl.DataFrame:
     """The averages, or the comparisons of models, of all benchmarks."""
     found = read_each(results, table, "benchmark", configuration["benchmarks"])
-    return pl.concat([_nothing(table), *found.values()])
+    return pl.concat([nothing_of(table), *found.values()])
 
 
-def _nothing(table: str) -> pl.DataFrame:
+def nothing_of(table: str) -> pl.DataFrame:
+    """A table without rows."""
     return pl.DataFrame(empty_schema(TABLES[table]).empty_table())
 
 

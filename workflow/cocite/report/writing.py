@@ -32,6 +32,7 @@ from cocite.report.objectives import objectives
 from cocite.report.over_tasks import questions_over_tasks
 from cocite.report.page import write_page
 from cocite.report.probes import probes_table
+from cocite.report.reported import beside_reported, read_reported
 from cocite.report.results import read, read_curves, read_each, read_scored, read_summary
 from cocite.report.sciaspect import matrix
 from cocite.report.summary import best_scores, facts
@@ -96,6 +97,7 @@ def tabulate(
         "trained": inputs.trained_models(configuration),
         "probes": probes_table(read_each(results, "probe_scores", "probe", configuration.get("probes", {}))),
         **_scores(results, scores, configuration),
+        "reported": beside_reported(scores, read_reported(results, configuration), configuration),
         **_beside_published(scores, averages, _without_generated(provenance)),
         **_inputs(results, configuration),
         **{

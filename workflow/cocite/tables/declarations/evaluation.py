@@ -282,6 +282,25 @@ TABLES = [
         },
     ),
     Table(
+        name="reported_scores",
+        path="evaluation/{benchmark}/reported/{baseline}.parquet",
+        description=(
+            "Scores that others reported in files of the library mteb, on tasks that the benchmark has as well. The "
+            "run measured none of them; they are in no other table."
+        ),
+        key=("baseline", "benchmark", "task", "metric"),
+        columns={
+            "baseline": required(TEXT, "name of the baseline that names the files"),
+            **{name: _SCORED[name] for name in ("benchmark", "task", "metric")},
+            "value": required(pa.float64(), "score × 100"),
+            "mteb_task": required(TEXT, "what mteb calls the task"),
+            "mteb_model": optional(TEXT, "the model, as model_meta.json beside the file names it; null without one"),
+            "mteb_revision": optional(TEXT, "revision of the model, from there; null without one"),
+            "dataset_revision": optional(TEXT, "revision of the data set that the file states; null where it does not"),
+            "mteb_version": optional(TEXT, "version of mteb that the file states; null where it does not"),
+        },
+    ),
+    Table(
         name="task_comparisons",
         path="evaluation/task_comparisons.parquet",
         description=(

@@ -1,0 +1,41 @@
+"""The baseline `reported`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from cocite.config.baseline import Baseline
+from cocite.config.entries import GivenPath, Whole, as_json
+from cocite.config.mteb import result_files
+from cocite.ground.errors import InputError
+
+
+class ReportedScores(Baseline):
+    """Scores that others reported, in files of the library mteb; they stand in the report and nothing is computed.
+
+    They count for the tasks that mteb has as well: SciFact, NFCorpus, TRECCOVID, ArguAna and SCIDOCS.
+    """
+
+    kind: Literal["reported"]
+    path: GivenPath
+    """A file of results that mteb wrote, or the folder of one revision of a model. Variables of the environment are
+    filled in."""
+    is_reported = True
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The file or folder."""
+        return (self.path,)
+
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
+        """A folder without results or with those of several models, or a run that has no task of mteb."""
+        from cocite.config.benchmarks import tasks_of
+
+        yield from super().faults(key, config)
+        try:
+            result_files(Path(self.path))
+        except InputError as error:
+            yield f"{key}.path: {error}"
+        entries = [as_json(entry) for entry in config.benchmarks.values()]
+        if not any(task.mteb for entry in entries for task in tasks_of(entry)):
+            yield f"{key}: no benchmark has a task of mteb, which kind: beir has with the dataset scifact, for example."

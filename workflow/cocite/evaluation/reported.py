@@ -1,0 +1,158 @@
+"""Scores that others reported: from files that the library mteb wrote to the table reported_scores.
+
+mteb wrote two layouts. Since its version 1.11, a file names its task as `task_name` and has under `scores` a list of
+subsets for each split; earlier ones name it as `mteb_dataset_name` and have the splits at the top, with the metrics or
+with subsets below. Both are read. A result counts where it answers the same question as here: a task of mteb that the
+benchmark has, the same split and as many queries, and a main score that is the first metric of the task. All others
+are counted by their reason, and a value that no such score can have is an error.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cocite.config.mteb import META, METRICS, SPLIT, is_same_test, result_files
+from cocite.config.tasks import Task
+from cocite.evaluation.benchmark import read_task, write_rows
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_json, write_omissions
+
+UNDERSTOOD = "those of mteb 1 and 2 have task_name and scores, or mteb_dataset_name"
+ROUNDING = 1e-5
+"""Difference of two values that were rounded to five digits or more."""
+TIME = "evaluation_time"
+"""What an earlier layout has among the metrics of a split."""
+
+Scores = Mapping[str, Any]
+
+
+class Result(NamedTuple):
+    """What a file says of a task."""
+
+    path: Path
+    task: str
+    revision: str | None
+    """The revision of its data set."""
+    version: str | None
+    """The version of mteb that wrote it."""
+    splits: Mapping[str, Sequence[Scores]]
+    """The scores of each subset, by split."""
+
+
+class OmittedError(Exception):
+    """A result that does not count, with its reason."""
+
+
+def write_reported(
+    path: Path, tables: Path, tasks: Sequence[Task], *, split: str, baseline: str, output: Path, omissions: Path
+) -> None:
+    """Write the scores that files of mteb report on the tasks of a benchmark, and what in them does not count.
+
+    Raises `InputError` where a file is of another layout, or a value is none of that metric.
+    """
+    in_mteb = {task.mteb.name: task for task in tasks if task.mteb}
+    results = [read_result(file) for file in result_files(path)]
+    check_distinct(results)
+    queries = {task.name: len(read_task(task, tables).judgements.get(task.name, ())) for task in in_mteb.values()}
+    rows, omitted, found = [], Counter[str](), set()
+    for result in results:
+        task = in_mteb.get(result.task)
+        if task is None:
+            omitted["result on a task that the benchmark does not have"] += 1
+            continue
+        try:
+            value = score_of(result, task, split, queries[task.name])
+        except OmittedError as reason:
+            omitted[str(reason)] += 1
+            continue
+        found.add(task.name)
+        key = (baseline, tables.name, task.name, task.metrics[0])
+        rows.append((*key, round(100 * value, 6), result.task, *model_of(result), result.revision, result.version))
+    omitted["task of the benchmark without a reported score"] = len(tasks) - len(found)
+    write_rows(output, "reported_scores", rows)
+    write_omissions(omissions, dict(omitted))
+
+
+def read_result(path: Path) -> Result:
+    """What a file says, in either layout. Raises `InputError` where it is another."""
+    read = read_json(path)
+    splits: Mapping[str, Sequence[Scores]]
+    match read:
+        case {"task_name": str(task), "scores": dict(by_split)}:
+            splits = {split: _checked_subsets(path, split, subsets) for split, subsets in by_split.items()}
+        case {"mteb_dataset_name": str(task)}:
+            splits = {split: _subsets(of) for split, of in read.items() if isinstance(of, dict)}
+        case {"mteb_version": str(version)}:
+            raise InputError(f"{path}: is no result of the mteb_version {version!r} that is understood; {UNDERSTOOD}.")
+        case _:
+            raise InputError(f"{path}: is no result that is understood; {UNDERSTOOD}.")
+    return Result(path, task, _text(read.get("dataset_revision")), _text(read.get("mteb_version")), splits)
+
+
+def check_distinct(results: Sequence[Result]) -> None:
+    """Raise `InputError` where two files are on one task."""
+    first: dict[str, Path] = {}
+    for result in results:
+        if result.task in first:
+            raise InputError(
+                f"{result.path}: is on {result.task}, as {first[result.task]} is; a task has one result of a model."
+            )
+        first[result.task] = result.path
+
+
+def score_of(result: Result, task: Task, split: str, queries: int) -> float:
+    """The value of the first metric of a task, from 0 to 1.
+
+    Raises `OmittedError` where the result is of another test or has another main score, and `InputError` where a value
+    is no number from 0 to 1.
+    """
+    if task.mteb is None or not is_same_test(task.mteb, split, queries):
+        raise OmittedError("result on a task whose queries are others here than in mteb")
+    if SPLIT not in result.splits:
+        raise OmittedError(f"result without the split {SPLIT}")
+    if len(result.splits[SPLIT]) != 1:
+        raise OmittedError("result with several subsets of a task, or with none")
+    [scores] = result.splits[SPLIT]
+    metric = METRICS[task.metrics[0]]
+    if scores.get(metric) is None:
+        raise OmittedError(f"result without {metric}")
+    value = _checked(result, scores, metric)
+    if scores.get("main_score") is not None:
+        main = _checked(result, scores, "main_score")
+        if abs(main - value) > ROUNDING:
+            raise OmittedError(f"result whose main score is not {metric}")
+    return value
+
+
+def model_of(result: Result) -> tuple[str | None, str | None]:
+    """Name and revision of the model of a result, where they stand beside it."""
+    path = result.path.with_name(META)
+    meta = read_json(path) if path.is_file() else {}
+    if not isinstance(meta, dict):
+        raise InputError(f"{path}: must be an object, with the name and the revision of a model.")
+    return _text(meta.get("name")), _text(meta.get("revision"))
+
+
+def _checked_subsets(path: Path, split: str, subsets: Any) -> Sequence[Scores]:
+    if not isinstance(subsets, list) or not all(isinstance(subset, dict) for subset in subsets):
+        raise InputError(f"{path}, scores.{split}: must be a list of objects, one for each subset.")
+    return subsets
+
+
+def _subsets(split: Scores) -> Sequence[Scores]:
+    """The subsets of a split in the earlier layout, where metrics stand in their place if there are none."""
+    below = [of for name, of in split.items() if isinstance(of, dict)]
+    return below or [{name: value for name, value in split.items() if name != TIME}]
+
+
+def _checked(result: Result, scores: Scores, name: str) -> float:
+    value = scores[name]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value <= 1:
+        raise InputError(f"{result.path}, {name}: must be a number from 0 to 1, not {value!r:.80}.")
+    return float(value)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
