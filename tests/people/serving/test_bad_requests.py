@@ -2,6 +2,7 @@
 
 import json
 import socket
+import struct
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection
 from urllib.parse import quote, urlencode
@@ -165,6 +166,15 @@ def test_what_is_no_request_is_refused_and_the_connection_ends(server, sent, sen
         connection.sendall(sent)
         answered = b"".join(iter(lambda: connection.recv(65536), b""))
     assert sentence in answered.decode()
+
+
+def test_a_browser_that_goes_away_is_no_error(server, send, capfd):
+    for sent in (b"GET /api/run HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20, b"GET /api/run HT", b""):
+        with socket.create_connection(("127.0.0.1", server.server_port), timeout=60) as connection:
+            connection.sendall(sent)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # ends it at once
+    assert send("/api/run")[0] == 200
+    assert capfd.readouterr().err == ""
 
 
 def test_a_name_that_is_not_this_machine_s_own_is_refused(send, refused, server):

@@ -58,8 +58,8 @@ INTRODUCTION = """\
 <!-- Generated from the commands themselves by `make docs`. -->
 
 A rule of the pipeline does no work itself: it calls one of these commands, which works by hand as well. Made for people
-are `cocite show`, `cocite search`, `cocite check`, `cocite doctor` and `cocite corpus plan`. Every command
-has `--help`. Where the environment is not active, put `.venv/bin/` before it.
+are `cocite show`, `cocite search`, `cocite serve`, `cocite check`, `cocite doctor` and `cocite corpus plan`. Every
+command has `--help`. Where the environment is not active, put `.venv/bin/` before it.
 """
 
 

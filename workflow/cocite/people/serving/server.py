@@ -10,6 +10,7 @@ import json
 import re
 import socket
 import socketserver
+import sys
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import BoundedSemaphore
@@ -62,6 +63,11 @@ class Server(ThreadingHTTPServer):
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a browser that has gone away."""
+        if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
+
     @property
     def url(self) -> str:
         """Where the page is."""
@@ -113,8 +119,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_error(refused.status, str(refused))
         except MissingError as missing:
             self._send_error(HTTPStatus.NOT_FOUND, str(missing))
-        except ConnectionError:
-            self.close_connection = True
+        except (ConnectionError, TimeoutError):
+            raise
         except Exception as error:
             report(f"{type(error).__name__} at {self.path[:200]!r}: {error}")
             sentence = "This could not be answered; the terminal of `cocite serve` says why."

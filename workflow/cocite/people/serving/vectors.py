@@ -1,16 +1,19 @@
 """The vectors of a model's papers, and which of them are nearest to a vector, within milliseconds.
 
-The table of vectors is copied once into plain files, which are mapped into memory: a search reads the pages that it
-needs, and the system drops them where memory is short. Up to `EXACT_UP_TO` papers, a search compares all of them. Of
+The table of vectors is copied once into plain files. Up to `EXACT_UP_TO` papers, a search compares all of them. Of
 more papers, FAISS sorts copies of 8 bits a number into lists by their nearest centroid (IVF with a scalar quantizer,
-Jégou, Douze & Schmid 2011), and reads the lists whose centroids are nearest; the best papers are then compared by the
-whole vectors. So every distance is exact, and only papers in other lists can be missed.
+Jégou, Douze & Schmid 2011), and reads the lists whose centroids are nearest; the best papers are then compared by their
+whole vectors, which are read from the disk. So every distance is exact, and only papers in other lists can be missed.
+
+The lists are mapped into memory: a search needs the pages of those that it reads, and the system drops pages where
+memory is short. The whole vectors are not, since one of them would bring many pages of others with it.
 
 ids, vectors    corpus ids (int64) and vectors (float32) as plain bytes, in the order of the table
 lists.faiss     the lists, where there are more than `EXACT_UP_TO` papers
 """
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +46,7 @@ def make_index(files: Sequence[Path], folder: Path) -> None:
     """Write the files of an index into an empty folder. Vectors that are not finite are left out and counted."""
     papers, dimension = _copy_vectors(files, folder)
     if papers > EXACT_UP_TO:
-        vectors = np.memmap(folder / "vectors", np.float32, "r", shape=(papers, dimension))
-        faiss.write_index(_sorted_into_lists(vectors), str(folder / "lists.faiss"))
+        faiss.write_index(_sorted_into_lists(folder / "vectors", papers, dimension), str(folder / "lists.faiss"))
 
 
 def _copy_vectors(files: Sequence[Path], folder: Path) -> tuple[int, int]:
@@ -70,19 +72,30 @@ def _copy_vectors(files: Sequence[Path], folder: Path) -> tuple[int, int]:
     return papers, dimension
 
 
-def _sorted_into_lists(vectors: NDArray[np.float32]) -> Any:
-    papers, dimension = vectors.shape
+def _sorted_into_lists(vectors: Path, papers: int, dimension: int) -> Any:
     nlist = round(papers**0.5)
     report(f"Computing the centroids of {nlist:,} lists.")
     index: Any = faiss.index_factory(dimension, f"IVF{nlist},SQ8", faiss.METRIC_L2)
     index.cp.seed = derive_seed(SEED, "centroids") % 2**31
     drawn = generator(SEED, "sample of centroids").choice(papers, min(papers, nlist * SAMPLE_OF_LIST), replace=False)
-    index.train(vectors[np.sort(drawn)])
+    is_drawn = np.zeros(papers, dtype=bool)
+    is_drawn[drawn] = True
+    blocks = _blocks(vectors, dimension)
+    index.train(np.concatenate([block[is_drawn[start : start + len(block)]] for start, block in blocks]))
     with progress_bar(of="sort into lists", unit="papers", total=papers) as bar:
-        for start in range(0, papers, ROWS_AT_ONCE):
-            index.add(vectors[start : start + ROWS_AT_ONCE])
-            bar.update(min(ROWS_AT_ONCE, papers - start))
+        for _, block in _blocks(vectors, dimension):
+            index.add(block)
+            bar.update(len(block))
     return index
+
+
+def _blocks(vectors: Path, dimension: int) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """The vectors in a file, and the row that each block begins with."""
+    with vectors.open("rb") as file:
+        start = 0
+        while (block := np.fromfile(file, np.float32, ROWS_AT_ONCE * dimension)).size:
+            yield start, block.reshape(-1, dimension)
+            start += block.size // dimension
 
 
 class VectorIndex:
@@ -94,9 +107,11 @@ class VectorIndex:
         lists = folder / "lists.faiss"
         flags = faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY
         self._lists: Any = faiss.read_index(str(lists), flags) if lists.exists() else None
-        self._vectors: NDArray[np.float32] = np.empty((0, 1), np.float32)  # nothing can be mapped of an empty file
-        if len(self.ids):
-            self._vectors = np.memmap(folder / "vectors", np.float32, "r").reshape(len(self.ids), -1)
+        self._file = (folder / "vectors").open("rb")
+        self._dimension = (folder / "vectors").stat().st_size // 4 // max(1, len(self.ids))
+        self._all: NDArray[np.float32] | None = None
+        if self._lists is None:
+            self._all = np.fromfile(folder / "vectors", np.float32).reshape(-1, max(1, self._dimension))
 
     @property
     def lists(self) -> int:
@@ -108,7 +123,8 @@ class VectorIndex:
         place = int(np.searchsorted(self.ids, paper, sorter=self._order))
         if place == len(self.ids) or self.ids[self._order[place]] != paper:
             return None
-        return np.array(self._vectors[self._order[place]])
+        vector: Vector = self._whole([self._order[place]])[0]
+        return vector
 
     def nearest(self, vector: Vector, k: int, but: int | None = None) -> tuple[Ids, NDArray[np.float64]]:
         """The ids of the k papers nearest to a vector, without the paper `but`, and their Euclidean distances.
@@ -117,7 +133,7 @@ class VectorIndex:
         """
         rows = self._candidates(vector, min(k + SPARE, len(self.ids)))
         rows = rows[self.ids[rows] != but] if but is not None else rows
-        distances = np.linalg.norm(self._vectors[rows].astype(np.float64) - vector, axis=1)
+        distances = np.linalg.norm(self._whole(rows).astype(np.float64) - vector, axis=1)
         best = np.lexsort([self.ids[rows], distances])[:k]
         return self.ids[rows[best]], distances[best]
 
@@ -125,11 +141,17 @@ class VectorIndex:
         """The rows of papers among which the nearest are."""
         if count == 0:
             return np.empty(0, np.int64)
-        if self._lists is None:
-            _, (rows,) = faiss.knn(vector[None], self._vectors, count)
+        if self._all is not None:
+            _, (rows,) = faiss.knn(vector[None], self._all, count)
         else:
             parameters: Any = faiss.SearchParametersIVF()
             parameters.nprobe = NPROBE
             _, (rows,) = self._lists.search(vector[None], count, params=parameters)
         found: NDArray[np.int64] = rows[rows >= 0]
         return found
+
+    def _whole(self, rows: Iterable[int]) -> NDArray[np.float32]:
+        """The vectors in some rows."""
+        width = 4 * self._dimension
+        read = b"".join(os.pread(self._file.fileno(), width, int(row) * width) for row in rows)
+        return np.frombuffer(read, np.float32).reshape(-1, max(1, self._dimension))
