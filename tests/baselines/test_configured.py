@@ -11,6 +11,7 @@ from tests.configurations import refused
 from cocite.config.baselines import baselines_with_vectors, beside_models, reported_on, trained_entries
 from cocite.config.configuration import resolve
 from cocite.config.runs import runs_of, runs_that_rank_alone
+from cocite.config.stale import is_configured
 
 ROOT = Path(__file__).parents[2]
 
@@ -68,6 +69,9 @@ def test_reported_scores_are_read_on_benchmarks_with_tasks_of_mteb_and_are_no_ru
     assert baseline_runs(config) == ["random-0"]
     assert baselines_with_vectors(config) == ["random"]
     assert beside_models(config) == []
+    places = [{"benchmark": name, "baseline": "theirs"} for name in ("beir", "holdout")]
+    places += [{"stage": "evaluation", "step": step} for step in ("beir_theirs", "beir_gone", "holdout_theirs")]
+    assert [is_configured(place, config) for place in places] == [True, False, True, False, False]
 
 
 @pytest.mark.parametrize(
