@@ -25,8 +25,8 @@ def _search(name: str, *metrics: str) -> Task:
     )
 
 
-class Hub(Entry):
-    """A dataset of the Hugging Face hub."""
+class Collection(Entry):
+    """The dataset of the Hugging Face hub that holds questions and corpus."""
 
     dataset: Text = "princeton-nlp/LitSearch"
     """Its name."""
@@ -48,7 +48,7 @@ class LitSearch(HubBenchmark):
         _search("broad", "recall_20", "ndcg_cut_10"),
         _search("specific", "recall_5", "recall_20", "ndcg_cut_10"),
     )
-    hub: Hub | None = None
+    hub: Collection | None = None
     """Instead of a folder, the dataset of the Hugging Face hub; each config is fetched once, by a job of its own."""
 
     @classmethod
