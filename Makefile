@@ -6,13 +6,12 @@ MEMORY_MB ?= 4000
 CONFIG ?= config.yaml
 BENCH ?= ingest works works_columns merge importing learning engines warm_start leakage counting triplets searching walks mining probing training examples embedding bert_base scoring beir_folders baselines brought serve
 LEARNING := $(addprefix tests/,graph embeddings neighbours triplets encoder evaluation baselines people)
-WORKFLOW := tests/workflow
 VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/python -m cocite.people.locked $(BIN)/snakemake --cores $(CORES) --resources mem_mb=$(MEMORY_MB) \
     --nolock --rerun-incomplete --keep-going --show-failed-logs --configfile "$(CONFIG)" --replace-workflow-config
 
-.PHONY: help run archive test test-slurm test-learning test-workflow test-rest test-long bench lint format docs lock clean
+.PHONY: help run archive test test-slurm test-learning test-rest test-long bench lint format docs lock clean
 .DEFAULT_GOAL := help
 
 help: ## List what can be made
@@ -26,19 +25,16 @@ archive: $(VENV)/run.stamp ## Snakemake's own report of a finished run of CONFIG
 > $(BIN)/cocite report archive --configfile "$(CONFIG)"
 
 test: $(VENV)/dev.stamp ## Install, then run the tests that CI runs
-> $(MAKE) --jobs test-slurm test-learning test-workflow test-rest
+> $(MAKE) --jobs test-slurm test-learning test-rest
 
 test-slurm: $(VENV)/dev.stamp # waits for jobs most of the time, and leaves room for the others
 > $(BIN)/pytest -m "slurm and not long"
 
-test-learning: $(VENV)/dev.stamp
+test-learning: $(VENV)/dev.stamp # half of the others, by their time
 > $(BIN)/pytest -m "not slurm and not long" $(LEARNING)
 
-test-workflow: $(VENV)/dev.stamp # waits for processes and servers now and then
-> $(BIN)/pytest -m "not slurm and not long" $(WORKFLOW)
-
 test-rest: $(VENV)/dev.stamp
-> $(BIN)/pytest -m "not slurm and not long" $(addprefix --ignore=,$(LEARNING) $(WORKFLOW))
+> $(BIN)/pytest -m "not slurm and not long" $(addprefix --ignore=,$(LEARNING))
 
 test-long: $(VENV)/dev.stamp ## The tests that take too long for CI
 > $(BIN)/pytest -m long

@@ -228,8 +228,9 @@ def test_scores_on_benchmarks_that_others_made_ask_for_no_corpus(run):
         (dataset / file).touch()
     page = (ROOT / "docs/how-to/compare-models.md").read_text()
     jobs = planned(run, yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0]), "evaluation")
-    scored = {"score_model", "score_baseline", "score_words", "average_scores", "compare_models"}
-    assert jobs.keys() == {"fetch_encoder", "prepare_beir", "embed_documents", "embed_by_baseline", *scored}
+    scored = {"score_model", "score_baseline", "score_words"}
+    compared = {"average_scores", "compare_models", "compare_over_tasks"}
+    assert jobs.keys() == {"fetch_encoder", "prepare_beir", "embed_documents", "embed_by_baseline", *scored, *compared}
 
 
 def test_published_triplets_are_fetched_unless_they_are_in_a_folder(run):
