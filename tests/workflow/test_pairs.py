@@ -2,9 +2,11 @@
 
 import json
 import re
+import shutil
 
+import pytest
 from tests.hub import COMMIT, serve_hub
-from tests.workflow.conftest import SMALL, edited
+from tests.workflow.conftest import SMALL, Run, edited
 
 from cocite.tables.files import read_table
 
@@ -49,7 +51,9 @@ def test_a_set_that_brings_texts_has_them_beside_its_examples_and_so_has_what_is
     assert "rule fetch_pairs:" not in planned_jobs
 
 
-def test_pairs_are_fetched_once_and_learned_from_without_the_hub_after_that(run, monkeypatch):
+@pytest.mark.end_to_end
+def test_pairs_are_fetched_once_and_learned_from_without_the_hub_after_that(finished, tmp_path, monkeypatch):
+    run = Run(folder=shutil.copytree(finished.folder, tmp_path / "pairs"))
     hub = write_pairs(run.folder / "hub/searches")
     searches = {
         "sampler": "pairs",

@@ -47,6 +47,7 @@ def records(folder: Path) -> list[dict]:
 
 
 @pytest.mark.end_to_end
+@pytest.mark.long
 def test_a_run_with_a_base_ends_in_the_newer_release_and_needs_the_base_no_more(run, make, folders, monkeypatch):
     monkeypatch.setenv("S2_API_KEY", KEY)
     shards = [f"ingested/{dataset}/0" for dataset in DATASETS]
