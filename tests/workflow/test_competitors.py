@@ -38,9 +38,9 @@ def killed(place):
 
 if "score" in COMMAND and "--scores" in COMMAND:
     scores = COMMAND[COMMAND.index("--scores") + 1]
-    listed = (FOLDER / "listed.txt").read_text().split()
-    if scores in listed:
-        (FOLDER / "listed.txt").write_text("\\n".join(each for each in listed if each != scores))
+    listed = FOLDER / "listed" / scores.replace("/", "_")
+    if listed.exists():
+        listed.unlink()
         sys.addaudithook(killed(len(scores) % 3))
 '''
 
@@ -53,6 +53,12 @@ def scoring_jobs(collections) -> list[str]:
         for competitor in COMPETITORS
         if (name, competitor) != ("s2and", "bm25-0")
     ]
+
+
+def list_jobs(jobs: list[str], listed: Path) -> None:
+    """Have each of these jobs killed once; a file for each, as several are ended at a time."""
+    for job in jobs:
+        (listed / job.replace("/", "_")).touch()
 
 
 def ran(result) -> dict[str, list[str]]:
@@ -88,7 +94,7 @@ def configured(tmp_path, monkeypatch) -> Run:
     killer = tmp_path / "killer"
     killer.mkdir()
     (killer / "sitecustomize.py").write_text(KILLER)
-    (killer / "listed.txt").touch()
+    (killer / "listed").mkdir()
     path = os.pathsep.join(filter(None, [str(killer), os.environ.get("PYTHONPATH")]))
     monkeypatch.setenv("PYTHONPATH", path)
     return run
@@ -108,16 +114,16 @@ def made_at(run: Run) -> dict[Path, int]:
 
 def test_every_scoring_job_of_twelve_collections_can_be_killed_and_is_then_the_only_one_that_runs_again(configured):
     run = configured
-    listed = run.folder / "killer/listed.txt"
+    listed = run.folder / "killer/listed"
     config = run.folder / "config.yaml"
     jobs = scoring_jobs(yaml.safe_load(config.read_text())["benchmarks"])
     assert len(jobs) == 12 * 3 - 1
     first, second = jobs[::2], jobs[1::2]
 
-    listed.write_text("\n".join(first))
+    list_jobs(first, listed)
     killed = run.snakemake("--keep-going", "evaluation")
     assert killed.returncode == 1
-    assert listed.read_text() == ""
+    assert not [*listed.iterdir()]
     assert scored_again(ran(killed)) == sorted(jobs)
     assert {job for job in jobs if not (run.folder / job).exists()} == set(first)
 
@@ -132,9 +138,9 @@ def test_every_scoring_job_of_twelve_collections_can_be_killed_and_is_then_the_o
 
     for job in second:
         (run.folder / job).unlink()
-    listed.write_text("\n".join(second))
+    list_jobs(second, listed)
     assert run.snakemake("--keep-going", "evaluation").returncode == 1
-    assert listed.read_text() == ""
+    assert not [*listed.iterdir()]
     again = run.snakemake("evaluation")
     assert again.returncode == 0, again.stderr[-3000:]
     assert scored_again(ran(again)) == sorted(second)
