@@ -116,12 +116,9 @@ class Baseline(Entry):
             yield f"{key}.of: a baseline must not stand on itself."
             return
         below = baselines[self.under]
-        if (
-            below.ranks_alone
-            or below.is_reported
-            or ("baseline" in {*self.trained_on, *self.embeds_with} and not below.trained_on)
-        ):
-            has = "has no vectors" if below.ranks_alone or below.is_reported else "is not trained"
+        has_vectors = not (below.ranks_alone or below.is_reported)
+        if not has_vectors or ("baseline" in {*self.trained_on, *self.embeds_with} and not below.trained_on):
+            has = "is not trained" if has_vectors else "has no vectors"
             yield f"{key}.of: the baseline {self.under} ({below.kind}) {has}."
         own = getattr(self, "seeds", None)
         trained = getattr(below, "seeds", None)

@@ -37,8 +37,7 @@ def prepare_beir(settings: BeirSettings, names: Sequence[str], *, tables: Path, 
             raise InputError(f"--tasks: {name} is the task of no dataset; there are {', '.join(known) or 'none'}.")
     asked = {task: folder for task, folder in folders.items() if not names or task.name in names}
     builder = read_datasets(asked, settings, {})
-    for task, folder in asked.items():
-        builder.check_texts(folder, [task.name])
+    builder.check_texts({task.name: folder for task, folder in asked.items()})
     builder.write(tables=tables, omissions=omissions)
 
 

@@ -6,7 +6,7 @@ name `<namespace>:<id>`. Whether an id clashes is known only when all texts are:
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
@@ -157,10 +157,10 @@ class Builder:
             self.omitted[f"task {task.name}: repeated row (the first counts)"] += candidate in candidates
             candidates.setdefault(candidate, relevance)
 
-    def check_texts(self, folder: Path, tasks: Iterable[str]) -> None:
-        """Raise `InputError` where none of the documents of a task has a title or an abstract."""
+    def check_texts(self, folders: Mapping[str, Path]) -> None:
+        """Raise `InputError` where none of the documents of a task has a title or an abstract; each has a folder."""
         named, short = self.texts.named(), self.texts.short_queries()
-        for name in sorted(tasks):
+        for name, folder in sorted(folders.items()):
             documents = self.benchmark.documents_of(declared(name)) - short
             if documents and not any(any(named[each]) for each in documents if each in named):
                 raise InputError(

@@ -36,7 +36,7 @@ def prepare_folder(folder: Path, kind: str, names: Sequence[str], *, tables: Pat
     """
     check_choice(kind, [known for known, layout in LAYOUTS.items() if layout in READERS and known != "beir"], "--kind")
     builder = READERS[LAYOUTS[kind]](folder, BENCHMARKS[kind], names)
-    builder.check_texts(folder, builder.benchmark.tasks)
+    builder.check_texts(dict.fromkeys(builder.benchmark.tasks, folder))
     builder.write(tables=tables, omissions=omissions)
 
 

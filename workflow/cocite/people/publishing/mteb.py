@@ -61,6 +61,7 @@ class Result(NamedTuple):
     benchmark: str
     task: str
     mode: str
+    split: str
     queries: int
     values: Mapping[str, float]
 
@@ -118,29 +119,30 @@ def write_mteb(
     for (model, seed), of_run in scores.group_by("model", "seed", maintain_order=True):
         of_model = folder / "results" / f"{owner}__{model}" / f"seed-{seed}"
         write_json(of_model / META, _meta(str(model), seed, owner, licence, configuration))
-        for name, result in _named(_results(of_run), configuration["benchmarks"]):
-            split = configuration["benchmarks"][result.benchmark].get("split", SPLIT)
-            write_json(of_model / f"{name}.json", _as_json(name, split, result))
+        for name, result in _named(_results(of_run, configuration["benchmarks"])):
+            write_json(of_model / f"{name}.json", _as_json(name, result))
             written += 1
     return written
 
 
-def _results(scores: pl.DataFrame) -> Iterator[Result]:
-    for (benchmark, task, mode), rows in scores.group_by("benchmark", "task", "mode", maintain_order=True):
+def _results(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> Iterator[Result]:
+    """The results of a run, in the order in which the benchmarks are configured."""
+    parts = scores.partition_by("benchmark", "task", "mode", as_dict=True)
+    for name, task, mode in sorted(parts, key=lambda of: list(benchmarks).index(of[0])):
+        rows = parts[name, task, mode]
         values = dict(rows.select("metric", "value").iter_rows())
-        yield Result(str(benchmark), str(task), str(mode), rows["queries"][0], values)
+        yield Result(name, task, mode, benchmarks[name].get("split", SPLIT), rows["queries"][0], values)
 
 
-def _named(results: Iterator[Result], benchmarks: Mapping[str, Any]) -> Iterator[tuple[str, Result]]:
+def _named(results: Iterator[Result]) -> Iterator[tuple[str, Result]]:
     """Each result with the name of its task; of two benchmarks with a task of mteb, the first configured has its name.
 
     A sample of a collection, or another split, is not mteb's task.
     """
     taken = set()
-    for result in sorted(results, key=lambda of: list(benchmarks).index(of.benchmark)):
+    for result in results:
         in_mteb = declared(result.task).mteb
-        split = benchmarks[result.benchmark].get("split", SPLIT)
-        if in_mteb and in_mteb.name not in taken and is_same_test(in_mteb, split, result.queries):
+        if in_mteb and in_mteb.name not in taken and is_same_test(in_mteb, result.split, result.queries):
             taken.add(in_mteb.name)
             yield in_mteb.name, result
         else:
@@ -148,7 +150,7 @@ def _named(results: Iterator[Result], benchmarks: Mapping[str, Any]) -> Iterator
             yield f"{OWN}-{result.benchmark}-{result.task}{mode}", result
 
 
-def _as_json(name: str, split: str, result: Result) -> dict[str, Any]:
+def _as_json(name: str, result: Result) -> dict[str, Any]:
     """A result in mteb's layout, from 0 to 1; `mteb_version` is null, since mteb did not measure it."""
     values = {METRICS.get(metric, metric): round(value / 100, 6) for metric, value in result.values.items()}
     main = declared(result.task).metrics[0]
@@ -158,7 +160,7 @@ def _as_json(name: str, split: str, result: Result) -> dict[str, Any]:
         "dataset_revision": UNKNOWN_REVISION,
         "task_name": name,
         "mteb_version": None,
-        "scores": {split: [{**scores, "hf_subset": SUBSET, "languages": LANGUAGES}]},
+        "scores": {result.split: [{**scores, "hf_subset": SUBSET, "languages": LANGUAGES}]},
         "evaluation_time": None,
         "kg_co2_emissions": None,
         "measured_by": f"CoCite {__version__}",

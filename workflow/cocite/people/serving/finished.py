@@ -178,14 +178,10 @@ def points(run: Run, name: str, model: str) -> dict[str, Any]:
     for each in run.maps:
         if (each.name, each.model) == (name, model):
             return run.points(each)
-    raise MissingError(f"This run has no map {_short(name)} by the model {_short(model)}.")
+    raise MissingError(f"This run has no map {name!r:.80} by the model {model!r:.80}.")
 
 
 def _index(run: Run, name: str) -> VectorIndex:
     if name not in run.indexes:
-        raise MissingError(f"This run has no model {_short(name)} with vectors; there is {' or '.join(run.indexes)}.")
+        raise MissingError(f"This run has no model {name!r:.80} with vectors; there is {' or '.join(run.indexes)}.")
     return run.indexes[name]
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:39] + "…")

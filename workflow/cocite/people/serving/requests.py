@@ -62,7 +62,7 @@ def _name(name: str, value: str) -> str:
 
 def _paper(name: str, value: str) -> int:
     if not is_id(value):
-        raise _bad(f"{name} must be a corpus id, a whole number from 0 to {LARGEST_ID:,}, and is {_shown(value)}.")
+        raise _bad(f"{name} must be a corpus id, a whole number from 0 to {LARGEST_ID:,}, and is {value!r:.80}.")
     return int(value)
 
 
@@ -75,7 +75,7 @@ def _papers(name: str, value: str) -> list[int]:
 
 def _count(name: str, value: str) -> int:
     if not re.fullmatch("[0-9]{1,9}", value) or not 1 <= int(value) <= LARGEST_K:
-        raise _bad(f"{name} must be a whole number from 1 to {LARGEST_K}, and is {_shown(value)}.")
+        raise _bad(f"{name} must be a whole number from 1 to {LARGEST_K}, and is {value!r:.80}.")
     return int(value)
 
 
@@ -132,7 +132,7 @@ def _values(path: str, route: Route, pairs: list[tuple[str, str]]) -> dict[str, 
     for name, value in pairs:
         if name not in route.parameters:
             takes = ", ".join(route.parameters) or "none"
-            raise _bad(f"{path} has no parameter {_shown(name)}; those that it takes: {takes}.")
+            raise _bad(f"{path} has no parameter {name!r:.80}; those that it takes: {takes}.")
         if name in values:
             raise _bad(f"The parameter {name} is given twice.")
         values[name] = route.parameters[name](name, value)
@@ -140,7 +140,3 @@ def _values(path: str, route: Route, pairs: list[tuple[str, str]]) -> dict[str, 
         if name not in values:
             raise _bad(f"{path} needs the parameter {name}.")
     return values
-
-
-def _shown(value: str) -> str:
-    return repr(value if len(value) <= 40 else value[:39] + "…")
