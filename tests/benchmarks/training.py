@@ -11,11 +11,13 @@ import torch
 from tests.benchmarks.made_triplets import PER_QUERY, write_encoder, write_triplets
 from tests.benchmarks.measuring import Cost, run, say
 
+from cocite.ground.precision import computes_in
+
 QUERIES = {"training": 24, "validation": 8}
 ROUNDS = 3
-PRECISIONS = ("float32", "bfloat16") if torch.cpu.get_capabilities().get("amx_bf16") else ("float32",)
+PRECISIONS = ("float32", "bfloat16") if computes_in("auto", torch.device("cpu")) == torch.bfloat16 else ("float32",)
 WAYS = list(product(("ours", "rival"), PRECISIONS))
-"""Who trains, and what in: in bfloat16 as well where the CPU has matrix units."""
+"""Who trains, and what in: in bfloat16 as well where the CPU has instructions for it."""
 
 
 def main(folder: Path) -> None:

@@ -29,6 +29,7 @@ ROOT = Path(__file__).parents[2]
         "hci-signals",
         "hci-recipe",
         "synergy-engines",
+        "synergy-recipe",
     ],
 )
 def test_the_experiments_on_real_corpora_are_valid(name, shared, monkeypatch):

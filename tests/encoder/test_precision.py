@@ -16,16 +16,18 @@ from cocite.tables.files import read_json, read_table, vectors_of
 CPU = torch.device("cpu")
 
 
-@pytest.mark.parametrize(("has_units", "dtype"), [(True, torch.bfloat16), (False, torch.float32)])
-def test_auto_is_bfloat16_where_a_cpu_has_matrix_units(monkeypatch, has_units, dtype):
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": has_units})
+@pytest.mark.parametrize(
+    ("units", "dtype"),
+    [
+        ({"amx_bf16": True, "avx512_bf16": True}, torch.bfloat16),
+        ({"amx_bf16": False, "avx512_bf16": True}, torch.bfloat16),
+        ({"amx_bf16": False, "avx512_bf16": False}, torch.float32),
+        ({}, torch.float32),
+    ],
+)
+def test_auto_is_bfloat16_where_a_cpu_has_instructions_for_it(monkeypatch, units, dtype):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: units)
     assert computes_in("auto", CPU) == dtype
-
-
-def test_other_units_count_where_they_are_named(monkeypatch):
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": False, "avx512_bf16": True})
-    assert computes_in("auto", CPU) == torch.float32
-    assert computes_in("auto", CPU, cpu_units=["amx_bf16", "avx512_bf16"]) == torch.bfloat16
 
 
 def test_a_precision_that_is_named_is_kept_to(monkeypatch):

@@ -11,15 +11,12 @@ from cocite.embeddings.engines.torch import Torch
 from cocite.embeddings.engines.torch.planning import overhead_mb, partitions_within, vectors_mb
 from cocite.ground.errors import InputError
 from cocite.ground.gpus import take_gpus
-from cocite.ground.precision import MATRIX_UNITS
 from cocite.ground.progress import report
 
 BYTES_ON_GPU = 40
 """Of a number of a vector of a batch, with all that a step makes of it."""
 SHARE_OF_GPU = 0.9
 """Of what is free on a GPU, for the vectors."""
-CPU_UNITS = (*MATRIX_UNITS, "avx512_bf16")
-"""What a CPU that multiplies bfloat16 faster than float32 has, in torch's words."""
 
 
 def available_devices(settings: Torch) -> list[torch.device]:

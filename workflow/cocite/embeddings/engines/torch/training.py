@@ -22,7 +22,7 @@ from cocite.embeddings.engines.torch.batches import make_batches
 from cocite.embeddings.engines.torch.blocks import Block, FloatRows, Partitions
 from cocite.embeddings.engines.torch.buckets import Buckets, deal_into_buckets
 from cocite.embeddings.engines.torch.checkpoints import Position, Progress, TrainingState
-from cocite.embeddings.engines.torch.devices import CPU_UNITS, explain_full_memory, plan_partitions, use_threads
+from cocite.embeddings.engines.torch.devices import explain_full_memory, plan_partitions, use_threads
 from cocite.embeddings.engines.torch.first_vectors import FirstVectors
 from cocite.embeddings.engines.torch.schedule import Bucket, buckets_of_round, rounds_of_epoch
 from cocite.embeddings.engines.torch.steps import Step
@@ -219,7 +219,7 @@ def _buckets(graph: ImportedFolder, starts: Rows, folder: Path) -> Buckets:
 
 def _step_on(block: Block, settings: Torch, *, alone: bool) -> Step:
     """The step for a device: compiled for a CPU that trains alone, as Numba's threads may not be started by several."""
-    precision = computes_in(settings.precision, block.device, cpu_units=CPU_UNITS)
+    precision = computes_in(settings.precision, block.device)
     if block.device.type == "cpu" and alone:
         from cocite.embeddings.engines.torch.cpu_steps import CpuStep
 
