@@ -11,16 +11,12 @@ import statistics
 import sys
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
+from tests.benchmarks.made_probed import IN_TRIPLETS, QUERIES
 from tests.benchmarks.made_triplets import PER_QUERY, write_encoder, write_triplets
 from tests.benchmarks.measuring import run, say
 from tests.benchmarks.training import train
 
-from cocite.tables.files import vector_column, write_table
-
-QUERIES, DIMENSION = 3000, 384
-PAPERS = (30_000, 300_000)
+PAPERS = (IN_TRIPLETS, 10 * IN_TRIPLETS, 30 * IN_TRIPLETS)
 ROUNDS = 3
 TUNED = {"training": 24, "validation": 4}
 """Queries of the fine-tuning."""
@@ -33,7 +29,8 @@ def main(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     seconds = {}
     for papers in PAPERS:
-        write_set(folder / str(papers), papers)
+        made = [sys.executable, "-m", "tests.benchmarks.made_probed", folder / str(papers), str(papers)]
+        run(made)
         costs = [run(probe(folder / str(papers))) for _ in range(ROUNDS)]
         seconds[papers] = statistics.median(cost.wall for cost in costs)
         say(
@@ -53,18 +50,6 @@ def main(folder: Path) -> None:
         "time of the six maps."
     )
     shutil.rmtree(folder)
-
-
-def write_set(folder: Path, papers: int) -> None:
-    """Vectors of so many papers, and triplets among the first of them."""
-    draw = np.random.default_rng(1)
-    vectors = draw.standard_normal((papers, DIMENSION), dtype=np.float32)
-    table = pa.table({"corpusid": np.arange(papers), "vector": vector_column(vectors)})
-    write_table(folder / "papers/0.parquet", "paper_embeddings", table)
-    query = np.repeat(np.arange(QUERIES), PER_QUERY)
-    others = draw.integers(QUERIES, PAPERS[0], (2, len(query), 1))
-    columns = {"query": query, "positives": others[0].tolist(), "negatives": others[1].tolist()}
-    write_table(folder / "examples.parquet", "training_examples", pa.table(columns))
 
 
 def probe(folder: Path) -> list[str | Path]:

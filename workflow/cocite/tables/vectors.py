@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from cocite.ground.lookup import look_up
 from cocite.tables.files import checked_files, open_table, vectors_of
 
+BUFFER = 1 << 20
+"""Bytes that a column is read through, since a row group of vectors is large."""
 ROWS_AT_ONCE = 8192
 
 
@@ -27,7 +29,7 @@ def vectors_of_papers(
     """
     vectors, is_there = np.empty((0, 0), np.float32), np.zeros(len(rising), dtype=np.bool_)
     for path in checked_files(source, name):
-        with open_table(path, name) as file:
+        with open_table(path, name, buffer_size=BUFFER) as file:
             if not vectors.size:
                 wide = file.schema_arrow.field("vector").type.list_size
                 vectors = np.zeros((len(rising), wide), np.float32)
