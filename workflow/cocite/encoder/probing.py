@@ -120,7 +120,7 @@ def train_map(ready: Ready, loss: Loss, batch_size: int, settings: MapTraining, 
     dimension = ready.vectors.shape[1]
     weight = Parameter(torch.eye(dimension))
     optimiser = torch.optim.AdamW([weight], lr=settings.lr, weight_decay=0.0)
-    schedule = _schedule(ready, loss, batch_size, settings, seed)
+    schedule = schedule_of(ready, loss, batch_size, settings, seed)
     for step in range(1, schedule.steps + 1):
         for group in optimiser.param_groups:
             group["lr"] = schedule.learning_rate(step)
@@ -134,7 +134,7 @@ def train_map(ready: Ready, loss: Loss, batch_size: int, settings: MapTraining, 
     return weight.detach()
 
 
-def _schedule(ready: Ready, loss: Loss, batch_size: int, settings: MapTraining, seed: int) -> Schedule:
+def schedule_of(ready: Ready, loss: Loss, batch_size: int, settings: MapTraining, seed: int) -> Schedule:
     """The steps of a map's training: those of an encoder's with the same settings, without a warm-up."""
     mixture = Mixture(queries=[ready.examples.queries], batch_size=batch_size, block=loss.together, seed=seed)
     asked = TrainingSettings(
