@@ -54,7 +54,7 @@ def peak_of_training(folder: Path, output: Path, **settings) -> float:
     options = {name: output / file for name, file in written.items()} | {"encoder": folder / "encoder"}
     sets = [path for name in ("training", "validation") for path in vars(files_in(folder / name)).values()]
     options |= {"settings": json.dumps({**settings, "max_steps": 2}), "seed": 1, "training-seed": 1, "threads": 1}
-    options |= {"precision": "float32"}
+    options["precision"] = "float32"
     command = [sys.executable, "-c", MEASURED, str(Path(sys.executable).with_name("cocite")), "encoder", "train"]
     command += map(str, sets)
     command += [str(word) for name, value in options.items() for word in (f"--{name}", value)]
