@@ -31,14 +31,19 @@ def main(results: Path, probes: list[str]) -> None:
     config = yaml.safe_load((results / "configuration.yaml").read_text())
     for probe in probes:
         entry = config["probes"][probe]
-        models = {
-            (model["triplets"], described_loss(model["loss"])): name
-            for name, model in config["models"].items()
-            if model.get("encoder") == entry["encoder"] and "triplets" in model and "loss" in model
-        }
+        models = models_on(config, entry["encoder"])
         tuned = {pair: of_model(results, entry["benchmark"], name) for pair, name in models.items()}
         mapped = {pair: of_maps(results, probe, *pair) for pair in models if pair[0] in entry["triplets"]}
         compare(probe, models, tuned, {pair: found for pair, found in mapped.items() if not found.is_empty()})
+
+
+def models_on(config: Mapping[str, Any], encoder: str) -> dict[Pair, str]:
+    """The models that start from an encoder, by what they learn from."""
+    return {
+        (model["triplets"], described_loss(model["loss"])): name
+        for name, model in config["models"].items()
+        if model.get("encoder") == encoder and "triplets" in model and "loss" in model
+    }
 
 
 def of_model(results: Path, benchmark: str, model: str) -> pl.DataFrame:

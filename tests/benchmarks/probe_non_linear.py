@@ -10,13 +10,11 @@ encoder's vectors must be scaled to length 1.
 import sys
 from itertools import product
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import polars as pl
 import torch
 import yaml
-from tests.benchmarks.probe_agreement import TASKS, compare, of_model
+from tests.benchmarks.probe_agreement import TASKS, compare, models_on, of_model
 from torch import Tensor
 from torch.nn import Parameter
 from torch.nn.functional import gelu, normalize
@@ -26,6 +24,10 @@ from cocite.config.loss import Loss
 from cocite.config.probes import MapTraining, described_loss
 from cocite.config.settings import entry_of
 from cocite.encoder.probing import LARGEST_NORM, Ready, open_ready, schedule_of
+from cocite.evaluation.metrics import measure_rankings
+from cocite.evaluation.probes import asked_of
+from cocite.evaluation.ranking import by_distance, rank_candidates
+from cocite.evaluation.vectors import Vectors
 
 
 def main(results: Path, probe: str) -> None:
@@ -34,18 +36,14 @@ def main(results: Path, probe: str) -> None:
     entry = config["probes"][probe]
     settings = entry_of(entry, MapTraining)
     untrained = results / f"encoder/untrained_{entry['encoder']}/seed-0"
-    models = {
-        (model["triplets"], described_loss(model["loss"])): name
-        for name, model in config["models"].items()
-        if model.get("encoder") == entry["encoder"] and "triplets" in model and "loss" in model
-    }
+    models = models_on(config, entry["encoder"])
     mapped = {}
     for triplets, loss in product(entry["triplets"], settings.losses):
         examples = results / f"triplets/{triplets}/examples.parquet"
         ready = open_ready(examples, untrained / "papers", settings.examples, normalise=True, seed=config["seed"])
         found = [
-            scored(results / "evaluation" / entry["benchmark"], untrained, entry["benchmark"], bent)
-            for bent in (trained(ready, loss, settings, seed) for seed in settings.seeds)
+            scored(results / "evaluation" / entry["benchmark"], untrained, entry["benchmark"], weights)
+            for weights in (trained(ready, loss, settings, seed) for seed in settings.seeds)
         ]
         means = pl.concat(found).group_by("task", "query").agg(pl.col("value").mean()).sort("task", "query")
         mapped[triplets, described_loss(as_json(loss))] = means
@@ -78,19 +76,16 @@ def bent(vectors: Tensor, inner: Tensor, outer: Tensor) -> Tensor:
 
 
 def scored(tables: Path, untrained: Path, benchmark: str, weights: tuple[Tensor, Tensor]) -> pl.DataFrame:
-    """The average precision of each query by mapped vectors, candidates ranked by their distance."""
+    """The average precision of each query by mapped vectors, as maps of a probe are scored."""
     documents = pl.read_parquet(untrained / f"embeddings/{benchmark}.parquet")
-    vectors = bent(torch.from_numpy(documents["vector"].to_numpy().copy()), *weights).numpy()
-    place = dict(zip(documents["document"], range(len(documents)), strict=True))
-    rows: list[dict[str, Any]] = []
-    judged = pl.read_parquet(tables / "judgements.parquet").filter(pl.col("task").is_in(TASKS))
-    for (task, query), candidates in judged.group_by("task", "query"):
-        relevant = candidates["relevance"].to_numpy()
-        others = vectors[[place[candidate] for candidate in candidates["candidate"]]]
-        hits = relevant[np.argsort(np.linalg.norm(others - vectors[place[query]], axis=1), kind="stable")] > 0
-        precisions = np.cumsum(hits) / np.arange(1, len(hits) + 1)
-        rows.append({"task": task, "query": query, "value": 100 * precisions[hits].mean()})
-    return pl.DataFrame(rows).sort("task", "query")
+    mapped = bent(torch.from_numpy(documents["vector"].to_numpy().copy()), *weights).numpy()
+    vectors = Vectors({document: row for row, document in enumerate(documents["document"])}, mapped)
+    similarity = by_distance(vectors)
+    found = []
+    for task, judgements in asked_of(tables, "proving", TASKS).items():
+        values = measure_rankings(judgements, rank_candidates(judgements, similarity, vectors.rows), ["map"])["map"]
+        found += [{"task": task, "query": query, "value": value} for query, value in values.items()]
+    return pl.DataFrame(found).sort("task", "query")
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def score_maps(
     `papers` is the folder of the table paper_embeddings of the encoder, and `tables` that of the benchmark, whose
     documents are papers. Raises `InputError` where one has no vector, or nothing is asked in a part.
     """
-    asked = {(part, task): found for part in PARTS for task, found in _asked(tables, part, tasks).items()}
+    asked = {(part, task): found for part in PARTS for task, found in asked_of(tables, part, tasks).items()}
     vectors = _vectors(papers, asked)
     rows = list(_outcomes(UNTRAINED, vectors, asked))
     with safe_open(maps, framework="numpy") as file:
@@ -58,7 +58,7 @@ def score_maps(
     write_rows(output, "probe_outcomes", rows)
 
 
-def _asked(tables: Path, part: str, tasks: Sequence[str]) -> dict[str, Judgements]:
+def asked_of(tables: Path, part: str, tasks: Sequence[str]) -> dict[str, Judgements]:
     """What is asked of the papers of a part, by task."""
     table = read_table(tables / f"{PARTS[part]}.parquet", PARTS[part], ["task", "query", "candidate", "relevance"])
     asked: dict[str, Judgements] = {}
