@@ -46,8 +46,8 @@ def snakemake(arguments: list[str]) -> subprocess.CompletedProcess[str]:
 def _process() -> "subprocess.Popen[str]":
     """The process that imports Snakemake; it ends with this one, which closes its input."""
     command = [sys.executable, "-m", __name__]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # which a test may set
     root, pipe = Path(__file__).parents[2], subprocess.PIPE
+    environment = {**os.environ, "PYTHONPATH": str(root / "workflow")}  # in place of what a test may set
     return subprocess.Popen(
         command, cwd=root, env=environment, stdin=pipe, stdout=pipe, text=True, start_new_session=True
     )
