@@ -1,5 +1,7 @@
 """Sets of triplets, what they are sampled from, and the groups that they are compared in."""
 
+from cocite.config.sampler import WITHOUT_VECTORS
+
 
 def groups():
     """The groups of sets of triplets that are compared with one another."""
@@ -63,7 +65,7 @@ def sampled_sources(wildcards):
     sources = []
     if "embedding" in entry:
         sources += neighbours_of(entry["embedding"])
-        if entry.get("easy_negatives", {"kind": "random"})["kind"] != "random":
+        if entry.get("easy_negatives", {"kind": "random"})["kind"] not in WITHOUT_VECTORS:
             sources += expand("<results>/embeddings/{embedding}/graph_embeddings.parquet", embedding=entry["embedding"])
     if "graph" in entry:
         table = PAIRS_OF.get(entry["graph"], "edges")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.numpy import load_file
 from sklearn.feature_extraction.text import TfidfVectorizer
 from tests.baselines.tables import documents, embedded, trained
 
@@ -43,6 +44,23 @@ def by_hand(texts, **more):
 
 def joined(texts):
     return [" ".join(filter(None, text)) for text in texts.values()]
+
+
+def test_the_published_options_are_no_norm_and_ascii_accents(tmp_path, monkeypatch):
+    monkeypatch.setattr("cocite.baselines.word_vectors.gensim_seed", lambda training: 5)
+    texts = {number: (f"{title} straße", text) for number, (title, text) in corpus().items()}  # ß has no ASCII letter
+    published = FastText(kind="fasttext", norm="none", accents="ascii", **SMALL)
+    model = trained(published, tmp_path, texts)
+    asked = {"a": ("Graphs graphs straße", "deep the and protein")}
+    found = embedded(published, documents(tmp_path / "d.parquet", asked), tmp_path / "v.parquet", model=model)
+    weights = TfidfVectorizer(strip_accents="ascii", stop_words="english", min_df=2, max_df=0.75, norm=None)
+    weights.fit(joined(texts))
+    known = json.loads((model / "words.json").read_text())["words"]
+    assert "strae" in known
+    assert "straße" not in known
+    vectors = load_file(model / "vectors.safetensors")["vectors"]
+    of_words = np.stack([vectors[known.index(word)] for word in weights.get_feature_names_out()])
+    assert found["a"] == pytest.approx((weights.transform(joined(asked)) @ of_words)[0], abs=1e-5)
 
 
 def test_documents_have_the_vectors_of_gensim_and_scikit_learn_called_by_hand(tmp_path, monkeypatch):

@@ -1,6 +1,5 @@
 """The experiments are valid, and are what their names say."""
 
-import csv
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,6 @@ import yaml
 from cocite.config.benchmarks import on_hub
 from cocite.config.configuration import resolve
 from cocite.config.lineage import sets_of
-from cocite.report.ablations import MATRIX
 
 ROOT = Path(__file__).parents[2]
 
@@ -118,13 +116,11 @@ def test_the_published_models_of_several_objectives_are_valid(tmp_path, monkeypa
     assert {models[name]["loss"]["kind"] for name in ("msmarco", "cropping-doc2doc")} == {"mnrl"}
 
 
-def test_the_published_ablations_are_valid_and_each_has_a_model(tmp_path, monkeypatch):
+def test_the_published_ablations_are_valid(tmp_path, monkeypatch):
     for variable in ("SCIBERT", "BERT", "BERT_LARGE", "BIOBERT", "SCIDOCS"):
         monkeypatch.setenv(f"COCITE_{variable}", str(tmp_path))
     config = resolve(yaml.safe_load((ROOT / "experiments/ablations.yaml").read_text()))
     models, encoders = config["models"], config["encoders"]
-    with MATRIX.open(encoding="utf-8") as file:
-        assert [row["model"] for row in csv.DictReader(file)] == [*models]
     assert models["scincl"]["seeds"] == [*range(1, 11)]
     assert (models["scincl-bitfit"]["trainable"], models["scincl-bitfit"]["lr"]) == ({"kind": "bias"}, 1e-4)
     assert encoders[models["specter-authors"]["encoder"]]["text"] == ["title", "abstract", "authors"]

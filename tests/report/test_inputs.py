@@ -26,10 +26,16 @@ def test_a_graph_embedding_is_described_by_its_last_epoch_raw_and_filtered():
         ]
     )
     shared = {"embedding": "g", "graph": "cited", "epochs": "2", "held-out edges": "1,200"}
-    assert graph_embeddings({"g": table}, {"embeddings": {"g": {"graph": "cited"}}}).to_dicts() == [
+    configuration = {"embeddings": {"g": {"graph": "cited"}}, "corpus": {"source": "directory"}}
+    assert graph_embeddings({"g": table}, configuration).to_dicts() == [
         {**shared, "negatives": "raw", "MRR": "0.250", "AUC": "0.900"},
         {**shared, "negatives": "filtered", "MRR": "0.500", "AUC": None},
     ]
+    of_s2 = graph_embeddings({"g": table}, {**configuration, "corpus": {"source": "s2"}}).to_dicts()
+    values = {(row["graph"], row["embedding"]): (row["mean rank"], row["MRR"], row["AUC"]) for row in of_s2[2:]}
+    assert len(values) == 8
+    assert values["CoCite, Table 6.6", "dot, 768"] == ("12.32", "0.65", "0.99")
+    assert values["SciNCL, Table 5", "dot, 128"] == (None, "0.8975", "0.9770")
 
 
 @pytest.mark.parametrize("counts", [{"gone": 3, "never": 0}])

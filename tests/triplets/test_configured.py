@@ -38,7 +38,10 @@ def resolved(entry, **queries):
         ({**BANDS, "k_positive": "25"}, "triplets.new.k_positive must be of type integer or array, not '25'"),
         ({**BANDS, "k_positive": 0}, "triplets.new.k_positive is 0"),
         ({**BANDS, "easy": 5}, "triplets.new has a band of hard negatives, but as many easy negatives as triplets"),
-        ({**BANDS, "easy_negatives": "kmeans"}, "'kmeans'; it must be one of random, k-means, sorted-random"),
+        (
+            {**BANDS, "easy_negatives": "kmeans"},
+            "'kmeans'; it must be one of random, pure-random, k-means, sorted-random",
+        ),
         (
             {**BANDS, "easy_negatives": {"kind": "k-means", "clusters": 8, "cluster_ranks": [3, 8]}},
             "cluster_ranks ([3, 8]) must rise and stay below clusters",

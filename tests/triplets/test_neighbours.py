@@ -226,6 +226,14 @@ def test_sorted_random_takes_the_farthest_of_all_that_are_drawn(two_groups):
     assert sorted(papers) == [51, 53, 55, 56, 57]
 
 
+def test_purely_random_negatives_may_be_neighbours(two_groups):
+    """All papers with a text are neighbours of query 1."""
+    papers = easy_from(two_groups, range(1, 12), easy_negatives={"kind": "pure-random"})
+    assert len(set(papers)) == 5
+    assert set(papers) <= set(range(2, 12))
+    assert easy_from(two_groups, range(1, 12)) == []
+
+
 def test_more_clusters_than_papers_are_refused(two_groups):
     with pytest.raises(InputError, match="clusters is 200"):
         easy_from(two_groups, easy_negatives={"kind": "k-means", "clusters": 200})

@@ -47,7 +47,7 @@ def train_fasttext(fasttext: "FastText", training: Training) -> None:
 
     open_training(training, as_json(fasttext))
     path = training.state / "words.txt"
-    counted = write_words(training, path, fasttext.most_words)
+    counted = write_words(training, path, fasttext.most_words, fasttext.accents)
     weights = weigh(counted, min_df=fasttext.min_df, max_df=fasttext.max_df)
     model = Gensim(
         vector_size=fasttext.dimension,
@@ -112,11 +112,16 @@ def read_word_vectors(folder: Path) -> WordVectors:
     )
 
 
-def sums_by_tfidf(embedding: Embedding) -> Iterator[tuple[list[Any], NDArray[np.float32]]]:
+def sums_by_tfidf(fasttext: "FastText", embedding: Embedding) -> Iterator[tuple[list[Any], NDArray[np.float32]]]:
     """The sums of the vectors of each document's words, weighted; those of documents with such words."""
     known = read_word_vectors(embedding.given("model"))
     summed = np.flatnonzero(known.idf)
-    weights = Weights(words=[known.words[place] for place in summed], idf=known.idf[summed])
+    weights = Weights(
+        words=[known.words[place] for place in summed],
+        idf=known.idf[summed],
+        norm=fasttext.norm,
+        accents=fasttext.accents,
+    )
     vectors = known.vectors[summed]
     for batch in embedding.documents():
         of_texts: Any = weights.of(batch.texts)

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from cocite.ground.progress import progress
 from cocite.tables.files import atomic_path, count_rows, read_json, write_text
 
 Counts = dict[str, int]
+Accents = Literal["unicode", "ascii"]
+"""How accents are removed: `ascii` also drops all letters that have no counterpart in ASCII."""
+Norm = Literal["l2", "none"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,15 +53,15 @@ class Lines:
                 yield line.split()
 
 
-def analyser() -> Callable[[str], list[str]]:
-    """From a text to its words, of two letters or digits at least, in small letters and without accents."""
+def analyser(accents: Accents = "unicode") -> Callable[[str], list[str]]:
+    """From a text to its words, of two letters or digits at least, in lowercase and without accents."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    words: Callable[[str], list[str]] = TfidfVectorizer(strip_accents="unicode").build_analyzer()
+    words: Callable[[str], list[str]] = TfidfVectorizer(strip_accents=accents).build_analyzer()
     return words
 
 
-def write_words(training: Training, path: Path, most: int) -> Counted:
+def write_words(training: Training, path: Path, most: int, accents: Accents = "unicode") -> Counted:
     """Write the words of the papers that are not kept out, a paper a line, and count them.
 
     Where both were done before, the counts are read. Raises `InputError` where no paper has a word.
@@ -66,7 +69,7 @@ def write_words(training: Training, path: Path, most: int) -> Counted:
     counts = path.with_suffix(".json")
     if counts.exists():
         return Counted(**read_json(counts))
-    words_of, occurrences, in_papers = analyser(), Counts(), Counts()
+    words_of, occurrences, in_papers = analyser(accents), Counts(), Counts()
     papers = words = floor = 0
     batches = progress(training.seen(), of="Words", unit="batch", total=-(-count_rows(training.papers) // 4096))
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8") as file:
@@ -108,12 +111,16 @@ class Weights:
     words: Sequence[str]
     """The words that count, sorted."""
     idf: NDArray[np.float64]
+    norm: Norm = "l2"
+    """Whether the weights of a text have the norm 1."""
+    accents: Accents = "unicode"
 
     def of(self, texts: Sequence[str]) -> Any:
-        """The weights of the words (columns) in each text (rows), a sparse matrix whose rows have the length 1 or 0."""
+        """The weights of the words (columns) in each text (rows), a sparse matrix."""
         from sklearn.feature_extraction.text import TfidfVectorizer
 
-        vectorizer = TfidfVectorizer(strip_accents="unicode", vocabulary=list(self.words))
+        norm = None if self.norm == "none" else self.norm
+        vectorizer = TfidfVectorizer(strip_accents=self.accents, norm=norm, vocabulary=list(self.words))
         vectorizer.idf_ = self.idf
         return vectorizer.transform(texts)
 

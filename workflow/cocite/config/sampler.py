@@ -155,6 +155,13 @@ class RandomNegatives(Entry):
     """Where easy negatives come from."""
 
 
+class UnfilteredNegatives(Entry):
+    """Draws from all papers, the neighbours included (SciNCL's pure random)."""
+
+    kind: Literal["pure-random"]
+    """Where easy negatives come from."""
+
+
 class ClusterNegatives(Entry):
     """Draws from clusters of the embedding that are not the query's own."""
 
@@ -190,6 +197,10 @@ class FarthestNegatives(Entry):
     """Random papers of which the farthest are taken."""
 
 
+WITHOUT_VECTORS = ("random", "pure-random")
+"""The kinds of easy negatives that need no graph embedding."""
 EasyNegatives = Annotated[
-    RandomNegatives | ClusterNegatives | FarthestNegatives, Field(discriminator="kind"), ShortFor("kind")
+    RandomNegatives | UnfilteredNegatives | ClusterNegatives | FarthestNegatives,
+    Field(discriminator="kind"),
+    ShortFor("kind"),
 ]

@@ -1,11 +1,10 @@
 """The published ablations of SPECTER (2020) and SciNCL (2022), with those of this run beside them.
 
-A published row names the model of experiments/ablations.yaml that it is about. SPECTER's averages of formats are over
-the values of two tasks each. Some of SciNCL's results were published as differences, and stand as such.
+A published row stands for a model of experiments/ablations.yaml. The average of a format is over all metrics of
+its tasks.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -13,17 +12,17 @@ import polars as pl
 from cocite.config.runs import untrained
 from cocite.config.tasks import BOTH
 from cocite.report.labels import over_seeds
+from cocite.report.matched import beside_results, model_with_settings_of, read_published
 from cocite.report.sciaspect import own_average
 
-MATRIX = Path(__file__).parents[2] / "report" / "published_ablations.csv"
-"""The published values: a row for each model, a column for each measure."""
-FORMATS: Mapping[str, tuple[str, str]] = {
+FORMATS: Mapping[str, tuple[str, ...]] = {
     "CLS": ("mag", "mesh"),
     "USR": ("scidocs_view", "scidocs_read"),
     "CITE": ("scidocs_cite", "scidocs_cocite"),
+    "REC": ("recomm",),
 }
-"""The tasks of SPECTER's formats: classification, user activity, citations. Its recommendation is another task."""
-VALUES = {"CLS": 2, "USR": 4, "CITE": 4}
+"""The tasks of SPECTER's formats: classification, user activity, citations, recommendation."""
+VALUES = {"CLS": 2, "USR": 4, "CITE": 4, "REC": 2}
 """How many values each of them is over."""
 SCIDOCS = "SciDocs"
 
@@ -31,23 +30,20 @@ SCIDOCS = "SciDocs"
 def ablations(scores: pl.DataFrame, averages: pl.DataFrame, configuration: Mapping[str, Any]) -> pl.DataFrame:
     """One row a published result, then one for each further model, with two columns a measure.
 
-    Empty where no model has a published name, or SciDocs in its own layout is not among the benchmarks.
+    Empty where no model has the settings of a published one, or SciDocs in its own layout is not among the benchmarks.
     """
     scidocs = next((name for name, entry in configuration["benchmarks"].items() if entry["kind"] == "scidocs"), None)
-    published = pl.read_csv(MATRIX, infer_schema=False).rows(named=True)
-    known = {row["model"] for row in published}
-    if scidocs is None or not known.intersection(configuration["models"]):
+    published = read_published("ablations").rows(named=True)
+    if scidocs is None or not any(model_with_settings_of(row, configuration) for row in published):
         return pl.DataFrame(schema=["published result"])
-    further = [{"model": name} for name in [*configuration["models"], *untrained(configuration)] if name not in known]
-    rows = []
-    for row in (*published, *further):
-        of_model = scores.filter(benchmark=scidocs, model=row["model"])
-        cells = {"published result": row.get("name"), "model": row["model"]}
-        for measure in FORMATS:
-            cells |= {measure: row.get(measure), f"{measure}, ours": _own(measure, of_model)}
-        own = own_average(averages.filter(benchmark=scidocs, model=row["model"], over="all", average="all"))
-        rows.append(cells | {SCIDOCS: row.get(SCIDOCS), f"{SCIDOCS}, ours": own})
-    return pl.DataFrame(rows, schema=dict.fromkeys(rows[0], pl.String)).fill_null("–")
+
+    def own(measure: str, model: str) -> str | None:
+        if measure == SCIDOCS:
+            return own_average(averages.filter(benchmark=scidocs, model=model, over="all", average="all"))
+        return _own(measure, scores.filter(benchmark=scidocs, model=model))
+
+    further = [*configuration["models"], *untrained(configuration)]
+    return beside_results("ablations", (*FORMATS, SCIDOCS), own, configuration, further)
 
 
 def _own(measure: str, scores: pl.DataFrame) -> str | None:

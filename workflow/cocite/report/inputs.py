@@ -14,6 +14,7 @@ import polars as pl
 from cocite.config.lineage import encoder_under, sets_of
 from cocite.config.stale import is_configured
 from cocite.report.labels import GRAPH_METRICS, RELATIONS, loss_of, percent, sets_in_words
+from cocite.report.matched import read_published
 from cocite.report.results import read, read_each
 from cocite.tables.files import read_table
 
@@ -38,7 +39,10 @@ def size_of_corpus(statistics: pl.DataFrame) -> pl.DataFrame:
 
 
 def graph_embeddings(scores: Mapping[str, pl.DataFrame], configuration: Mapping[str, Any]) -> pl.DataFrame:
-    """Two rows a graph embedding: link prediction on its hold-out after the last epoch, raw and filtered."""
+    """Two rows per graph embedding: link prediction on its hold-out after the last epoch, raw and filtered.
+
+    The published values follow if the corpus is Semantic Scholar's: they are of its graph, with raw negatives.
+    """
     rows = []
     for name, table in scores.items():
         last = table.filter(pl.col("epoch") == pl.col("epoch").max())
@@ -55,7 +59,18 @@ def graph_embeddings(scores: Mapping[str, pl.DataFrame], configuration: Mapping[
                     **{label: f"{values[metric]:.3f}" for metric, label in GRAPH_METRICS.items() if metric in values},
                 }
             )
+    if rows and configuration["corpus"]["source"] == "s2":
+        rows += _published_link_prediction()
     return pl.DataFrame(rows) if rows else pl.DataFrame(schema=["embedding", "epochs"])
+
+
+def _published_link_prediction() -> list[dict[str, str]]:
+    """The published values, with the table that they are from in place of a graph."""
+    published = read_published("link_prediction").rename({"reference": "graph"})
+    return [
+        {name: value for name, value in row.items() if value is not None} | {"negatives": "raw"}
+        for row in published.iter_rows(named=True)
+    ]
 
 
 def searches(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:

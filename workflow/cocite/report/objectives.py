@@ -1,10 +1,9 @@
 """The published results of several objectives (Parisot and Zavrel, 2022), with those of this run beside them.
 
-A published row names the model of experiments/objectives.yaml that it is about.
+A published row stands for a model of experiments/objectives.yaml.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -14,10 +13,9 @@ from cocite.config.benchmarks import tasks_of
 from cocite.config.benchmarks.beir import PUBLISHED, task_of
 from cocite.config.runs import untrained
 from cocite.report.labels import over_seeds
+from cocite.report.matched import beside_results
 from cocite.report.sciaspect import own_average
 
-MATRIX = Path(__file__).parents[2] / "report" / "published_objectives.csv"
-"""The published values × 100: a row for each combination of objectives, a column for each measure."""
 SEARCHES: Mapping[str, tuple[str, ...]] = {
     "BEIR nDCG@10": tuple(task_of(dataset).name for dataset in PUBLISHED),
     "ICLR2022 nDCG@10": (task_of("iclr2022").name,),
@@ -37,21 +35,15 @@ def objectives(scores: pl.DataFrame, averages: pl.DataFrame, configuration: Mapp
     asked = _benchmarks(configuration)
     if not asked:
         return pl.DataFrame(schema=["published result"])
-    published = pl.read_csv(MATRIX, infer_schema=False).rows(named=True)
-    known = {row["model"] for row in published}
     shown = [*configuration["models"], *untrained(configuration), *beside_models(configuration)]
-    further = [{"model": name} for name in shown if name not in known]
     places = pl.DataFrame(list(asked.items()), schema=["task", "benchmark"], orient="row")
     found = scores.filter(metric=METRIC).join(places, on=["task", "benchmark"])
     scidocs = next((name for name, entry in configuration["benchmarks"].items() if entry["kind"] == "scidocs"), "")
-    rows = []
-    for row in (*published, *further):
-        cells = {"published result": row.get("name"), "model": row["model"]}
-        for measure in MEASURES:
-            ours = _own(measure, row["model"], found, averages, scidocs)
-            cells |= {measure: row.get(measure), f"{measure}, ours": ours}
-        rows.append(cells)
-    return pl.DataFrame(rows, schema=dict.fromkeys(rows[0], pl.String)).fill_null("–")
+
+    def own(measure: str, model: str) -> str | None:
+        return _own(measure, model, found, averages, scidocs)
+
+    return beside_results("objectives", MEASURES, own, configuration, shown)
 
 
 def _benchmarks(configuration: Mapping[str, Any]) -> dict[str, str]:

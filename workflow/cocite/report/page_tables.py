@@ -146,7 +146,7 @@ def _same_protocol(row: Row, other: Row) -> bool:
 RANKINGS: Mapping[str, Ranking] = {
     **dict.fromkeys(("models", "tasks"), Ranking(columns=_is_score)),
     **dict.fromkeys(
-        ("scirepeval_formats", "scirepeval_groups", "scirepeval_tasks", "scidocs", "mdcr"),
+        ("scirepeval_formats", "scirepeval_groups", "scirepeval_tasks", "scidocs", "mdcr", "mdcr_fields"),
         Ranking(columns=_is_score, competes=_has_all_values, rivals=_same_protocol),
     ),
     "reported": Ranking(
@@ -163,6 +163,7 @@ RANKINGS: Mapping[str, Ranking] = {
     "graph_embeddings": Ranking(
         columns=lambda column: column in GRAPH_METRICS.values() and column != "loss",  # losses are of several kinds
         lower=("mean rank",),
+        competes=lambda row: row["held-out edges"] not in EMPTY,  # published rows have none
         rivals=lambda row, other: all(row[name] == other[name] for name in ("graph", "held-out edges", "negatives")),
     ),
 }

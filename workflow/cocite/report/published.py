@@ -1,19 +1,17 @@
 """The report's tables of SciRepEval, SciDocs and MDCR: ours beside published values, in the literature's columns."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from cocite.config.benchmarks.mdcr import Mdcr
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.config.runs import names_in_order
 from cocite.config.tasks import BOTH, WITH_FEW_SHOT
 from cocite.report.labels import PUBLISHED, mean_cell, over_seeds, with_mode
-from cocite.report.sciaspect import published_values
+from cocite.report.matched import read_published
 
-AVERAGES = Path(__file__).parents[2] / "report" / "published.csv"
-"""The published averages of CoCite and others on SciRepEval (CoCite, 2024)."""
 WEIGHTS = {"classification": 6, "regression": 5, "proximity": 11, "search": 3}
 """How many values of each format the published average is over."""
 GROUPS = {"in-train": "in-train", "out-of-train": "out-of-train", "scidocs": "SciDocs"}
@@ -27,8 +25,10 @@ SCIDOCS: dict[str, tuple[str | None, str]] = {
         for label, name in (("view", "view"), ("read", "read"), ("cite", "cite"), ("co-cite", "cocite"))
         for measure, metric in (("MAP", "map"), ("nDCG", "ndcg"))
     },
+    "recommendation nDCG": ("recomm", "ndcg_adjusted"),
+    "recommendation P@1": ("recomm", "P_1_adjusted"),
 }
-"""Task and metric of each column. The recommendation is left out: its published values are those of another task."""
+"""Task and metric of each column."""
 LABELS = {
     "f1": "F1",
     "f1_macro": "F1",
@@ -44,25 +44,15 @@ TASKS: dict[str, tuple[str | None, str]] = {
 """The 25 values of SciRepEval's average, and the four of reviewer matching, which is not in it."""
 MDCR: dict[str, tuple[str | None, str]] = {"MAP": (None, "map"), "nDCG": (None, "ndcg"), "recall@5": (None, "recall_5")}
 """The metric of each column; the column holds its plain mean over the fields."""
-OF_SCIDOCS: dict[str, tuple[float | None, ...]] = {
-    "SPECTER": (81.95, 86.44, 83.63, 91.5, 84.46, 92.39, 88.3, 94.88, 88.11, 94.77),
-    "SPECTERCL": (81.99, 89.25, 84.53, None, 86.14, None, 89.76, None, 90.26, None),
+FIELDS_OF_MDCR: dict[str, tuple[str | None, str]] = {task.test: (task.name, "map") for task in Mdcr.declared}
+"""The task of each field, by MAP."""
+COLUMNS: dict[str, dict[str, tuple[str | None, str]]] = {
+    "scirepeval": TASKS,
+    "scidocs": SCIDOCS,
+    "mdcr": MDCR,
+    "mdcr_fields": FIELDS_OF_MDCR,
 }
-"""Cohan et al., 2020, as the released evaluation gives it; SciAspect, 2023. SciRepEval has the rankings as well."""
-VALUES: dict[str, dict[str, tuple[float | None, ...]]] = {
-    "scirepeval": {
-        model: tuple(dict(zip(SCIDOCS.values(), values, strict=True)).get(column) for column in TASKS.values())
-        for model, values in OF_SCIDOCS.items()
-    },
-    "scidocs": OF_SCIDOCS,
-    "mdcr": {
-        "SciNCL": (32.57, 58.93, 27.27),
-        "BM25": (33.7, None, 28.5),
-        "SPECTERCL": published_values("specter-cl", [f"MDCR {measure}" for measure in MDCR]),
-    },
-}
-"""Beside those of SciDocs: Medić & Šnajder, 2022, and SciAspect, 2023."""
-COLUMNS: dict[str, dict[str, tuple[str | None, str]]] = {"scirepeval": TASKS, "scidocs": SCIDOCS, "mdcr": MDCR}
+"""The columns of each table."""
 
 
 def scirepeval(averages: pl.DataFrame, configuration: Mapping[str, Any]) -> pl.DataFrame:
@@ -84,37 +74,55 @@ def published_rows() -> list[dict[str, str]]:
     """The published averages, as rows of the table."""
     return [
         {
-            "model": row["model"],
+            "model": _referenced(row),
             "source": PUBLISHED,
-            **{name: f"{row[name]:.1f}" for name in WEIGHTS},
+            **{name: row[name] for name in WEIGHTS},
             "average": _checked(row),
-            **dict.fromkeys(GROUPS.values(), "–"),
+            **{label: row[label] or "–" for label in GROUPS.values()},
             "values": "25",
         }
-        for row in pl.read_csv(AVERAGES).iter_rows(named=True)
+        for row in read_published("scirepeval_averages").iter_rows(named=True)
     ]
 
 
-def beside_published(kind: str, scores: pl.DataFrame, configuration: Mapping[str, Any]) -> pl.DataFrame:
-    """One row a model, benchmark of the kind and mode, then the published rows; empty without such a benchmark.
+def beside_published(table: str, scores: pl.DataFrame, configuration: Mapping[str, Any]) -> pl.DataFrame:
+    """One row per model, benchmark of the table's kind and mode, then the published rows.
 
-    Columns are those that one of our models has a value in; published rows without one in any of them are left out.
+    Empty without such a benchmark. Columns are those that one of our models has a value in; published rows without
+    one in any of them are left out.
     """
-    asked = [name for name, entry in configuration["benchmarks"].items() if entry["kind"] == kind]
-    own = scores.filter(pl.col("benchmark").is_in(asked))
+    kind = table.partition("_")[0]
+    benchmarks = [name for name, entry in configuration["benchmarks"].items() if entry["kind"] == kind]
+    own = scores.filter(pl.col("benchmark").is_in(benchmarks))
     if own.is_empty():
         return pl.DataFrame(schema=["model"])
     order = names_in_order(configuration)
-    rows = [row for part in own.partition_by("benchmark", "model") for row in _own_rows(part, COLUMNS[kind])]
+    rows = [row for part in own.partition_by("benchmark", "model") for row in _own_rows(part, COLUMNS[table])]
     published = [
-        {"model": model, "source": PUBLISHED}
-        | {name: "–" if value is None else f"{value:.1f}" for name, value in zip(COLUMNS[kind], values, strict=True)}
-        for model, values in VALUES[kind].items()
+        {"model": _referenced(row), "source": PUBLISHED, **{name: row.get(name) or "–" for name in COLUMNS[table]}}
+        for row in _published(table).iter_rows(named=True)
     ]
-    columns = [name for name in COLUMNS[kind] if any(row[name] != "–" for row in rows)]
+    columns = [name for name in COLUMNS[table] if any(row[name] != "–" for row in rows)]
     comparable = [row for row in published if any(row[name] != "–" for name in columns)]
-    table = pl.DataFrame([*sorted(rows, key=lambda row: order.index(row["model"])), *comparable])
-    return table.select("model", "source", *columns)
+    all_rows = pl.DataFrame([*sorted(rows, key=lambda row: order.index(row["model"])), *comparable])
+    return all_rows.select("model", "source", *columns)
+
+
+def _published(table: str) -> pl.DataFrame:
+    """The published rows of a table, with a column for each of its own."""
+    if table == "scirepeval":
+        return read_published("scirepeval_tasks")
+    if table == "scidocs":
+        return read_published("scidocs")
+    by_field = read_published("mdcr")
+    if table == "mdcr":
+        return by_field.filter(field="mean")
+    return by_field.pivot("field", index=["model", "reference"], values="MAP")
+
+
+def _referenced(row: Mapping[str, str]) -> str:
+    """The name of a published model with the table that its values are from."""
+    return f"{row['model']} [{row['reference']}]"
 
 
 def _row_of_averages(part: pl.DataFrame) -> dict[str, str]:
@@ -136,12 +144,12 @@ def _row_of_averages(part: pl.DataFrame) -> dict[str, str]:
     }
 
 
-def _checked(means: Mapping[str, float]) -> str:
-    """The published average over all values, beside what the averages of the formats give where they contradict it."""
-    stated = means["average"]
-    computed = sum(weight * means[name] for name, weight in WEIGHTS.items()) / sum(WEIGHTS.values())
-    agrees = abs(stated - computed) <= ROUNDING
-    return f"{stated:.1f}" if agrees else f"{stated:.1f} (its formats give {computed:.1f})"
+def _checked(row: Mapping[str, str]) -> str:
+    """The published average over all values, with what the averages of the formats give if they contradict it."""
+    formats = {name: float(row[name].partition(" ")[0]) for name in WEIGHTS}
+    computed = sum(weight * formats[name] for name, weight in WEIGHTS.items()) / sum(WEIGHTS.values())
+    agrees = abs(float(row["average"].partition(" ")[0]) - computed) <= ROUNDING
+    return row["average"] if agrees else f"{row['average']} (its formats give {computed:.1f})"
 
 
 def _own_rows(part: pl.DataFrame, columns: Mapping[str, tuple[str | None, str]]) -> list[dict[str, str]]:

@@ -1,10 +1,9 @@
 """The matrix of SciAspect's published results (SciAspect, 2023), with those of this run beside them.
 
-A published row names the model of experiments/aspects.yaml that it is about, in the space in which it was scored.
+A published row stands for a model of experiments/aspects.yaml, in the space in which it was scored.
 """
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -12,9 +11,8 @@ import polars as pl
 from cocite.config.lineage import sets_of
 from cocite.config.runs import model_of, scored_models
 from cocite.report.labels import mean_cell
+from cocite.report.matched import beside_results
 
-MATRIX = Path(__file__).parents[2] / "report" / "published_aspects.csv"
-"""The published values: a row for each model and space, a column for each measure."""
 MEASURES: Mapping[str, tuple[str, tuple[str, str]]] = {
     "SciDocs": ("scidocs", ("all", "all")),
     "SciRepEval": ("scirepeval", ("all", "all")),
@@ -24,13 +22,7 @@ MEASURES: Mapping[str, tuple[str, tuple[str, str]]] = {
 }
 """The kind of benchmark and the average that each measure is."""
 SAMPLERS = {"aspects", "undirected"}
-"""The samplers of SciAspect's models: a model of such a name that learns from other triplets is another one."""
-
-
-def published_values(model: str, measures: Sequence[str]) -> tuple[float | None, ...]:
-    """The published values of one model; none where a measure was not published."""
-    [row] = _published().filter(model=model).select(measures).rows()
-    return tuple(None if value is None else float(value) for value in row)
+"""The samplers of SciAspect's models."""
 
 
 def matrix(averages: pl.DataFrame, configuration: Mapping[str, Any]) -> pl.DataFrame:
@@ -42,16 +34,12 @@ def matrix(averages: pl.DataFrame, configuration: Mapping[str, Any]) -> pl.DataF
     models, benchmarks = _models(configuration), _benchmarks(configuration)
     if not models or not benchmarks:
         return pl.DataFrame(schema=["published result"])
-    published = _published().rows(named=True)
-    further = [name for name in models if name not in {row["model"] for row in published}]
-    own = averages.filter(pl.col("model").is_in(models))
-    rows = [_row(row, own, benchmarks) for row in (*published, *({"model": name} for name in further))]
-    return pl.DataFrame(rows, schema=dict.fromkeys(rows[0], pl.String)).fill_null("–")
 
+    def own(measure: str, model: str) -> str | None:
+        kind, (over, average) = MEASURES[measure]
+        return own_average(averages.filter(benchmark=benchmarks.get(kind, ""), model=model, over=over, average=average))
 
-def _published() -> pl.DataFrame:
-    """The published values as text, with as many digits as they were published with."""
-    return pl.read_csv(MATRIX, infer_schema=False)
+    return beside_results("aspects", list(MEASURES), own, configuration, models)
 
 
 def _models(configuration: Mapping[str, Any]) -> list[str]:
@@ -67,14 +55,6 @@ def _benchmarks(configuration: Mapping[str, Any]) -> dict[str, str]:
     kinds = {kind for kind, _ in MEASURES.values()}
     named = reversed(configuration["benchmarks"].items())
     return {entry["kind"]: name for name, entry in named if entry["kind"] in kinds}
-
-
-def _row(row: Mapping[str, Any], own: pl.DataFrame, benchmarks: Mapping[str, str]) -> dict[str, str | None]:
-    cells: dict[str, str | None] = {"published result": row.get("name"), "model": row["model"]}
-    for measure, (kind, (over, average)) in MEASURES.items():
-        found = own.filter(benchmark=benchmarks.get(kind, ""), model=row["model"], over=over, average=average)
-        cells |= {measure: row.get(measure), f"{measure}, ours": own_average(found)}
-    return cells
 
 
 def own_average(found: pl.DataFrame) -> str | None:

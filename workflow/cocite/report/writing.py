@@ -146,6 +146,7 @@ def _beside_published(
         "scirepeval_tasks": published.beside_published("scirepeval", scores, configuration),
         "scidocs": published.beside_published("scidocs", scores, configuration),
         "mdcr": published.beside_published("mdcr", scores, configuration),
+        "mdcr_fields": published.beside_published("mdcr_fields", scores, configuration),
         "sciaspect": matrix(averages, configuration),
         "objectives": objectives(scores, averages, configuration),
         "ablations": ablations(scores, averages, configuration),

@@ -21,7 +21,13 @@ from numba import njit
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from cocite.config.sampler import ClusterNegatives, EasyNegatives, FarthestNegatives, RandomNegatives
+from cocite.config.sampler import (
+    ClusterNegatives,
+    EasyNegatives,
+    FarthestNegatives,
+    RandomNegatives,
+    UnfilteredNegatives,
+)
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids, are_in
 from cocite.ground.randomness import derive_seed, priorities
@@ -46,7 +52,7 @@ Vectors = NDArray[np.float32]
 
 def draw_easy(block: Block, way: EasyNegatives, count: int) -> Draws:
     """Draw candidates of `count` easy negatives for each query, in the order in which they are preferred."""
-    if isinstance(way, RandomNegatives) or count == 0:
+    if isinstance(way, RandomNegatives | UnfilteredNegatives) or count == 0:
         return draw(block, count, "easy negatives")
     papers = np.full((len(block.queries), count + SPARE), NONE, dtype=np.int64)
     choose = _choice(block, way, papers.shape[1])

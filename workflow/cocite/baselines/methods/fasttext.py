@@ -48,6 +48,11 @@ class FastText(Seeded):
     """How many papers have to hold a word for it to be summed."""
     max_df: Annotated[float, Field(gt=0, le=1)] = 0.75
     """Share of the papers that may hold it."""
+    norm: Literal["l2", "none"] = "l2"
+    """l2 scales the weights of a text to the norm 1; none leaves them (SPECTER's published option)."""
+    accents: Literal["unicode", "ascii"] = "unicode"
+    """How accents are removed; ascii also drops all letters that have no counterpart in ASCII (SPECTER's published
+    option)."""
     most_words: Count = 2_000_000
     """Distinct words that are counted at a time; with more, the rarest are dropped."""
     trained_on = ("papers",)
@@ -77,4 +82,4 @@ class FastText(Seeded):
         """Sum the weighted vectors of the words; a text without a known word has none."""
         from cocite.baselines.word_vectors import sums_by_tfidf
 
-        yield from sums_by_tfidf(embedding)
+        yield from sums_by_tfidf(self, embedding)

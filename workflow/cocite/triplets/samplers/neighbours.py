@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import model_validator
 
 from cocite.config.entries import Count, Ranks, Refers, Whole, inconsistent
-from cocite.config.sampler import EasyNegatives, FarthestNegatives, Mixing, RandomNegatives
+from cocite.config.sampler import WITHOUT_VECTORS, EasyNegatives, FarthestNegatives, Mixing, RandomNegatives
 
 if TYPE_CHECKING:
     from cocite.triplets.sampled import Block, Sampled
@@ -22,7 +22,7 @@ class RankedNeighbours(Mixing):
     is the number of triplets of a query and h the hard ones among them (CoCite, 2024: h = c = 7; Ostendorff et al.,
     2022, "SciNCL": c = 5, h = 2). SciNCL's appendix also has bands that are wider than what is picked from them, and
     bands that end with the last neighbour within a distance, wherever it ranks. Easy negatives are none of the k
-    nearest.
+    nearest, unless they are purely random.
     """
 
     sampler: Literal["neighbours"]
@@ -40,7 +40,8 @@ class RankedNeighbours(Mixing):
     distance_negative: float | None = None
     """Instead of k_negative, likewise."""
     easy_negatives: EasyNegatives = RandomNegatives(kind="random")
-    """Where easy negatives come from, never a neighbour: a name, or a name and its settings."""
+    """Where easy negatives come from: a name, or a name and its settings. Only those of `pure-random` may be
+    neighbours."""
     text: Literal["required", "dropped"] = "dropped"
     """required leaves out papers without title or abstract before papers are ranked or picked; dropped does after,
     and so leaves fewer triplets."""
@@ -83,7 +84,7 @@ class RankedNeighbours(Mixing):
         """A band that ends behind the neighbours that are ranked, and easy negatives that need vectors of walks."""
         if self.embedding in config.walks:
             ranking, k = f"walks.{self.embedding}", config.walks[self.embedding].k
-            if self.easy_negatives.kind != "random":
+            if self.easy_negatives.kind not in WITHOUT_VECTORS:
                 yield (
                     f"{key}.easy_negatives ({self.easy_negatives.kind}) needs the vectors of a graph embedding, and "
                     f"{ranking} has none; draw them at random."
@@ -110,9 +111,8 @@ class RankedNeighbours(Mixing):
             band(self.k_positive, self.distance_positive, self.per_query),
             band(self.k_negative, self.distance_negative, self.hard),
         )
-        is_known = pick_from_bands(
-            block, bands, (positives, hard), easy, needed=self.most_easy, required=self.requires_text
-        )
+        checked = 0 if self.easy_negatives.kind == "pure-random" else self.most_easy
+        is_known = pick_from_bands(block, bands, (positives, hard), easy, needed=checked, required=self.requires_text)
         return pair(
             block,
             self,
