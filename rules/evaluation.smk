@@ -100,7 +100,7 @@ rule prepare_folder:
         mem_mb=megabytes(1000, files=memory_of_reader),
         runtime=minutes(20, files=0.02),
     params:
-        version=5,
+        version=6,
         tables=subpath(output.sizes, parent=True),
         folder=benchmark_folder,
         kind=lookup(within=config, dpath="benchmarks/{benchmark}/kind"),
@@ -204,7 +204,7 @@ rule score_model:
         mem_mb=scoring_memory("embeddings", 700, ranked=3, fitted=12),
         runtime=scoring_minutes("embeddings"),
     params:
-        version=8,
+        version=9,
         tables=subpath(input.sizes, parent=True),
         tasks=tasks_of_suite,
         model="{model}",
@@ -249,7 +249,7 @@ use rule score_model as score_baseline with:
     wildcard_constraints:
         baseline=either(baselines_with_vectors(config)),
     params:
-        version=1,
+        version=2,
         model="{baseline}",
 
 
@@ -273,7 +273,7 @@ use rule score_model as score_words with:
         mem_mb=scoring_memory("tables", 600, ranked=20),
         runtime=word_scoring_minutes,
     params:
-        version=9,
+        version=10,
         model="{baseline}",
         # It ranks only, without a random choice: the benchmark's mode does not change its scores.
         mode="correct",

@@ -3,7 +3,7 @@
 
 def prepared(*texts):
     """The tables that a benchmark is scored from, with the named tables of texts."""
-    tables = [*texts, "judgements", "labels", "reviewers", "collections", "signatures"]
+    tables = [*texts, "judgements", "labels", "reviewers", "clicks", "collections", "signatures"]
     return expand("<results>/evaluation/{{benchmark}}/{table}.parquet", table=tables)
 
 

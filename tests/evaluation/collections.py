@@ -88,7 +88,8 @@ def scidocs(root: Path) -> None:
     text(root / "cite/test.qrel", rows)
     shown = [(q, alike(q, 1)[0], [*unlike(q, 2), *alike(q, 1)]) for q in PAPERS[:10]]
     rows = "".join(f'{q:040x},{c:040x},"{",".join(f"{n:040x}" for n in listed)}"\n' for q, c, listed in shown)
-    text(root / "recomm/test.csv", f"pid,clicked_pid,similar_papers_avail_at_time\n{rows}")
+    for split in ("train", "test"):
+        text(root / f"recomm/{split}.csv", f"pid,clicked_pid,similar_papers_avail_at_time\n{rows}")
     text(root / "recomm/propensity_scores.json", json.dumps({"scores": [0.5, 0.25, 0.1]}))
 
 

@@ -63,6 +63,7 @@ def test_a_click_that_repeats_a_query_has_the_fields_of_the_query(tmp_path):
     layout = BenchmarkFolder(tmp_path, "scidocs")
     papers = {name: {"paper_id": name, "title": name, "abstract": name, "year": 2000} for name in "qab"}
     layout.write_text("paper_metadata_recomm.json", json.dumps(papers))
+    layout.write_text("recomm/train.csv", 'pid,clicked_pid,similar_papers\nq,a,"a,b"\n')
     layout.write_text("recomm/test.csv", 'pid,clicked_pid,similar_papers\nq,a,"a,b"\nq,b,"a,b"\n')
     layout.write_text("recomm/propensity_scores.json", json.dumps({"scores": [0.5, 0.25]}))
     layout.prepare()

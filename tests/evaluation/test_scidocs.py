@@ -1,16 +1,22 @@
 """SciDocs in its own layout: labels, judgements and clicks, and what is wrong with a folder."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.evaluation.folders import BenchmarkFolder
+from tests.evaluation.folders import BenchmarkFolder, scores_of
 
 from cocite.config.benchmarks import TASKS
-from cocite.evaluation.scored import Run
+from cocite.evaluation.benchmark import Click
+from cocite.evaluation.preparation.clicks import features, paper_of
+from cocite.evaluation.ranking import by_cosine
+from cocite.evaluation.recommendation import rank_by_clicks
+from cocite.evaluation.scored import Run, UnscorableError
 from cocite.evaluation.scoring import score_task
 from cocite.evaluation.vectors import Vectors
 from cocite.ground.errors import InputError
+from cocite.ground.rows import Row
 
 RUN = Run(model="m", training_seed=1, benchmark="b", modes=["compat"], evaluation_seeds=[1])
 
@@ -27,10 +33,10 @@ def scidocs(tmp_path):
     return folder
 
 
-def add_clicks(folder, *rows):
-    folder.write_text(
-        "recomm/test.csv", "pid,clicked_pid,similar_papers_avail_at_time\n" + "".join(f"{r}\n" for r in rows)
-    )
+def add_clicks(folder, *rows, train=('e,f,"f,g"',)):
+    for split, of_split in (("train", train), ("test", rows)):
+        text = "pid,clicked_pid,similar_papers_avail_at_time\n" + "".join(f"{row}\n" for row in of_split)
+        folder.write_text(f"recomm/{split}.csv", text)
     folder.write_text("recomm/propensity_scores.json", '{"scores": [0.5, 0.25, 0.1]}')
 
 
@@ -65,13 +71,87 @@ def test_two_clicks_of_a_query_are_two_queries_with_its_text(scidocs):
     assert benchmark.weights["recomm"]["again2:a"] == pytest.approx(1 / 0.25)
 
 
-def test_the_recommendation_is_scored_by_propensity_adjusted_measures(scidocs):
+def test_clicks_to_train_on_have_their_documents_and_no_judgements(scidocs):
+    add_clicks(scidocs, 'a,c,"b,c"', train=('e,f,"f,g"', 'e,g,"f,g"'))
+    benchmark = scidocs.prepare()
+    assert benchmark.judgements["recomm"] == {"a": {"b": 0, "c": 1}}
+    assert [(row.split, row.name, row.place, row.candidate, row.is_clicked) for row in benchmark.clicks["recomm"]] == [
+        ("test", "a", 1, "b", False),
+        ("test", "a", 2, "c", True),
+        ("train", "again2:e", 1, "f", False),
+        ("train", "again2:e", 2, "g", True),
+        ("train", "e", 1, "f", True),
+        ("train", "e", 2, "g", False),
+    ]
+    assert set(scidocs.documents()) == set("abcefg")
+
+
+def test_a_click_has_the_features_of_the_published_ranker():
+    def paper(identifier, **values):
+        return paper_of(identifier, Row(values, Path("papers.json"), identifier))
+
+    query = paper("q", title="Deep nets.", year=2010, authors=["1", "2"], references=["c", "r"], cited_by=["x"])
+    candidate = paper("c", title="Deep trees.", year=1985, authors=["2", 3], references=["r"], cited_by=["q", "x", "y"])
+    # Authors 1 of 3; words "Deep" and "." of 4; citing papers x of 3; references r of 2; the query cites the candidate,
+    # which is 35 years old in 2020 and 25 years older than the query.
+    assert features(query, candidate) == pytest.approx([1 / 3, 1 / 2, 1 / 3, 1 / 2, 0, 1, 1, 1, np.log(4) / 10])
+    assert features(candidate, query)[4:8] == [1, 0, 0.5, -1]
+    assert features(paper("a"), paper("b")) == [0] * 9
+
+
+def click(split, name, place, candidate, clicked, authors=0.0):
+    return Click(split, name, place, name, candidate, clicked, [authors, *[0.0] * 8])
+
+
+def ranked_by(signal, seed=1):
+    """The share of clicks to test on that are ranked first, where clicks follow the angle or the authors."""
+    draw = np.random.default_rng(3)
+    rows, clicks = {}, []
+    for number in range(400):
+        query, split = f"q{number}", "train" if number < 300 else "test"
+        rows[query] = np.array([1.0, 0.0])
+        values = {kind: draw.permutation(4) / 4 for kind in ("angle", "authors")}
+        for place in range(4):
+            angle = np.arccos(values["angle"][place])
+            rows[f"{query}-{place}"] = np.array([np.cos(angle), np.sin(angle)])
+            clicked = values[signal][place] == 0.75
+            clicks.append(click(split, query, place, f"{query}-{place}", clicked, values["authors"][place]))
+    vectors = Vectors({name: row for row, name in enumerate(rows)}, np.stack(list(rows.values())).astype("f4"))
+    ranked = rank_by_clicks(clicks, by_cosine(vectors), vectors.rows, seed=seed)
+    right = {row.name: row.candidate for row in clicks if row.is_clicked}
+    assert len(ranked) == 100
+    return np.mean([max(scores, key=scores.get) == right[name] for name, scores in ranked.items()])
+
+
+@pytest.mark.parametrize("signal", ["angle", "authors"])
+def test_the_ranker_learns_from_clicks_what_they_follow(signal):
+    assert ranked_by(signal) > 0.95
+
+
+def test_the_same_seed_trains_the_same_ranker():
+    rows = [
+        click(s, f"{s}{n}", p, c, p == n % 2) for s in ("train", "test") for n in range(9) for p, c in enumerate("ab")
+    ]
+    names = {name: row for row, name in enumerate(["a", "b", *{row.name for row in rows}])}
+    vectors = Vectors(names, np.random.default_rng(1).normal(size=(len(names), 3)).astype("f4"))
+    first, again, other = (rank_by_clicks(rows, by_cosine(vectors), vectors.rows, seed=seed) for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_without_a_click_to_train_on_the_recommendation_has_no_score(scidocs):
+    add_clicks(scidocs, 'a,c,"b,c"', train=('lost,f,"f,g"',) + ('e,f,"f"',) * 150)
+    vectors = Vectors({name: row for row, name in enumerate("abcdefg")}, np.eye(7, dtype="f4"))
+    with pytest.raises(UnscorableError, match="no click to train the ranker on"):
+        score_task(TASKS["recomm"], scidocs.prepare(), vectors, RUN)
+
+
+def test_the_recommendation_is_scored_by_propensity_adjusted_measures(scidocs, monkeypatch):
     add_clicks(scidocs, 'a,c,"b,c,d"', 'b,a,"a,c"')
     benchmark = scidocs.prepare()
-    places = {"a": 0.0, "b": 5.0, "c": 1.0, "d": 2.0}  # a: c, d, b; b: d is not shown, c before a
-    vectors = Vectors({name: row for row, name in enumerate(places)}, np.array([[x] for x in places.values()], "f4"))
-    scored = score_task(TASKS["recomm"], benchmark, vectors, RUN)
-    values = {row[4]: row[8] for row in scored.scores}
+    scores = {"a": {"b": 0.0, "c": 1.0, "d": 0.5}, "b": {"a": 0.0, "c": 1.0}}
+    monkeypatch.setattr("cocite.evaluation.recommendation.rank_by_clicks", lambda *_, **__: scores)
+    vectors = Vectors({name: row for row, name in enumerate("abcdefg")}, np.eye(7, dtype="f4"))
+    values = scores_of(score_task(TASKS["recomm"], benchmark, vectors, RUN))
     first, second = 1 / 0.25, 1 / 0.5  # inverse propensities: the click of a is ranked first, that of b second
     assert values["P_1_adjusted"] == pytest.approx(100 * first / (first + second))
     gains = first * 1 + second * (1 / np.log2(3))
@@ -90,6 +170,7 @@ def test_classification_chooses_c_in_the_published_range():
         ("cite/test.qrel", "a 0 b\n", "test.qrel, line 1: has 3 fields, where 4 are expected"),
         ("cite/test.qrel", "a 0 b yes\n", "line 1: relevance must be a whole number, not 'yes'"),
         ("cite/test.qrel", "a 0 lost 1\n", "no text for the document 'lost'"),
+        ("recomm/train.csv", "pid,clicked_pid,similar_papers_avail_at_time\n", "train.csv: has no rows"),
         ("recomm/test.csv", 'p,c,s\na,b,"c,d"\n', "'b', which was clicked, is not among the papers that were shown"),
         (
             "recomm/propensity_scores.json",

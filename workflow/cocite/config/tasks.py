@@ -13,6 +13,7 @@ FORMATS = {
     "multilabel": "classification",
     "regression": "regression",
     "ranking": "proximity",
+    "clicks": "proximity",
     "reviewers": "reviewer-matching",
     "search": "search",
     "retrieval": "search",

@@ -4,10 +4,10 @@ Every kind of benchmark is prepared into these tables, and every scorer reads th
 compare words read the texts; the other tables say which documents a task is about.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +21,24 @@ Document = tuple[str | None, str | None, tuple[str, ...], str | None]
 """Title, abstract, what the text holds after them, and field of study."""
 Signature = tuple[str, str, str, str]
 """Document, block, author and split of a name on a paper."""
+
+
+class Click(NamedTuple):
+    """A paper that was shown with a query, in a click to train a ranker on or to measure it on."""
+
+    split: str
+    name: str
+    """The click's name; of a click to measure on, that of its query in the judgements."""
+    place: int
+    """Where it was shown, from 1."""
+    query: str
+    """The query's document."""
+    candidate: str
+    is_clicked: bool
+    features: Sequence[float]
+    """What is known of query and candidate besides their vectors."""
+
+
 Judgements = dict[str, dict[str, int]]
 """The relevance of each candidate, by query."""
 Labels = dict[str, list[str]]
@@ -39,6 +57,8 @@ class Benchmark:
     """The papers of each reviewer, who stands as a candidate in the judgements."""
     weights: dict[str, dict[str, float]] = field(default_factory=dict)
     """The inverse propensity of each query's click, by task, where a task has metrics that are adjusted for it."""
+    clicks: dict[str, list[Click]] = field(default_factory=dict)
+    """The papers of each click, those of one click together, by task, where a ranker is trained on clicks."""
     collections: dict[str, set[str]] = field(default_factory=dict)
     """The documents that queries are searched in, by task, where a task gives no candidates."""
     signatures: dict[str, dict[str, Signature]] = field(default_factory=dict)
@@ -71,7 +91,8 @@ class Benchmark:
         candidates = {candidate for relevance in judgements.values() for candidate in relevance}
         if task.kind == "reviewers":
             candidates = {paper for reviewer in candidates for paper in self.reviewers[reviewer]}
-        return candidates | set(judgements) | self.collections.get(task.name, set())
+        clicks = {name for row in self.clicks.get(task.name, ()) for name in (row.query, row.candidate)}
+        return candidates | set(judgements) | clicks | self.collections.get(task.name, set())
 
 
 def read_task(task: Task, tables: Path) -> Benchmark:
@@ -87,6 +108,8 @@ def read_task(task: Task, tables: Path) -> Benchmark:
         candidates[row["candidate"]] = row["relevance"]
         if row.get("propensity") is not None:
             benchmark.weights.setdefault(task.name, {})[row["query"]] = 1 / row["propensity"]
+    for row in _rows_of(task, tables, "clicks"):
+        benchmark.clicks.setdefault(task.name, []).append(Click(**{name: row[name] for name in Click._fields}))
     for row in _rows_of(task, tables, "collections"):
         benchmark.collections.setdefault(task.name, set()).add(row["document"])
     if task.kind == "reviewers":
@@ -151,6 +174,7 @@ def write_tables(benchmark: Benchmark, tables: Path) -> None:
             for document, names in documents.items()
         ),
         "reviewers": ((reviewer, paper) for reviewer, papers in benchmark.reviewers.items() for paper in papers),
+        "clicks": ((task, *click) for task, found in benchmark.clicks.items() for click in found),
         "collections": ((task, document) for task, found in benchmark.collections.items() for document in found),
         "signatures": (
             (task, name, *signature)

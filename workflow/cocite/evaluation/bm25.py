@@ -61,7 +61,7 @@ def score_words(
         score_ranked(scored, benchmark, best_hits(task, queries, [(collection, similarities)]))
     else:
         words = Words({document: texts[document] for document in documents}, formula)
-        score_ranking(scored, benchmark, words.to_some, words.rows)
+        score_ranking(scored, benchmark, words.share if task.kind == "clicks" else words.to_some, words.rows)
     return scored
 
 
@@ -97,6 +97,10 @@ class Words:
             return np.zeros(len(documents))
         asked = np.bincount(self.numbers[self.rows[query]], minlength=self.worth.shape[1])
         return self.worth[[self.rows[document] for document in documents]] @ asked
+
+    def share(self, query: str, documents: Sequence[str]) -> NDArray[np.floating]:
+        """BM25 of some documents to one of them as a share of its BM25 to itself: comparable among queries."""
+        return self.to_some(query, documents) / max(1e-9, float(self.to_some(query, [query])[0]))
 
     def to_all(self, text: str) -> NDArray[np.floating]:
         """BM25 of all documents to a text, whose words that none of them has do not count."""

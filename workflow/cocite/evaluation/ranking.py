@@ -84,6 +84,11 @@ def score_ranking(scored: Scored, benchmark: Benchmark, similarity: Similarity, 
     judgements = benchmark.judgements[scored.task.name]
     if scored.task.kind == "reviewers":
         score_ranked(scored, benchmark, rank_reviewers(judgements, benchmark.reviewers, similarity, known))
+    elif scored.task.kind == "clicks":
+        from cocite.evaluation.recommendation import rank_by_clicks
+
+        clicks, seed = benchmark.clicks[scored.task.name], scored.run.evaluation_seeds[0]
+        score_ranked(scored, benchmark, rank_by_clicks(clicks, similarity, known, seed=seed))
     else:
         score_ranked(scored, benchmark, rank_candidates(judgements, similarity, known))
 

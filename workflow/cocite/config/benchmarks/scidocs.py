@@ -17,5 +17,11 @@ class SciDocs(FolderBenchmark):
         Task(name="mag", kind="multiclass", group="scidocs", metrics=("f1_macro",), grid=GRID),
         Task(name="mesh", kind="multiclass", group="scidocs", metrics=("f1_macro",), grid=GRID),
         *(task for task in SCIREPEVAL if task.texts == "scidocs_view_cite_read"),
-        Task(name="recomm", kind="ranking", group="scidocs", metrics=("ndcg_adjusted", "P_1_adjusted")),
+        Task(
+            name="recomm",
+            kind="clicks",
+            group="scidocs",
+            metrics=("ndcg_adjusted", "P_1_adjusted"),
+            similarity="cosine",
+        ),
     )

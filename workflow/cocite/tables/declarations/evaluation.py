@@ -80,6 +80,30 @@ TABLES = [
         columns=_JUDGED,
     ),
     Table(
+        name="clicks",
+        path="evaluation/{benchmark}/clicks.parquet",
+        description=(
+            "The papers that were shown with each query of a task whose ranker learns from clicks (SciDocs' "
+            "recommendation); empty if there are none."
+        ),
+        key=("task", "split", "name", "place"),
+        columns={
+            "task": required(TEXT, "name of the task"),
+            "split": required(TEXT, "train: the ranker learns from it; test: it is measured on it"),
+            "name": required(TEXT, "name of the click; in the split test, its query in `judgements`"),
+            "place": required(pa.int32(), "where it was shown, from 1"),
+            "query": required(TEXT, "document id of the query"),
+            "candidate": required(TEXT, "document id of a paper that was shown"),
+            "is_clicked": required(pa.bool_(), "whether it was clicked"),
+            "features": required(
+                pa.list_(pa.float64()),
+                "Jaccard similarity of authors, titles, citing papers and references; whether the candidate cites the "
+                "query, and the query the candidate; age of the candidate and difference to the query's, in spans of "
+                "20 years; log(1 + citations) / 10",
+            ),
+        },
+    ),
+    Table(
         name="collections",
         path="evaluation/{benchmark}/collections.parquet",
         description=(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 CALLED = "oracle"
 """What the names of all that learns from an oracle have in them, so that no table shows it without saying so."""
-ANSWERED = ("binary", "multiclass", "multilabel", "ranking", "search", "retrieval")
+ANSWERED = ("binary", "multiclass", "multilabel", "ranking", "clicks", "search", "retrieval")
 """Kinds of tasks whose answers say which documents belong together."""
 
 

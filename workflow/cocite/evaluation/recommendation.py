@@ -1,0 +1,93 @@
+"""SciDocs' recommendation: a small ranker learns from clicks how much an embedding adds to what is known otherwise.
+
+Cohan et al. (2020, "SPECTER", section 4): a feed-forward network takes ten features of a query and a candidate, the
+cosine of their embeddings among them, and is trained to score the clicked paper above the others that were shown. As in
+the released code, it has a hidden layer of 50 with dropout .4 and a sigmoid at the end, a margin of 0.1, Adadelta
+(ρ = .95), batches of 128 pairs, gradients clipped at a norm of 5, and 5 epochs. The released code divides the loss by
+the propensity of one and the same place for all clicks, that is, by a constant; here it is left out. The last epoch is
+kept, where the released code keeps the best of five by the validation loss.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import groupby
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from cocite.evaluation.benchmark import Click
+from cocite.evaluation.ranking import Similarity
+from cocite.evaluation.scored import UnscorableError
+from cocite.ground.randomness import derive_seed
+
+HIDDEN, DROPOUT = 50, 0.4
+MARGIN, DECAY, LARGEST_NORM = 0.1, 0.95, 5.0
+BATCH, EPOCHS = 128, 5
+NEGATIVES = 10
+"""Papers of a click that it is compared with, the first ones shown."""
+
+Features = NDArray[np.float32]
+
+
+def rank_by_clicks(
+    clicks: Iterable[Click], similarity: Similarity, known: Collection[str], *, seed: int
+) -> dict[str, dict[str, float]]:
+    """Train a ranker on the clicks for training, and score the candidates of the others by it.
+
+    Documents that are not `known` are left out. Raises `UnscorableError` if there is no pair to train on.
+    """
+    splits: dict[str, list[tuple[str, list[Click], Features]]] = {"train": [], "test": []}
+    for (split, name), rows in groupby(clicks, key=lambda click: (click.split, click.name)):
+        shown = [row for row in rows if row.query in known and row.candidate in known]
+        if shown:
+            angles = similarity(shown[0].query, [row.candidate for row in shown])
+            columns = np.column_stack([np.array([row.features for row in shown]), angles])
+            splits[split].append((name, shown, columns.astype(np.float32)))
+    pairs = [pair for _, shown, columns in splits["train"] for pair in _pairs(shown, columns)]
+    if not pairs:
+        raise UnscorableError("There is no click to train the ranker on whose papers have vectors.")
+    ranker = _train(*(np.stack(side) for side in zip(*pairs, strict=True)), seed=seed)
+    with torch.inference_mode():
+        return {
+            name: dict(
+                zip((row.candidate for row in shown), ranker(torch.from_numpy(columns))[:, 0].tolist(), strict=True)
+            )
+            for name, shown, columns in splits["test"]
+        }
+
+
+def _pairs(shown: Sequence[Click], columns: Features) -> list[tuple[Features, Features]]:
+    """The features of the clicked paper with those of each other one."""
+    clicked = [place for place, row in enumerate(shown) if row.is_clicked]
+    others = [place for place, row in enumerate(shown) if not row.is_clicked][:NEGATIVES]
+    return [(columns[place], columns[other]) for place in clicked for other in others]
+
+
+def _train(better: Features, worse: Features, *, seed: int) -> nn.Module:
+    """The trained network, from pairs × features of the clicked papers and of the others."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # sums over threads come out differently with their number
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(derive_seed(seed, "recommendation") % 2**63)
+            return _fit(torch.from_numpy(better), torch.from_numpy(worse))
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _fit(better: torch.Tensor, worse: torch.Tensor) -> nn.Module:
+    ranker = nn.Sequential(
+        nn.Linear(better.shape[1], HIDDEN), nn.ReLU(), nn.Dropout(DROPOUT), nn.Linear(HIDDEN, 1), nn.Sigmoid()
+    )
+    optimiser = torch.optim.Adadelta(ranker.parameters(), lr=1.0, rho=DECAY)
+    loss_of = nn.MarginRankingLoss(margin=MARGIN)
+    ones = torch.ones(len(better), 1)
+    for _ in range(EPOCHS):
+        for places in torch.randperm(len(better)).split(BATCH):
+            loss = loss_of(ranker(better[places]), ranker(worse[places]), ones[places])
+            optimiser.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(ranker.parameters(), LARGEST_NORM)
+            optimiser.step()
+    return ranker.eval()
