@@ -3,10 +3,12 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from tests.large_ids import RELABELLINGS
 
 from cocite.ground.errors import InputError
 from cocite.triplets.picking import draw
+from cocite.triplets.samplers.cocited import CocitedPapers
 
 from .blocks import block, rows_of, sample, unserved, write_cocitations, write_edges
 from .definitions import asked, from_citations, from_cocitations
@@ -71,6 +73,23 @@ def test_every_triplet_of_cocitations_is_as_defined(tmp_path_factory, counts, qu
     ]
     assert rows_of(sampled) == [(*row[:3], None, None, "easy") for rows in expected for row in rows]
     assert sum(unserved(sampled).values()) == sum(not rows for rows in expected)
+
+
+def test_the_least_cocited_papers_are_hard_negatives(tmp_path):
+    """Papers 2 to 4 are positives, 5 and 6 the least co-cited, 9 has no text, and 30 to 39 are not co-cited."""
+    counts = {2: 9, 3: 8, 4: 7, 5: 1, 6: 2, 7: 4, 8: 4, 9: 1}
+    path = write_cocitations(tmp_path / "0.parquet", {(1, other): count for other, count in counts.items()})
+    texts = [*range(1, 9), *range(30, 40)]
+    rows = rows_of(sample("cocited", block([1], texts, [path]), per_query=3, min_count=5, hard=2))
+    assert {row[1] for row in rows} == {2, 3, 4}
+    assert {row[2] for row in rows if row[5] == "hard"} == {5, 6}
+    assert [row[2] in range(30, 40) for row in rows if row[5] == "easy"] == [True]
+
+
+@pytest.mark.parametrize("chosen", [{"min_count": 1, "hard": 1}, {"min_count": 2, "per_query": 1, "hard": 2}])
+def test_hard_cocitations_need_room_below_the_positives(chosen):
+    with pytest.raises(ValidationError, match="hard"):
+        CocitedPapers(sampler="cocited", graph="g", **chosen)
 
 
 def sampled_from(path, queries, texts=range(1, 40), **chosen):

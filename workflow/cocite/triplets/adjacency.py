@@ -11,7 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cocite.ground.id_sets import GrowingIdSet, Ids, IdSet, contains, members_at, place_of, places_of, set_of
-from cocite.triplets.picking import Draws, Picks, offer, strike, strike_all
+from cocite.triplets.picking import Draws, Picks, offer, offer_at, priority_of, strike, strike_all
 from cocite.triplets.sampled import Block
 
 COLUMNS = ("source", "target")
@@ -107,14 +107,24 @@ def _pass_on(edges, of_papers, queries, own, listed, required, hard, easy):  # t
 
 
 @njit(nogil=True, cache=True)
-def offer_cocited(pairs, queries, listed, min_count, required, positives, easy, is_known):  # type: ignore[no-untyped-def]
-    """Offer each query among a pair's papers the other one, which is no easy negative of it then."""
+def offer_cocited(pairs, queries, listed, min_count, required, offered, is_known):  # type: ignore[no-untyped-def]
+    """Offer each query among a pair's papers the other one, which is no easy negative of it then.
+
+    A paper that is co-cited less often than `min_count` is a hard negative, the sooner the less often.
+    """
     papers, others, counts = pairs
+    positives, hard, easy = offered
     for row in range(len(papers)):
         for query, paper in ((papers[row], others[row]), (others[row], papers[row])):
             place = place_of(queries, query)
-            if place >= 0:
-                is_known[place] = True
-                strike(easy, place, paper)
-                if counts[row] >= min_count and (not required or contains(listed, paper)):
-                    offer(positives, place, query, paper, 0, papers[:0])
+            if place < 0:
+                continue
+            is_known[place] = True
+            strike(easy, place, paper)
+            if required and not contains(listed, paper):
+                continue
+            if counts[row] >= min_count:
+                offer(positives, place, query, paper, 0, papers[:0])
+            elif hard.papers.shape[1]:
+                chance = priority_of(hard.state, query, paper) >> np.uint64(16)
+                offer_at(hard, place, paper, 0, papers[:0], np.uint64(counts[row]) << np.uint64(48) | chance)

@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cocite.config.entries import Count, Refers, Whole
+from pydantic import model_validator
+
+from cocite.config.entries import Count, Natural, Refers, Whole, inconsistent
 from cocite.config.sampler import Pairing
 
 if TYPE_CHECKING:
@@ -14,8 +16,8 @@ class CocitedPapers(Pairing):
     """Discrete co-citations: the positive is co-cited with the query so many times, negatives are random papers.
 
     The counterpart of sampling from an embedding of the same pairs (CoCite, 2024): only what was counted is near, and
-    of two papers that were never cited together nothing is known. Negatives are not co-cited with the query at all, as
-    far as the graph counts.
+    of two papers that were never cited together nothing is known. Easy negatives are not co-cited with the query at
+    all, as far as the graph counts; hard ones are the least co-cited.
     """
 
     sampler: Literal["cocited"]
@@ -24,6 +26,20 @@ class CocitedPapers(Pairing):
     Parisot and Zavrel (2022) published it."""
     min_count: Count = 1
     """Papers, or sentences, that must cite query and positive together; not below the graph's own min_count."""
+    hard: Natural = 0
+    """Triplets of a query whose negative is one of the papers least co-cited with it, and less often than min_count;
+    easy negatives stand in for those that it lacks, if it has some."""
+
+    @model_validator(mode="after")
+    def _has_room_for_hard_ones(self) -> "CocitedPapers":
+        if self.hard > self.per_query:
+            raise inconsistent(f".hard ({self.hard}) must not exceed per_query ({self.per_query}).")
+        if self.hard and self.min_count < 2:
+            raise inconsistent(
+                ".hard needs min_count of at least 2: hard negatives are co-cited less often than positives, and at "
+                "least once."
+            )
+        return self
 
     def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
         """Another graph, or one that lacks what is asked for."""
@@ -46,17 +62,21 @@ class CocitedPapers(Pairing):
         from cocite.triplets.picking import draw, picks
 
         positives = picks(len(block.queries), self.per_query, block.seed, "positives")
+        hard = picks(len(block.queries), self.hard, block.seed, "hard negatives")
         easy = draw(block, self.per_query, "easy negatives")
         queries = set_of(block.queries)
         is_known = np.zeros(len(block.queries), dtype=bool)
         for batch in block.read("cocitations", ["paper", "other", "count"]):
             pairs = tuple(column.to_numpy() for column in batch.columns)
-            offer_cocited(pairs, queries, block.papers, self.min_count, self.requires_text, positives, easy, is_known)
+            offered = positives, hard, easy
+            offer_cocited(pairs, queries, block.papers, self.min_count, self.requires_text, offered, is_known)
         return pair(
             block,
             self,
             positives,
             easy,
+            hard,
             reasons=[("no co-citations", ~is_known)],
+            fill=True,
             no_positive="no paper co-cited often enough",
         )
