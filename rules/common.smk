@@ -42,7 +42,8 @@ from cocite.config.graphs import Combination, Counting
 from cocite.config.map import labels_of
 from cocite.config.maps import maps_queries
 from cocite.config.mining import SearchedDocuments
-from cocite.config.models import TrainingSettings
+from cocite.config.aspects import ASPECTS, CONCATENATED
+from cocite.config.models import SIMPLE_POOLINGS, TrainingSettings
 from cocite.config.probes import MapTraining, named_sets, probe_sets
 from cocite.config.origins import settings_of_origin
 from cocite.config.recorded import record
@@ -56,6 +57,7 @@ from cocite.config.runs import (
     mapped_runs,
     averages,
     model_of,
+    repooled,
     scored_models,
     runs_of,
     runs_that_rank_alone,
@@ -110,6 +112,13 @@ APPROXIMATE = [name for name, entry in config["embeddings"].items() if entry["ne
 RANKINGS = rankings(config)
 ASPECT_GRAPHS = graphs_of_aspects(config)
 UNTRAINED = untrained(config)
+# What has a folder with weights: models, with their further poolings and averages, and encoders before fine-tuning.
+WITH_WEIGHTS = [
+    *config["models"],
+    *(name for model, entry in config["models"].items() for name in repooled(model, entry)),
+    *averages(config),
+    *UNTRAINED,
+]
 ON_CLUSTER = workflow.resource_settings.nodes is not None
 # Without a cluster, jobs are given the GPUs of this machine, unless `--resources gpu=…` says how many.
 WITH_GPU = config["gpu"] if ON_CLUSTER else bool(gpus())

@@ -211,6 +211,34 @@ rule average_weights:
         """
 
 
+rule repool_encoder:
+    input:
+        model="<results>/encoder/{model}/seed-{seed}/model",
+    output:
+        directory("<results>/encoder/{model}_in_{pooling}/seed-{seed}/model"),
+    log:
+        "<logs>/encoder/{model}_in_{pooling}/seed-{seed}/repool.log",
+    benchmark:
+        "<benchmarks>/encoder/{model}_in_{pooling}/seed-{seed}/repool.jsonl"
+    wildcard_constraints:
+        model=named("models"),
+        pooling=either(SIMPLE_POOLINGS),
+    conda:
+        "../envs/pipeline.yaml"
+    resources:
+        mem_mb=megabytes(1000),
+        runtime=minutes(10),
+    params:
+        version=1,
+    shell:
+        """
+        cocite encoder repool {input.model:q} \
+            --pooling {wildcards.pooling} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
 rule embed_documents:
     input:
         model="<results>/encoder/{model}/seed-{seed}/model",
@@ -223,7 +251,7 @@ rule embed_documents:
     benchmark:
         "<benchmarks>/encoder/{model}/seed-{seed}/embed-{benchmark}.jsonl"
     wildcard_constraints:
-        model=either([*config["models"], *averages(config), *UNTRAINED]),
+        model=either(WITH_WEIGHTS),
         benchmark=either(FOREIGN_BENCHMARKS),
     conda:
         "../envs/pipeline.yaml"
@@ -305,7 +333,7 @@ use rule embed_documents as embed_texts with:
     benchmark:
         "<benchmarks>/encoder/{model}/seed-{seed}/embed-texts-{triplets}.jsonl"
     wildcard_constraints:
-        model=either([*config["models"], *averages(config), *UNTRAINED]),
+        model=either(WITH_WEIGHTS),
         triplets=either(sets_that_bring_texts()),
     params:
         version=1,
@@ -327,7 +355,7 @@ rule map_embeddings:
         "<benchmarks>/encoder/{model}_in_{space}/seed-{seed}/map-{benchmark}.jsonl"
     wildcard_constraints:
         model=named("models"),
-        space="[a-z]+",
+        space=either([*ASPECTS, CONCATENATED]),
     conda:
         "../envs/pipeline.yaml"
     resources:

@@ -123,6 +123,14 @@ def test_a_model_is_scored_in_its_spaces_as_well(with_aspects):
     assert model_of("aspects_in_result") == model_of("aspects") == "aspects"
 
 
+def test_a_model_is_scored_with_further_poolings_as_well(with_aspects):
+    with_aspects["models"]["cocite"] |= {"poolings": ["cls"], "seeds": [1]}
+    named = [run for run in runs_of(resolve(with_aspects)) if run.startswith("cocite")]
+    assert named[:2] == ["cocite-1", "cocite_in_cls-1"]
+    message = "models.cocite.poolings names 'mean', which is the encoder's own pooling"
+    assert message in refused(with_aspects, "models.cocite.poolings", ["mean"])
+
+
 def test_the_mean_of_the_weights_over_all_seeds_is_scored_once(with_aspects):
     with_aspects["models"]["aspects"] |= {"spaces": ["result"], "seeds": [1, 2], "averaged": True}
     config = resolve(with_aspects)

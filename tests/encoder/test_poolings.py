@@ -13,7 +13,9 @@ from sentence_transformers import SentenceTransformer
 
 from cocite.encoder import poolings
 from cocite.encoder.build import build_encoder
-from cocite.encoder.model import open_encoder
+from cocite.encoder.model import embed, open_encoder
+from cocite.encoder.repooling import repool
+from cocite.encoder.tokens import tokenise
 from cocite.ground.errors import InputError
 from cocite.tables.files import write_json
 
@@ -101,3 +103,22 @@ def test_sentence_transformers_pools_the_tokens_of_a_folder_alike(corpus, small_
     tokens = theirs.encode("bees collect nectar", output_value="token_embeddings")[None]
     ours = poolings.pool(open_encoder(tmp_path / "m").pooling, tokens, torch.ones(tokens.shape[:2]))
     assert theirs.encode("bees collect nectar") == pytest.approx(ours[0].numpy(), abs=1e-6)
+
+
+def test_another_pooling_of_an_encoder_has_its_weights_and_other_vectors(encoder, tmp_path):
+    repool(encoder, "cls", tmp_path / "run/model_in_cls/model")
+    other = tmp_path / "run/model_in_cls/model"
+    assert poolings.pooling_in(encoder) != poolings.pooling_in(other) == "cls"
+    assert (other / "model.safetensors").resolve() == (encoder / "model.safetensors").resolve()
+    texts = ["bees collect nectar"]
+    theirs = SentenceTransformer(str(other), device="cpu")
+    tokens = theirs.tokenize(texts)
+    hidden = theirs[0].auto_model(**{key: tokens[key] for key in ("input_ids", "attention_mask")}).last_hidden_state
+    opened = open_encoder(other)
+    assert torch.allclose(torch.from_numpy(embed(opened, tokenise(texts, opened.tokenizer))), hidden[:, 0], atol=1e-5)
+
+
+def test_a_pooling_by_sentence_is_refused(encoder, tmp_path):
+    with pytest.raises(InputError, match="by sentence"):
+        repool(encoder, "sentences", tmp_path / "model")
+    assert not (tmp_path / "model").exists()

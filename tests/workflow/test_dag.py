@@ -114,6 +114,19 @@ def test_an_encoder_has_the_map_of_a_probe_and_is_scored_with_it(run):
     assert f"output: {scored}" in planned_jobs
 
 
+def test_a_model_is_scored_with_further_poolings_and_trained_once(run):
+    models = {"cocite": SMALL["models"]["cocite"] | {"poolings": ["cls"]}}
+    asked = run.configure(edited(models=models))
+    planned_jobs = run.snakemake("--dry-run", "evaluation", config=asked).stdout
+    assert planned_jobs.count("rule train_encoder:") == 1
+    repooled = "results/encoder/cocite_in_cls/seed-1/model"
+    assert re.findall(r"rule repool_encoder:\n +input: (.*)\n +output: (.*)\n", planned_jobs) == [
+        ("results/encoder/cocite/seed-1/model", repooled)
+    ]
+    assert f"rule embed_own_documents:\n    input: {repooled}" in planned_jobs
+    assert re.search(r"output: results/evaluation/\w+/scores/\w+/cocite_in_cls-1.parquet", planned_jobs)
+
+
 def test_a_model_is_averaged_over_its_seeds_and_scored_like_the_others(run):
     models = {"cocite": SMALL["models"]["cocite"] | {"seeds": [1, 2], "averaged": True}}
     config = run.configure(edited(models=models))

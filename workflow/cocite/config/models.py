@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, Strict, model_validator
 
 from cocite.config.aspects import CONCATENATED
-from cocite.config.encoders import AdapterName
+from cocite.config.encoders import POOLINGS, AdapterName
 from cocite.config.entries import (
     Count,
     Entry,
@@ -24,6 +24,7 @@ from cocite.config.entries import (
 )
 from cocite.config.objectives import LOSSES as LOSSES
 from cocite.config.objectives import AnyLoss, Comparison, Term, faults_of_terms
+from cocite.config.plugins import modules
 
 
 class AllWeights(Entry):
@@ -74,6 +75,8 @@ def _usual_loss(given: dict[str, Any]) -> str | None:
     return None if given.get("objectives") else "triplet"
 
 
+SIMPLE_POOLINGS = tuple(name for name in modules(POOLINGS) if name != "sentences")
+"""The poolings of token vectors."""
 SUM_OF_SHARES = 1e-6
 """By how much shares may miss 1 in their sum."""
 
@@ -233,6 +236,14 @@ class TrainingSettings(Entry):
         return max(each.loss.together for each in self.comparisons) if self.block is None else self.block
 
 
+def _encoder_under(name: str, config: Whole) -> str:
+    """The encoder that a model starts from, or that the model has which it starts from."""
+    while config.models[name].from_ is not None:
+        name = config.models[name].from_
+    encoder: str = config.models[name].encoder
+    return encoder
+
+
 def _behind(name: str, config: Whole) -> list[Any]:
     """A set of triplets or examples, and those that it is made of."""
     sets = config.triplets
@@ -257,6 +268,9 @@ class Model(TrainingSettings):
     spaces: Spaces = ()
     """Spaces of aspects in which benchmarks score it as well, beside that of the encoder; concatenated has the
     dimensions of all of them. In the scores it is called after the space: hybrid_in_result."""
+    poolings: Annotated[tuple[Literal[*SIMPLE_POOLINGS], ...], Strict(False), AfterValidator(distinct)] = ()  # type: ignore[valid-type]
+    """Further poolings with which benchmarks score it as well, without another training (CoCite, 2024, scores both):
+    losses_in_mean."""
     averaged: bool = False
     """Whether the mean of its weights over all seeds is scored as well, as a model of its own (Wortsman et al., 2022):
     hybrid_averaged. It takes no training."""
@@ -312,6 +326,11 @@ class Model(TrainingSettings):
                 if kind not in kinds:
                     has = ", ".join(kinds) or "no kinds of negatives"
                     yield f"{at}.negatives names {kind!r}, and {of} has {has}."
+        pooling = config.encoders[_encoder_under(key.removeprefix("models."), config)].pooling
+        if self.poolings and pooling == "sentences":
+            yield f"{key}.poolings does not go with an encoder whose pooling is sentences."
+        elif pooling in self.poolings:
+            yield f"{key}.poolings names {pooling!r}, which is the encoder's own pooling; leave it out."
         known = (*aspects, CONCATENATED) if aspects else ()
         for space in self.spaces:
             if space not in known:

@@ -12,7 +12,7 @@ from cocite.config.lineage import encoder_under
 from cocite.config.tasks import Task
 
 IN_SPACE = "_in_"
-"""What stands between the name of a model and that of a space of its own."""
+"""What is between the name of a model and that of one of its spaces, or of a further pooling."""
 AVERAGED = "_averaged"
 """What follows the name of a model where the mean of its weights over all seeds stands in for it."""
 MAPPED = 8
@@ -29,7 +29,11 @@ def scored_models(config: Mapping[str, Any]) -> list[str]:
     return [
         called
         for name, entry in config["models"].items()
-        for called in (*names_in_spaces(name, entry).values(), *averages({"models": {name: entry}}))
+        for called in (
+            *names_in_spaces(name, entry).values(),
+            *repooled(name, entry),
+            *averages({"models": {name: entry}}),
+        )
     ]
 
 
@@ -41,6 +45,11 @@ def averages(config: Mapping[str, Any]) -> list[str]:
 def names_in_spaces(model: str, entry: Mapping[str, Any]) -> dict[str, str]:
     """What a model is called in each space in which it is scored, by the name of the space."""
     return {"encoder": model, **{space: f"{model}{IN_SPACE}{space}" for space in entry.get("spaces", ())}}
+
+
+def repooled(model: str, entry: Mapping[str, Any]) -> list[str]:
+    """The names of a model with each further pooling."""
+    return [f"{model}{IN_SPACE}{pooling}" for pooling in entry.get("poolings", ())]
 
 
 def model_of(name: str) -> str:

@@ -221,6 +221,19 @@ def average(
     average_models(models, output)
 
 
+@app.command("repool")
+def repool_model(
+    model: Annotated[Path, typer.Argument(help="Folder of the encoder.")],
+    *,
+    pooling: Annotated[str, typer.Option(help="Name of the pooling.")],
+    output: Output,
+) -> None:
+    """Write an encoder that has another pooling, and all else of an encoder as links."""
+    from cocite.encoder.repooling import repool
+
+    repool(model, pooling, output)
+
+
 @app.command("map")
 def map_to_space(
     embeddings: Annotated[Path, typer.Argument(help="Table document_embeddings of a model.")],
