@@ -8,8 +8,11 @@ def neighbours_of(embedding):
 
 
 def searched_papers(wildcards):
-    """The papers, where the search is limited to papers with a text; nothing where it is not."""
-    among = ranking_of(wildcards.embedding, config)[1]["among"]
+    """The papers, if the search is limited to papers with a text, or a set of triplets, if it is limited to theirs."""
+    entry = ranking_of(wildcards.embedding, config)[1]
+    if "papers_of" in entry:
+        return [sampled(entry["papers_of"])]
+    among = entry["among"]
     return buckets("<results>/corpus/papers/{bucket}.parquet") if among == "texts" else []
 
 

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.neighbours.small_searches import LINE, read_rows, search, write_queries, write_vectors
 from tests.papers import papers_table
@@ -9,6 +11,7 @@ from tests.papers import papers_table
 from cocite.config.embeddings import SearchSettings
 from cocite.ground.errors import InputError
 from cocite.neighbours.searching import NOT_REACHED, NOT_SEARCHED, queries_at_once, search_neighbours
+from cocite.tables import TABLES
 from cocite.tables.files import write_table
 
 
@@ -46,6 +49,15 @@ def test_among_papers_with_a_text_only_those_have_a_rank(tmp_path: Path) -> None
     papers = write_papers(tmp_path, {**dict.fromkeys(LINE, "an abstract"), 2: None})
     found = search(tmp_path, LINE, {1: "train", 2: "train"}, k=2, papers=[papers])
     assert [row[:3] for row in found] == [(1, 1, 4), (1, 2, 3)]  # paper 2, as near as 4, has no abstract
+
+
+def test_among_the_papers_of_triplets_only_those_have_a_rank(tmp_path: Path) -> None:
+    rows = {"query": [1, 1], "positive": [3, 3], "negative": [4, 9], "split": ["train"] * 2}
+    columns = {name: TABLES["triplets"].columns[name].type for name in TABLES["triplets"].columns}
+    table = pa.table({name: pa.array(rows.get(name, [None] * 2), type_) for name, type_ in columns.items()})
+    pq.write_table(table, tmp_path / "triplets.parquet")
+    found = search(tmp_path, LINE, {1: "train", 2: "train"}, k=1, papers=[tmp_path / "triplets.parquet"])
+    assert [row[:3] for row in found] == [(1, 1, 4)]  # 2 is as near, and in no triplet
 
 
 def test_papers_without_a_vector_do_no_harm_whatever_their_ids(tmp_path: Path) -> None:

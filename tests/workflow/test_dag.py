@@ -127,6 +127,29 @@ def test_a_model_is_scored_with_further_poolings_and_trained_once(run):
     assert re.search(r"output: results/evaluation/\w+/scores/\w+/cocite_in_cls-1.parquet", planned_jobs)
 
 
+def test_a_search_among_the_papers_of_triplets_waits_for_them(run):
+    asked = run.configure(edited(**{"embeddings__cocitation-dot__neighbours": {"k": 100, "papers_of": "specter"}}))
+    planned_jobs = run.snakemake("--dry-run", "neighbours", config=asked)
+    searched = re.findall(r"rule search_neighbours:\n +input: (.*)\n", planned_jobs.stdout)
+    assert searched, planned_jobs.stderr
+    assert all(
+        "results/triplets/specter/triplets.parquet" in inputs for inputs in searched if "cocitation-dot" in inputs
+    )
+
+
+@pytest.mark.parametrize(
+    ("neighbours", "message"),
+    [
+        ({"papers_of": "cocite"}, "the set cocite is sampled from these neighbours"),
+        ({"papers_of": "specter", "among": "texts"}, "papers_of takes the place of among"),
+        ({"papers_of": "missing"}, "papers_of names 'missing'"),
+    ],
+)
+def test_papers_of_a_search_that_cannot_be_are_refused(run, neighbours, message):
+    asked = run.configure(edited(**{"embeddings__cocitation-dot__neighbours": {"k": 100, **neighbours}}))
+    assert message in run.snakemake("--dry-run", "neighbours", config=asked).stdout
+
+
 def test_a_model_is_averaged_over_its_seeds_and_scored_like_the_others(run):
     models = {"cocite": SMALL["models"]["cocite"] | {"seeds": [1, 2], "averaged": True}}
     config = run.configure(edited(models=models))

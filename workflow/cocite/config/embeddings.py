@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from cocite.config.edges import HeldOutEdges
 from cocite.config.engine import Engine
-from cocite.config.entries import Count, Entry, Refers, ShortFor, Whole, inconsistent
+from cocite.config.entries import Count, Entry, Refers, ShortFor, Whole, all_parts, inconsistent
 from cocite.config.plugins import one_of
 from cocite.config.settings import entry_of, settings_of
 from cocite.config.walks import more_than_papers
@@ -114,6 +114,9 @@ class Neighbours(Entry):
     among: Literal["edges", "texts"] = "edges"
     """edges searches all papers that have an edge, as published; texts only those among them with title and
     abstract, so that no rank falls to a paper that cannot become a sample."""
+    papers_of: Annotated[str | None, Refers("triplets")] = None
+    """Name of a set of triplets whose papers alone are searched: SciNCL ranked the papers of its triplets. In place of
+    among."""
     k: Count = 5000
     """Neighbours of each query; k_negative of the triplets drawn from them may not exceed it."""
     shards: Count = 1
@@ -131,8 +134,18 @@ class GraphEmbedding(HeldOutEdges):
     """The search for the nearest neighbours of the queries."""
 
     def faults_of_references(self, key: str, config: Whole) -> Iterator[str]:
-        """More neighbours than the release can have papers."""
+        """More neighbours than the release can have papers, and papers of no triplets, or of its own."""
         yield from more_than_papers(f"{key}.neighbours.k", self.neighbours.k, config)
+        at, name = f"{key}.neighbours.papers_of", self.neighbours.papers_of
+        if name is None:
+            return
+        sets = [name, *all_parts(name, lambda part: config.triplets[part].parts)]
+        if "among" in self.neighbours.model_fields_set:
+            yield f"{at} takes the place of among; leave one of them out."
+        if any(getattr(config.triplets[each], "embedding", None) == key.removeprefix("embeddings.") for each in sets):
+            yield f"{at}: the set {name} is sampled from these neighbours; name one that is not."
+        if any(config.triplets[each].gives != "triplets" for each in sets):
+            yield f"{at}: the set {name} has examples, and no triplets."
 
 
 def _beside(engine: type[Engine]) -> tuple[type[Entry], ...]:

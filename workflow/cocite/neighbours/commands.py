@@ -13,7 +13,8 @@ Shard = Annotated[int, typer.Option(help="Number of the shard of queries, from 0
 Shards = Annotated[int, typer.Option(help="Shards of the queries, by corpus id modulo this.")]
 Vectors = Annotated[Path, typer.Option(help="Table graph_embeddings.")]
 Papers = Annotated[
-    list[Path] | None, typer.Argument(help="Buckets of the table papers, to search only papers with a text.")
+    list[Path] | None,
+    typer.Argument(help="Buckets of papers, or triplets: search only papers with a text, or those of triplets."),
 ]
 
 

@@ -1,7 +1,8 @@
 """The papers of a graph embedding: their vectors, read from disk block by block, and the numbers that stand for them.
 
-In comes the table `graph_embeddings`, of which all papers are searched or only those that have a text. Memory does not
-grow with their number. A thread reads one row group at a time, and a killed search resumes after the last whole one.
+In comes the table `graph_embeddings`, of which all papers are searched, those that have a text, or those of triplets.
+Memory does not grow with their number. A thread reads one row group at a time, and a killed search resumes after the
+last whole one.
 
 Keys, whose upper half is the distance, have 32 bits for a paper. An id below 2³² is its own number. In a table with
 larger ids, the number of a paper is its place among the papers of the table, which keeps their order. The set of all
@@ -25,6 +26,8 @@ from cocite.tables.files import open_table, scan_table, vectors_of
 
 LARGEST_NORM = 1e30
 """Squared norm from which products in float32 may overflow."""
+TRIPLETS = {"query", "positive", "negative"}
+"""The columns of papers of a table of triplets."""
 BUFFER = 1 << 20
 """Bytes that are read from a file at once."""
 
@@ -36,8 +39,8 @@ class VectorTable:
     path: Path
     numbered: IdSet | None = None
     """All papers of the table; None where ids are their own numbers."""
-    texts: IdSet | None = None
-    """The papers with a text, which alone are searched; some have no vector. None if all papers are searched."""
+    searched: IdSet | None = None
+    """The papers that are searched; some have no vector. None if all papers are searched."""
 
     @property
     def held_mb(self) -> float:
@@ -73,7 +76,7 @@ class VectorTable:
     def ids(self) -> Iterator[Ids]:
         """The papers that are searched, in batches of rising ids. Raises `InputError` where an id is negative."""
         for ids in _ids(self.path, "graph_embeddings"):
-            yield ids if self.texts is None else ids[are_in(self.texts, ids)]
+            yield ids if self.searched is None else ids[are_in(self.searched, ids)]
 
     def blocks(self, row_groups: Sequence[int] | None = None, *, size: int = 0) -> Iterator[Block]:
         """The papers that are searched, with their vectors, in blocks of at most `size`, or `BLOCK` where it is 0.
@@ -85,9 +88,9 @@ class VectorTable:
             for batch in file.iter_batches(size or BLOCK, list(groups), ["corpusid", "vector"], use_threads=False):
                 ids, vectors = batch.column("corpusid").to_numpy(), vectors_of(pa.table(batch))
                 check_ids(ids, self.path)
-                if self.texts is not None:
-                    searched = are_in(self.texts, ids)
-                    ids, vectors = ids[searched], vectors[searched]
+                if self.searched is not None:
+                    is_searched = are_in(self.searched, ids)
+                    ids, vectors = ids[is_searched], vectors[is_searched]
                 if len(ids):
                     yield self._checked(block_of(self.numbers_of(ids), vectors))
 
@@ -118,16 +121,25 @@ class VectorTable:
 
 
 def open_vectors(path: Path, papers: Sequence[Path] = ()) -> VectorTable:
-    """The table of vectors; with the buckets of the table papers, only those with title and abstract are searched.
+    """The table of vectors, of which only some papers are searched if any are given.
 
-    Raises `InputError` where an id is negative.
+    With buckets of the table papers these are the ones with title and abstract, with a table of triplets all of its
+    papers. Raises `InputError` where an id is negative.
     """
-    with_text = (ids for bucket in papers for ids in _ids(bucket, "papers", pc.field("has_text")))
+    searched = (ids for file in papers for ids in _searched_in(file))
     return VectorTable(
         path=path,
         numbered=None if _largest_id(path) < 2**32 else id_set(_ids(path, "graph_embeddings")),
-        texts=id_set(with_text) if papers else None,
+        searched=id_set(searched) if papers else None,
     )
+
+
+def _searched_in(file: Path) -> Iterator[Ids]:
+    if set(pq.read_schema(file).names) >= TRIPLETS:
+        for batch in scan_table(file, "triplets").to_batches(columns=sorted(TRIPLETS)):
+            yield np.concatenate([column.to_numpy() for column in batch.columns])
+    else:
+        yield from _ids(file, "papers", pc.field("has_text"))
 
 
 def _largest_id(path: Path) -> int:
