@@ -371,7 +371,7 @@ rule compare_models:
         mem_mb=megabytes(1000, every=30),
         runtime=comparing_minutes,
     params:
-        version=2,
+        version=3,
         outcomes=subpath(input[0], ancestor=2),
         suites=suites_as_json,
         runs=runs,
@@ -408,7 +408,7 @@ rule compare_over_tasks:
         mem_mb=megabytes(600, every=100),
         runtime=minutes(5, every=10),
     params:
-        version=1,
+        version=2,
     shell:
         """
         cocite evaluation compare-over-tasks {input:q} \

@@ -3,7 +3,8 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from scipy.stats import kendalltau, norm
+from scipy.stats import kendalltau, norm, ttest_rel
+from scipy.stats import t as student
 from sklearn.metrics import f1_score
 
 from cocite.evaluation.comparisons import compare_models, difference, draws
@@ -121,6 +122,25 @@ def test_training_seeds_widen_the_interval_and_many_pairs_raise_the_p_value(tmp_
     assert row["p_adjusted"] > 6 * row["p_value"] / 2
     assert row["detectable"] > row["wide_high"] - row["difference"]
     assert (rows["m0", "m1"]["p_adjusted"], rows["m0", "m1"]["detectable"]) == (1, 0)
+
+
+def test_of_means_the_wide_interval_is_the_paired_t_interval_whatever_was_drawn(tmp_path):
+    one, other = np.random.default_rng(7).normal([[50], [47]], 20, size=(2, 9))
+    [row] = compare(tmp_path, outcomes("a", one), outcomes("b", other))
+    expected = ttest_rel(one, other)
+    assert [row["wide_low"], row["wide_high"]] == pytest.approx(list(expected.confidence_interval()))
+    assert row["p_adjusted"] == pytest.approx(expected.pvalue)
+
+
+def test_a_weighted_mean_varies_as_when_it_is_drawn_many_times(tmp_path):
+    draw = np.random.default_rng(7)
+    one, other, weights = draw.random((3, 400)) * [[100], [90], [1]]
+    tables = [outcomes(name, values, weight=weights) for name, values in (("a", one), ("b", other))]
+    [row] = compare(tmp_path, *tables)
+    statistic = mean_statistic(one - other, weights)
+    drawn = np.concatenate([statistic(counts) for counts in draws(400, 20_000, 1, "x")])
+    reach = student.ppf(0.975, 399) * drawn.std()
+    assert row["wide_high"] - row["difference"] == pytest.approx(reach, rel=0.03)
 
 
 def test_models_that_do_alike_do_not_differ(tmp_path):

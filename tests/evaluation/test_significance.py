@@ -13,6 +13,7 @@ from cocite.evaluation.significance import (
     holm,
     interval_of,
     p_value_of,
+    signed_rank_p_value,
     smallest_difference,
 )
 
@@ -24,6 +25,24 @@ MODELS = {"bm25": 1, "one": SEEDS, "two": SEEDS, "three": SEEDS}
 def test_holm_raises_p_values_in_the_order_of_their_size():
     assert holm([0.01, 0.04, 0.03, 0.005]).tolist() == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.9, 0.8]).tolist() == [1, 1]
+
+
+def test_a_p_value_is_raised_for_the_tests_that_can_give_one_as_small():
+    p_values, least = [0.01, 0.25, 0.04, 0.02], [0.01, 0.25, 0.02, 0.02]
+    # 0.01 stands alone; 0.02 and 0.04 have each other, not 0.25, which comes last.
+    assert holm(p_values, least).tolist() == pytest.approx([0.01, 0.25, 0.04, 0.04])
+    assert holm(p_values, [0.0] * 4).tolist() == holm(p_values).tolist()
+
+
+@pytest.mark.parametrize("tasks", [(3, 3, 3, 5, 8, 8), (5,) * 10, (6, 7, 8, 9, 10)])
+def test_of_signs_drawn_at_random_no_more_than_one_family_in_twenty_shows_a_difference(tasks):
+    """All signs are equally likely here, and p-values have few values."""
+    draw, found = np.random.default_rng(8), 0
+    for _ in range(4_000):
+        signs = [draw.choice((-1, 1), number) * np.arange(1, number + 1) for number in tasks]
+        p_values = [signed_rank_p_value(values) for values in signs]
+        found += (holm(p_values, [2.0 ** (1 - number) for number in tasks]) < 0.05).any()
+    assert found / 4_000 < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 4_000)
 
 
 def test_one_source_of_chance_gives_the_paired_t_test():

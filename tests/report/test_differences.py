@@ -107,9 +107,16 @@ def test_over_tasks_a_remark_says_where_no_star_can_come_out():
     assert "cannot give a star" not in question["remark"]
     assert b64decode(question["sure"]) == bytes([1])
     assert unpacked(question["packed"], ["b", "a"]) == {("b", "a"): (-100, -900, 900)}
-    pairs = [
-        over("first", *pair, 1.0, tasks) for *pair, tasks in (("a", "b", 6), ("a", "random", 4), ("b", "random", 4))
-    ]
-    [question] = questions_over_tasks(pl.DataFrame(pairs), ["b", "a", "random"], CONFIGURATION)
-    assert question["remark"].startswith("over 4 to 6 tasks: ")
-    assert question["remark"].endswith("cannot give a star among 3 pairs, however large the differences are")  # 3/32
+    pairs = (("a", "b"), ("a", "random"), ("b", "random"))
+    remarks = {
+        tasks: questions_over_tasks(
+            pl.DataFrame([over("first", *pair, 1.0, number) for pair, number in zip(pairs, tasks, strict=True)]),
+            ["b", "a", "random"],
+            CONFIGURATION,
+        )[0]["remark"]
+        for tasks in ((6, 6, 6), (6, 4, 4))
+    }
+    assert remarks[6, 6, 6].endswith("cannot give a star among 3 pairs, however large the differences are")  # 3/32
+    # Four tasks give 1/8 at best, so those pairs do not count for the one with 1/32.
+    assert remarks[6, 4, 4].startswith("over 4 to 6 tasks: ")
+    assert "cannot give a star" not in remarks[6, 4, 4]

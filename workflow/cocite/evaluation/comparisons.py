@@ -5,7 +5,8 @@ bootstrap (Berg-Kirkpatrick, Burkett & Klein, 2012, "An Empirical Investigation 
 draws these items with replacement and scores every model on the same draw. A model's value is the mean over its
 training and evaluation seeds. The bootstrap varies the items, so a p-value speaks about other papers, not about other
 seeds. A second interval has both as sources of chance, and a second p-value is adjusted for the number of pairs (see
-`significance`).
+`significance`). There, the variance over items of a mean is the usual one, with n − 1; that of F1, τ and B³ is the
+bootstrap's.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,8 +46,12 @@ from cocite.tables.files import scan_table
 RUN = ("model", "seed", "evaluation_seed")
 QUESTION = ("benchmark", "task", "metric", "mode")
 DRAWS_AT_ONCE = 64
+TAU, F1, B3 = "kendall_tau", ("f1", "f1_macro"), "b3_"
+"""The metrics that are no mean of a value for each item, and how the names of the last begin."""
 Runs = dict[str, dict[int, list[Statistic]]]
 """The metric of each run as a function of how often each item counts, by model and training seed."""
+Effects = dict[str, Values]
+"""How far each item moves the mean of a model, averaged over its runs; empty where the metric is no mean."""
 
 
 class Difference(NamedTuple):
@@ -64,13 +69,14 @@ def compare_models(outcomes: Sequence[Path], *, resamples: int, seed: int, outpu
     """Write the table comparisons of all pairs of models in these outcomes."""
     rows = []
     for question, table in _by_question(outcomes):
-        items, runs = _runs(table, question[QUESTION.index("metric")])
+        items, runs, effects = _runs(table, question[QUESTION.index("metric")])
         if items:
-            rows += [(*question, *row) for row in _pairs(items, runs, draws(items, resamples, seed, *question))]
+            drawn_items = draws(items, resamples, seed, *question)
+            rows += [(*question, *row) for row in _pairs(items, runs, effects, drawn_items)]
     write_rows(output, "comparisons", rows)
 
 
-def _pairs(items: int, runs: "Runs", drawn_items: Iterable[Counts]) -> list[tuple[Any, ...]]:
+def _pairs(items: int, runs: Runs, effects: Effects, drawn_items: Iterable[Counts]) -> list[tuple[Any, ...]]:
     """How any two models differ on one question, a row a pair."""
     statistics = {model: list(chain.from_iterable(of_seeds.values())) for model, of_seeds in runs.items()}
     whole = _values(statistics, [np.ones((1, items))])
@@ -80,8 +86,12 @@ def _pairs(items: int, runs: "Runs", drawn_items: Iterable[Counts]) -> list[tupl
     differences = [
         difference(float(whole[model][0] - whole[other][0]), drawn[model] - drawn[other]) for model, other in pairs
     ]
+    of_pairs = [
+        of_mean(effects[model] - effects[other]) if effects else of_items(drawn[model] - drawn[other], items)
+        for model, other in pairs
+    ]
     errors = [
-        error_of([of_items(drawn[model] - drawn[other], items), *seeds[model], *seeds[other]]) for model, other in pairs
+        error_of([part, *seeds[model], *seeds[other]]) for part, (model, other) in zip(of_pairs, pairs, strict=True)
     ]
     tests = list(zip(differences, errors, strict=True))
     adjusted = holm([p_value_of(found.value, error) for found, error in tests]).tolist()
@@ -94,6 +104,12 @@ def _pairs(items: int, runs: "Runs", drawn_items: Iterable[Counts]) -> list[tupl
 def of_items(drawn: Values, items: int) -> Part:
     """The part of a difference's variance that comes from the items, by its values on the draws."""
     return Part(float(np.var(drawn, ddof=1)), max(1, items - 1))
+
+
+def of_mean(effects: Values) -> Part:
+    """The part of a difference of means that comes from the items, by how far each of them moves it."""
+    items = len(effects)
+    return Part(float((effects**2).sum()) * items / max(1, items - 1), max(1, items - 1))
 
 
 def _by_seed(of_seeds: Mapping[int, Sequence[Statistic]], items: int) -> list[float]:
@@ -138,16 +154,19 @@ def _by_question(outcomes: Sequence[Path]) -> Iterator[tuple[tuple[str, ...], pa
         yield question, table.to_table(filter=_are(dict(zip(QUESTION, question, strict=True))))
 
 
-def _runs(table: pa.Table, metric: str) -> tuple[int, "Runs"]:
-    """How many items all runs have, and the metric of each run of a model as a function of these items' counts."""
+def _runs(table: pa.Table, metric: str) -> tuple[int, Runs, Effects]:
+    """How many items all runs have, the metric of each run of a model as a function of their counts, and effects."""
     runs = table.group_by(list(RUN)).aggregate([]).sort_by([(name, "ascending") for name in RUN]).to_pylist()
     counted = table.group_by("item").aggregate([("item", "count")])
     items = counted.filter(pc.field("item_count") == len(runs))["item"]
     statistics: Runs = {}
+    effects: dict[str, list[Values]] = {}
     for run in runs:
         rows = table.filter(_are(run) & pc.field("item").isin(items)).sort_by("item").to_pylist()
         statistics.setdefault(run["model"], {}).setdefault(run["seed"], []).append(_statistic(metric, rows))
-    return len(items), statistics
+        if _is_mean(metric) and rows:
+            effects.setdefault(run["model"], []).append(_effects(rows))
+    return len(items), statistics, {model: np.mean(of_model, axis=0) for model, of_model in effects.items()}
 
 
 def _are(values: Mapping[str, Any]) -> pc.Expression:
@@ -155,15 +174,27 @@ def _are(values: Mapping[str, Any]) -> pc.Expression:
     return reduce(and_, (pc.field(name) == value for name, value in values.items()))
 
 
+def _is_mean(metric: str) -> bool:
+    """Whether a metric is a mean of a value that each item has."""
+    return metric != TAU and metric not in F1 and not metric.startswith(B3)
+
+
+def _effects(rows: Sequence[Mapping[str, Any]]) -> Values:
+    """How far each item moves a weighted mean, to first order: w (v − mean) / Σ w."""
+    values, weights = (np.array([row[name] for row in rows], dtype=float) for name in ("value", "weight"))
+    effects: Values = weights * (values - np.average(values, weights=weights)) / weights.sum()
+    return effects
+
+
 def _statistic(metric: str, rows: Sequence[Mapping[str, Any]]) -> Statistic:
     """The metric of one run, from its outcomes in the order of the items."""
     expected, predicted, values, weights = (
         [row[name] for row in rows] for name in ("expected", "predicted", "value", "weight")
     )
-    if metric == "kendall_tau":
+    if metric == TAU:
         return tau_statistic(*(np.array([float(number) for [number] in side]) for side in (expected, predicted)))
-    if metric in ("f1", "f1_macro"):
+    if metric in F1:
         return f1_statistic(expected, predicted, POSITIVE if metric == "f1" else None)
-    if metric.startswith("b3_"):
+    if metric.startswith(B3):
         return b3_statistic(expected, predicted, metric)
     return mean_statistic(np.array(values, dtype=float), np.array(weights, dtype=float))

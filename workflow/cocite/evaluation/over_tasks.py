@@ -3,9 +3,10 @@
 Each task is one pair of values: its first metric, as `comparisons` has the difference of the two models on it. Over
 the tasks of a benchmark, and over those of all benchmarks, the differences are tested by the signed ranks of Wilcoxon
 (1945, "Individual Comparisons by Ranking Methods"), as Demšar recommends for two models on several data sets (2006,
-"Statistical Comparisons of Classifiers over Multiple Data Sets"). The test is exact for up to 50 tasks, and looks at
-which differences are larger than which, not by how much, since tasks have different metrics. The mean difference has
-the interval of Student's t over tasks. Holm's procedure raises the p-values for all pairs over the same tasks.
+"Statistical Comparisons of Classifiers over Multiple Data Sets"). The test is exact, and looks at which differences are
+larger than which, not by how much, since tasks have different metrics. The mean difference has the interval of
+Student's t over tasks. Holm's procedure raises the p-values for all pairs over the same tasks, without those that have
+too few tasks to reach so small a p-value (Tarone).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,12 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import wilcoxon
 
 from cocite.config.benchmarks import declared
 from cocite.config.tasks import BOTH
 from cocite.evaluation.benchmark import write_rows
-from cocite.evaluation.significance import Part, error_of, holm, interval_of
+from cocite.evaluation.significance import Part, error_of, holm, interval_of, signed_rank_p_value
 from cocite.tables.files import read_table
 
 ALL = "all benchmarks"
@@ -62,7 +62,10 @@ def compare_over_tasks(comparisons: Sequence[Path], output: Path) -> None:
 def pair_tests(differences: Mapping[Pair, Sequence[float]]) -> Iterator[tuple[Pair, TaskDifference, float]]:
     """Each pair of models with its difference and the p-value adjusted for all pairs; pairs with too few tasks lack."""
     found = {pair: over_tasks(values) for pair, values in differences.items() if len(values) >= FEWEST}
-    adjusted = holm([difference.p_value for difference in found.values()]).tolist()
+    adjusted = holm(
+        [difference.p_value for difference in found.values()],
+        [difference.least_p_value for difference in found.values()],
+    ).tolist()
     for (pair, difference), p_adjusted in zip(found.items(), adjusted, strict=True):
         yield pair, difference, p_adjusted
 
@@ -73,7 +76,7 @@ def over_tasks(differences: Sequence[float]) -> TaskDifference:
     better, worse = int((values > 0).sum()), int((values < 0).sum())
     mean = float(values.mean())
     error = error_of([Part(float(np.var(values, ddof=1)) / len(values), len(values) - 1)])
-    p_value = float(wilcoxon(values).pvalue) if better + worse else 1.0
+    p_value = signed_rank_p_value(values)
     least = min(1.0, 2.0 ** (1 - better - worse))
     return TaskDifference(len(values), better, worse, mean, *interval_of(mean, error), p_value, least)
 

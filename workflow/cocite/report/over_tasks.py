@@ -41,10 +41,14 @@ def questions_over_tasks(
 
 
 def _remark(part: pl.DataFrame) -> str:
-    """Over how many tasks it is; that there can be no star where the smallest p-value of all is too large for one."""
+    """Over how many tasks it is; that there can be no star where the smallest p-value of all is too large for one.
+
+    A p-value is raised for the pairs that can have one as small.
+    """
+    as_small = pl.col("least_p_value").rank("max")
     [(fewest, most, least)] = part.select(
-        pl.min("tasks").alias("fewest"), pl.max("tasks").alias("most"), pl.min("least_p_value")
+        pl.min("tasks").alias("fewest"), pl.max("tasks").alias("most"), (pl.col("least_p_value") * as_small).min()
     ).rows()
     tasks = f"{most} tasks" if fewest == most else f"{fewest} to {most} tasks"
-    has_none = least * len(part) >= LEVEL
+    has_none = least >= LEVEL
     return REMARK.format(tasks=tasks) + (NO_STAR.format(pairs=len(part)) if has_none else "")

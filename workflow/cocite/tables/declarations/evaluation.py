@@ -354,7 +354,9 @@ TABLES = [
                 "the smallest p_value that can come out, 2 to the power of 1 minus the tasks on which they differ",
             ),
             "p_adjusted": required(
-                pa.float64(), "p_value raised for the number of pairs over the same tasks in the same mode (Holm, 1979)"
+                pa.float64(),
+                "p_value raised for the number of pairs over the same tasks in the same mode (Holm, 1979) that can "
+                "have one as small (Tarone, 1990)",
             ),
         },
     ),
