@@ -22,7 +22,7 @@ CONFIGURATION = {
 
 
 def score(model, value):
-    names = {"benchmark": "sre", "task": "fos", "metric": "f1", "format": "classification", "mode": "both"}
+    names = {"benchmark": "sre", "task": "fos", "metric": "f1_macro", "format": "classification", "mode": "both"}
     return {"model": model, "seed": 1, "evaluation_seed": 1, "value": value, **names}
 
 

@@ -2,9 +2,8 @@
 
 import polars as pl
 
-from cocite.report.inputs import (
-    graph_embeddings,
-)
+from cocite.config.benchmarks import declared
+from cocite.report.inputs import graph_embeddings
 from cocite.report.results import read_scored
 from cocite.report.scores import models_by_format
 
@@ -22,7 +21,7 @@ def score(
     *,
     benchmark="sre",
     task="fos",
-    metric="f1",
+    metric=None,
     format="classification",
     seed=1,
     evaluation=1,
@@ -33,7 +32,7 @@ def score(
         "seed": seed,
         "benchmark": benchmark,
         "task": task,
-        "metric": metric,
+        "metric": metric or declared(task).metrics[0],
         "evaluation_seed": evaluation,
         "format": format,
         "value": value,
@@ -52,6 +51,35 @@ def test_a_format_is_the_mean_of_its_tasks_and_seeds_deviate():
     )
     table = models_by_format(scores, CONFIGURATION)
     assert table.to_dicts() == [{"model": "triplet", "sre: classification": "71.0 ± 1.4"}]  # 70 and 72
+
+
+def test_a_format_is_the_mean_over_the_first_metric_of_each_task():
+    values = {
+        ("beir_scifact", "ndcg_cut_10"): 60.0,
+        ("beir_scifact", "recall_100"): 90.0,
+        ("beir_nfcorpus", "ndcg_cut_10"): 30.0,
+        ("beir_nfcorpus", "recip_rank_10"): 70.0,
+    }
+    scores = [
+        score("bm25", value, benchmark="beir", task=task, metric=metric, format="search")
+        for (task, metric), value in values.items()
+    ]
+    facets = {"ndcg_csfcube": 80.0, "map": 40.0, "Rprec": 70.0}
+    scores += [
+        score("bm25", value, benchmark="cube", task="csfcube_method", metric=metric, format="proximity")
+        for metric, value in facets.items()
+    ]
+    scores += [score("bm25", 50.0, task="biomimicry", metric="f1_with_few_shot")]
+    beir = {"kind": "beir", "datasets": {"scifact": "x", "nfcorpus": "y"}}
+    benchmarks = {"sre": {"kind": "scirepeval"}, "beir": beir, "cube": {"kind": "csfcube"}}
+    [row] = models_by_format(pl.DataFrame(scores), {**CONFIGURATION, "benchmarks": benchmarks}).to_dicts()
+    first = declared("csfcube_method").metrics[0]
+    assert row == {
+        "model": "bm25",
+        "sre: classification": "50.0",
+        "beir: search": "45.0",
+        "cube: proximity": str(facets[first]),
+    }
 
 
 def test_the_deviation_is_over_training_seeds_whatever_evaluation_seeds_there_are():

@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from cocite.config.benchmarks import is_held_out
+from cocite.config.benchmarks import is_held_out, tasks_of
 from cocite.config.lineage import encoder_under
 from cocite.config.runs import names_in_order
-from cocite.config.tasks import BOTH, FORMATS
+from cocite.config.tasks import BOTH, FORMATS, WITH_FEW_SHOT
 from cocite.report.labels import METRICS, loss_of, measure, over_seeds, sets_in_words
 
 Configuration = Mapping[str, Any]
@@ -28,8 +28,9 @@ OF_DIFFICULTY = {
 def models_by_format(scores: pl.DataFrame, configuration: Mapping[str, Any]) -> pl.DataFrame:
     """One row a model or baseline, one column a benchmark and format (or task of the hold-out).
 
-    Models come as configured, then the untrained encoders and the baselines. A mean that lacks tasks which
-    others have says over how many it is.
+    A format is the mean over its tasks by the first metric of each, since other metrics have other scales. Models come
+    as configured, then the untrained encoders and the baselines. A mean that lacks tasks which others have says over
+    how many it is.
     """
     labelled = _labelled(scores, configuration["benchmarks"])
     runs = labelled.group_by("model", "seed", "evaluation_seed", "column").agg(
@@ -117,7 +118,7 @@ def difficulties(scores: pl.DataFrame, curves: Curves, configuration: Configurat
 
 
 def _labelled(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> pl.DataFrame:
-    """The scores with the name of the column that each belongs to, which says the mode where there are two."""
+    """The scores that are shown, with the column of each, which names the mode if there are two."""
     is_holdout = pl.col("benchmark").is_in([name for name, entry in benchmarks.items() if is_held_out(entry)])
     mode = pl.when(pl.col("mode") == BOTH).then(pl.lit("")).otherwise(pl.format(" ({})", "mode"))
     column = (
@@ -125,7 +126,11 @@ def _labelled(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> pl.DataFra
         .then(pl.format("{}: {} {}", "benchmark", "task", pl.col("metric").replace(METRICS)))
         .otherwise(pl.format("{}: {}{}", "benchmark", "format", mode))
     )
-    return scores.with_columns(column=column)
+    leading = [(name, task.name, task.metrics[0]) for name, entry in benchmarks.items() for task in tasks_of(entry)]
+    keys = ["benchmark", "task"]
+    first = pl.DataFrame(leading, schema=dict.fromkeys([*keys, "first"], pl.String), orient="row")
+    is_shown = is_holdout | (pl.col("metric").str.strip_suffix(WITH_FEW_SHOT) == pl.col("first"))
+    return scores.join(first, on=keys, maintain_order="left").filter(is_shown).with_columns(column=column)
 
 
 def _columns(labelled: pl.DataFrame, benchmarks: Mapping[str, Any]) -> Sequence[str]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from cocite.config.baselines import baselines_of, that_rank_alone
+from cocite.config.baselines import baselines_of, kind_of, that_rank_alone
 from cocite.config.benchmarks import BENCHMARKS, is_held_out, tasks_of
 from cocite.config.lineage import encoder_under
 from cocite.config.origins import corpus_in_words, encoder_in_words
@@ -36,12 +36,37 @@ KINDS = {
 
 
 def what_is_generated(provenance: Mapping[str, Any]) -> str:
-    """The parts of the run that a program made up, in words; empty where all is real."""
-    benchmarks = generated_benchmarks(provenance)
-    parts = ["the corpus with its citations"] if has_generated_corpus(provenance) else []
-    if benchmarks:
-        parts.append(f"the benchmark{'s' if len(benchmarks) > 1 else ''} {' and '.join(benchmarks)}")
-    return " and ".join(parts)
+    """What a program made up, and what that means for the scores, in sentences; empty if it touches none of them."""
+    configuration, made_up = provenance["configuration"], generated_benchmarks(provenance)
+    real = [name for name in configuration["benchmarks"] if name not in made_up]
+    learned = has_generated_corpus(provenance) and (not configuration["benchmarks"] or _learns(configuration))
+    parts = ["the corpus with its citations"] if learned or (made_up and has_generated_corpus(provenance)) else []
+    if made_up:
+        parts.append(f"the {_named('benchmark', made_up)}")
+    if not parts:
+        return ""
+    said = [f"A program made up {' and '.join(parts)}: no such papers exist."]
+    if not real:
+        said += ["The scores show that the pipeline works.", "They say nothing about real papers,"]
+        return f"{' '.join(said)} and are not compared with published scores."
+    if made_up:
+        said.append(f"The scores on the {_named('benchmark', made_up)} say nothing about real papers.")
+    said.append(f"The documents of the {_named('benchmark', real)} are not generated.")
+    if learned:
+        said.append("What this run trained learned from generated papers, also if it is scored on those documents.")
+    return " ".join(said)
+
+
+def _named(thing: str, names: Sequence[str]) -> str:
+    """Things of a kind, by name."""
+    return f"{thing}{'s' if len(names) > 1 else ''} {' and '.join(names)}"
+
+
+def _learns(configuration: Configuration) -> bool:
+    """Whether anything that is scored was made from papers of the corpus."""
+    from_corpus = any(kind_of(entry).trained_on for entry in baselines_of(configuration).values())
+    built = any("build" in entry for entry in configuration["encoders"].values())
+    return bool(configuration["models"]) or built or from_corpus
 
 
 def facts(
