@@ -97,6 +97,8 @@ def comparisons_of(configuration: Mapping[str, Any], scores: pl.DataFrame) -> pl
         difference=pl.Series(difference),
         low=pl.Series(difference - 3),
         high=pl.Series(difference + 3),
+        wide_low=pl.Series(difference - 4),
+        wide_high=pl.Series(difference + 5),
         p_value=pl.Series(np.where(np.abs(difference) > 3, 0.01, 0.5)),
         p_adjusted=pl.Series(np.where(np.abs(difference) > 6, 0.01, 0.5)),
         detectable=pl.lit(2.5),

@@ -96,11 +96,24 @@ def test_the_matrix_has_the_difference_of_any_two_models_with_its_interval(page,
     assert len(shown) == len(expected) * 2 + 8  # five models, the encoder, BM25 and random vectors: 28 pairs
     for (model, other), row in expected.items():
         star = "*" if row["p_adjusted"] < 0.05 else ""
+        counted = any(name.startswith("model-") for name in (model, other))  # nothing else has seeds
         ends = [f"{signed(row['low'])} to {signed(row['high'])}", f"{signed(-row['high'])} to {signed(-row['low'])}"]
-        assert shown[model, other] == [signed(row["difference"]) + star, ends[0]]
-        assert shown[other, model] == [signed(-row["difference"]) + star, ends[1]]
+        wide = [f"seeds: {signed(row['wide_low'])} to {signed(row['wide_high'])}"]
+        turned = [f"seeds: {signed(-row['wide_high'])} to {signed(-row['wide_low'])}"]
+        assert shown[model, other] == [signed(row["difference"]) + star, ends[0], *wide[: counted * 1]]
+        assert shown[other, model] == [signed(-row["difference"]) + star, ends[1], *turned[: counted * 1]]
     assert {row["p_adjusted"] < 0.05 for row in expected.values()} == {True, False}
     assert "show a difference of 2.5 with a star" in page.one("#matrix-items").text
+
+
+def test_a_star_of_what_was_trained_once_is_marked_and_has_no_interval_of_seeds(browser, tmp_path_factory):
+    configuration = configuration_of(models=3, seeds=1, kinds=("holdout",))
+    page = browser.open(page_of(configuration, tmp_path_factory.mktemp("once")))
+    shown = matrix(page)
+    of_models = [cell for pair, cell in shown.items() if any(name.startswith("model-") for name in pair)]
+    assert any(cell[0].endswith("(*)") for cell in of_models)
+    assert not any(cell[0].endswith("*") for cell in of_models)
+    assert not any("seeds" in line for cell in shown.values() for line in cell)
 
 
 def test_a_difference_stands_out_where_its_interval_leaves_out_zero(page):

@@ -10,7 +10,12 @@ import pytest
 from cocite.report.differences import difference_of, differences
 from cocite.report.over_tasks import questions_over_tasks
 
-CONFIGURATION = {"models": {"b": {}, "a": {}}, "encoders": {}, "benchmarks": {"second": {}, "first": {}}}
+CONFIGURATION = {
+    "models": {"b": {"seeds": [1, 2, 3]}, "a": {"seeds": [1], "averaged": True}},
+    "encoders": {"e": {}},
+    "benchmarks": {"second": {}, "first": {}},
+    "baselines": {"bm25": {"kind": "bm25"}, "random": {"kind": "random", "seeds": [1]}},
+}
 
 
 def comparison(model, other, difference, low, high, *, benchmark="first", task="cite", metric="map"):
@@ -20,6 +25,8 @@ def comparison(model, other, difference, low, high, *, benchmark="first", task="
         "difference": difference,
         "low": low,
         "high": high,
+        "wide_low": low - 1,
+        "wide_high": high + 2,
         "p_value": 0.5,
         "p_adjusted": 0.5,
         "detectable": 2.0,
@@ -27,9 +34,11 @@ def comparison(model, other, difference, low, high, *, benchmark="first", task="
 
 
 def unpacked(packed, models):
-    """Pair of models → difference, low and high."""
+    """Pair of models → difference, low and high, and the ends of the interval that counts seeds if there is one."""
     numbers = unpack(f"<{len(b64decode(packed)) // 2}h", b64decode(packed))
-    return {pair: numbers[3 * place : 3 * place + 3] for place, pair in enumerate(combinations(models, 2))}
+    pairs = list(combinations(models, 2))
+    each = len(numbers) // len(pairs)
+    return {pair: numbers[each * place : each * place + each] for place, pair in enumerate(pairs)}
 
 
 def test_pairs_stand_in_the_order_of_the_models_with_the_sign_that_goes_with_it():
@@ -40,9 +49,9 @@ def test_pairs_stand_in_the_order_of_the_models_with_the_sign_that_goes_with_it(
     [question] = found["questions"]
     assert (question["benchmark"], question["measure"], question["items"]) == ("first", "cite MAP", 200)
     assert unpacked(question["packed"], found["models"]) == {
-        ("b", "a"): (-200, -500, 100),
-        ("b", "random"): (3000, 2850, 3150),
-        ("a", "random"): (3200, 3000, 3400),
+        ("b", "a"): (-200, -500, 100, -700, 200),
+        ("b", "random"): (3000, 2850, 3150, 2750, 3350),
+        ("a", "random"): (3200, 3000, 3400, 2900, 3600),
     }
 
 
@@ -54,19 +63,32 @@ def test_a_bit_says_which_pairs_differ_by_the_adjusted_p_value():
     assert question["detectable"] == 2.0
 
 
+def test_models_come_with_the_number_of_their_seeds():
+    names = ["b", "a", "a_averaged", "untrained_e", "bm25", "random"]
+    compared = [comparison(*sorted(pair), 1.0, 0.0, 2.0) for pair in combinations(names, 2)]
+    found = differences(pl.DataFrame(compared), CONFIGURATION)
+    assert dict(zip(found["models"], found["seeds"], strict=True)) == dict(zip(names, (3, 1, 1, 0, 0, 1), strict=True))
+
+
+def test_an_interval_beyond_what_sixteen_bits_hold_ends_there():
+    compared = [comparison("a", "b", 1.0, -400.0, 401.0)]
+    [question] = differences(pl.DataFrame(compared), CONFIGURATION)["questions"]
+    assert unpacked(question["packed"], ["b", "a"]) == {("b", "a"): (-100, -32767, 32767, -32767, 32767)}
+
+
 def test_an_end_of_an_interval_that_rounds_to_zero_keeps_its_side():
     compared = [comparison("a", "b", 1.0, 0.02, 2.0)]
     [question] = differences(pl.DataFrame(compared), CONFIGURATION)["questions"]
-    assert unpacked(question["packed"], ["b", "a"]) == {("b", "a"): (-100, -200, -1)}
+    assert unpacked(question["packed"], ["b", "a"]) == {("b", "a"): (-100, -200, -1, -400, 100)}
 
 
 def test_models_that_were_not_compared_differ_from_equal_ones():
     compared = [comparison("a", "b", 0.0, 0.0, 0.0), comparison("a", "bm25", 1.0, 0.0, 2.0, task="cocite")]
     found = differences(pl.DataFrame(compared), CONFIGURATION)
     cite, cocite = (unpacked(question["packed"], found["models"]) for question in found["questions"])
-    none = (-32768,) * 3
-    assert (cite["b", "a"], cite["b", "bm25"], cite["a", "bm25"]) == ((0, 0, 0), none, none)
-    assert (cocite["b", "a"], cocite["a", "bm25"]) == (none, (100, 0, 200))
+    none = (-32768,) * 5
+    assert (cite["b", "a"], cite["b", "bm25"], cite["a", "bm25"]) == ((0, 0, 0, -200, 100), none, none)
+    assert (cocite["b", "a"], cocite["a", "bm25"]) == (none, (100, 0, 200, -100, 400))
 
 
 def test_questions_come_as_the_benchmarks_are_configured():

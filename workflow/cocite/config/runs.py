@@ -63,6 +63,19 @@ def training_seeds(config: Mapping[str, Any], name: str) -> Sequence[int]:
     return (0,) if name.endswith(AVERAGED) else seeds
 
 
+def numbers_of_seeds(config: Mapping[str, Any]) -> dict[str, int]:
+    """With how many seeds each of what is scored was trained or drawn, by name; 0 for what depends on no seed.
+
+    A mean of weights over all seeds counts as one, since no other one shows what other seeds would make of it.
+    """
+    baselines = {name: seeds_of(name, config) for name in baselines_of(config)}
+    return {
+        **{name: len(training_seeds(config, name)) for name in scored_models(config)},
+        **dict.fromkeys(untrained(config), 0),
+        **{name: 0 if list(seeds) == [0] else len(seeds) for name, seeds in baselines.items()},
+    }
+
+
 def names_in_order(config: Mapping[str, Any]) -> list[str]:
     """The names of all that are scored."""
     return [*scored_models(config), *untrained(config), *baselines_of(config)]

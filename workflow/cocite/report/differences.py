@@ -1,7 +1,7 @@
 """How any two models differ on each metric of each task, packed for the page, which shows one matrix at a time.
 
-Fifty models on six benchmarks have more than 100,000 differences. As 16-bit numbers in base64, with the two ends of
-their intervals, these are some hundred kilobytes a benchmark; as rows of tables they would be thousands of pages.
+Fifty models on six benchmarks have more than 100,000 differences. As 16-bit numbers in base64, with the ends of their
+intervals, these are some hundred kilobytes a benchmark; as rows of tables they would be thousands of pages.
 """
 
 from base64 import b64encode
@@ -12,19 +12,21 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cocite.config.runs import names_in_order
+from cocite.config.runs import names_in_order, numbers_of_seeds
 from cocite.report.labels import measure
 
 HUNDREDTHS = 100
 NONE = np.iinfo(np.int16).min
 """Stands for a pair of models that were not compared."""
 VALUES = ("difference", "low", "high")
+WIDE = ("wide_low", "wide_high")
+"""The ends of the interval that counts training seeds."""
 LEVEL = 0.05
 """Below which an adjusted p-value makes a difference sure."""
 
 
 def differences(comparisons: pl.DataFrame, configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """The models that were compared, and for each question its name, number of items and packed differences.
+    """The models that were compared, their numbers of seeds, and each question: name, items and packed differences.
 
     A difference is the value of the earlier model minus that of the later one, in hundredths; pairs come in the order
     of `itertools.combinations`. Questions come as the benchmarks are configured, each in the order of its tasks' names.
@@ -39,14 +41,15 @@ def differences(comparisons: pl.DataFrame, configuration: Mapping[str, Any]) -> 
             "items": int(part["items"].max()),  # type: ignore[arg-type]
             "detectable": round(float(part["detectable"].median()), 1),  # type: ignore[arg-type]
             "sure": sure(part, models),
-            "packed": packed(part, models),
+            "packed": packed(part, models, WIDE),
         }
         for (benchmark, task, metric, mode), part in sorted(
             comparisons.partition_by(keys, as_dict=True, include_key=False).items(),
             key=lambda item: (list(configuration["benchmarks"]).index(item[0][0]), *item[0][1:]),
         )
     ]
-    return {"models": models, "questions": questions}
+    seeds = numbers_of_seeds(configuration)
+    return {"models": models, "seeds": [seeds[name] for name in models], "questions": questions}
 
 
 def difference_of(comparisons: pl.DataFrame, model: str, other: str) -> tuple[float, float, float] | None:
@@ -75,15 +78,19 @@ def sure(comparisons: pl.DataFrame, models: Sequence[str]) -> str:
     return b64encode(np.packbits(bits, bitorder="little").tobytes()).decode()
 
 
-def packed(comparisons: pl.DataFrame, models: Sequence[str]) -> str:
+def packed(comparisons: pl.DataFrame, models: Sequence[str], further: Sequence[str] = ()) -> str:
     """Difference, low and high of every pair, one after the other, 16 bits each, the lower byte first.
 
-    They are rounded to tenths, as they are shown; where one rounds to zero, a hundredth keeps the sign.
+    `further` names the ends of a second interval, which follow. They are rounded to tenths, as they are shown; where
+    one rounds to zero, a hundredth keeps the sign.
     """
-    value, low, high = comparisons.select(VALUES).to_numpy().T
+    names = [*VALUES, *further]
+    value, *ends = comparisons.select(names).to_numpy().T
     is_turned, pairs = _places(comparisons, models)
-    triples = np.where(is_turned, [-value, -high, -low], [value, low, high]).T
-    packed = np.full((len(models) * (len(models) - 1) // 2, len(VALUES)), NONE, dtype="<i2")
-    rounded = np.round(HUNDREDTHS * np.round(triples, 1))
-    packed[pairs] = np.where(rounded == 0, np.sign(triples), rounded)
+    intervals = list(zip(ends[::2], ends[1::2], strict=True))
+    turned = [-value, *(-end for low, high in intervals for end in (high, low))]
+    rows = np.where(is_turned, turned, [value, *ends]).T
+    packed = np.full((len(models) * (len(models) - 1) // 2, len(names)), NONE, dtype="<i2")
+    rounded = np.round(HUNDREDTHS * np.round(rows, 1)).clip(NONE + 1, -NONE - 1)
+    packed[pairs] = np.where(rounded == 0, np.sign(rows), rounded)
     return b64encode(packed.tobytes()).decode()

@@ -1,7 +1,7 @@
 // The matrix of differences: one measure at a time, or how often a model is better over all measures of a benchmark.
 "use strict";
 (() => {
-  const { models, questions } = JSON.parse(document.getElementById("differences-data").textContent);
+  const { models, seeds, questions } = JSON.parse(document.getElementById("differences-data").textContent);
   const table = document.getElementById("matrix");
   const select = document.getElementById("matrix-measure");
   if (!table || !questions.length) return;
@@ -23,12 +23,21 @@
   function pair(question, row, column) {
     const [first, second] = row < column ? [row, column] : [column, row];
     const place = first * models.length - (first * (first + 1)) / 2 + second - first - 1;
-    const [value, low, high] = unpacked(question).slice(3 * place, 3 * place + 3);
+    const numbers = unpacked(question);
+    const each = (2 * numbers.length) / (models.length * (models.length - 1));
+    const [value, ...ends] = numbers.slice(each * place, each * (place + 1));
     if (value === NONE) return null;
     question.bits ??= Uint8Array.from(atob(question.sure), (letter) => letter.charCodeAt(0));
-    const star = (question.bits[place >> 3] >> (place & 7)) & 1 ? "*" : "";
-    return row < column ? { value, low, high, star } : { value: -value, low: -high, high: -low, star };
+    const star = (question.bits[place >> 3] >> (place & 7)) & 1 ? starOf(row, column) : "";
+    const turned = ends.map((_, at) => -ends[at ^ 1]);
+    const [low, high, wideLow, wideHigh] = row < column ? ends : turned;
+    return { value: row < column ? value : -value, low, high, wideLow, wideHigh, star };
   }
+
+  // What was trained once says nothing about other seeds: neither its stars nor an interval count them.
+  const isOfOneSeed = (row, column) => seeds[row] === 1 || seeds[column] === 1;
+  const starOf = (row, column) => (isOfOneSeed(row, column) ? "(*)" : "*");
+  const countsSeeds = (row, column) => !isOfOneSeed(row, column) && seeds[row] + seeds[column] > 0;
 
   const points = (value, digits = 1) => {
     const text = (Math.abs(value) / HUNDREDTHS).toFixed(digits);
@@ -49,6 +58,9 @@
     if (!found) return element("td", "–");
     const cell = element("td", points(found.value) + found.star, { class: surely(found) });
     cell.append(element("small", `${points(found.low)} to ${points(found.high)}`));
+    if (found.wideLow !== undefined && countsSeeds(row, column)) {
+      cell.append(element("small", `seeds: ${points(found.wideLow)} to ${points(found.wideHigh)}`));
+    }
     return cell;
   }
 
