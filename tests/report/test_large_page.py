@@ -26,6 +26,26 @@ def test_it_opens_at_once_and_is_no_wider_than_its_window(browser, large, width)
     assert len(page.all("#matrix tbody tr")) == 53
 
 
+def test_its_tables_scroll_below_their_heads_and_say_so(browser, large):
+    page = browser.open(large)
+    assert page.run("document.documentElement.scrollHeight") < 22_000
+    wide = page.one("figure.table:has(#models-caption) .wide")
+    hint = page.run("arguments[0].nextElementSibling.textContent", wide)
+    assert hint == "This table goes on to the right and below (53 rows): scroll it."
+    page.run("arguments[0].scrollTop = 1e6", wide)
+    page.run("new Promise(done => setTimeout(done, 100))")
+    assert "more-below" not in wide.get_attribute("class")
+    top, last, below = page.run(
+        """(wide => ['thead th', 'tbody tr:last-child td'].map(
+            selector => wide.querySelector(selector).getBoundingClientRect()
+        ).flatMap((box, at) => at ? [box.bottom] : [box.top - wide.getBoundingClientRect().top]
+        ).concat(wide.getBoundingClientRect().bottom))(arguments[0])""",
+        wide,
+    )
+    assert abs(top) < 2
+    assert last <= below
+
+
 def test_its_matrix_and_its_tables_answer_at_once(browser, large):
     page = browser.open(large)
     start = time.monotonic()

@@ -1,21 +1,25 @@
-// A table that is wider than the window says so: a shadow where it goes on, a line of text, and a place for the keyboard.
+// A table with more columns or rows than fit says so: a mark where it goes on, a line of text, and a place for the keyboard.
 "use strict";
 (() => {
   function mark(wide) {
     const hidden = wide.scrollWidth - wide.clientWidth;
-    const isWide = hidden > 1 || wide.scrollHeight - wide.clientHeight > 1;
+    const below = wide.scrollHeight - wide.clientHeight;
+    const goesOn = hidden > 1 || below > 1;
     wide.classList.toggle("more-left", hidden > 1 && wide.scrollLeft > 1);
     wide.classList.toggle("more-right", hidden > 1 && wide.scrollLeft < hidden - 1);
-    if (isWide) wide.tabIndex = 0;
+    wide.classList.toggle("more-below", below > 1 && wide.scrollTop < below - 1);
+    if (goesOn) wide.tabIndex = 0;
     else wide.removeAttribute("tabindex");
     let hint = wide.nextElementSibling;
     if (!hint || !hint.classList.contains("hint")) {
       hint = document.createElement("span");
       hint.className = "hint";
-      hint.textContent = "This table goes on to the right: scroll it sideways.";
       wide.after(hint);
     }
-    hint.hidden = hidden <= 1;
+    const rows = wide.querySelectorAll("tbody tr").length;
+    const ways = [hidden > 1 ? "to the right" : "", below > 1 ? `below (${rows} rows)` : ""].filter(Boolean);
+    hint.textContent = `This table goes on ${ways.join(" and ")}: scroll it.`;
+    hint.hidden = !goesOn;
   }
 
   const all = [...document.querySelectorAll(".wide")];
