@@ -1,6 +1,7 @@
 """The tables scores and outcomes: their rows, missing vectors, seeds and modes."""
 
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 from cocite.cli import app
 from cocite.config.benchmarks import TASKS, declared
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
+from cocite.config.benchmarks.scirepeval import SciRepEval
 from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark, write_tables
 from cocite.evaluation.scored import Run
@@ -170,7 +172,8 @@ def test_scirepeval_averages_over_25_values():
     assert groups == {"in-train": 7, "out-of-train": 8, "scidocs": 10}
 
 
-def test_the_command_scores_what_the_tables_hold(tmp_path):
+@pytest.mark.parametrize("mode", get_args(SciRepEval.model_fields["mode"].annotation))
+def test_the_command_scores_what_the_tables_hold_in_each_mode_of_a_configuration(mode, tmp_path):
     tables = tmp_path / "b"
     write_tables(Benchmark(judgements={name: {"q": {"a": 1, "b": 0}} for name in ("cite", "relish")}), tables)
     vectors = vector_column(np.array([[1.0], [5.0], [0.0]]))
@@ -185,7 +188,7 @@ def test_the_command_scores_what_the_tables_hold(tmp_path):
         "tables": tables,
         "model": "m",
         "training-seed": 1,
-        "mode": "correct",
+        "mode": mode,
         "largest-missing": 0.01,
         "threads": 1,
         "embeddings": embeddings,
@@ -215,13 +218,13 @@ def outcomes_in(folder):
     return rows_in(folder, "outcomes")
 
 
-def test_both_modes_are_scored_in_one_run_and_say_which_they_are(tmp_path):
+def test_all_modes_are_scored_in_one_run_and_say_which_they_are(tmp_path):
     labels = two_classes()
     benchmark = Benchmark(labels=labels, judgements={"relish": rankings(queries=3)})
     vectors = vectors_for(documents_in(benchmark))
-    rows = score(tmp_path, benchmark, vectors, replace(RUN, modes=["compat", "correct"]))
+    rows = score(tmp_path, benchmark, vectors, replace(RUN, modes=["compat", "correct", "sklearn"]))
     assert sorted((row["task"], row["evaluation_seed"], row["mode"]) for row in rows) == [
-        *(("drsm", seed, mode) for seed in (5, 6) for mode in ("compat", "correct")),
+        *(("drsm", seed, mode) for seed in (5, 6) for mode in ("compat", "correct", "sklearn")),
         ("relish", 5, "both"),
     ]
 

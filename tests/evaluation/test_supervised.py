@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 from sklearn.metrics import f1_score, r2_score
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.svm import LinearSVC, LinearSVR
 
 from cocite.config.benchmarks import TASKS
@@ -17,6 +17,7 @@ from cocite.evaluation.supervised import Examples, feasible_stages, few_shot_sam
 from cocite.ground.errors import InputError
 
 SEED = 3
+GRID = (0.01, 0.1, 1, 10, 100)
 
 
 def examples(points, labels, train=120):
@@ -116,7 +117,7 @@ def test_binary_f1_is_that_of_the_class_1(points):
     assert score(task.name, given) == ("f1", pytest.approx(100 * expected))
 
 
-@pytest.mark.parametrize("mode", ["compat", "correct"])
+@pytest.mark.parametrize("mode", ["compat", "correct", "sklearn"])
 def test_planted_structure_scores_high_and_noise_scores_chance(points, mode):
     noise = np.random.default_rng(9).normal(size=points.shape)
     labels = {
@@ -185,6 +186,53 @@ def test_regression_ignores_the_units_of_the_target_in_correct_mode(points):
     near = fit_regression(protocol, points, points[:, 0]).outputs(points)
     far = fit_regression(protocol, points, 2000 + 100 * points[:, 0]).outputs(points)
     assert far == pytest.approx(2000 + 100 * near, abs=1e-4)
+
+
+def released(task, given):
+    """What SciRepEval's code predicts without lightning: scikit-learn's machines, but for C as they are."""
+    ordered, classes = given.reordered(SEED, task.name), [float(name) for [name] in given.test_labels]
+    known = np.array([float(name) for [name] in ordered.train_labels])
+    machine, grid = (LinearSVR, np.logspace(-4, 2, 7)) if task.kind == "regression" else (LinearSVC, GRID)
+    search = GridSearchCV(machine(random_state=SEED), {"C": grid}, cv=3).fit(ordered.train, known)
+    return np.array(classes), search.predict(ordered.test)
+
+
+@pytest.mark.parametrize("offset", [0.0, 3.0])
+def test_in_the_mode_sklearn_classes_and_numbers_are_those_of_scikit_learn_as_it_is(points, offset):
+    moved = points * np.geomspace(30, 0.1, 12) + offset
+    noise = np.random.default_rng(1).normal(size=180)
+    few = replace(TASKS["drsm"], few_shot=())
+    classes = examples(moved, [[str(name)] for name in np.digitize(points[:, 0] + points[:, 1] + noise, [-1, 1.5])])
+    truth, predicted = released(few, classes)
+    assert score("drsm", classes, "sklearn")[1] == pytest.approx(100 * f1_score(truth, predicted, average="macro"))
+    numbers = examples(moved, [[repr(float(value))] for value in 2000 + 5 * points[:, 3] + noise])
+    truth, predicted = released(TASKS["pub_year"], numbers)
+    assert score("pub_year", numbers, "sklearn")[1] == pytest.approx(100 * kendalltau(truth, predicted).statistic)
+    assert score("pub_year", numbers, "sklearn") != score("pub_year", numbers, "compat")
+    assert score("pub_year", numbers, "sklearn") != score("pub_year", numbers, "correct")
+
+
+def test_in_the_mode_sklearn_each_label_has_scikit_learns_machine_and_one_that_none_has_is_given_to_none(points):
+    draw = np.random.default_rng(2)
+    has = points[:, :4] + 0.4 * draw.normal(size=(180, 4)) > [0, 0.5, 1, 99]
+    labels = [[name for name, is_so in zip("abcd", row, strict=True) if is_so] for row in has]
+    labels[170] = ["d"]  # of no document to train on
+    given = examples(points + 0.5, labels)
+    ordered = given.reordered(SEED, "fos")
+    known = np.array([[name in names for name in "abcd"] for names in ordered.train_labels]) * 1
+    machine = GridSearchCV(LinearSVC(max_iter=10_000, random_state=SEED), {"C": GRID}, cv=3)
+    expected = [machine.fit(ordered.train, column).predict(ordered.test) for column in known[:, :3].T]
+    task = replace(TASKS["fos"], few_shot=())
+    found = score_supervised(Protocol(task=task, seed=SEED, mode="sklearn", threads=2), given).predicted
+    assert [[name in names for name in "abcd"] for names in found] == [[*row, 0] for row in zip(*expected, strict=True)]
+
+
+def test_in_the_mode_sklearn_few_documents_and_rare_classes_are_no_obstacle(points, recwarn):
+    few = examples(points[:9], [["1"], ["0"], ["0"], ["0"], ["2"], ["0"], ["1"], ["0"], ["0"]], train=7)
+    assert 0 <= score("drsm", few, "sklearn")[1] <= 100
+    rare = examples(points[:9], [["a"], ["b"], ["b"], ["b"], ["a", "c"], ["b"], ["b"], ["b"], ["a"]], train=7)
+    assert 0 <= score("fos", rare, "sklearn")[1] <= 100
+    assert [str(each.message) for each in recwarn] == []
 
 
 def test_few_shot_folds_are_disjoint_and_stratified():

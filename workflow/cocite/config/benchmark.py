@@ -59,9 +59,10 @@ class BroughtBenchmark(Benchmark):
     """Whose ids its documents have: s2 stands for Semantic Scholar's corpus ids, openalex for the numbers of OpenAlex's
     works, corpus for the ids of this run's corpus, own for others. They are compared with the ids of papers only where
     both are the same ones; with corpus.match, papers of other corpora are found by Semantic Scholar's ids as well."""
-    mode: Literal["compat", "correct", "both"] = "compat"
+    mode: Literal["compat", "correct", "both", "sklearn"] = "compat"
     """compat follows the published protocol; correct uses an intercept and standardised inputs; both gives the
-    scores of either."""
+    scores of either. sklearn fits scikit-learn's LinearSVC and LinearSVR as they are, as SciRepEval's code does since
+    January 2026 if lightning is not installed."""
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:
         """Tasks that the benchmark does not have."""

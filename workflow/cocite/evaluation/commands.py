@@ -150,9 +150,10 @@ def score_command(
     model: Annotated[str, typer.Option(help="Name of the model or baseline.")],
     training_seed: Annotated[int, typer.Option(help="Seed that the model was trained with; 0 for none.")],
     mode: Annotated[
-        Literal[Modes, "both"],
+        Literal[Modes, "sklearn", "both"],
         typer.Option(
-            help="compat fits as published; correct fits an intercept to standardised inputs; both does both."
+            help="compat fits as published; correct fits an intercept to standardised inputs; both does both; sklearn "
+            "fits as SciRepEval's code does without lightning."
         ),
     ],
     largest_missing: Annotated[

@@ -29,7 +29,7 @@ class Run:
     training_seed: int
     benchmark: str
     modes: Sequence[str]
-    """compat, correct or both of them."""
+    """compat, correct, both of them, or sklearn."""
     evaluation_seeds: Sequence[int]
     largest_missing: float = LARGEST_MISSING_SHARE
     """Share of a task's documents that may be without a vector."""

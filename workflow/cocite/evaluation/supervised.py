@@ -17,18 +17,22 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import MultiLabelBinarizer
 from threadpoolctl import threadpool_limits
 
 from cocite.config.tasks import POSITIVE, WITH_FEW_SHOT, FewShot, Task
 from cocite.evaluation.benchmark import Benchmark
-from cocite.evaluation.linear_models.fitting import FOLDS, Protocol, classes_of, fit_classes, fit_labels, fit_regression
+from cocite.evaluation.linear_models import fitting, scikit
+from cocite.evaluation.linear_models.fitting import FOLDS, Protocol, classes_of
 from cocite.evaluation.metrics import f1, kendall_tau
 from cocite.evaluation.scored import Scored, UnscorableError
 from cocite.evaluation.vectors import Vectors
 from cocite.ground.randomness import generator
 
+SOLVERS = {"compat": fitting, "correct": fitting, "sklearn": scikit}
+"""What fits the linear models in each mode."""
 FEW_SHOT_C = 1.0
 """C of the linear models that are trained on small samples, in tasks of one label."""
 
@@ -114,6 +118,10 @@ def score_supervised(protocol: Protocol, examples: Examples) -> SupervisedScore:
     # share the threads instead.
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
+        # In the mode sklearn, these are part of the protocol: solvers that stop early, and folds without a class.
+        for category in (ConvergenceWarning, FitFailedWarning):
+            warnings.filterwarnings("ignore", category=category)
+        warnings.filterwarnings("ignore", message="One or more of the test scores are non-finite")
         return score(protocol, ordered)
 
 
@@ -122,7 +130,7 @@ def _score_regression(protocol: Protocol, examples: Examples) -> SupervisedScore
     target = np.array([float(label) for [label] in examples.train_labels])
     truth = np.array([float(label) for [label] in examples.test_labels])
     _check_folds(protocol.task, len(target))
-    predicted = fit_regression(protocol, examples.train, target).outputs(examples.test)[:, 0]
+    predicted = SOLVERS[protocol.mode].fit_regression(protocol, examples.train, target).outputs(examples.test)[:, 0]
     named = [[repr(float(value))] for value in predicted]
     return SupervisedScore(protocol.task.metrics[0], 100 * kendall_tau(truth, predicted), named)
 
@@ -155,11 +163,11 @@ def _predict(
     protocol: Protocol, examples: Examples, classes: Classes, sample: NDArray[np.int64], *, c: float | None
 ) -> NDArray[np.int64]:
     """The classes of the test documents, by linear models trained on a sample; multi-label ones choose their C."""
-    points, known = examples.train[sample], classes.train[sample]
+    points, known, solver = examples.train[sample], classes.train[sample], SOLVERS[protocol.mode]
     if known.ndim == 1:
-        model = fit_classes(protocol, points, known, c=c)
+        model = solver.fit_classes(protocol, points, known, c=c)
         return np.unique(known)[classes_of(model.outputs(examples.test))]
-    return (fit_labels(protocol, points, known).outputs(examples.test) > 0).astype(np.int64)
+    return (solver.fit_labels(protocol, points, known).outputs(examples.test) > 0).astype(np.int64)
 
 
 def _size_of_largest(classes: NDArray[np.int64]) -> int:

@@ -7,7 +7,7 @@ shuffled. Inputs are standardised by the documents that a model is trained on, i
 
 The published solvers were lightning's, which no longer installs. The models here are those that scikit-learn's
 LinearSVC and LinearSVR look for, found by solvers that prove how near they came (`newton.py`; `descent.py` for few
-documents).
+documents). `sklearn` has scikit-learn's own solver and its intercept: see `scikit.py`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 from cocite.config.tasks import Task
 from cocite.evaluation.linear_models.descent import path_of_few
-from cocite.evaluation.linear_models.newton import BLOCK, GAP, Loss, Matrix, path
+from cocite.evaluation.linear_models.newton import BLOCK, GAP, GAP_OF_NUMBERS, Loss, Matrix, path
 
 CLASSIFICATION_GRID = (0.01, 0.1, 1.0, 10.0, 100.0)
 REGRESSION_GRID = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 100.0)
@@ -49,7 +49,7 @@ class Protocol:
     seed: int
     """Evaluation seed."""
     mode: str
-    """compat or correct."""
+    """compat, correct or sklearn."""
     threads: int = 1
     """Threads that fits may use; no result depends on them."""
 
@@ -119,7 +119,7 @@ class Search:
             found = self._path(inputs.of(points[rows]), targets[rows])
             return [float(score(unseen @ weights, held_out)) for weights in found]
 
-        best = np.mean(_in_threads(self.protocol.threads, scores, folds), axis=0).argmax()
+        best = np.mean(in_threads(self.protocol.threads, scores, folds), axis=0).argmax()
         return replace(self, grid=self.grid[: best + 1])
 
     def fit(self, points: Points, targets: Matrix) -> LinearModel:
@@ -172,7 +172,7 @@ def fit_labels(protocol: Protocol, points: Points, labels: NDArray[np.int64]) ->
         )
         return search.fit(points, targets).weights
 
-    weights = np.hstack(_in_threads(protocol.threads, fit, labels.T))
+    weights = np.hstack(in_threads(protocol.threads, fit, labels.T))
     return LinearModel(
         Inputs.like(protocol, points), weights, np.where(np.ptp(labels, axis=0) == 0, 2.0 * labels[0] - 1, 0)
     )
@@ -206,10 +206,10 @@ def absolute_errors(targets: Matrix) -> Loss:
     ones = np.ones_like(targets)
     deviation = np.abs(targets - np.median(targets, axis=0)).mean(axis=0)
     width = WIDTH * np.where(deviation > 0, deviation, 1.0)
-    return Loss(targets=targets, low=-ones, high=ones, width=width, is_round=False)
+    return Loss(targets=targets, low=-ones, high=ones, width=width, is_round=False, gap=GAP_OF_NUMBERS)
 
 
-def _in_threads(threads: int, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+def in_threads(threads: int, work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
     """The results of work that leaves Python's lock, in the order of the items."""
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(work, items))

@@ -15,8 +15,8 @@ documents on a parabola are few, and the sum of their products is kept and chang
 loss has kinks, the centres are moved to the pulls whenever the rounding, not the steps, is what keeps a model from its
 least objective.
 
-A model is done when the duality gap proves its objective to be within `GAP` of the least one, relatively. Nothing is
-drawn at random.
+A model is done when the duality gap proves its objective to be within the `gap` of its loss of the least one,
+relatively. Nothing is drawn at random.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +33,9 @@ Models = NDArray[np.generic]
 """Which models, by number or by a mask."""
 
 GAP = 3e-4
-"""Share of its value that the objective may be above the least one."""
+"""Share of its value that the objective may be above the least one, for classes."""
+GAP_OF_NUMBERS = 1e-5
+"""The same for numbers: their order, which is what Kendall's τ sees, changes with the last bit of a weight."""
 LARGEST_STEPS = 1_000
 SHARE = 0.5
 """Part of the gap that the steps, not the rounding, may account for when the centres are moved."""
@@ -58,6 +60,8 @@ class Loss:
     """Of each model."""
     is_round: bool
     """Whether the loss itself has no kinks, and so needs no centres."""
+    gap: float = GAP
+    """Share of its value that the objective may be above the least one."""
 
     def of(self, models: Models) -> "Loss":
         """The same for some models."""
@@ -178,7 +182,7 @@ def minimise(inputs: Matrix, loss: Loss, c: float, state: State, products: Produ
         pulls = here.pulls(now.outputs, now.centres)
         gradient = now.weights - c * (inputs.T @ pulls)
         gap, primal = _gap(now, here, pulls, gradient, c)
-        closed = gap <= GAP * primal
+        closed = gap <= here.gap * primal
         if not here.is_round:
             settled = closed | ((gradient**2).sum(axis=0) / 2 <= SHARE * gap)
             _move_centres(inputs, here, now, pulls, gradient, c, settled)

@@ -11,7 +11,9 @@ _SCORED = {
     "task": required(TEXT, "name of the task"),
     "metric": required(TEXT, "name of the metric"),
     "evaluation_seed": required(pa.int32(), "seed of the random choices of the evaluation"),
-    "mode": required(TEXT, "compat: as published; correct: as it should be; both: the two agree"),
+    "mode": required(
+        TEXT, "compat: as published; correct: as it should be; sklearn: as SciRepEval's code of 2026; both: all agree"
+    ),
 }
 
 _JUDGED = {
@@ -336,7 +338,8 @@ TABLES = [
         columns={
             "over": required(TEXT, "name of the benchmark whose tasks are the pairs, or `all benchmarks`"),
             "mode": required(
-                TEXT, "compat or correct, with the tasks that have no mode in either; both where no task has one"
+                TEXT,
+                "compat, correct or sklearn, with the tasks that have no mode in either; both where no task has one",
             ),
             "model": required(TEXT, "name of a model or baseline"),
             "other": required(TEXT, "name of the one that it is compared with, later in the alphabet"),
