@@ -58,6 +58,7 @@ from cocite.config.runs import (
     averages,
     model_of,
     repooled,
+    scored_in,
     scored_models,
     runs_of,
     runs_that_rank_alone,

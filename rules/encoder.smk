@@ -266,7 +266,7 @@ rule embed_documents:
         version=3,
         sources=folders_of("documents"),
         table="documents",
-        precision=config["precision"],
+        precision=scored_in(config),
         dimension=kept_dimensions,
         adapters=adapters_for([]),
         state=state("embedding/{model}/seed-{seed}/{benchmark}"),
@@ -318,6 +318,7 @@ use rule embed_documents as embed_papers with:
         version=2,
         sources=lambda wildcards, input: input.documents,
         table="papers",
+        precision=config["precision"],
         adapters=lambda wildcards: "proximity" if "proximity" in adapters_of(config, wildcards.model) else "",
         state=state("embedding/{model}/seed-{seed}/papers-{bucket}"),
 
@@ -339,6 +340,7 @@ use rule embed_documents as embed_texts with:
         version=1,
         sources=lambda wildcards, input: input.documents,
         table="sampled_texts",
+        precision=config["precision"],
         adapters=lambda wildcards: "proximity" if "proximity" in adapters_of(config, wildcards.model) else "",
         state=state("embedding/{model}/seed-{seed}/texts-{triplets}"),
 

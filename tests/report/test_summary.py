@@ -15,6 +15,7 @@ COSTS = pl.DataFrame({"rule": ["train_encoder", "ingest"], "cpu_seconds": [90.0,
 def provenance(source="demo", seeds=((1,),), **benchmarks):
     models = {f"m{number}": {"encoder": "e", "seeds": list(of)} for number, of in enumerate(seeds)}
     configuration = {"models": models, "encoders": {"e": {"build": BUILT}}, "benchmarks": benchmarks}
+    configuration["precision"] = "auto"
     configuration["corpus"] = {"source": source, **({"path": "/data/mine"} if source == "directory" else {})}
     machine = {"processor": "P", "cores": 2, "memory_mb": 8000, "gpus": ["H200"]}
     return {"configuration": configuration, "release": "2026-01-06", "machine": machine}
@@ -111,6 +112,21 @@ def test_a_benchmark_is_described_by_its_kind_the_number_of_its_tasks_and_whethe
     asked = {"h": {"kind": "holdout"}, "s": {"kind": "scirepeval", "folder": "demo", "tasks": ["fos"]}}
     said = facts(provenance("s2", **asked), STATISTICS, COSTS, 61.0)["Benchmarks"]
     assert said == "h: papers held out of everything (2 tasks); s: SciRepEval (1 task, generated)"
+
+
+@pytest.mark.parametrize(
+    ("configured", "trained_in", "said"),
+    [
+        ("auto", {}, "documents of benchmarks were embedded in float32"),
+        ("auto", {"m0": "bfloat16", "m1": "bfloat16"}, "embedded in float32; models were trained: in bfloat16"),
+        ("bfloat16", {"m0": "bfloat16"}, "embedded in bfloat16; models were trained: in bfloat16"),
+        ("auto", {"m0": "bfloat16", "m1": "float32"}, "models were trained: m0 in bfloat16; m1 in float32"),
+    ],
+)
+def test_the_page_names_what_was_computed_in(configured, trained_in, said):
+    recorded = provenance("s2")
+    recorded["configuration"]["precision"] = configured
+    assert facts(recorded, STATISTICS, COSTS, 61.0, trained_in)["Precision"].endswith(said)
 
 
 def test_baselines_are_named_with_their_kinds():

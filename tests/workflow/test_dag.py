@@ -440,3 +440,12 @@ def test_a_training_of_a_baseline_asks_for_the_cores_that_it_uses(run):
         threads = re.search(r"^    threads: (\d+)", job, re.MULTILINE)
         cores[re.search(r"baseline=(\w+)", job)[1]] = int(threads[1]) if threads else 1
     assert cores == {"fasttext": 1, "sif": 1, "doc2vec": 1, "citeomatic": 2}  # gensim with one worker repeats itself
+
+
+@pytest.mark.parametrize(("precision", "scored"), [("auto", "float32"), ("bfloat16", "bfloat16")])
+def test_documents_are_scored_in_float32_unless_a_precision_is_named(run, precision, scored):
+    planned_jobs = run.snakemake(
+        "--dry-run", "--printshellcmds", "all", config=run.configure(edited(precision=precision))
+    ).stdout
+    commands = re.findall(r"cocite encoder (train|embed) .*?--precision (\w+)", planned_jobs, re.DOTALL)
+    assert set(commands) == {("train", precision), ("embed", scored)}

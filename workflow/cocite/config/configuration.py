@@ -68,8 +68,9 @@ class Configuration(Entry):
     any, and wait for each other."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """What encoders compute in when they are trained and when they embed; weights are learned in float32 in any case.
-    auto stands for bfloat16 on a GPU that has it and on a CPU with instructions for it (AMX or AVX-512 BF16), and for
-    float32 elsewhere."""
+    auto stands for float32 when the documents of benchmarks are embedded, so that scores hold on every machine. When
+    models are trained and papers of the corpus are embedded, it stands for bfloat16 on a GPU that has it and on a CPU
+    with instructions for it (AMX or AVX-512 BF16), and for float32 elsewhere."""
     corpus: Corpus
     """Where the release comes from and how it is cut for work."""
     queries: Queries = DrawnQueries()

@@ -76,6 +76,16 @@ def numbers_of_seeds(config: Mapping[str, Any]) -> dict[str, int]:
     }
 
 
+def scored_in(config: Mapping[str, Any]) -> str:
+    """What encoders compute in when they embed the documents of benchmarks.
+
+    By itself that is float32 on every machine, for models as for the encoders that they are compared with: bfloat16
+    moves the scores of small collections.
+    """
+    precision: str = config["precision"]
+    return "float32" if precision == "auto" else precision
+
+
 def names_in_order(config: Mapping[str, Any]) -> list[str]:
     """The names of all that are scored."""
     return [*scored_models(config), *untrained(config), *baselines_of(config)]

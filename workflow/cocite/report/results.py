@@ -11,6 +11,7 @@ import polars as pl
 
 from cocite.config.benchmarks import suites_of
 from cocite.config.runs import runs_of, runs_that_rank_alone, scored_runs
+from cocite.ground.atomic import read_json
 from cocite.tables import TABLES, empty_schema
 from cocite.tables.files import read_table
 from cocite.tables.places import path_of
@@ -58,6 +59,19 @@ def read_curves(results: Path, configuration: Mapping[str, Any]) -> dict[str, pl
         name: pl.concat(
             read(results, "training_curves", model=name, seed=seed).with_columns(seed=pl.lit(seed))
             for seed in entry["seeds"]
+        )
+        for name, entry in configuration["models"].items()
+    }
+
+
+def read_precisions(results: Path, configuration: Mapping[str, Any]) -> dict[str, str]:
+    """The numbers that each model was trained in, as its trainings wrote them; several where seeds differ."""
+    return {
+        name: " and ".join(
+            dict.fromkeys(
+                read_json(results / f"encoder/{name}/seed-{seed}/settings.json")["settings"]["precision"]
+                for seed in entry["seeds"]
+            )
         )
         for name, entry in configuration["models"].items()
     }

@@ -1,6 +1,7 @@
 """The top of the page: what was trained on what, how well the best models do, and what it took."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -9,7 +10,7 @@ from cocite.config.baselines import baselines_of, kind_of, that_rank_alone
 from cocite.config.benchmarks import BENCHMARKS, is_held_out, tasks_of
 from cocite.config.lineage import encoder_under
 from cocite.config.origins import corpus_in_words, encoder_in_words
-from cocite.config.runs import model_of, scored_models, untrained
+from cocite.config.runs import model_of, scored_in, scored_models, untrained
 from cocite.config.tasks import BOTH
 from cocite.config.terms import generated_benchmarks, has_generated_corpus
 from cocite.config.triplets import oracle_models
@@ -70,9 +71,16 @@ def _learns(configuration: Configuration) -> bool:
 
 
 def facts(
-    provenance: Mapping[str, Any], statistics: pl.DataFrame, costs: pl.DataFrame, seconds_at_work: float
+    provenance: Mapping[str, Any],
+    statistics: pl.DataFrame,
+    costs: pl.DataFrame,
+    seconds_at_work: float,
+    trained_in: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """The run in a few lines: corpus, models, benchmarks, time, memory and machine, by what each line is about."""
+    """The run in a few lines: corpus, models, benchmarks, time, memory and machine, by what each line is about.
+
+    `trained_in` has the precision that each model was trained in.
+    """
     configuration = provenance["configuration"]
     counted = dict(statistics.select("measure", "value").iter_rows())
     lines = {
@@ -89,6 +97,7 @@ def facts(
         "Benchmarks": "; ".join(
             f"{name}: {_benchmark_in_words(name, provenance)}" for name in configuration["benchmarks"]
         ),
+        "Precision": _precision_in_words(configuration, trained_in),
         "Time (h:mm:ss)": f"{clock_time(seconds_at_work)} from start to end, without pauses",
         "Processor time": f"{clock_time(sum(costs['cpu_seconds']))} of all steps together",
         "Largest memory": _memory_in_words(costs),
@@ -145,6 +154,19 @@ def _benchmark_in_words(name: str, provenance: Mapping[str, Any]) -> str:
     number = len(tasks_of(entry))
     generated = ", generated" if name in generated_benchmarks(provenance) else ""
     return f"{KINDS.get(entry['kind'], entry['kind'])} ({number} task{'s' if number > 1 else ''}{generated})"
+
+
+def _precision_in_words(configuration: Configuration, trained_in: Mapping[str, str]) -> str:
+    """What encoders computed in when documents were embedded, and when models were trained."""
+    if not configuration["encoders"]:
+        return ""
+    models = {number: [name for name, used in trained_in.items() if used == number] for number in trained_in.values()}
+    if len(models) > 1:
+        trained = "; ".join(f"{', '.join(names)} in {number}" for number, names in models.items())
+    else:
+        trained = "".join(f"in {number}" for number in models)
+    embedded = f"documents of benchmarks were embedded in {scored_in(configuration)}"
+    return embedded + (f"; models were trained: {trained}" if trained else "")
 
 
 def _memory_in_words(costs: pl.DataFrame) -> str:

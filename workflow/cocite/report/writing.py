@@ -33,7 +33,7 @@ from cocite.report.over_tasks import questions_over_tasks
 from cocite.report.page import write_page
 from cocite.report.probes import probes_table
 from cocite.report.reported import beside_reported, read_reported
-from cocite.report.results import read, read_curves, read_each, read_scored, read_summary
+from cocite.report.results import read, read_curves, read_each, read_precisions, read_scored, read_summary
 from cocite.report.sciaspect import matrix
 from cocite.report.summary import best_scores, facts
 from cocite.tables.files import atomic_path, read_table
@@ -80,7 +80,7 @@ def write_report(
         figures={path.stem: path for path in figures},
         maps={name: read_map(results, configuration, name) for name in configuration["maps"]},
         differences=compared,
-        facts=facts(provenance, corpus, took, seconds),
+        facts=facts(provenance, corpus, took, seconds, read_precisions(results, configuration)),
         provenance=provenance,
         output=page,
     )
