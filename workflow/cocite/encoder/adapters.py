@@ -18,8 +18,10 @@ from torch import Tensor, nn
 from torch.nn.functional import layer_norm, relu
 
 from cocite.encoder.model import ADAPTERS, Encoder, readable
+from cocite.encoder.weights import checked_sizes
+from cocite.ground.atomic import read_object
 from cocite.ground.errors import InputError
-from cocite.tables.files import read_json, write_json
+from cocite.tables.files import write_json
 
 WEIGHTS, CONFIG = "adapter.safetensors", "adapter_config.json"
 LAST_NORM = re.compile(r"layer\.\d+\.output\.LayerNorm$")
@@ -116,14 +118,17 @@ def read_adapter(encoder: Encoder, folder: Path, name: str) -> Adapter:
     if name not in adapters_in(folder):
         raise InputError(f"{folder}: has no adapter {name}; it has {', '.join(adapters_in(folder)) or 'none'}.")
     place = folder / ADAPTERS / name
-    config = read_json(place / CONFIG)["config"]
+    config = read_object(place / CONFIG).get("config")
+    if not isinstance(config, dict):
+        raise InputError(f"{place / CONFIG}: has no config of bottlenecks; adapters of the library adapters have one.")
     for key, value in BOTTLENECK.items():
         if config.get(key, value) != value:
             raise InputError(f"{place / CONFIG}: {key} is {config[key]!r}, and adapters work with {value!r} only.")
     if not (place / WEIGHTS).is_file():
         raise InputError(f"{place}: holds no {WEIGHTS}; pickled weights are not loaded. Convert them first.")
-    adapter = new_adapter(encoder, name, config["reduction_factor"])
     with readable(place):
+        checked_sizes(place / WEIGHTS)
+        adapter = new_adapter(encoder, name, config["reduction_factor"])
         adapter.load_state_dict(dict(_named(load_file(place / WEIGHTS))))
     return adapter
 

@@ -4,6 +4,7 @@ Published encoders end with one to change the number of dimensions; a probe lear
 (`probing`). Its folder has the layout of that library, so that the library opens the encoder with it.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,20 @@ from torch import Tensor, nn
 from cocite.config.encoders import LearnedMap
 from cocite.config.entries import as_json
 from cocite.config.probes import described_loss
+from cocite.encoder.weights import checked_sizes
+from cocite.ground.atomic import read_object
 from cocite.ground.errors import InputError
-from cocite.tables.files import read_json, write_json
+from cocite.tables.files import write_json
 from cocite.tables.probes import Trained, name_of_map
 
 FOLDER, CONFIG, WEIGHTS = "2_Map", "config.json", "model.safetensors"
+SIZES = ("in_features", "out_features")
 TYPE = "sentence_transformers.models.Dense"
 ACTIVATIONS = {"Identity": nn.Identity, "Tanh": nn.Tanh}
+LIBRARY = "torch."
+"""Where an activation must come from: sentence-transformers puts Tanh in place of any other."""
+BEHIND = {"module_input_name": "sentence_embedding", "module_output_name": "sentence_embedding"}
+"""Settings of a module behind the pooling: it maps the vector of a document, not those of tokens."""
 
 
 class Dense(nn.Module):
@@ -45,24 +53,47 @@ class Dense(nn.Module):
         return mapped
 
 
+def refuse_unless(path: Path, settings: Mapping[str, Any], usual: Mapping[str, Any]) -> None:
+    """Raise if the settings in a file have other values than these, which are all that is known here."""
+    for key, value in usual.items():
+        if settings.get(key) not in (None, {}, value):
+            raise InputError(f"{path}: {key} is {settings[key]!r}, and only {value!r} is known.")
+
+
 def read_dense(folder: Path) -> Dense:
-    """The map in a folder of its own. Raises `InputError` where that has none as safetensors, or another activation."""
-    config: dict[str, Any] = read_json(folder / CONFIG)
-    activation = str(config.get("activation_function", "torch.nn.modules.activation.Tanh")).rpartition(".")[2]
-    if activation not in ACTIVATIONS:
-        raise InputError(f"{folder}: its activation is {activation}, and {' and '.join(ACTIVATIONS)} are known.")
+    """The map in a folder of its own.
+
+    Raises `InputError` if that has none as safetensors, weights of other shapes, or settings that are not known.
+    """
+    config = read_object(folder / CONFIG)
+    refuse_unless(folder / CONFIG, config, BEHIND | {"use_residual": False})
+    named = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
+    activation = named.rpartition(".")[2]
+    if activation not in ACTIVATIONS or not named.startswith(LIBRARY):
+        raise InputError(f"{folder}: its activation is {named}, and {' and '.join(ACTIVATIONS)} are known.")
     if not (folder / WEIGHTS).is_file():
         raise InputError(f"{folder}: holds no {WEIGHTS}; pickled weights are not loaded.")
+    checked_sizes(folder / WEIGHTS)
     weights = {name.removeprefix("linear."): weight.float() for name, weight in load_file(folder / WEIGHTS).items()}
-    if "weight" not in weights:
-        raise InputError(f"{folder / WEIGHTS}: holds no linear.weight.")
+    _check_shapes(weights, config, folder / WEIGHTS)
     return Dense(linear_of(weights["weight"], weights.get("bias")), activation)
+
+
+def _check_shapes(weights: Mapping[str, Tensor], config: Mapping[str, Any], file: Path) -> None:
+    """Raise unless the weights are those of the linear map that the settings describe."""
+    shapes = {name: tuple(weight.shape) for name, weight in weights.items()}
+    if len(shapes.get("weight", ())) != 2:
+        raise InputError(f"{file}: holds no linear.weight of two dimensions.")
+    takes, gives = (config.get(key, size) for key, size in zip(SIZES, reversed(shapes["weight"]), strict=True))
+    expected = {"weight": (gives, takes)} | ({"bias": (gives,)} if config.get("bias", True) else {})
+    if shapes != expected:
+        raise InputError(f"{file}: its weights are {shapes}; by {CONFIG} they must be {expected}.")
 
 
 def save_dense(dense: Dense, folder: Path) -> None:
     """Write a map to a folder of its own."""
     linear = dense.linear
-    sizes = {"in_features": linear.in_features, "out_features": linear.out_features, "bias": linear.bias is not None}
+    sizes = dict(zip(SIZES, (linear.in_features, linear.out_features), strict=True)) | {"bias": linear.bias is not None}
     module = ACTIVATIONS[dense.activation].__module__
     write_json(folder / CONFIG, sizes | {"activation_function": f"{module}.{dense.activation}"})
     save_file({name: weight.contiguous() for name, weight in dense.state_dict().items()}, folder / WEIGHTS)

@@ -14,23 +14,28 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import CONFIG_MAPPING, AutoModel, AutoTokenizer
+from transformers import AutoModel, AutoTokenizer
 
 from cocite.config.encoders import Adapter, EncoderSettings
-from cocite.encoder.adapters import CONFIG, WEIGHTS, read_adapter
+from cocite.encoder.adapters import CONFIG, WEIGHTS, read_adapter, switch_on
 from cocite.encoder.card import card_of_untrained
-from cocite.encoder.dense import Dense, dense_of_probe, read_dense
+from cocite.encoder.clean_copy import copy_clean
+from cocite.encoder.dense import Dense, dense_of_probe
 from cocite.encoder.fields import write_reading
-from cocite.encoder.model import ADAPTERS, kept_of, open_encoder, readable, save_encoder
+from cocite.encoder.layout import Layout, check_prompts, layout_of, tell_pooling
+from cocite.encoder.model import ADAPTERS, Encoder, kept_of, open_encoder, readable, save_encoder
 from cocite.encoder.prediction import save_head
 from cocite.encoder.prompts import write_prompts
+from cocite.encoder.trial import try_out
+from cocite.encoder.weights import INDEX_BUFFER
 from cocite.ground.errors import InputError
 from cocite.ground.hub import fetch_files
 from cocite.ground.progress import report
-from cocite.tables.files import atomic_path, read_json
+from cocite.tables.files import atomic_path
 
 TAKEN = ("*.safetensors", "*.json", "*.txt", "*.model", "*.vocab")
-KEPT_MODULES = ("Transformer", "Pooling", "Dense", "Normalize")
+OFFLINE = {"local_files_only": True, "trust_remote_code": False}
+MIXED_CASE = "Papers Of The ÉCOLE"
 
 
 def fetch_encoder(settings: EncoderSettings, output: Path, *, maps: Path | None = None) -> None:
@@ -45,14 +50,12 @@ def fetch_encoder(settings: EncoderSettings, output: Path, *, maps: Path | None 
     )
     card = card_of_untrained(origin, text)
     with atomic_path(output) as folder, _source(settings) as source:
-        behind = _dense_of(source)
-        if settings.map is not None and maps is not None:
-            if behind is not None:
-                raise InputError(f"{source}: ends with a linear map already; that of a probe cannot follow it.")
-            behind = dense_of_probe(maps, settings.map)
-        _write_encoder(_transformer_of(source), folder, settings, card, behind)
+        _write_encoder(source, folder, settings, card, maps)
+        with readable(source, "embed a text"):
+            encoder = open_encoder(folder).cpu()
+            try_out(encoder)
         for name, adapter in (settings.adapters or {}).items():
-            _write_adapter(adapter, folder, name)
+            _write_adapter(adapter, encoder, folder, name)
 
 
 @contextmanager
@@ -101,63 +104,51 @@ def _words_of_map(settings: EncoderSettings) -> str:
     )
 
 
-def _dense_of(source: Path) -> Dense | None:
-    """The linear map behind the pooling of an encoder in the layout of sentence-transformers, if it has one."""
-    if not (source / "modules.json").is_file():
-        return None
-    modules = [module for module in read_json(source / "modules.json") if module["type"].endswith(".Dense")]
-    if len(modules) > 1:
-        raise InputError(f"{source}: ends with {len(modules)} modules Dense, and one is known.")
-    return read_dense(source / modules[0]["path"]) if modules else None
+def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, card: str, maps: Path | None) -> None:
+    """Write the folder of an encoder from one in Hugging Face's layout or that of sentence-transformers.
 
-
-def _transformer_of(source: Path) -> Path:
-    """The folder of the transformer itself: in the layout of sentence-transformers it may lie deeper."""
-    if not (source / "modules.json").is_file():
-        return source
-    modules = read_json(source / "modules.json")
-    for module in modules:
-        kind = module["type"].rsplit(".", 1)[-1]
-        if kind not in KEPT_MODULES:
-            raise InputError(f"{source}: has a module {kind} behind its transformer, which would be lost.")
-        if kind == "Normalize":
-            report("The encoder has a normalisation, which is left out unless the setting normalise asks for it.")
-    return source / modules[0]["path"]
-
-
-def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, card: str, behind: Dense | None) -> None:
-    """Write the folder of an encoder from the folder of a transformer in Hugging Face's layout.
-
-    Raises `InputError` if that lacks weights or a vocabulary, or if its transformer reads fewer tokens than asked for.
+    Raises `InputError` if that lacks weights or a vocabulary, or has anything that makes another model of them; and if
+    its transformer reads fewer tokens than asked for.
     """
-    if not any(source.glob("*.safetensors")):
-        raise InputError(
-            f"{source}: holds no safetensors; pickled weights are not loaded. Convert them, or pin the commit of a "
-            "conversion."
-        )
-    with readable(source):
-        _check_architecture(source)
-        transformer, loading = AutoModel.from_pretrained(
-            source, use_safetensors=True, dtype=torch.float32, output_loading_info=True, trust_remote_code=False
-        )
-        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
-    _check_weights(loading, source)
-    _check_vocabulary(tokenizer, source)
-    _check_length(transformer, tokenizer, settings.max_length)
-    tokenizer.model_max_length = settings.max_length
-    tokenizer.save_pretrained(folder)
-    if behind is not None and behind.linear.in_features != transformer.config.hidden_size:
-        takes, gives = behind.linear.in_features, transformer.config.hidden_size
-        raise InputError(f"{source}: gives vectors of {gives} dimensions, and the map behind it takes {takes}.")
+    with readable(source), tempfile.TemporaryDirectory(prefix="cocite-clean-") as temporary:
+        layout, clean = layout_of(source), Path(temporary)
+        check_prompts(layout, settings, source)
+        tell_pooling(layout, settings.pooling)
+        copy_clean(layout.transformer, clean)
+        opened = {"dtype": torch.float32, "output_loading_info": True, **OFFLINE}
+        transformer, loading = AutoModel.from_pretrained(clean, use_safetensors=True, **opened)
+        _check_weights(transformer, loading, source)
+        tokenizer = AutoTokenizer.from_pretrained(clean, **OFFLINE)
+        _check_vocabulary(tokenizer, source)
+        _check_case(tokenizer, source, lowers=layout.lowers)
+        _check_length(transformer, tokenizer, settings.max_length)
+        behind = _map_behind(layout, transformer, settings, maps, source)
+        tokenizer.model_max_length = settings.max_length
+        tokenizer.save_pretrained(folder)
+        if loading["unexpected_keys"]:  # weights behind the transformer, among which the head for masked tokens may be
+            _keep_head(clean, transformer, folder)
     save_encoder(transformer, folder, behind=behind, card=card, **kept_of(settings))
     write_prompts(folder, settings)
     write_reading(folder, settings)
-    if loading["unexpected_keys"]:  # weights behind the transformer, among which the head for masked tokens may be
-        _keep_head(source, transformer, folder)
+
+
+def _map_behind(
+    layout: Layout, transformer: Any, settings: EncoderSettings, maps: Path | None, source: Path
+) -> Dense | None:
+    """The linear map behind the pooling: the folder's own, or that of a probe. Raises `InputError` if it cannot be."""
+    behind = layout.dense
+    if settings.map is not None and maps is not None:
+        if behind is not None:
+            raise InputError(f"{source}: ends with a linear map already; that of a probe cannot follow it.")
+        behind = dense_of_probe(maps, settings.map)
+    if behind is not None and behind.linear.in_features != transformer.config.hidden_size:
+        takes, gives = behind.linear.in_features, transformer.config.hidden_size
+        raise InputError(f"{source}: gives vectors of {gives} dimensions, and the map behind it takes {takes}.")
+    return behind
 
 
 def _keep_head(source: Path, transformer: Any, folder: Path) -> None:
-    """Write the head that predicts masked tokens to the encoder's folder, where the source has one."""
+    """Write the head that predicts masked tokens to the encoder's folder, if the source has one."""
     try:
         save_head(source, transformer, folder)
     except ValueError:
@@ -166,49 +157,67 @@ def _keep_head(source: Path, transformer: Any, folder: Path) -> None:
         )
 
 
-def _write_adapter(adapter: Adapter, folder: Path, name: str) -> None:
-    """Put an adapter into the folder of its encoder. Raises `InputError` where it does not fit."""
+def _write_adapter(adapter: Adapter, encoder: Encoder, folder: Path, name: str) -> None:
+    """Put an adapter into the folder of its encoder. Raises `InputError` if it does not fit."""
     place = folder / ADAPTERS / name
     place.mkdir(parents=True)
     with _from_folder_or_hub(adapter.model, adapter.revision) as source:
         for file in (CONFIG, WEIGHTS):
             if (source / file).is_file():
                 shutil.copy(source / file, place)
-    read_adapter(open_encoder(folder), folder, name)
+        with readable(source, "be used as an adapter"):
+            switch_on(encoder, read_adapter(encoder, folder, name))
+            try_out(encoder)
 
 
-def _check_architecture(source: Path) -> None:
-    """Raise where the transformer is code that lies beside the weights: it is never run, whoever would agree to it."""
-    settings = read_json(source / "config.json") if (source / "config.json").is_file() else {}
-    kind = settings.get("model_type")
-    if "auto_map" in settings and kind not in CONFIG_MAPPING:
-        raise InputError(
-            f"{source}: its architecture {kind} is code of its own (auto_map in config.json), which is not run; take "
-            "an encoder whose architecture the library transformers has, or bring vectors (kind: brought)."
-        )
+def _check_weights(transformer: Any, loading: dict[str, Any], source: Path) -> None:
+    """Raise unless the weights are those of the whole transformer, which reads tokens.
 
-
-def _check_weights(loading: dict[str, Any], source: Path) -> None:
-    """Raise where the weights are not those of the whole transformer: transformers then makes up what is missing.
-
-    A pooler may be missing: it comes after the token vectors that are pooled here.
+    transformers makes up missing weights and leaves out further ones. A pooler may be missing: it comes after the token
+    vectors that are pooled here. Heads behind the transformer may be left out, but not weights within it.
     """
+    if transformer.main_input_name != "input_ids":
+        raise InputError(f"{source}: reads {transformer.main_input_name}; an encoder of texts reads input_ids.")
     missing = sorted(name for name in loading["missing_keys"] if not name.startswith("pooler."))
     if missing:
         raise InputError(f"{source}: its safetensors lack {len(missing)} weights of the transformer, as {missing[0]}.")
+    within = {name for name, _ in transformer.named_children()} - {"pooler"}
+    prefix = f"{transformer.base_model_prefix}."
+    left_out = sorted(
+        name
+        for name in loading["unexpected_keys"]
+        if name.removeprefix(prefix).partition(".")[0] in within and not name.endswith(INDEX_BUFFER)
+    )
+    if left_out:
+        raise InputError(
+            f"{source}: its safetensors have {len(left_out)} weights that the transformer of config.json "
+            f"does not use, as {left_out[0]}."
+        )
 
 
 def _check_vocabulary(tokenizer: Any, folder: Path) -> None:
-    """Raise where there is none: transformers then makes up an empty one, and every word is unknown."""
+    """Raise if there is none: transformers then makes up an empty one, and every word is unknown."""
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
         raise InputError(f"{folder}: holds no vocabulary; a tokenizer.json or vocab.txt is needed beside the weights.")
     if not tokenizer.is_fast:
         raise InputError(f"{folder}: its tokenizer has no tokenizer.json, and cannot be turned into one.")
+    if tokenizer.truncation_side != "right":
+        raise InputError(f"{folder}: its tokenizer cuts texts at the start, and here they are cut at the end.")
+
+
+def _check_case(tokenizer: Any, folder: Path, *, lowers: bool) -> None:
+    """Raise if texts are put into lowercase before they reach the tokenizer, which does not do so itself."""
+    upper, lower = (tokenizer(text)["input_ids"] for text in (MIXED_CASE, MIXED_CASE.lower()))
+    if lowers and upper != lower:
+        raise InputError(
+            f"{folder}: its texts are put into lowercase (do_lower_case of its settings for sentence-transformers), "
+            "and its tokenizer tells uppercase from lowercase. Set do_lower_case in the tokenizer itself."
+        )
 
 
 def _check_length(transformer: Any, tokenizer: Any, length: int) -> None:
     positions = getattr(transformer.config, "max_position_embeddings", length)
-    limit = min(positions, tokenizer.model_max_length)
+    limit = min(size for size in (positions, tokenizer.model_max_length) if size > 0)
     if length > limit:
         raise InputError(f"Setting max_length is {length}; the encoder reads at most {limit} tokens.")
 

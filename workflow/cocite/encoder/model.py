@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 from transformers import AutoModel
@@ -123,18 +122,20 @@ def open_encoder(folder: Path, precision: Precision = "float32", dimension: int 
     """
     if not (folder / "modules.json").is_file():
         raise InputError(f"{folder}: is not the folder of an encoder; it has no modules.json.")
-    pooling, tokenizer = poolings.pooling_in(folder), open_tokenizer(folder)
     with readable(folder):
-        transformer = AutoModel.from_pretrained(folder, use_safetensors=True, dtype=torch.float32)
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    modules = modules_in(folder)
-    behind = dense.read_dense(folder / modules[dense.TYPE]) if dense.TYPE in modules else None
-    encoder = Encoder(transformer, pooling, tokenizer, computes_in(precision, device), dimension, behind)
-    if encoder.dimension > encoder.whole:
-        raise InputError(f"{folder}: gives vectors of {encoder.whole} dimensions, and {dimension} are to be kept.")
-    encoder.normalises = NORMALISE in modules
-    if poolings.is_by_sentence(pooling):
-        encoder.names = open_names(folder, transformer.config.hidden_size, tokenizer)
+        pooling, tokenizer = poolings.pooling_in(folder), open_tokenizer(folder)
+        transformer = AutoModel.from_pretrained(
+            folder, use_safetensors=True, dtype=torch.float32, local_files_only=True, trust_remote_code=False
+        )
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        modules = modules_in(folder)
+        behind = dense.read_dense(folder / modules[dense.TYPE]) if dense.TYPE in modules else None
+        encoder = Encoder(transformer, pooling, tokenizer, computes_in(precision, device), dimension, behind)
+        if encoder.dimension > encoder.whole:
+            raise InputError(f"{folder}: gives vectors of {encoder.whole} dimensions, and {dimension} are to be kept.")
+        encoder.normalises = NORMALISE in modules
+        if poolings.is_by_sentence(pooling):
+            encoder.names = open_names(folder, transformer.config.hidden_size, tokenizer)
     return encoder.to(device)
 
 
@@ -198,13 +199,15 @@ def save_trained(encoder: Encoder, source: Path, folder: Path, card: str) -> Non
 
 
 @contextmanager
-def readable(folder: Path) -> Iterator[None]:
-    """Name the folder where the libraries cannot make a model of what is in it."""
+def readable(folder: Path, use: str = "be opened as an encoder") -> Iterator[None]:
+    """Name the folder if the libraries cannot make an encoder of what is in it, whatever they raise."""
     try:
         yield
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise InputError(f"{folder}: cannot be opened as an encoder: {reason}") from error
+    except (InputError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # a panic within tokenizers is no Exception
+        lines = str(error).strip().splitlines()
+        raise InputError(f"{folder}: cannot {use}: {lines[0] if lines else type(error).__name__}") from error
 
 
 def embed(encoder: Encoder, documents: Documents) -> NDArray[np.float32]:

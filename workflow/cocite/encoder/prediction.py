@@ -102,7 +102,7 @@ def open_head(folder: Path, transformer: Any) -> PredictionHead:
 def save_head(source: Path, transformer: Any, folder: Path) -> bool:
     """Write the head that is among the weights in the folder `source`, if it is; return whether it is."""
     model, loading = AutoModelForMaskedLM.from_pretrained(
-        source, use_safetensors=True, dtype=torch.float32, output_loading_info=True
+        source, use_safetensors=True, dtype=torch.float32, output_loading_info=True, local_files_only=True
     )
     prefix = f"{model.base_model_prefix}."
     if any(not name.startswith(prefix) for name in loading["missing_keys"]):

@@ -65,6 +65,14 @@ def read_json(path: Path) -> Any:
         raise InputError(f"{path} cannot be read ({error.strerror}).") from None
 
 
+def read_object(path: Path) -> dict[str, Any]:
+    """Read a JSON object. Raises `InputError` if the file holds anything else."""
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: holds {type(content).__name__}; it must be a JSON object.")
+    return content
+
+
 def sync(path: Path) -> None:
     """Have the disk hold what was written to a file."""
     with path.open("rb") as file:

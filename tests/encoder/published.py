@@ -1,0 +1,115 @@
+"""Small encoders in the layouts in which encoders are published, with weights that are drawn."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Dense, Transformer
+from sentence_transformers.sentence_transformer.modules import Pooling
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from transformers import CONFIG_MAPPING, AutoModel, PreTrainedTokenizerFast
+
+SENTENCES = [
+    "Bees collect nectar from flowers in the meadow.",
+    "Compilers allocate registers for loops in programs.",
+    "Stars fuse hydrogen into helium, and the court dismissed the appeal.",
+]
+SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+ROBERTA = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+
+
+def _wordpiece() -> Tokenizer:
+    tokenizer = Tokenizer(models.WordPiece(unk_token=BERT[1]))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.train_from_iterator(SENTENCES, trainers.WordPieceTrainer(vocab_size=200, special_tokens=[*BERT]))
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    tokenizer.decoder = decoders.WordPiece()
+    return tokenizer
+
+
+def _bytes() -> Tokenizer:
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=300, special_tokens=[*ROBERTA], initial_alphabet=alphabet)
+    tokenizer.train_from_iterator(SENTENCES, trainer)
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+def _unigram() -> Tokenizer:
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    trainer = trainers.UnigramTrainer(vocab_size=100, special_tokens=[*ROBERTA], unk_token=ROBERTA[3])
+    tokenizer.train_from_iterator(SENTENCES, trainer)
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    tokenizer.decoder = decoders.Metaspace()
+    return tokenizer
+
+
+def _saved_tokenizer(folder: Path, kind: str) -> int:
+    """Save a tokenizer as the kind has it, and return the number of its tokens."""
+    make = {"roberta": _bytes, "camembert": _unigram, "xlm-roberta": _unigram}.get(kind, _wordpiece)
+    backend = make()
+    pad, unk, cls, sep, mask = BERT if make is _wordpiece else (ROBERTA[at] for at in (1, 3, 0, 2, 4))
+    names = {"pad_token": pad, "unk_token": unk, "cls_token": cls, "sep_token": sep, "mask_token": mask}
+    wrapped = PreTrainedTokenizerFast(tokenizer_object=backend, **names)
+    wrapped.save_pretrained(folder)
+    return len(wrapped)
+
+
+def published(folder: Path, kind: str = "bert", **settings: Any) -> Path:
+    """Save a small transformer of this kind and its tokenizer in Hugging Face's layout."""
+    folder.mkdir(parents=True, exist_ok=True)
+    size = _saved_tokenizer(folder, kind)
+    named = {key: CONFIG_MAPPING[kind].attribute_map.get(key, key) for key in SIZES}
+    given = {named[key]: value for key, value in SIZES.items()} | {"vocab_size": size}
+    if kind in ("roberta", "camembert", "xlm-roberta", "mpnet"):
+        given |= {"pad_token_id": 1, "max_position_embeddings": 34}
+    elif kind == "modernbert":
+        given |= {"pad_token_id": 0, "cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3}
+        given |= {"max_position_embeddings": 32, "num_hidden_layers": 4, "local_attention": 8}
+    elif kind == "deberta-v2":
+        given |= {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_buckets": 8}
+        given |= {"norm_rel_ebd": "layer_norm", "share_att_key": True, "position_biased_input": False}
+        given |= {"max_position_embeddings": 32, "pooler_hidden_size": 16}
+    elif kind == "t5":
+        given |= {"d_model": 16, "d_ff": 32, "d_kv": 8, "num_layers": 1, "num_heads": 2}
+    else:
+        given |= {"max_position_embeddings": 32}
+    with torch.random.fork_rng():
+        torch.manual_seed(7)
+        model = AutoModel.from_config(CONFIG_MAPPING[kind](**(given | settings)))
+        for weight in model.parameters():
+            torch.nn.init.normal_(weight, std=0.3)
+    model.save_pretrained(folder)
+    return folder
+
+
+def as_sentence_transformer(plain: Path, folder: Path, *behind: torch.nn.Module, pooling: str = "mean") -> Path:
+    """Save a plain transformer as sentence-transformers saves it, with these modules behind its pooling."""
+    transformer = Transformer(str(plain))
+    pooled = Pooling(transformer.get_embedding_dimension(), pooling)
+    SentenceTransformer(modules=[transformer, pooled, *behind], device="cpu").save(str(folder), create_model_card=False)
+    return folder
+
+
+def dense(takes: int = 16, gives: int = 8) -> Dense:
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        return Dense(takes, gives, activation_function=torch.nn.Tanh())
+
+
+def edit(path: Path, change: Callable[[Any], Any] | None = None, **settings: Any) -> None:
+    """Change a file of JSON: by a function, or by some keys."""
+    content = json.loads(path.read_text()) if path.is_file() else {}
+    content = change(content) if change else content | settings
+    path.write_text(json.dumps(content))

