@@ -29,10 +29,11 @@ from cocite.config.benchmarks import (
     is_held_out,
     on_hub,
     sides_of,
+    metrics_asked,
     suites_of,
     tasks_of,
 )
-from cocite.config.benchmarks.beir import CORPUS, QRELS, QUERIES, BeirSettings
+from cocite.config.benchmarks.beir import BeirSettings, files_of
 from cocite.config.corpus import Corpus
 from cocite.config.embeddings import AnyEngine, edge_settings, IndexSettings, SearchSettings
 from cocite.config.encoders import EncoderSettings

@@ -20,7 +20,7 @@ rule prepare_holdout:
         mem_mb=megabytes(2000),
         runtime=minutes(10, papers=0.005, citations=0.005),
     params:
-        version=4,
+        version=5,
         tables=subpath(output.sizes, parent=True),
         papers=folders_of("papers"),
         citations=folders_of("citations"),
@@ -133,10 +133,10 @@ rule prepare_beir:
         "../envs/pipeline.yaml"
     resources:
         # 100,000 documents (119 MB of JSON) took 558 MB, and 23 s beside other work.
-        mem_mb=megabytes(1000, files=8),
+        mem_mb=dataset_memory,
         runtime=minutes(20, files=0.02),
     params:
-        version=1,
+        version=2,
         tables=subpath(output.sizes, parent=True),
         settings=settings("benchmarks", "benchmark", BeirSettings),
         tasks=lambda wildcards: ",".join(config["benchmarks"][wildcards.benchmark].get("tasks", [])),
@@ -210,6 +210,7 @@ rule score_model:
         model="{model}",
         training_seed="{seed}",
         mode=scored_mode,
+        metrics=asked_metrics,
         largest_missing=lookup(within=config, dpath="benchmarks/{benchmark}/largest_missing"),
         seeds=evaluation_seeds,
         embeddings=lambda wildcards, input: input.embeddings,
@@ -222,6 +223,7 @@ rule score_model:
             --model {params.model} \
             --training-seed {params.training_seed} \
             --mode {params.mode} \
+            --metrics={params.metrics:q} \
             --largest-missing {params.largest_missing} \
             --threads {threads} \
             --embeddings={params.embeddings:q} \
@@ -287,6 +289,7 @@ rule read_reported:
     input:
         files=files_of_baseline,
         judgements="<results>/evaluation/{benchmark}/judgements.parquet",
+        collections="<results>/evaluation/{benchmark}/collections.parquet",
     output:
         scores="<results>/evaluation/{benchmark}/reported/{baseline}.parquet",
         omissions="<results>/evaluation/omissions/{benchmark}_{baseline}.parquet",
@@ -304,7 +307,7 @@ rule read_reported:
         mem_mb=megabytes(400, judgements=100),
         runtime=minutes(5, judgements=1),
     params:
-        version=1,
+        version=2,
         path=lookup(within=config, dpath="baselines/{baseline}/path"),
         tables=subpath(input.judgements, parent=True),
         tasks=lambda wildcards: ",".join(task.name for task in tasks_of(config["benchmarks"][wildcards.benchmark])),
@@ -344,12 +347,14 @@ rule average_scores:
         suites=suites_as_json,
         runs=runs,
         rank_alone=",".join(runs_that_rank_alone(config)),
+        metrics=asked_metrics,
     shell:
         """
         cocite evaluation average {params.scores:q} \
             --suites {params.suites:q} \
             --runs {params.runs:q} \
             --rank-alone={params.rank_alone:q} \
+            --metrics={params.metrics:q} \
             --output {output:q} \
             >> {log:q} 2>&1
         """

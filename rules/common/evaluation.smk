@@ -154,8 +154,18 @@ def dataset_files(wildcards):
     """The files of the datasets that a benchmark searches."""
     entry = config["benchmarks"][wildcards.benchmark]
     asked = [task.test for task in tasks_of(entry)]
-    files = [CORPUS, QUERIES, QRELS.format(split=entry["split"])]
-    return [str(Path(entry["datasets"][name], file)) for name in asked for file in files]
+    return [str(file) for name in asked for file in files_of(Path(entry["datasets"][name]), entry["split"])]
+
+
+def dataset_memory(wildcards, input, attempt):
+    """Memory to read datasets, MB: eight times what their files hold, and packed ones hold some four times their size."""
+    packed = [file for file in input.files if file.endswith((".gz", ".parquet"))]
+    return ceil(1000 + 8 * size_mb(input.files) + 24 * size_mb(packed)) * attempt
+
+
+def asked_metrics(wildcards):
+    """The metrics that a benchmark's entry asks for, with commas between them; empty for the declared ones."""
+    return metrics_asked(config["benchmarks"][wildcards.benchmark])
 
 
 def benchmark_folder(wildcards, input):

@@ -1,5 +1,7 @@
 """BEIR folders: whole corpora are searched, exactly, in blocks, and no query finds itself."""
 
+import gzip
+import json
 import re
 import subprocess
 import sys
@@ -8,15 +10,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import pytrec_eval
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from tests.evaluation.folders import BenchmarkFolder, read_benchmark, scores_of, write_vectors
 
-from cocite.config.benchmarks import TASKS, declared
-from cocite.config.benchmarks.beir import Beir, BeirSettings
+from cocite.config.benchmarks import TASKS, declared, tasks_of
+from cocite.config.benchmarks.beir import Beir, BeirSettings, files_of
 from cocite.evaluation import vectors as vectors_module
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.bm25 import score_words
@@ -29,6 +34,8 @@ from cocite.tables.files import read_table
 
 RUN = Run(model="m", training_seed=1, benchmark="b", modes=["compat"], evaluation_seeds=[1])
 TASK = TASKS["beir_scifact"]
+NUMBERED_ALIKE = "task beir_scifact: query with the id of a document that it is not (may be found)"
+WITHOUT = "task beir_scifact: query without text, or without a judged document that counts"
 
 
 class Datasets(BenchmarkFolder):
@@ -70,7 +77,12 @@ def test_the_whole_corpus_is_searched_and_only_judged_queries_are_kept(beir):
     assert beir.documents()["scifact-query:1"] == ("a claim", None)
     assert beir.documents()["2"] == ("t2", "x2")
     assert len(beir.documents()) == 4 + 1
-    assert beir.omitted() == {"document that no task asks for": 1, "task beir_scifact: query without a judgement": 1}
+    assert beir.omitted() == {
+        "document that no task asks for": 1,
+        "task beir_scifact: query without a judgement": 1,
+        "task beir_scifact: judgement below 0 (counts as 0)": 1,
+        NUMBERED_ALIKE: 1,
+    }
 
 
 def test_a_dataset_of_any_name_is_a_task(beir):
@@ -112,7 +124,10 @@ def test_a_query_that_is_a_document_of_the_corpus_is_embedded_once_and_does_not_
     benchmark = folder.prepare()
     assert set(folder.documents()) == {"1", "2", "3"}
     assert folder.short_queries() == set()
-    assert folder.omitted() == {"task beir_iclr2022: relevant document with the id of its query (never found)": 1}
+    assert folder.omitted() == {
+        "task beir_iclr2022: query with the id of a document, which it is (never found)": 1,
+        "task beir_iclr2022: relevant document that is its query (never found)": 1,
+    }
     vectors = {name: np.array([1.0, float(name)], "f4") for name in "123"}
     found = embedded(write_vectors(tmp_path, vectors), RUN)(declared("beir_iclr2022"), benchmark)
     # Found are 2 and 3, of grades 2 and 1, where 1, 2 and 3 are judged.
@@ -130,13 +145,21 @@ def test_a_short_query_with_the_text_and_id_of_a_document_is_another_document(tm
     assert set(folder.documents()) == {"own-query:1", "own:1", "2"}
 
 
-def test_ids_in_the_judgements_that_nothing_has_are_counted(beir):
-    rows = [(1, 2, 1), (1, "lost", 1), (8, 2, 1), (8, 3, 1), (1, 0, 0), (1, 3, 1)]
-    beir.write_dataset("scifact", map(document, range(4)), [{"_id": "1", "text": "a claim"}], rows)
-    assert beir.prepare().judgements == {"beir_scifact": {"scifact-query:1": {"2": 1, "0": 0, "3": 1}}}
+@pytest.mark.parametrize(
+    ("missing", "judged", "omitted"),
+    [
+        ("keep", {"c": {"2": 1, "scifact:lost": 1, "0": 0}, "d": {"scifact:gone": 2}}, {"counts as not found": 2}),
+        ("drop", {"c": {"2": 1, "0": 0}}, {"left out": 2}),
+    ],
+)
+def test_judged_documents_that_the_corpus_lacks_are_kept_unless_said_otherwise(beir, missing, judged, omitted):
+    rows = [("c", 2, 1), ("c", "lost", 1), (8, 2, 1), (8, 3, 1), ("c", 0, 0), ("d", "gone", 2)]
+    beir.write_dataset("scifact", map(document, range(3)), [{"_id": each, "text": "a claim"} for each in "cd"], rows)
+    assert beir.prepare(missing_documents=missing).judgements == {"beir_scifact": judged}
+    [how] = omitted
     assert beir.omitted() == {
-        "task beir_scifact: document without text": 3,  # lost, and 8 twice
-        "task beir_scifact: query without text, or without a judged document with text": 1,
+        f"task beir_scifact: judgement of a document that is not in the corpus ({how})": 2,
+        WITHOUT: 1 if missing == "keep" else 2,  # 8, and d
     }
 
 
@@ -151,7 +174,7 @@ def test_judgements_that_are_mostly_of_another_corpus_are_refused(beir):
 def test_a_query_whose_documents_are_all_irrelevant_is_counted_and_scored_0(beir):
     beir.write_dataset("scifact", map(document, range(4)), [{"_id": "1", "text": "a claim"}], [(1, 2, 0)])
     beir.prepare()
-    assert beir.omitted() == {"task beir_scifact: query without a relevant document (scored 0)": 1}
+    assert beir.omitted() == {"task beir_scifact: query without a relevant document (scored 0)": 1, NUMBERED_ALIKE: 1}
 
 
 def test_another_table_of_judgements_can_be_named(beir):
@@ -172,7 +195,7 @@ def test_another_table_of_judgements_can_be_named(beir):
         ("qrels/test.tsv", "", "test.tsv: has no rows"),
         ("qrels/test.tsv", "query-id\tcorpus-id\tscore\n1\t2\thigh\n", "relevance must be a whole number, not 'high'"),
         ("qrels/test.tsv", "query-id\tcorpus-id\tscore\n1\tlost\t1\n", "judges no query of queries.jsonl"),
-        ("corpus.jsonl", '{"title": "t"}\n', "corpus.jsonl, line 1: the key '_id' is missing"),
+        ("corpus.jsonl", '{"title": "t"}\n', "corpus.jsonl, line 1: the key '_id' or 'id' is missing"),
         ("corpus.jsonl", "{broken\n", "corpus.jsonl, line 1: not JSON"),
         ("corpus.jsonl", "", "corpus.jsonl: has no rows"),
         ("queries.jsonl", '{"_id": "1", "text": 3}\n', "queries.jsonl, line 1: text must be a text"),
@@ -258,7 +281,11 @@ def test_scores_are_those_of_the_nearest_of_all_documents_whatever_the_blocks(
 def test_a_query_never_finds_the_document_with_its_own_id(tmp_path):
     names = [f"d{n}" for n in range(12)]
     query = "scifact-query:d3"
-    benchmark = Benchmark(judgements={TASK.name: {query: {"d7": 1}}}, collections={TASK.name: set(names)})
+    benchmark = Benchmark(
+        judgements={TASK.name: {query: {"d7": 1}}},
+        collections={TASK.name: set(names)},
+        own={TASK.name: {query: "d3"}},
+    )
     vectors = {name: np.array([n], "f4") for n, name in enumerate(names)} | {query: np.array([3.2], "f4")}
     vectors["d7"] = np.array([3.3], "f4")
     by_distance = replace(TASK, similarity="distance")
@@ -291,13 +318,16 @@ def test_scores_of_a_dataset_are_those_of_the_definitions_of_the_metrics(data, d
         folder = Datasets(Path(name), "beir")
         rows = [(query, paper, grade) for query, of in judged.items() for paper, grade in of.items()]
         folder.write_dataset("own", map(document, names), [{"_id": q, "text": "words"} for q in judged], rows)
-        benchmark = folder.prepare()
+        hidden = data.draw(st.booleans())
+        benchmark = folder.prepare(ignore_identical_ids=hidden)
         vectors = {each: draw.normal(size=4).astype("f4") for each in folder.documents()}
         found = scores_of(embedded(write_vectors(Path(name), vectors), RUN)(declared("beir_own"), benchmark))
     expected = []
     for query, of_query in judged.items():
         own = vectors[f"own-query:{query}" if query in names else query]
-        near = {each: cosine(vectors.get(f"own:{each}", vectors.get(each)), own) for each in names if each != query}
+        near = {each: cosine(vectors.get(f"own:{each}", vectors.get(each)), own) for each in names}
+        if hidden:
+            del near[query]
         expected.append(by_definition(sorted(near, key=near.get, reverse=True), of_query))
     means = {metric: np.mean([of_query[metric] for of_query in expected]) for metric in found}
     assert found == pytest.approx(means)
@@ -327,7 +357,151 @@ def test_bm25_searches_the_collection_by_words():
 def test_equal_documents_are_cut_alike_whatever_the_blocks(values, depth, cut):
     names = [f"d{n}" for n in range(len(values))]
     scores = np.array([values], dtype=float)
-    whole = best_hits(TASK, ["q"], [(names, scores)], depth)
+    whole = best_hits(["q"], [(names, scores)], {}, depth)
     parts = [(names[:cut], scores[:, :cut]), (names[cut:], scores[:, cut:])]
-    assert best_hits(TASK, ["q"], [part for part in parts if part[0]], depth) == whole
+    assert best_hits(["q"], [part for part in parts if part[0]], {}, depth) == whole
     assert sorted(whole["q"].values()) == sorted(values)[-depth:]
+
+
+CORPUS = [{"_id": f"d{number}", "title": f"t{number}", "text": f"x{number}"} for number in range(4)]
+ASKED = [{"_id": "q1", "text": "a claim"}, {"_id": "q2", "text": "another"}]
+JUDGED = {"q1": {"d0": 2, "d1": 0}, "q2": {"d3": 1}}
+
+
+def pack(path):
+    path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+
+
+def as_table(path):
+    pq.write_table(pa.Table.from_pylist([json.loads(line) for line in path.open()]), path.with_suffix(".parquet"))
+    path.unlink()
+
+
+def rename(path):
+    """Write keys that others use."""
+    names = {"_id": "id", "text": "abstract"}
+    rows = [json.loads(line) for line in path.open()]
+    path.write_text("".join(json.dumps({names.get(key, key): row[key] for key in row}) + "\n" for row in rows))
+
+
+@pytest.mark.parametrize("change", [pack, as_table, rename])
+def test_queries_and_documents_are_read_in_other_forms(tmp_path, change):
+    folder = Datasets(tmp_path, "beir")
+    folder.write_dataset("own", CORPUS, ASKED, [(q, d, grade) for q, of in JUDGED.items() for d, grade in of.items()])
+    expected, texts = folder.prepare(), folder.documents()
+    for file in ("corpus.jsonl", "queries.jsonl"):
+        change(folder.root / "own" / file)
+    assert (folder.prepare(), folder.documents()) == (expected, texts)
+    assert expected.judgements == {"beir_own": JUDGED}
+    found = Beir.model_validate({"kind": "beir", "folder": str(folder.root)})
+    assert (list(found.datasets), list(found.faults("benchmarks.beir", None))) == (["own"], [])
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("qrels/test.tsv.gz", None),
+        ("qrels/test.csv", "query-id,corpus-id,score\nq1,d0,2.0\nq1,d1,-1\nq2,d3,1\n"),
+        ("qrels/test.txt", "q1 0 d0 2\nq1 0 d1 0\nq2 0 d3 1\n"),
+        ("qrels/test.qrel", "q1 0 d0 2\nq1 0 d1 -2\nq2 0 d3 1\n"),
+        ("qrels.tsv", "q1\t0\td0\t2\nq1\t0\td1\t0\nq2\t0\td3\t1\n"),
+    ],
+)
+def test_judgements_are_found_in_other_forms(tmp_path, path, text):
+    folder = Datasets(tmp_path, "beir")
+    folder.write_dataset("own", CORPUS, ASKED, [(q, d, grade) for q, of in JUDGED.items() for d, grade in of.items()])
+    if text is None:
+        pack(folder.root / "own/qrels/test.tsv")
+    else:
+        (folder.root / "own/qrels/test.tsv").unlink()
+        folder.write_text(f"own/{path}", text)
+    assert folder.prepare().judgements == {"beir_own": JUDGED}
+    asked = Beir.model_validate({"kind": "beir", "folder": str(folder.root)})
+    assert list(asked.faults("benchmarks.beir", None)) == []
+    assert str(files_of(folder.root / "own", "test")[2]).endswith(path)
+
+
+def test_an_id_keeps_its_quotation_marks_unless_only_the_file_of_judgements_has_them(tmp_path):
+    folder = Datasets(tmp_path, "beir")
+    corpus = [{"_id": '"d1"', "text": "x"}, {"_id": 'd"2', "text": "y"}, {"_id": "d3", "text": "z"}]
+    rows = [('"q', '"d1"', 1), ('"q', 'd"2', 2), ('"q', '"d3"', 1)]
+    folder.write_dataset("own", corpus, [{"_id": '"q', "text": "words"}], rows)
+    assert folder.prepare().judgements == {"beir_own": {'"q': {'"d1"': 1, 'd"2': 2, "d3": 1}}}
+
+
+def test_a_query_finds_a_document_that_only_has_its_number(tmp_path):
+    folder = Datasets(tmp_path, "beir")
+    numbered = [{"_id": str(number), "text": f"where is paper {number}"} for number in range(1, 4)]
+    folder.write_dataset("own", map(document, range(4)), numbered, [(n, n, 1) for n in range(1, 4)])
+    assert folder.prepare().own == {}
+    assert folder.omitted()["task beir_own: query with the id of a document that it is not (may be found)"] == 3
+    vectors = {name: np.array([1.0, float(name[-1])], "f4") for name in folder.documents()}
+    searched = embedded(write_vectors(tmp_path, vectors), RUN)
+    assert scores_of(searched(declared("beir_own"), folder.prepare()))["ndcg_cut_10"] == pytest.approx(100)
+    hidden = folder.prepare(ignore_identical_ids=True)
+    assert hidden.own == {"beir_own": {f"own-query:{n}": f"own:{n}" for n in range(1, 4)}}
+    assert scores_of(searched(declared("beir_own"), hidden))["ndcg_cut_10"] == 0
+
+
+@pytest.mark.parametrize(
+    ("queries", "expected"),
+    [
+        ([("1", "t1", "x1"), ("2", "t2", "x2"), ("3", None, "else")], {"1": "1", "2": "2", "own-query:3": "own:3"}),
+        ([("1", None, "T1, x1!"), ("2", None, "t2")], {"own-query:1": "own:1", "own-query:2": "own:2"}),
+        ([("1", "t1", "x1"), ("2", None, "other words"), ("3", None, "still others")], {}),
+        ([("7", "t1", "x1")], {}),
+    ],
+)  # fmt: skip
+def test_whether_ids_are_shared_is_seen_by_the_words_of_most_of_them(tmp_path, queries, expected):
+    folder = Datasets(tmp_path, "beir")
+    rows = [{"_id": name, "title": title, "text": text} for name, title, text in queries]
+    folder.write_dataset("own", map(document, range(4)), rows, [(name, 0, 1) for name, *_ in queries])
+    assert folder.prepare().own.get("beir_own", {}) == expected
+
+
+def test_judged_documents_that_are_missing_and_copies_of_a_text_stand_beside_each_score(tmp_path):
+    folder = Datasets(tmp_path, "beir")
+    corpus = [*CORPUS, CORPUS[1] | {"_id": "e"}, CORPUS[1] | {"_id": "f"}]
+    folder.write_dataset(
+        "own", corpus, ASKED, [("q1", "d0", 1), ("q1", "gone", 2), ("q1", "lost", 0), ("q2", "gone", 1)]
+    )
+    benchmark = folder.prepare()
+    assert benchmark.copies == {"beir_own": {"e": "d1", "f": "d1"}}
+    names = [*(row["_id"] for row in corpus), "q1", "q2"]
+    vectors = {name: np.array([1.0, number], "f4") for number, name in enumerate(names)}
+    found = embedded(write_vectors(tmp_path, vectors), RUN)(declared("beir_own"), benchmark)
+    assert {row[9:] for row in found.scores} == {(8, 0, 2, 0, 6, 2, 2)}
+    # Of q1, d0 is the last of six hits (gain 1) where 2 and 1 would be ideal; of q2, nothing can be found.
+    assert scores_of(found)["ndcg_cut_10"] == pytest.approx(100 * (1 / np.log2(7)) / (2 + 1 / np.log2(3)) / 2)
+    assert scores_of(found)["recall_100"] == pytest.approx(100 * (1 / 2 + 0) / 2)
+    by_words = score_words(declared("beir_own"), benchmark, dict.fromkeys(names, "words"), RUN)
+    assert {row[13:] for row in by_words.scores} == {(6, 2, 2)}
+
+
+MEASURES = ["map", "map_cut_5", "ndcg_cut_20", "recall_1000", "P_7", "success_3", "recip_rank", "recip_rank_3", "Rprec"]
+
+
+def test_metrics_and_depths_can_be_chosen_and_are_those_of_trec_eval(tmp_path):
+    benchmark, vectors = collection(1200, 12)
+    asked = Beir.model_validate({"kind": "beir", "datasets": {"scifact": "f"}, "metrics": MEASURES})
+    [task] = tasks_of(asked.model_dump(exclude_none=True))
+    assert task.metrics == ("ndcg_cut_10", *MEASURES)
+    found = scores_of(embedded(write_vectors(tmp_path, vectors), RUN)(task, benchmark))
+    judged, exact = benchmark.judgements[TASK.name], {name: vector.astype("f8") for name, vector in vectors.items()}
+    names = benchmark.collections[TASK.name]
+    run = {query: {name: cosine(exact[name], exact[query]) for name in names} for query in judged}
+    run = {query: dict(sorted(of.items(), key=lambda pair: -pair[1])[:1000]) for query, of in run.items()}
+    ranks = {query: {name: -float(place) for place, name in enumerate(of)} for query, of in run.items()}
+    measured = pytrec_eval.RelevanceEvaluator(judged, {*task.metrics} - {"recip_rank_3"}).evaluate(ranks).values()
+    expected = {name: 100 * np.mean([of[name] for of in measured]) for name in task.metrics if name != "recip_rank_3"}
+    first = [of["recip_rank"] for of in measured]
+    expected["recip_rank_3"] = 100 * np.mean([value if value > 0.3 else 0 for value in first])
+    assert found == pytest.approx(expected)
+    assert 0 < found["recip_rank"] < 100
+
+
+@pytest.mark.parametrize("metric", ["ndcg_at_10", "map_10", "recall", "recall_0", "bpref", "P_99999", ""])
+def test_a_metric_that_is_not_known_is_refused(metric):
+    with pytest.raises(ValidationError, match="pattern"):
+        Beir.model_validate({"kind": "beir", "datasets": {"scifact": "f"}, "metrics": [metric]})

@@ -100,7 +100,7 @@ def test_mteb_itself_reads_the_same_score_from_these_files(tmp_path, content):
         (current(main_score=0.92), "result whose main score is not ndcg_at_10"),
         (current(ndcg_at_10=None), "result without ndcg_at_10"),
         (earlier(ndcg_at_10=None), "result without ndcg_at_10"),
-        (current("NFCorpus"), "result on a task whose queries are others here than in mteb"),
+        (current("NFCorpus"), "result on a task whose queries or documents are others here than in mteb"),
         ({**earlier(), "test": {"en": SCORES, "de": SCORES}}, "result with several subsets of a task, or with none"),
         ({**current(), "scores": {"test": []}}, "result with several subsets of a task, or with none"),
     ],
@@ -111,10 +111,20 @@ def test_what_answers_another_question_is_left_out_and_counted(beir, tmp_path, c
     assert omitted == {reason: 1, WITHOUT: 2}
 
 
+def test_a_score_on_a_sample_of_the_documents_does_not_count(beir, tmp_path):
+    judgements = {"beir_scifact": {f"q{number}": {"d1": 1} for number in range(300)}}
+    for documents, found in ((5183, 1), (900, 0)):
+        collection = {f"d{number}" for number in range(documents)}
+        write_tables(Benchmark(judgements=judgements, collections={"beir_scifact": collection}), beir)
+        rows, omitted = read(beir, write_results(tmp_path / f"theirs-{documents}", [current()]), tasks="beir_scifact")
+        assert len(rows) == found
+        assert omitted.get("result on a task whose queries or documents are others here than in mteb", 0) == 1 - found
+
+
 def test_a_score_on_another_split_of_the_run_does_not_count(beir, tmp_path):
     rows, omitted = read(beir, write_results(tmp_path / "theirs", [current()]), split="dev")
     assert rows == []
-    assert omitted == {"result on a task whose queries are others here than in mteb": 1, WITHOUT: 2}
+    assert omitted == {"result on a task whose queries or documents are others here than in mteb": 1, WITHOUT: 2}
 
 
 @pytest.mark.parametrize(

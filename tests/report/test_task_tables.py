@@ -45,3 +45,26 @@ def test_a_model_that_was_not_scored_on_a_task_has_a_dash():
 def test_tasks_that_lack_documents_are_listed_with_the_most_that_any_model_lacks():
     scores = [score("ours", 60.0), score("other", 60.0, missing=3), score("ours", 50.0, task="drsm")]
     assert incomplete(pl.DataFrame(scores)).rows() == [("sre", "fos", "3 of 90", "3")]
+
+
+def test_what_no_model_can_find_or_tell_apart_is_listed_where_there_is_any():
+    def searched(task, unfindable, copies):
+        return score("ours", 60.0, task=task) | {"searched": 80, "copies": copies, "unfindable": unfindable}
+
+    nothing = {"searched": None, "copies": None, "unfindable": None}
+    scores = [searched("a", 3, 0), searched("b", 0, 9), searched("c", 0, 0), score("ours", 1.0, missing=2) | nothing]
+    assert incomplete(pl.DataFrame(scores)).to_dicts() == [
+        {
+            "benchmark": "sre",
+            "task": task,
+            "documents without a vector": f"{missing} of 90",
+            "left out of the score": str(missing),
+            "judged relevant, but not in the collection": unfindable,
+            "documents that repeat a text": copies,
+        }
+        for task, missing, unfindable, copies in [
+            ("a", 0, "3", "0 of 80"),
+            ("b", 0, "0", "9 of 80"),
+            ("fos", 2, "–", "–"),
+        ]
+    ]

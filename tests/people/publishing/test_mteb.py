@@ -156,3 +156,41 @@ def test_what_is_missing_is_said_before_anything_is_written(results, tmp_path):
     with pytest.raises(InputError, match="exists already"):
         export(results, results)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_sample_of_the_documents_and_judgements_that_leave_some_out_are_other_tests(results, tmp_path):
+    config = yaml.safe_load((results / "configuration.yaml").read_text())
+    config["benchmarks"]["again"]["missing_documents"] = "drop"
+    config["benchmarks"] = {name: config["benchmarks"][name] for name in ("again", "beir", "dev", "holdout")}
+    write_json(results / "provenance.json", {"configuration": config})
+    searched = {"searched": 5183, "copies": 0, "unfindable": 0}
+    found = [row | searched for row in rows("cocite", "beir", "beir_scifact", MEASURED)]
+    sampled = [row | searched | {"searched": 900} for row in rows("bm25", "beir", "beir_scifact", MEASURED, seed=0)]
+    dropped = [row | searched for row in rows("cocite", "again", "beir_scifact", MEASURED)]
+    fewer = [
+        row | searched | {"searched": 8674} for row in rows("cocite", "beir", "beir_arguana", MEASURED, queries=1405)
+    ]
+    write_scores(results, found, sampled, dropped, fewer)
+    export(results, tmp_path / "out")
+    folder = tmp_path / "out/results"
+    own = ["CoCite-again-beir_scifact", "CoCite-beir-beir_arguana"]
+    assert names(folder / "cocite__cocite") == [*own, "SciFact"]
+    assert names(folder / "cocite__bm25") == ["CoCite-beir-beir_scifact"]
+
+
+def test_metrics_have_the_names_that_mteb_has_for_them(results, tmp_path):
+    measured = {
+        "ndcg_cut_10": 70.0,
+        "map_cut_100": 60.0,
+        "recall_5": 50.0,
+        "P_1": 40.0,
+        "recip_rank_5": 30.0,
+        "map": 20.0,
+    }
+    write_scores(results, rows("cocite", "beir", "beir_my_papers", measured))
+    export(results, tmp_path / "out")
+    [path] = (tmp_path / "out").rglob("CoCite-beir-beir_my_papers.json")
+    [scores] = json.loads(path.read_text())["scores"]["test"]
+    expected = {"ndcg_at_10": 0.7, "map_at_100": 0.6, "recall_at_5": 0.5, "precision_at_1": 0.4, "mrr_at_5": 0.3}
+    assert {name: scores[name] for name in expected} == expected
+    assert (scores["map"], scores["main_score"]) == (0.2, 0.7)

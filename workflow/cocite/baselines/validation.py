@@ -106,7 +106,7 @@ def _judgements(rows: Sequence[tuple[str, str, int]]) -> pa.Table:
     query, candidate, relevance = zip(*sorted(rows), strict=True)
     columns = {"task": [TASK] * len(rows), "query": query, "candidate": candidate, "relevance": relevance}
     schema = empty_schema(TABLES["judgements"])
-    return pa.table({**columns, "propensity": [None] * len(rows)}, schema=schema)
+    return pa.table({**columns, **dict.fromkeys(("propensity", "fold"), [None] * len(rows))}, schema=schema)
 
 
 def _documents(papers: Sequence[Path], needed: Ids) -> pa.Table:

@@ -3,6 +3,7 @@
 mteb writes a file of JSON a task, `results/<model>/<revision>/<task>.json`, with `model_meta.json` beside them.
 """
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,15 +14,25 @@ META = "model_meta.json"
 """What lies beside the results of a model and says which one it is."""
 SPLIT, SUBSET = "test", "default"
 """The split of mteb's retrieval tasks that counts, and the only part of a task that is not cut further."""
-METRICS = {"ndcg_cut_10": "ndcg_at_10", "recip_rank_10": "mrr_at_10", "recall_100": "recall_at_100"}
-"""Metrics as trec_eval names them, which are those of searches here, and what mteb calls them."""
-LARGEST_DIFFERENCE = 0.01
-"""Share by which the number of queries may differ from mteb's: some have no document that is there."""
+CUT = re.compile(r"(ndcg_cut|map_cut|recip_rank|recall|P)_(\d+)")
+"""A metric at a depth, as trec_eval names it."""
+MEASURES = {"ndcg_cut": "ndcg", "map_cut": "map", "recip_rank": "mrr", "recall": "recall", "P": "precision"}
+"""What mteb calls the measures of trec_eval."""
 
 
-def is_same_test(task: InMteb, split: str, queries: int) -> bool:
-    """Whether so many queries of a split can be those that mteb asks: a sample or another split is another test."""
-    return split == SPLIT and abs(queries - task.queries) <= LARGEST_DIFFERENCE * task.queries
+def name_in_mteb(metric: str) -> str:
+    """What mteb calls a metric; others keep their name."""
+    cut = CUT.fullmatch(metric)
+    return f"{MEASURES[cut[1]]}_at_{cut[2]}" if cut else metric
+
+
+def is_same_test(task: InMteb, split: str, queries: int, searched: int | None) -> bool:
+    """Whether a split with so many queries, searched in so many documents, can be the test that mteb makes.
+
+    A sample of the queries or of the documents is another test, and so is another split. `searched` is None where it is
+    not known.
+    """
+    return split == SPLIT and queries == task.queries and searched in (None, task.documents)
 
 
 def result_files(path: Path) -> list[Path]:

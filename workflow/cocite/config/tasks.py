@@ -36,6 +36,8 @@ BOTH = "both"
 """The mode of scores that do not depend on it."""
 WITH_FEW_SHOT = "_with_few_shot"
 """What is added to the name of a metric whose value is ½ training on everything + ½ the few-shot stages."""
+OVER_FOLDS = "_folds"
+"""What is added to the name of a metric whose value is the mean of the means over the test folds of a benchmark."""
 POSITIVE = "1"
 """The class of binary tasks whose F1 is measured."""
 
@@ -59,6 +61,8 @@ class InMteb:
     """What it is called there."""
     queries: int
     """How many queries its split `test` has."""
+    documents: int
+    """How many documents are searched there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +136,10 @@ class Task:
     def is_ranking(self) -> bool:
         """Whether queries rank documents; such tasks can be scored by words as well."""
         return self.format in ("proximity", "reviewer-matching", "search")
+
+    def is_main(self, metric: str) -> bool:
+        """Whether a metric is the first of the task, in whichever way it is averaged: the one that stands for it."""
+        return metric.removesuffix(WITH_FEW_SHOT).removesuffix(OVER_FOLDS) == self.metrics[0]
 
     @property
     def query_namespace(self) -> str:

@@ -59,8 +59,15 @@ class Benchmark:
     """The inverse propensity of each query's click, by task, where a task has metrics that are adjusted for it."""
     clicks: dict[str, list[Click]] = field(default_factory=dict)
     """The papers of each click, those of one click together, by task, where a ranker is trained on clicks."""
+    folds: dict[str, dict[str, int]] = field(default_factory=dict)
+    """The test fold of each query, by task, where a benchmark has folds."""
     collections: dict[str, set[str]] = field(default_factory=dict)
-    """The documents that queries are searched in, by task, where a task gives no candidates."""
+    """The documents that queries are searched in, by task, where a task gives no candidates. Judged documents that are
+    not among them cannot be found."""
+    own: dict[str, dict[str, str]] = field(default_factory=dict)
+    """The document that each query is, and does not find, by task and query; others are not among the keys."""
+    copies: dict[str, dict[str, str]] = field(default_factory=dict)
+    """The documents of a collection with the text of another one, and the first of these, by task."""
     signatures: dict[str, dict[str, Signature]] = field(default_factory=dict)
     """The names on papers whose authors are to be found, by task and id."""
 
@@ -77,9 +84,7 @@ class Benchmark:
         """The queries of a search that are not among the documents which are searched."""
         if task.format != "search":
             return set()
-        judgements = self.judgements[task.name]
-        candidates = {candidate for relevance in judgements.values() for candidate in relevance}
-        return set(judgements) - candidates - self.collections.get(task.name, set())
+        return set(self.judgements[task.name]) - self._ranked(task)
 
     def documents_of(self, task: Task) -> set[str]:
         """The distinct documents that a task needs vectors of; instead of reviewers, their papers."""
@@ -87,12 +92,22 @@ class Benchmark:
             return {document for split in ("train", "test") for document in self.labels.get((task.name, split), ())}
         if task.kind == "disambiguation":
             return {document for document, *_ in self.signatures[task.name].values()}
-        judgements = self.judgements[task.name]
-        candidates = {candidate for relevance in judgements.values() for candidate in relevance}
+        return self._ranked(task) | set(self.judgements[task.name])
+
+    def unfindable(self, task: Task) -> int:
+        """How many judgements of relevant documents are of ones that are not in the collection."""
+        collection = self.collections[task.name]
+        judged = (relevance.items() for relevance in self.judgements[task.name].values())
+        return sum(grade >= task.relevant_from and each not in collection for of in judged for each, grade in of)
+
+    def _ranked(self, task: Task) -> set[str]:
+        """The documents that queries rank: a collection, or the candidates; of reviewers, their papers."""
+        if task.kind == "retrieval":
+            return self.collections[task.name]
+        candidates = {candidate for relevance in self.judgements[task.name].values() for candidate in relevance}
         if task.kind == "reviewers":
-            candidates = {paper for reviewer in candidates for paper in self.reviewers[reviewer]}
-        clicks = {name for row in self.clicks.get(task.name, ()) for name in (row.query, row.candidate)}
-        return candidates | set(judgements) | clicks | self.collections.get(task.name, set())
+            return {paper for reviewer in candidates for paper in self.reviewers[reviewer]}
+        return candidates | {name for row in self.clicks.get(task.name, ()) for name in (row.query, row.candidate)}
 
 
 def read_task(task: Task, tables: Path) -> Benchmark:
@@ -110,8 +125,14 @@ def read_task(task: Task, tables: Path) -> Benchmark:
             benchmark.weights.setdefault(task.name, {})[row["query"]] = 1 / row["propensity"]
     for row in _rows_of(task, tables, "clicks"):
         benchmark.clicks.setdefault(task.name, []).append(Click(**{name: row[name] for name in Click._fields}))
+        if row.get("fold") is not None:
+            benchmark.folds.setdefault(task.name, {})[row["query"]] = row["fold"]
     for row in _rows_of(task, tables, "collections"):
         benchmark.collections.setdefault(task.name, set()).add(row["document"])
+        if row.get("query") is not None:
+            benchmark.own.setdefault(task.name, {})[row["query"]] = row["document"]
+        if row.get("copy_of") is not None:
+            benchmark.copies.setdefault(task.name, {})[row["document"]] = row["copy_of"]
     if task.kind == "reviewers":
         with open_table(tables / "reviewers.parquet", "reviewers") as file:
             for row in file.read().to_pylist():
@@ -152,7 +173,7 @@ def write_benchmark(
 
 def write_choosing(choosing: Benchmark, tables: Path) -> None:
     """Write what is asked about the held-out papers that choose between settings."""
-    write_rows(tables / "choosing.parquet", "choosing", (row[:-1] for row in _judged(choosing)))
+    write_rows(tables / "choosing.parquet", "choosing", (row[:4] for row in _judged(choosing)))
 
 
 def _judged(benchmark: Benchmark) -> Iterator[tuple[object, ...]]:
@@ -160,8 +181,19 @@ def _judged(benchmark: Benchmark) -> Iterator[tuple[object, ...]]:
     for task, queries in benchmark.judgements.items():
         for query, candidates in queries.items():
             weight = benchmark.weights.get(task, {}).get(query)
+            fold = benchmark.folds.get(task, {}).get(query)
             for candidate, relevance in candidates.items():
-                yield task, query, candidate, relevance, 1 / weight if relevance and weight is not None else None
+                propensity = 1 / weight if relevance and weight is not None else None
+                yield task, query, candidate, relevance, propensity, fold
+
+
+def _searched(benchmark: Benchmark) -> Iterator[tuple[object, ...]]:
+    """The rows of the table collections."""
+    for task, documents in benchmark.collections.items():
+        queries = {document: query for query, document in benchmark.own.get(task, {}).items()}
+        copies = benchmark.copies.get(task, {})
+        for document in documents:
+            yield task, document, queries.get(document), copies.get(document)
 
 
 def write_tables(benchmark: Benchmark, tables: Path) -> None:
@@ -175,7 +207,7 @@ def write_tables(benchmark: Benchmark, tables: Path) -> None:
         ),
         "reviewers": ((reviewer, paper) for reviewer, papers in benchmark.reviewers.items() for paper in papers),
         "clicks": ((task, *click) for task, found in benchmark.clicks.items() for click in found),
-        "collections": ((task, document) for task, found in benchmark.collections.items() for document in found),
+        "collections": _searched(benchmark),
         "signatures": (
             (task, name, *signature)
             for task, of_task in benchmark.signatures.items()

@@ -21,7 +21,7 @@ from scipy.sparse import csc_array, csr_array
 
 from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import Benchmark
-from cocite.evaluation.ranking import best_hits, score_ranked, score_ranking
+from cocite.evaluation.ranking import best_hits, depth_of, score_ranked, score_ranking
 from cocite.evaluation.scored import Run, Scored, count_missing
 from cocite.tables.files import open_table
 
@@ -58,7 +58,8 @@ def score_words(
         collection, queries = sorted(benchmark.collections[task.name]), list(benchmark.judgements[task.name])
         words = Words({document: texts[document] for document in collection}, formula)
         similarities = (words.to_all(texts[query]) for query in queries)
-        score_ranked(scored, benchmark, best_hits(task, queries, [(collection, similarities)]))
+        own = benchmark.own.get(task.name, {})
+        score_ranked(scored, benchmark, best_hits(queries, [(collection, similarities)], own, depth_of(task)))
     else:
         words = Words({document: texts[document] for document in documents}, formula)
         score_ranking(scored, benchmark, words.share if task.kind == "clicks" else words.to_some, words.rows)

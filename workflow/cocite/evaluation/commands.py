@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
@@ -29,6 +30,10 @@ app = typer.Typer(no_args_is_help=True)
 Tables = Annotated[Path, typer.Option(help="Folder of a benchmark's tables, whose name is the benchmark's.")]
 TaskNames = Annotated[
     str, typer.Option(help="Names of tasks with commas between them, each of which must be there; empty for all.")
+]
+Metrics = Annotated[
+    str,
+    typer.Option(help="Metrics of the tasks instead of the declared ones, with commas between them; empty for those."),
 ]
 Modes = Literal["compat", "correct"]
 Suites = Annotated[str, typer.Option(help='JSON object: the names of the tasks of each suite, as {"small": ["fos"]}.')]
@@ -174,6 +179,7 @@ def score_command(
     failures: Annotated[
         Path, typer.Option(help="Table failures, written: a row where the data make a score impossible.")
     ],
+    metrics: Metrics = "",
 ) -> None:
     """Score the vectors of a model or baseline, or the words of the texts, on tasks of a benchmark."""
     from cocite.evaluation.scored import Run
@@ -194,7 +200,7 @@ def score_command(
     documents = tables / "documents.parquet"
     score = by_words(documents, json.loads(words), run) if words else embedded(Path(embeddings), run)
     files = {"scores": scores, "outcomes": outcomes, "failures": failures}
-    write_results(_tasks(tasks), tables, run, files, score)
+    write_results(_tasks(tasks, metrics), tables, run, files, score)
 
 
 @app.command("read-reported")
@@ -221,12 +227,13 @@ def average(
     suites: Suites,
     runs: Runs,
     rank_alone: RankAlone = "",
+    metrics: Metrics = "",
     output: Output,
 ) -> None:
     """Average the scores of each model over formats, groups, metrics and all tasks, and over its seeds."""
     from cocite.evaluation.averages import write_averages
 
-    asked = _suites(suites)
+    asked = _suites(suites, metrics)
     write_averages(
         _files(scores, asked, runs, rank_alone), [task for tasks in asked.values() for task in tasks], output
     )
@@ -295,15 +302,17 @@ def rank_probe_command(
     write_winners(ranked, json.loads(settings), winners)
 
 
-def _tasks(tasks: str) -> list["Task"]:
+def _tasks(tasks: str, metrics: str = "") -> list["Task"]:
+    """The tasks of these names, with the declared metrics or these."""
     from cocite.config.benchmarks import declared, names
 
-    return [declared(name) for name in names(tasks)]
+    found = [declared(name) for name in names(tasks)]
+    return [replace(task, metrics=tuple(names(metrics))) for task in found] if metrics else found
 
 
-def _suites(suites: str) -> dict[str, list["Task"]]:
+def _suites(suites: str, metrics: str = "") -> dict[str, list["Task"]]:
     """The tasks of each suite."""
-    return {suite: _tasks(",".join(tasks)) for suite, tasks in json.loads(suites).items()}
+    return {suite: _tasks(",".join(tasks), metrics) for suite, tasks in json.loads(suites).items()}
 
 
 def _files(folder: Path, suites: Mapping[str, Sequence["Task"]], runs: str, rank_alone: str) -> list[Path]:

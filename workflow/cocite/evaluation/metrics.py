@@ -10,6 +10,7 @@ where BM25 gives many candidates 0.
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ import numpy as np
 import pytrec_eval
 from numpy.typing import NDArray
 
+from cocite.config.tasks import OVER_FOLDS
 from cocite.evaluation.benchmark import Judgements
 from cocite.evaluation.released_metrics import RELEASED
 from cocite.evaluation.scored import UnscorableError
@@ -30,11 +32,12 @@ Ranked = Mapping[str, Mapping[str, float]]
 """The candidates of each query with their similarity; more is nearer."""
 Value = TypeVar("Value")
 
-RECIP_RANK_10 = "recip_rank_10"
-"""The reciprocal rank of the first relevant candidate among the first ten, which MRR@10 is the mean of."""
+RECIP_RANK_CUT = re.compile(r"recip_rank_(\d+)")
+"""The reciprocal rank of the first relevant candidate among the first ten, say, which MRR@10 is the mean of."""
 ADJUSTED = "_adjusted"
 """How the name of a metric ends whose mean over the queries is adjusted for the propensity of their clicks."""
 DOCUMENTS_AT_ONCE = 512
+ROUNDING = 1e-9
 
 
 def on_all(statistic: Statistic, items: int) -> float:
@@ -146,21 +149,25 @@ def measure_rankings(
         raise UnscorableError("No query of the task has a vector, and a candidate with one.")
     judged = {query: _anonymous(query, judgements[query]) for query in run}
     ranked = {query: _anonymous(query, _dense_ranks(scores)) for query, scores in run.items()}
-    measures = {metric: _measure_of(metric) for metric in metrics if metric not in RELEASED}
+    asked = {metric: metric.removesuffix(OVER_FOLDS) for metric in metrics}
+    measures = {metric: _measure_of(metric) for metric in asked.values() if metric not in RELEASED}
     evaluator = pytrec_eval.RelevanceEvaluator(judged, set(measures.values()), relevance_level=relevant_from)
     of_queries = evaluator.evaluate(ranked)
     found = {metric: {query: 100 * of_queries[query][name] for query in run} for metric, name in measures.items()}
-    if RECIP_RANK_10 in found:  # trec_eval has the reciprocal rank at full depth only.
-        found[RECIP_RANK_10] = {query: v if v >= 100 / 10 else 0.0 for query, v in found[RECIP_RANK_10].items()}
-    for metric in set(metrics) & RELEASED.keys():
+    for metric in found:
+        if cut := RECIP_RANK_CUT.fullmatch(metric):  # trec_eval has the reciprocal rank at full depth only.
+            found[metric] = {
+                query: v if v > 100 / (int(cut[1]) + 1) + ROUNDING else 0.0 for query, v in found[metric].items()
+            }
+    for metric in set(asked.values()) & RELEASED.keys():
         graded = {query: _grades_in_order(judged[query], ranked[query]) for query in run}
         found[metric] = {query: 100 * RELEASED[metric](grades, relevant_from) for query, grades in graded.items()}
-    return {metric: found[metric] for metric in metrics}
+    return {metric: found[name] for metric, name in asked.items()}
 
 
 def _measure_of(metric: str) -> str:
     """The measure of trec_eval that a metric is, or is made of."""
-    return "recip_rank" if metric == RECIP_RANK_10 else metric.removesuffix(ADJUSTED)
+    return "recip_rank" if RECIP_RANK_CUT.fullmatch(metric) else metric.removesuffix(ADJUSTED)
 
 
 def _grades_in_order(judged: Mapping[str, int], ranked: Mapping[str, float]) -> Values:

@@ -99,7 +99,7 @@ def _comparisons(tables: Iterable[Sequence[Row]]) -> Iterator[tuple[str, list[Ro
     of_all: dict[str, list[Row]] = {}
     benchmarks = 0
     for rows in tables:
-        leading = [row for row in rows if row["metric"] == declared(row["task"]).metrics[0]]
+        leading = [row for row in rows if declared(row["task"]).is_main(row["metric"])]
         if leading:
             yield leading[0]["benchmark"], leading
             benchmarks += 1

@@ -6,6 +6,8 @@ word, all scores are equal.
 """
 
 import hashlib
+import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -13,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from cocite.config.tasks import Task
+from cocite.config.tasks import OVER_FOLDS, Task
 from cocite.evaluation.benchmark import Benchmark, Judgements
 from cocite.evaluation.metrics import ADJUSTED, Ranked, measure_rankings
-from cocite.evaluation.scored import Item, Run, Scored, count_missing
+from cocite.evaluation.scored import Item, Run, Scored, UnscorableError, count_missing
 from cocite.evaluation.vectors import Vectors
 from cocite.ground.progress import progress
 
@@ -25,8 +27,8 @@ Similarity = Callable[[str, Sequence[str]], NDArray[np.floating]]
 
 PAPERS_OF_A_REVIEWER = 3
 """A reviewer's score is the mean over so many of the papers, the nearest ones."""
-DEPTH = 100
-"""Hits of each query that are kept: as deep as the deepest measure looks."""
+DEPTH, FULL_DEPTH = 100, 1000
+"""Hits of each query that are kept at least, and where a metric has no depth, as runs of TREC have them."""
 Block = tuple[Sequence[str], Iterable[NDArray[np.floating]]]
 """Documents, and for each query the similarity of all of them; more is nearer."""
 
@@ -99,15 +101,31 @@ def score_ranked(scored: Scored, benchmark: Benchmark, ranked: Ranked) -> None:
     The value is the mean over the queries; of an adjusted metric, weighted by the inverse propensity of each query.
     What was clicked was seen, and what stood first was seen most often: a query whose click had a propensity of p
     stands for 1/p queries, and weights are normalised by their sum (Swaminathan & Joachims, 2015, "The Self-Normalized
-    Estimator for Counterfactual Learning").
+    Estimator for Counterfactual Learning"). Of a metric over folds, each fold weighs alike.
     """
     task = scored.task
     judgements = benchmark.judgements[task.name]
     for metric, values in measure_rankings(judgements, ranked, task.metrics, task.relevant_from).items():
-        weights = benchmark.weights[task.name] if metric.endswith(ADJUSTED) else dict.fromkeys(values, 1.0)
+        weights = _weights(metric, task, benchmark, values)
         value = float(np.average(list(values.values()), weights=[weights[query] for query in values]))
         items: list[Item] = [(query, of_query, weights[query], [], []) for query, of_query in values.items()]
         scored.add(metric, value, items, len(judgements))
+
+
+def _weights(metric: str, task: Task, benchmark: Benchmark, queries: Collection[str]) -> Mapping[str, float]:
+    """What the value of each query counts for in the mean.
+
+    Raises `UnscorableError` where a metric is over folds and the benchmark has none.
+    """
+    if metric.endswith(ADJUSTED):
+        return benchmark.weights[task.name]
+    if not metric.endswith(OVER_FOLDS):
+        return dict.fromkeys(queries, 1.0)
+    folds = benchmark.folds.get(task.name)
+    if folds is None:
+        raise UnscorableError(f"The queries of the task {task.name} have no test folds, over which {metric} is a mean.")
+    sizes = Counter(folds[query] for query in queries)
+    return {query: 1 / sizes[folds[query]] for query in queries}
 
 
 class Hits(NamedTuple):
@@ -139,7 +157,8 @@ def score_search(task: Task, benchmark: Benchmark, queries: Vectors, blocks: Ite
     asked = [query for query in benchmark.judgements[task.name] if query in queries.rows]
     seen = set(asked)
     with threadpool_limits(1):  # The last bits of products of matrices depend on how many threads there are.
-        found = best_hits(task, asked, _nearness_in_blocks(task, queries.of(asked), blocks, seen))
+        nearness = _nearness_in_blocks(task, queries.of(asked), blocks, seen)
+        found = best_hits(asked, nearness, benchmark.own.get(task.name, {}), depth_of(task))
     scored = count_missing(task, benchmark, seen, run)
     score_ranked(scored, benchmark, found)
     return scored
@@ -170,18 +189,23 @@ def directions(vectors: NDArray[Any]) -> NDArray[Any]:
     return scaled
 
 
+def depth_of(task: Task) -> int:
+    """How many hits of each query the metrics of a search look at."""
+    depths = (re.search(r"_(\d+)$", metric) for metric in task.metrics)
+    return max(DEPTH, *(int(depth[1]) if depth else FULL_DEPTH for depth in depths))
+
+
 def best_hits(
-    task: Task, queries: Sequence[str], blocks: Iterable[Block], depth: int = DEPTH
+    queries: Sequence[str], blocks: Iterable[Block], own: Mapping[str, str], depth: int = DEPTH
 ) -> dict[str, dict[str, float]]:
-    """The best documents of each query with their similarity. No query finds the document with its own id."""
+    """The best documents of each query with their similarity, without the document that it is itself, its own."""
     hits = [NO_HITS] * len(queries)
-    own = [query.removeprefix(f"{task.query_namespace}:") for query in queries]
     for documents, similarities in blocks:
         names = np.array(documents, dtype=np.object_)
         ties = np.array([_digest(name) for name in documents], dtype=np.uint64)
-        place = {name.removeprefix(f"{task.texts_folder}:"): number for number, name in enumerate(documents)}
+        place = {name: number for number, name in enumerate(documents)}
         for number, row in enumerate(similarities):
-            allowed = np.arange(len(names)) != place.get(own[number], -1)
+            allowed = np.arange(len(names)) != place.get(own.get(queries[number], ""), -1)
             block = Hits(names[allowed], row[allowed], ties[allowed]).best(depth)
             hits[number] = Hits(*map(np.concatenate, zip(hits[number], block, strict=True))).best(depth)
     return {

@@ -44,6 +44,7 @@ def _reciprocal_rank_of_the_best(grades: Grades) -> float:
 RELEASED: Mapping[str, Callable[[Grades, int], float]] = {
     "Rprec_csfcube": _precision_to_the_last,
     "ndcg_csfcube": lambda grades, _: _ndcg_of_two_firsts(grades, len(grades)),
+    "ndcg_20_csfcube": lambda grades, _: _ndcg_of_two_firsts(grades, min(20, len(grades))),
     "ndcg_20%_csfcube": lambda grades, _: _ndcg_of_two_firsts(grades, len(grades) // 5),
     "ndcg_10%": lambda grades, _: _ndcg_of_a_tenth(grades),
     "ndcg_10%_exp": lambda grades, _: _ndcg_of_a_tenth(2**grades),

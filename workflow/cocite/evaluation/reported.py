@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cocite.config.mteb import META, METRICS, SPLIT, is_same_test, result_files
+from cocite.config.mteb import META, SPLIT, is_same_test, name_in_mteb, result_files
 from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import read_task, write_rows
 from cocite.ground.errors import InputError
@@ -55,7 +55,7 @@ def write_reported(
     in_mteb = {task.mteb.name: task for task in tasks if task.mteb}
     results = [read_result(file) for file in result_files(path)]
     check_distinct(results)
-    queries = {task.name: len(read_task(task, tables).judgements.get(task.name, ())) for task in in_mteb.values()}
+    sizes = {task.name: _sizes(task, tables) for task in in_mteb.values()}
     rows, omitted, found = [], Counter[str](), set()
     for result in results:
         task = in_mteb.get(result.task)
@@ -63,7 +63,7 @@ def write_reported(
             omitted["result on a task that the benchmark does not have"] += 1
             continue
         try:
-            value = score_of(result, task, split, queries[task.name])
+            value = score_of(result, task, split, *sizes[task.name])
         except OmittedError as reason:
             omitted[str(reason)] += 1
             continue
@@ -102,20 +102,26 @@ def check_distinct(results: Sequence[Result]) -> None:
         first[result.task] = result.path
 
 
-def score_of(result: Result, task: Task, split: str, queries: int) -> float:
+def _sizes(task: Task, tables: Path) -> tuple[int, int | None]:
+    """How many queries a task has, and how many documents it searches."""
+    benchmark = read_task(task, tables)
+    return len(benchmark.judgements.get(task.name, ())), len(benchmark.collections.get(task.name, ())) or None
+
+
+def score_of(result: Result, task: Task, split: str, queries: int, searched: int | None) -> float:
     """The value of the first metric of a task, from 0 to 1.
 
     Raises `OmittedError` where the result is of another test or has another main score, and `InputError` where a value
     is no number from 0 to 1.
     """
-    if task.mteb is None or not is_same_test(task.mteb, split, queries):
-        raise OmittedError("result on a task whose queries are others here than in mteb")
+    if task.mteb is None or not is_same_test(task.mteb, split, queries, searched):
+        raise OmittedError("result on a task whose queries or documents are others here than in mteb")
     if SPLIT not in result.splits:
         raise OmittedError(f"result without the split {SPLIT}")
     if len(result.splits[SPLIT]) != 1:
         raise OmittedError("result with several subsets of a task, or with none")
     [scores] = result.splits[SPLIT]
-    metric = METRICS[task.metrics[0]]
+    metric = name_in_mteb(task.metrics[0])
     if scores.get(metric) is None:
         raise OmittedError(f"result without {metric}")
     value = _checked(result, scores, metric)

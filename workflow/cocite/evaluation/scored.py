@@ -5,7 +5,7 @@ makes impossible (memory, disk, a broken file) is not a result: it stops the job
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cocite.config.tasks import BOTH, LARGEST_MISSING_SHARE, WITH_FEW_SHOT, Task
 from cocite.evaluation.benchmark import Benchmark
@@ -48,6 +48,8 @@ class Scored:
     """How many documents the task asks for."""
     missing: int
     """How many of them have no vector."""
+    search: tuple[int | None, int | None, int | None] = (None, None, None)
+    """Of a search: documents of the collection, those of them that repeat a text, and relevant judgements of others."""
     scores: list[Row] = field(default_factory=list)
     outcomes: list[Row] = field(default_factory=list)
 
@@ -61,7 +63,7 @@ class Scored:
         run, seed = self.run, self.run.evaluation_seeds[0] if seed is None else seed
         of_task = (run.model, run.training_seed, run.benchmark, self.task.name)
         counts = (self.documents, self.missing, len(items), asked - len(items))
-        self.scores.append((*of_task, metric, seed, mode, self.task.format, value, *counts))
+        self.scores.append((*of_task, metric, seed, mode, self.task.format, value, *counts, *self.search))
         metric = metric.removesuffix(WITH_FEW_SHOT)  # Outcomes are those of the training on everything.
         self.outcomes.extend((*of_task, metric, seed, mode, *item) for item in items)
 
@@ -78,4 +80,8 @@ def count_missing(task: Task, benchmark: Benchmark, known: Collection[str], run:
             f"The task {task.name} of {run.benchmark}: {len(missing)} of {len(documents)} documents have no vector "
             f"of {run.model}, among them {missing[0]!r}; embed the benchmark's documents again."
         )
-    return Scored(run=run, task=task, documents=len(documents), missing=len(missing))
+    scored = Scored(run=run, task=task, documents=len(documents), missing=len(missing))
+    if task.kind != "retrieval":
+        return scored
+    searched, copies = len(benchmark.collections[task.name]), len(benchmark.copies.get(task.name, ()))
+    return replace(scored, search=(searched, copies, benchmark.unfindable(task)))

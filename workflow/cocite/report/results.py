@@ -39,7 +39,7 @@ def read_scored(results: Path, configuration: Mapping[str, Any], table: str) -> 
         )
         for model, _, seed in [run.rpartition("-")]
     ]
-    return pl.concat([nothing_of(table), *found])
+    return pl.concat([nothing_of(table), *found], how="diagonal")
 
 
 def read_summary(results: Path, configuration: Mapping[str, Any], table: str) -> pl.DataFrame:

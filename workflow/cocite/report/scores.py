@@ -25,6 +25,13 @@ OF_DIFFICULTY = {
 """The keys that say which bands of neighbours a set of triplets takes, and what they are called."""
 
 
+OF_SEARCHES = {
+    "unfindable": "judged relevant, but not in the collection",
+    "copies": "documents that repeat a text",
+}
+"""The columns of the table scores that say what no model can find or tell apart, and what they are called."""
+
+
 def models_by_format(scores: pl.DataFrame, configuration: Mapping[str, Any]) -> pl.DataFrame:
     """One row a model or baseline, one column a benchmark and format (or task of the hold-out).
 
@@ -69,18 +76,22 @@ def tasks(scores: pl.DataFrame, configuration: Mapping[str, Any]) -> dict[str, p
 
 
 def incomplete(scores: pl.DataFrame) -> pl.DataFrame:
-    """One row a task on which some documents have no vector, or some queries or test documents have no score."""
-    counted = scores.group_by("benchmark", "task").agg(pl.col("missing", "documents", "unscored").max())
-    return (
-        counted.filter((pl.col("missing") > 0) | (pl.col("unscored") > 0))
-        .sort("benchmark", "task")
-        .select(
-            "benchmark",
-            "task",
-            pl.format("{} of {}", "missing", "documents").alias("documents without a vector"),
-            pl.col("unscored").cast(pl.String).alias("left out of the score"),
-        )
-    )
+    """One row a task on which documents have no vector, queries or test documents no score, or searches a blind spot.
+
+    Columns about searches are there only where one has something to count.
+    """
+    of_searches = [name for name in OF_SEARCHES if name in scores.columns and scores[name].fill_null(0).sum() > 0]
+    counts = ["missing", "unscored", *of_searches]
+    of = ["documents", *(["searched"] if of_searches else []), *counts]
+    counted = scores.group_by("benchmark", "task").agg(pl.col(of).max())
+    rows = counted.filter(pl.any_horizontal(pl.col(counts) > 0)).sort("benchmark", "task")
+    cells = {
+        "missing": pl.format("{} of {}", "missing", "documents").alias("documents without a vector"),
+        "unscored": pl.col("unscored").cast(pl.String).alias("left out of the score"),
+        "unfindable": pl.col("unfindable").cast(pl.String).fill_null("–").alias(OF_SEARCHES["unfindable"]),
+        "copies": pl.format("{} of {}", "copies", "searched").fill_null("–").alias(OF_SEARCHES["copies"]),
+    }
+    return rows.select("benchmark", "task", *(cells[name] for name in counts))
 
 
 def losses(scores: pl.DataFrame, curves: Curves, configuration: Configuration) -> pl.DataFrame:

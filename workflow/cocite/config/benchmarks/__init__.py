@@ -45,6 +45,12 @@ def tasks_of(entry: Mapping[str, Any]) -> Sequence[Task]:
     return tasks
 
 
+def metrics_asked(entry: Mapping[str, Any]) -> str:
+    """The metrics that an entry has its tasks scored by instead of the declared ones, with commas between; or none."""
+    asked = {task.metrics for task in tasks_of(entry) if task.metrics != declared(task.name).metrics}
+    return ",".join(*asked or [()])
+
+
 def is_held_out(entry: Mapping[str, Any]) -> bool:
     """Whether a benchmark is made of papers of the corpus that are held out, from its entry in the configuration."""
     return KINDS[entry["kind"]].made_by is not None

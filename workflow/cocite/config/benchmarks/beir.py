@@ -2,27 +2,39 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, Strict, model_validator
 
 from cocite.config.benchmark import BroughtBenchmark
-from cocite.config.entries import Entry, GivenPath, Name, Text, Whole, inconsistent
+from cocite.config.entries import Entry, GivenPath, Name, Text, Whole, distinct, inconsistent
 from cocite.config.id_spaces import DocumentIds
 from cocite.config.tasks import InMteb, Task
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels/{split}.tsv"
-"""The files of a dataset."""
+"""The files of a dataset, as BEIR has them."""
+ROWS = (".jsonl", ".jsonl.gz", ".parquet")
+"""How the names of files with queries or documents end; of several, the first counts."""
+TEXTS = (".tsv", ".csv", ".txt", ".qrel", ".qrels")
+JUDGED = (*(f"{end}{packed}" for end in TEXTS for packed in ("", ".gz")), *ROWS)
+"""How those of judgements end."""
+MAIN = "ndcg_cut_10"
+"""The metric that stands for a search."""
+METRICS = (MAIN, "recip_rank_10", "recall_100")
+MEASURE = r"^(ndcg|map|Rprec|recip_rank|(ndcg_cut|map_cut|recip_rank|recall|P|success)_[1-9][0-9]{0,3})$"
+"""The metrics of searches, as trec_eval names them; the reciprocal rank has a depth here as well."""
 PREFIX = "beir_"
 PUBLISHED = {
-    "scifact": InMteb(name="SciFact", queries=300),
-    "nfcorpus": InMteb(name="NFCorpus", queries=323),
-    "trec-covid": InMteb(name="TRECCOVID", queries=50),
-    "arguana": InMteb(name="ArguAna", queries=1406),
-    "scidocs": InMteb(name="SCIDOCS", queries=1000),
+    "scifact": InMteb(name="SciFact", queries=300, documents=5183),
+    "nfcorpus": InMteb(name="NFCorpus", queries=323, documents=3633),
+    "trec-covid": InMteb(name="TRECCOVID", queries=50, documents=171332),
+    "arguana": InMteb(name="ArguAna", queries=1406, documents=8674),
+    "scidocs": InMteb(name="SCIDOCS", queries=1000, documents=25657),
 }
 """The scientific part of BEIR (Thakur et al., 2021), over which averages are published, and its tasks in mteb."""
+Measure = Annotated[str, Field(pattern=MEASURE)]
 NO_NAME = re.compile("[^a-z0-9]+")
 
 
@@ -32,7 +44,7 @@ def task_of(dataset: str) -> Task:
         name=f"{PREFIX}{dataset.replace('-', '_')}",
         kind="retrieval",
         group="beir",
-        metrics=("ndcg_cut_10", "recip_rank_10", "recall_100"),
+        metrics=METRICS,
         similarity="cosine",
         test=dataset,
         mteb=PUBLISHED.get(dataset),
@@ -59,8 +71,25 @@ def datasets_in(folder: Path) -> dict[str, Path]:
     return dict(sorted(named.items()))
 
 
+def files_of(folder: Path, split: str) -> list[Path]:
+    """The corpus, the queries and the judgements of a dataset, each in the form that is there, or else as in BEIR."""
+    judged = [folder / QRELS.format(split=split), *([folder / "qrels.tsv"] if split == "test" else [])]
+    return [
+        _there([folder / CORPUS], ROWS),
+        _there([folder / QUERIES], ROWS),
+        _there(judged, JUDGED),
+    ]
+
+
+def _there(paths: Sequence[Path], ends: Sequence[str]) -> Path:
+    """The first file that is there of some with other ends; the first of all where none is."""
+    named = [path.with_name(f"{path.stem}{end}") for path in paths for end in ends]
+    return next((path for path in named if path.is_file()), paths[0])
+
+
 def _is_dataset(folder: Path) -> bool:
-    return (folder / CORPUS).is_file() or (folder / QUERIES).is_file()
+    corpus, queries, _ = files_of(folder, "")
+    return corpus.is_file() or queries.is_file()
 
 
 def _name_of(folder: Path) -> str:
@@ -72,12 +101,18 @@ class BeirSettings(Entry):
 
     datasets: dict[Name, GivenPath] = Field(default={})
     """Folders of datasets by name: that of `my-papers` is the task beir_my_papers. Each holds corpus.jsonl,
-    queries.jsonl and a table of judgements in qrels."""
+    queries.jsonl and a table of judgements in qrels; gzip, Parquet and qrels of TREC are read as well."""
     queries: Literal["auto", "short", "documents"] = "auto"
     """What queries are embedded as. auto takes those with a title and a text for documents, and those with a text alone
     for short queries; short takes the text of each, as BEIR does; documents takes each for a document."""
     split: Text = "test"
     """The table of judgements, in qrels, by its name without .tsv."""
+    missing_documents: Literal["keep", "drop"] = "keep"
+    """Judged documents that the corpus does not have. keep counts them as not found, as trec_eval and mteb do; drop
+    leaves out their judgements, and queries that have no others."""
+    ignore_identical_ids: bool | Literal["auto"] = "auto"
+    """Whether a query does not find the document with its own id. auto says so where most of such queries have the
+    words of that document, as in ArguAna, and not where queries and documents are only numbered alike."""
 
 
 class Beir(BroughtBenchmark, BeirSettings):
@@ -93,10 +128,16 @@ class Beir(BroughtBenchmark, BeirSettings):
     """Instead of `datasets`, a folder that holds some, each in a folder of its name, or the folder of one. Variables of
     the environment are filled in. The resolved configuration has them under `datasets`."""
 
+    metrics: Annotated[tuple[Measure, ...], Strict(False), Field(min_length=1), AfterValidator(distinct)] = METRICS
+    """Metrics of each search, as trec_eval names them: ndcg_cut_20, map, map_cut_100, recall_1000, P_10, success_5,
+    recip_rank_10 or Rprec. Those without a depth look at the first 1,000 hits. nDCG@10 (ndcg_cut_10) is the
+    main metric, and is measured even if it is not among them."""
+
     @classmethod
     def tasks_in(cls, entry: Mapping[str, Any]) -> Sequence[Task]:
         """The tasks of an entry: one for each of its datasets, or those that it lists."""
-        tasks = map(task_of, entry.get("datasets", ()))
+        metrics = tuple(dict.fromkeys((MAIN, *entry.get("metrics", METRICS))))
+        tasks = (replace(task_of(dataset), metrics=metrics) for dataset in entry.get("datasets", ()))
         return [task for task in tasks if task.name in entry.get("tasks", (task.name,))]
 
     @model_validator(mode="after")
@@ -115,9 +156,10 @@ class Beir(BroughtBenchmark, BeirSettings):
             what = f"holds no dataset, nor is it one: there is no {CORPUS}" if there else "does not exist"
             yield f"{key}.folder: the folder {self.folder} {what}."
         for name, folder in self.datasets.items():
-            for file in (CORPUS, QUERIES, QRELS.format(split=self.split)):
-                if not Path(folder, file).is_file():
-                    yield f"{key}: the folder {folder} of the dataset {name} has no file {file}."
+            for file in files_of(Path(folder), self.split):
+                if not file.is_file():
+                    lacks = f"has no file {file.relative_to(folder)}, nor one in another form that is read"
+                    yield f"{key}: the folder {folder} of the dataset {name} {lacks} (docs/evaluation.md)."
         known = [task_of(dataset).name for dataset in self.datasets]
         for task in self.tasks or ():
             if task not in known:

@@ -6,7 +6,7 @@ name `<namespace>:<id>`. Whether an id clashes is known only when all texts are:
 """
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
@@ -68,6 +68,10 @@ class Texts:
             return None
         return f"{namespace}:{identifier}" if identifier in self._clashing else identifier
 
+    def of(self, namespace: str, identifier: str) -> Text | None:
+        """The text of an id, if it has one."""
+        return self._texts.get((namespace, identifier))
+
     def named(self) -> dict[str, Text]:
         """Every text by its name."""
         return {str(self.name(namespace, identifier)): text for (namespace, identifier), text in self._texts.items()}
@@ -106,6 +110,10 @@ class References:
         self.unknown += 1
         self._first_unknown = self._first_unknown or f"{place}: no text for the document {identifier!r}"
         return None
+
+    def judged(self, place: str, namespace: str, identifier: str) -> str:
+        """The name of a document that a search may find, or one that no document has: it counts as not found."""
+        return self.find(place, namespace, identifier) or f"{namespace}:{identifier}"
 
     def check(self, owner: str, largest_missing: float) -> None:
         """Raise `InputError` if too large a share of the documents has no text."""
@@ -173,6 +181,8 @@ class Builder:
         self.omitted["document repeated with another text (the first counts)"] = self.texts.changed
         self.omitted["document that no task asks for"] = len(self.texts.unasked) + len(named) - len(self.used)
         self.omitted["document without title and abstract (kept)"] = sum(not any(named[name]) for name in self.used)
+        for task, collection in self.benchmark.collections.items():
+            self.benchmark.copies[task] = _copies(collection, named)
         texts = {name: named[name] for name in self.used}
         texts |= {name: named[document] for name, document in self.copies.items()}
         write_benchmark(
@@ -183,3 +193,10 @@ class Builder:
             tables=tables,
             omissions=omissions,
         )
+
+
+def _copies(documents: Iterable[str], texts: Mapping[str, Text]) -> dict[str, str]:
+    """The documents with the text of another one, each with the first of these by name."""
+    first: dict[Text, str] = {}
+    found = {document: first.setdefault(texts[document], document) for document in sorted(documents)}
+    return {document: original for document, original in found.items() if document != original}

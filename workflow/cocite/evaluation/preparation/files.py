@@ -12,6 +12,9 @@ from typing import TextIO
 from cocite.config.tasks import Task
 from cocite.ground.errors import InputError
 
+LARGEST_GRADE = 1000
+"""No scale of relevance has more grades, and trec_eval takes memory for each."""
+
 
 def present_tasks(
     folder: Path, declared: Sequence[Task], names: Sequence[str], place_of: Callable[[Task], str]
@@ -53,12 +56,27 @@ def read_delimited(path: Path, columns: int, delimiter: str, *, header: bool) ->
             raise InputError(f"{path}: has no rows.")
 
 
-def relevance(text: str, place: str) -> int:
+def relevance(value: object, place: str) -> int:
     """A whole number that says how relevant a candidate is; below 0, as in some judgements, means not relevant."""
+    return max(grade(value, place), 0)
+
+
+def grade(value: object, place: str) -> int:
+    """A whole number, which may be written as a decimal: 2.0. Raises `InputError` where it is none."""
+    number = as_number(value)
+    if number is None or not number.is_integer():
+        raise InputError(f"{place}: relevance must be a whole number, not {value!r:.80}.")
+    if abs(number) > LARGEST_GRADE:
+        raise InputError(f"{place}: relevance must be at most {LARGEST_GRADE}, not {value!r:.80}.")
+    return int(number)
+
+
+def as_number(value: object) -> float | None:
+    """A number, or a text that is one; None where it is neither."""
     try:
-        return max(int(text), 0)
-    except ValueError:
-        raise InputError(f"{place}: relevance must be a whole number, not {text!r}.") from None
+        return float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
+    except (ValueError, OverflowError):
+        return None
 
 
 @contextmanager

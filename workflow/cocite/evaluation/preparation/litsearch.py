@@ -71,6 +71,12 @@ def _read_answers(questions: Sequence[tuple[str, Row]], task: Task, references: 
     for name, row in questions:
         query = references.find(row.place, task.query_namespace, name)
         for identifier in row.identifiers("corpusids"):
-            builder.judge(task, query, references.find(row.place, task.texts_folder, identifier), 1)
-    answered = builder.benchmark.judgements.get(task.name, {})
-    builder.omitted[f"task {task.name}: question without an answer in the corpus"] = len(questions) - len(answered)
+            builder.judge(task, query, references.judged(row.place, task.texts_folder, identifier), 1)
+    unanswered = sum(
+        not any(_is_there(builder, task, each) for each in row.identifiers("corpusids")) for _, row in questions
+    )
+    builder.omitted[f"task {task.name}: question without an answer in the corpus"] = unanswered
+
+
+def _is_there(builder: Builder, task: Task, identifier: str) -> bool:
+    return builder.texts.of(task.texts_folder, identifier) is not None

@@ -13,10 +13,10 @@ import polars as pl
 
 from cocite import __version__
 from cocite.config.benchmarks import declared
-from cocite.config.mteb import META, METRICS, SPLIT, SUBSET, is_same_test
+from cocite.config.mteb import META, SPLIT, SUBSET, is_same_test, name_in_mteb
 from cocite.config.runs import model_of, untrained
 from cocite.config.stale import configured_in
-from cocite.config.tasks import BOTH, WITH_FEW_SHOT
+from cocite.config.tasks import BOTH
 from cocite.config.terms import generated_benchmarks
 from cocite.config.triplets import oracle_models
 from cocite.ground.atomic import atomic_path
@@ -61,8 +61,9 @@ class Result(NamedTuple):
     benchmark: str
     task: str
     mode: str
+    is_of_mteb: bool
+    """Whether it can be the test that mteb makes under that task."""
     split: str
-    queries: int
     values: Mapping[str, float]
 
 
@@ -90,7 +91,9 @@ def scores_of(
     }
     kept = found.filter(~pl.col("model").is_in(oracles), ~pl.col("benchmark").is_in(generated))
     asked = pl.col("scored") + pl.col("unscored")
-    means = kept.group_by(*KEYS, "metric").agg(pl.mean("value"), asked.first().alias("queries"))
+    searched = pl.col("searched") if "searched" in kept.columns else pl.lit(None, pl.Int64)
+    counts = asked.first().alias("queries"), searched.first().alias("searched")
+    means = kept.group_by(*KEYS, "metric").agg(pl.mean("value"), *counts)
     return means.sort(*KEYS, "metric"), {reason: names for reason, names in omitted.items() if names}
 
 
@@ -131,18 +134,25 @@ def _results(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> Iterator[Re
     for name, task, mode in sorted(parts, key=lambda of: list(benchmarks).index(of[0])):
         rows = parts[name, task, mode]
         values = dict(rows.select("metric", "value").iter_rows())
-        yield Result(name, task, mode, benchmarks[name].get("split", SPLIT), rows["queries"][0], values)
+        entry, in_mteb = benchmarks[name], declared(task).mteb
+        split = entry.get("split", SPLIT)
+        is_same = (
+            in_mteb is not None
+            and entry.get("missing_documents") != "drop"
+            and is_same_test(in_mteb, split, rows["queries"][0], rows["searched"][0])
+        )
+        yield Result(name, task, mode, is_same, split, values)
 
 
 def _named(results: Iterator[Result]) -> Iterator[tuple[str, Result]]:
     """Each result with the name of its task; of two benchmarks with a task of mteb, the first configured has its name.
 
-    A sample of a collection, or another split, is not mteb's task.
+    A sample of a collection, another split, or what leaves out judgements is not mteb's task.
     """
     taken = set()
     for result in results:
         in_mteb = declared(result.task).mteb
-        if in_mteb and in_mteb.name not in taken and is_same_test(in_mteb, result.split, result.queries):
+        if in_mteb and in_mteb.name not in taken and result.is_of_mteb:
             taken.add(in_mteb.name)
             yield in_mteb.name, result
         else:
@@ -152,10 +162,9 @@ def _named(results: Iterator[Result]) -> Iterator[tuple[str, Result]]:
 
 def _as_json(name: str, result: Result) -> dict[str, Any]:
     """A result in mteb's layout, from 0 to 1; `mteb_version` is null, since mteb did not measure it."""
-    values = {METRICS.get(metric, metric): round(value / 100, 6) for metric, value in result.values.items()}
-    main = declared(result.task).metrics[0]
-    [leading] = [metric for metric in result.values if metric.removesuffix(WITH_FEW_SHOT) == main]
-    scores = {**values, "main_score": values[METRICS.get(leading, leading)]}
+    values = {name_in_mteb(metric): round(value / 100, 6) for metric, value in result.values.items()}
+    [leading] = filter(declared(result.task).is_main, result.values)
+    scores = {**values, "main_score": values[name_in_mteb(leading)]}
     return {
         "dataset_revision": UNKNOWN_REVISION,
         "task_name": name,

@@ -23,6 +23,11 @@ _JUDGED = {
     "relevance": required(pa.int32(), "0 for not relevant, more for more relevant"),
 }
 
+
+def _of_searches(meaning: str) -> Column:
+    return Column(type=COUNT, meaning=f"{meaning}; null where candidates are given", nullable=True, optional=True)
+
+
 TABLES = [
     Table(
         name="documents",
@@ -68,6 +73,12 @@ TABLES = [
             **_JUDGED,
             "propensity": optional(
                 pa.float64(), "how likely a click was to be seen where it was made, for what was clicked; else null"
+            ),
+            "fold": Column(
+                type=pa.int8(),
+                meaning="the test fold of the query, from 1, where the benchmark has folds",
+                nullable=True,
+                optional=True,
             ),
         },
     ),
@@ -115,6 +126,18 @@ TABLES = [
         columns={
             "task": required(TEXT, "name of the task"),
             "document": required(TEXT, "document id"),
+            "query": Column(
+                type=TEXT,
+                meaning="document id of the query that this document is, and that does not find it; null where none is",
+                nullable=True,
+                optional=True,
+            ),
+            "copy_of": Column(
+                type=TEXT,
+                meaning="document id of the first document of the task with the same text; null for that one itself",
+                nullable=True,
+                optional=True,
+            ),
         },
     ),
     Table(
@@ -181,6 +204,13 @@ TABLES = [
                 COUNT,
                 "queries left out because they, or all their candidates, have no vector; test documents, or signatures,"
                 " without one",
+            ),
+            "searched": _of_searches("documents of the collection that is searched"),
+            "copies": _of_searches(
+                "documents of it that repeat the text of another one: which of them comes first is left to chance"
+            ),
+            "unfindable": _of_searches(
+                "judgements of relevant documents that are not in it; they count as documents that were not found"
             ),
         },
     ),
