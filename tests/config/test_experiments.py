@@ -69,6 +69,8 @@ def test_the_comparison_of_encoders_that_exist_trains_nothing_and_pins_what_come
         (tmp_path / name).mkdir(parents=True)
     for file in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv"):
         (tmp_path / "beir/scifact" / file).touch()
+    for file in ("abstracts-csfcube-preds.jsonl", "test-pid2anns-csfcube-method.json"):
+        (tmp_path / "csfcube" / file).touch()
     config = resolve(yaml.safe_load((ROOT / "experiments/competitors.yaml").read_text()))
     assert not any(config[section] for section in ("graphs", "embeddings", "triplets", "models", "maps"))
     assert not any("build" in entry for entry in config["encoders"].values())

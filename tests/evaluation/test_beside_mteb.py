@@ -1,5 +1,6 @@
 """A model in the library mteb as it is: the same collection gives the score there that it gives here."""
 
+import gzip
 import json
 import os
 from dataclasses import replace
@@ -8,10 +9,12 @@ from functools import partial
 import numpy as np
 import pytest
 import pytrec_eval
+from tests.evaluation.folders import BenchmarkFolder
 from tests.evaluation.test_beir import Datasets
 
-from cocite.config.benchmarks import declared
+from cocite.config.benchmarks import declared, tasks_of
 from cocite.config.encoders import EncoderSettings
+from cocite.config.mteb import name_in_mteb
 from cocite.config.tasks import InMteb
 from cocite.encoder.embedding import embed_tables
 from cocite.encoder.fetch import fetch_encoder
@@ -69,15 +72,17 @@ def ndcg(scored):
     return {row[4]: row[8] for row in scored.scores}["ndcg_cut_10"]
 
 
-def test_a_model_has_the_score_in_mteb_that_it_has_here(collection, model, tmp_path, monkeypatch):
-    pytest.importorskip("mteb")
-    monkeypatch.setitem(os.environ, "HF_HUB_OFFLINE", "1")
+def embed(model, tables, tmp_path):
+    """The embeddings of the documents of a benchmark."""
+    embed_tables(model, [tables / "documents.parquet"], tmp_path, threads=2, state=tmp_path / "state")
+    return embedded(tmp_path / "documents.parquet", RUN)
+
+
+def score_in_mteb(model, documents, queries, judged, folder, pools=None):
+    """What mteb measures of a model on a collection, or on pools of it; its results are kept in a folder."""
     import mteb
     from mteb.abstasks.retrieval import AbsTaskRetrieval
     from mteb.abstasks.task_metadata import TaskMetadata
-    from sentence_transformers import SentenceTransformer
-
-    folder, documents, queries, judged = collection
 
     class Own(AbsTaskRetrieval):
         metadata = TaskMetadata(
@@ -93,23 +98,146 @@ def test_a_model_has_the_score_in_mteb_that_it_has_here(collection, model, tmp_p
 
         def load_data(self, *_, **__):
             self.corpus, self.queries, self.relevant_docs = {"test": documents}, {"test": queries}, {"test": judged}
+            if pools is not None:
+                self.top_ranked = {"test": pools}
             self.data_loaded = True
 
+    cache = mteb.ResultCache(folder)
+    [found] = mteb.evaluate(opened(model), Own(), cache=cache, show_progress_bar=False).task_results
+    return found
+
+
+def opened(model):
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(str(model), device="cpu")
+
+
+def by_trec_eval(model, documents, queries, judged, measures, pools=None, level=1):
+    """What trec_eval measures of each query, by the cosines of a model."""
+    names = list(documents)
+    of_documents = opened(model).encode([f"{documents[name]['title']} {documents[name]['text']}" for name in names])
+    cosines = opened(model).encode(list(queries.values())) @ of_documents.T
+    run = {
+        query: {
+            name: float(value) for name, value in zip(names, row, strict=True) if pools is None or name in pools[query]
+        }
+        for query, row in zip(queries, cosines, strict=True)
+    }
+    return pytrec_eval.RelevanceEvaluator(judged, set(measures), relevance_level=level).evaluate(run)
+
+
+def test_a_model_has_the_score_in_mteb_that_it_has_here(collection, model, tmp_path, monkeypatch):
+    pytest.importorskip("mteb")
+    monkeypatch.setitem(os.environ, "HF_HUB_OFFLINE", "1")
+    import mteb
+
+    folder, documents, queries, judged = collection
     benchmark = folder.prepare()
-    embed_tables(model, [folder.tables / "documents.parquet"], tmp_path, threads=2, state=tmp_path / "state")
-    ours = ndcg(embedded(tmp_path / "documents.parquet", RUN)(declared("beir_own"), benchmark))
-    opened = SentenceTransformer(str(model), device="cpu")
-    cache = mteb.ResultCache(tmp_path / "cache")
-    [found] = mteb.evaluate(opened, Own(), cache=cache, show_progress_bar=False).task_results
+    ours = ndcg(embed(model, folder.tables, tmp_path)(declared("beir_own"), benchmark))
+    found = score_in_mteb(model, documents, queries, judged, tmp_path / "cache")
     assert 10 < ours < 95
     assert ours == pytest.approx(100 * found.get_score(), abs=0.1)
 
-    own = replace(declared("beir_own"), mteb=InMteb(name="Own", queries=60))
+    own = replace(declared("beir_own"), mteb=InMteb(name="Own", queries=60, documents=400))
     files = {name: tmp_path / f"{name}.parquet" for name in ("output", "omissions")}
     write_reported(tmp_path / "cache", folder.tables, [own], split="test", baseline="theirs", **files)
     [row] = read_table(files["output"], "reported_scores").to_pylist()
     assert (row["mteb_task"], row["mteb_version"]) == ("Own", mteb.__version__)
     assert row["value"] == pytest.approx(100 * found.get_score(), abs=1e-4)
+
+
+METRICS = ("ndcg_cut_10", "recall_100", "recip_rank_10", "map_cut_100", "ndcg_cut_20", "P_10")
+
+
+def like_scifact(root, documents, queries, judged):
+    """Claims, a table of judgements between tabs, and documents under their names."""
+    root.write_dataset(
+        "own",
+        documents.values(),
+        [{"_id": name, "text": text} for name, text in queries.items()],
+        [(query, document, grade) for query, of in judged.items() for document, grade in of.items()],
+    )
+
+
+def like_trec(root, documents, queries, judged):
+    """Numbered topics, judged in four columns with grades as decimals, and a corpus in gzip with other keys."""
+    root.write_lines("own/queries.jsonl", *({"id": name, "text": text} for name, text in queries.items()))
+    lines = (f"{query} 0 {name} {grade}.0\n" for query, of in judged.items() for name, grade in of.items())
+    root.write_text("own/qrels/test.txt", "".join(lines))
+    rows = ({"id": row["_id"], "title": row["title"], "abstract": row["text"]} for row in documents.values())
+    packed = gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode())
+    (root.root / "own/corpus.jsonl.gz").write_bytes(packed)
+
+
+@pytest.mark.parametrize("layout", [like_scifact, like_trec])
+def test_judged_documents_that_are_missing_count_as_in_mteb_and_trec_eval(
+    collection, model, tmp_path, monkeypatch, layout
+):
+    pytest.importorskip("mteb")
+    monkeypatch.setitem(os.environ, "HF_HUB_OFFLINE", "1")
+    _, documents, queries, judged = collection
+    numbers = {name: name[1:] for name in (*documents, *queries)}  # Queries and documents have the same ones.
+    documents = {numbers[name]: row | {"_id": numbers[name]} for name, row in documents.items() if int(name[1:]) % 7}
+    queries = {numbers[name]: text for name, text in queries.items()}
+    judged = {numbers[query]: {numbers[name]: grade for name, grade in of.items()} for query, of in judged.items()}
+    for query, of in list(judged.items())[:20]:
+        of |= {next(name for name in documents if name not in of): -1}
+        judged[query] = of if int(query) % 5 else {"gone": 1}  # Nothing that answers some of them is there.
+    folder = Datasets(tmp_path, "beir")
+    layout(folder, documents, queries, judged)
+    benchmark = folder.prepare()
+    asked = replace(declared("beir_own"), metrics=METRICS)
+    scored = embed(model, folder.tables, tmp_path)(asked, benchmark)
+    ours = {row[4]: row[8] for row in scored.scores}
+    assert {row[12] for row in scored.scores} == {0}
+    lost = sum(grade > 0 and name not in documents for of in judged.values() for name, grade in of.items())
+    assert {row[13:] for row in scored.scores} == {(len(documents), 0, lost)}
+    assert lost > 50
+    [theirs] = score_in_mteb(model, documents, queries, judged, tmp_path / "cache").scores["test"]
+    assert ours == pytest.approx({metric: 100 * theirs[name_in_mteb(metric)] for metric in METRICS}, abs=0.1)
+    measures = set(METRICS) - {"recip_rank_10"}
+    of_trec = by_trec_eval(model, documents, queries, judged, measures)
+    means = {measure: 100 * np.mean([of[measure] for of in of_trec.values()]) for measure in measures}
+    assert {measure: ours[measure] for measure in measures} == pytest.approx(means, abs=0.1)
+
+
+def test_pools_of_csfcube_have_the_scores_of_mteb_and_trec_eval(collection, model, tmp_path, monkeypatch):
+    pytest.importorskip("mteb")
+    monkeypatch.setitem(os.environ, "HF_HUB_OFFLINE", "1")
+    _, documents, *_ = collection
+    documents = dict(list(documents.items())[:80])
+    draw = np.random.default_rng(5)
+    names = list(documents)
+    pools = {query: sorted({query, *draw.choice(names, 30, replace=False).tolist()}) for query in names[:9]}
+    grades = {query: {name: int(draw.integers(4)) for name in pool} | {query: 3} for query, pool in pools.items()}
+    folder = BenchmarkFolder(tmp_path, "csfcube")
+    papers = ({"paper_id": name, "title": row["title"], "abstract": [row["text"]]} for name, row in documents.items())
+    folder.write_lines("abstracts-csfcube-preds.jsonl", *papers)
+    released = {q: {"cands": list(of), "relevance_adju": list(of.values())} for q, of in grades.items()}
+    folder.write_text("test-pid2anns-csfcube-method.json", json.dumps(released))
+    folds = {"fold1_test": names[:4], "fold2_test": names[4:9]}
+    named = {fold: [f"{query}_method" for query in of] for fold, of in folds.items()}
+    folder.write_text("evaluation_splits.json", json.dumps({"method": named}))
+    benchmark = folder.prepare()
+    score = embed(model, folder.tables, tmp_path)
+    ours, folded = (
+        {row[4]: row[8] for row in score(task, benchmark).scores}
+        for task in (tasks_of({"kind": "csfcube", "tasks": ["csfcube_method"], "folds": folds})[0] for folds in (0, 1))
+    )
+
+    queries = {query: f"{documents[query]['title']} {documents[query]['text']}" for query in pools}
+    others = {query: [name for name in pool if name != query] for query, pool in pools.items()}
+    judged = {query: {name: of[name] for name in others[query]} for query, of in grades.items()}
+    [theirs] = score_in_mteb(model, documents, queries, judged, tmp_path / "cache", others).scores["test"]
+    assert ours["ndcg"] == pytest.approx(100 * theirs["ndcg_at_1000"], abs=0.1)
+    measures = ["map", "Rprec", "P_20", "recall_20"]
+    of_trec = by_trec_eval(model, documents, queries, judged, measures, others, level=2)
+    for measure in measures:
+        assert ours[measure] == pytest.approx(100 * np.mean([of[measure] for of in of_trec.values()]), abs=0.1)
+    for measure in ("map", "P_20", "recall_20"):
+        means = [np.mean([of_trec[query][measure] for query in fold]) for fold in folds.values()]
+        assert folded[f"{measure}_folds"] == pytest.approx(100 * np.mean(means), abs=0.1)
 
 
 def test_bm25_has_the_score_of_bm25s_by_trec_eval(collection):

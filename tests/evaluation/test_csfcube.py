@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.evaluation.folders import BenchmarkFolder
+from tests.evaluation.folders import BenchmarkFolder, scores_of, write_vectors
 
-from cocite.config.benchmarks.csfcube import CsfCube
+from cocite.config.benchmarks import tasks_of
+from cocite.config.benchmarks.csfcube import RELEASED, CsfCube
 from cocite.evaluation.metrics import measure_rankings
+from cocite.evaluation.scored import Run, UnscorableError
+from cocite.evaluation.scoring import embedded
 from cocite.ground.errors import InputError
 
 LABELS = ["background_label", "method_label"]
@@ -115,3 +118,101 @@ def test_an_abstract_that_is_no_list_of_sentences_is_reported(csfcube):
     judge(csfcube, "result", q0={"1": 2})
     with pytest.raises(InputError, match=r"line 1: abstract must be a list of sentences, not 'One text\.'"):
         csfcube.prepare()
+
+
+def test_a_query_is_none_of_its_own_candidates(csfcube):
+    judge(csfcube, "method", q0={"0": 3, "1": 2, "2": 0}, q5={"6": 1})
+    assert csfcube.prepare().judgements == {"csfcube_method": {"0": {"1": 2, "2": 0}, "5": {"6": 1}}}
+    assert csfcube.omitted()["task csfcube_method: query among its own candidates (left out)"] == 1
+
+
+FOLDED = {"0": {"1": 3, "2": 0}, "1": {"2": 3, "3": 0}, "2": {"3": 0, "4": 2}, "3": {"4": 0, "5": 2}, "4": {"5": 2}}
+"""Judgements of one facet; the vectors below rank the candidate with the smaller number first."""
+
+
+def fold(folder, first, second, facet="method", **more):
+    named = [[f"{each}_{facet}" for each in ids] for ids in (first, second)]
+    of_facet = dict(zip(("fold1_test", "fold2_test"), named, strict=True))
+    of_facet |= {"fold1_dev": of_facet["fold2_test"], "fold2_dev": of_facet["fold1_test"]}
+    folder.write_text("evaluation_splits.json", json.dumps({facet: of_facet, **more}))
+
+
+def scored(folder, tmp_path, benchmark, *, folds, name="csfcube_method"):
+    """The scores of a task by vectors that grow with the number of a paper, and what each query counted for."""
+    entry = {"kind": "csfcube", "folder": str(folder.root), "tasks": [name], "folds": folds}
+    [task] = tasks_of(entry)
+    vectors = {each: np.array([float(each[0])], "f4") for each in folder.documents()}
+    run = Run(model="m", training_seed=1, benchmark="b", modes=["compat"], evaluation_seeds=[1])
+    return embedded(write_vectors(tmp_path, vectors), run)(task, benchmark)
+
+
+def test_the_mean_of_two_test_folds_is_what_the_released_evaluation_prints(csfcube, tmp_path):
+    judge(csfcube, "method", **{f"q{query}": grades for query, grades in FOLDED.items()})
+    fold(csfcube, "012", "34")
+    benchmark = csfcube.prepare()
+    assert benchmark.folds == {"csfcube_method": {"0": 1, "1": 1, "2": 1, "3": 2, "4": 2}}
+    # Average precision of the queries: 1, 1, ½ in the first fold and ½, 1 in the second.
+    alike, folded = (scored(csfcube, tmp_path, benchmark, folds=folds) for folds in (False, True))
+    assert scores_of(alike)["map"] == pytest.approx(100 * (1 + 1 + 0.5 + 0.5 + 1) / 5)
+    assert scores_of(folded)["map_folds"] == pytest.approx(100 * ((1 + 1 + 0.5) / 3 + (0.5 + 1) / 2) / 2)
+    assert set(scores_of(folded)) == {f"{metric}_folds" for metric in RELEASED}
+    weights = {row[7]: row[9] for row in folded.outcomes if row[4] == "map_folds"}
+    assert weights == {"0": 1 / 3, "1": 1 / 3, "2": 1 / 3, "3": 1 / 2, "4": 1 / 2}
+
+
+def test_all_facets_together_are_a_task_where_it_is_asked_for(csfcube, tmp_path):
+    for facet in ("background", "method", "result"):
+        judge(csfcube, facet, q0={"1": 3, "2": 0} if facet == "method" else {"1": 0, "2": 3}, q3={"4": 2})
+    assert csfcube.prepare().judgements.keys() == {f"csfcube_{facet}" for facet in ("background", "method", "result")}
+    names = [f"{query}_{facet}" for facet in ("background", "method", "result") for query in "03"]
+    of_all = {"fold1_test": names[:2], "fold2_test": names[2:]}
+    fold(csfcube, "0", "3", all=of_all)
+    benchmark = csfcube.prepare("csfcube_all")
+    judged = benchmark.judgements["csfcube_all"]
+    assert (judged["0_method"], judged["0_result"]) == ({"1": 3, "2": 0}, {"1": 0, "2": 3})
+    assert csfcube.documents()["0_method"] == csfcube.documents()["0"]
+    found = scores_of(scored(csfcube, tmp_path, benchmark, folds=True, name="csfcube_all"))
+    # Query 0 has an average precision of ½ but for its method; query 3 always has 1.
+    assert found["map_folds"] == pytest.approx(100 * ((0.5 + 1) / 2 + (1 + 1 + 0.5 + 1) / 4) / 2)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ("0", "", "method: no test fold has the query '3_method'"),
+        ("03", "3", "method: the query '3_method' is in a test fold twice"),
+    ],
+)
+def test_a_query_is_in_one_fold(csfcube, first, second, message):
+    judge(csfcube, "method", q0={"1": 3}, q3={"4": 2})
+    fold(csfcube, first, second)
+    with pytest.raises(InputError, match=rf"evaluation_splits\.json, {message}"):
+        csfcube.prepare()
+
+
+def test_folds_that_are_asked_for_must_be_there(csfcube, tmp_path):
+    judge(csfcube, "method", q0={"1": 3}, q3={"4": 2})
+    benchmark = csfcube.prepare()
+    with pytest.raises(UnscorableError, match="csfcube_method have no test folds, over which map_folds is a mean"):
+        scored(csfcube, tmp_path, benchmark, folds=True)
+    csfcube.write_text("evaluation_splits.json", "{}")
+    with pytest.raises(InputError, match=r"evaluation_splits\.json: the key 'method', of the folds of this facet, is"):
+        csfcube.prepare()
+
+
+def test_a_folder_is_checked_for_its_files_before_anything_runs(csfcube):
+    def faults(**more):
+        entry = CsfCube.model_validate({"kind": "csfcube", "folder": str(csfcube.root), **more})
+        return [fault.partition("has no file ")[2] for fault in entry.faults("benchmarks.facets", None)]
+
+    assert faults() == ["test-pid2anns-csfcube-background.json."]
+    judge(csfcube, "result", q0={"1": 3})
+    assert faults() == []
+    assert faults(tasks=["csfcube_method"], folds=True) == [
+        "evaluation_splits.json.",
+        "test-pid2anns-csfcube-method.json.",
+    ]
+    lacking = ["test-pid2anns-csfcube-background.json.", "test-pid2anns-csfcube-method.json."]
+    assert faults(tasks=["csfcube_all"]) == lacking
+    (csfcube.root / "abstracts-csfcube-preds.jsonl").unlink()
+    assert faults() == ["abstracts-csfcube-preds.jsonl."]

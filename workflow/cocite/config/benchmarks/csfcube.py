@@ -1,30 +1,63 @@
 """The benchmark `csfcube`."""
 
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
 
 from cocite.config.benchmark import FolderBenchmark
-from cocite.config.tasks import Task
+from cocite.config.entries import Whole
+from cocite.config.tasks import OVER_FOLDS, Task
 
 FACETS = ("background", "method", "result")
+ALL = "all"
+"""What the released evaluation calls the queries of all facets together."""
+TEXTS, JUDGED, FOLDS = "abstracts-csfcube-preds.jsonl", "test-pid2anns-csfcube-{}.json", "evaluation_splits.json"
+"""The files of the release."""
+METRICS = ("map", "Rprec", "P_20", "recall_20", "ndcg", "Rprec_csfcube", "ndcg_csfcube", "ndcg_20%_csfcube")
+RELEASED = ("map", "Rprec_csfcube", "P_20", "recall_20", "ndcg_csfcube", "ndcg_20_csfcube", "ndcg_20%_csfcube")
+"""The metrics that the released evaluation averages over folds."""
+
+
+def _task(facet: str) -> Task:
+    return Task(name=f"csfcube_{facet}", kind="ranking", group="csfcube", metrics=METRICS, test=facet, relevant_from=2)
 
 
 class CsfCube(FolderBenchmark):
     """CSFCube, papers that are similar to a query paper in one facet, with graded relevance (Mysore et al., 2021).
 
     "CSFCube - A Test Collection of Computer Science Research Articles for Faceted Query by Example". Candidates of the
-    grades 2 and 3 are relevant to the metrics that know no grades.
+    grades 2 and 3 are relevant to the metrics that know no grades. The task csfcube_all, which has the queries of all
+    facets, is scored only where `tasks` lists it.
     """
 
     kind: Literal["csfcube"]
     by_aspect = True
-    declared = tuple(
-        Task(
-            name=f"csfcube_{facet}",
-            kind="ranking",
-            group="csfcube",
-            metrics=("map", "Rprec", "P_20", "recall_20", "ndcg", "Rprec_csfcube", "ndcg_csfcube", "ndcg_20%_csfcube"),
-            test=facet,
-            relevant_from=2,
-        )
-        for facet in FACETS
-    )
+    declared = tuple(map(_task, (*FACETS, ALL)))
+    folds: bool = False
+    """Whether values are those that the released evaluation prints, the mean of the means over the two test folds of
+    evaluation_splits.json. Otherwise each query counts alike."""
+
+    @classmethod
+    def tasks_in(cls, entry: Mapping[str, Any]) -> Sequence[Task]:
+        """The tasks of an entry: the facets, or those that it lists."""
+        listed = entry.get("tasks")
+        tasks = [task for task in cls.declared if (task.test != ALL if listed is None else task.name in listed)]
+        if entry.get("folds"):
+            return [replace(task, metrics=tuple(f"{metric}{OVER_FOLDS}" for metric in RELEASED)) for task in tasks]
+        return tasks
+
+    def faults(self, key: str, config: Whole) -> Iterator[str]:
+        """Files that are not there: the texts, the folds if they are used, and the facets that are scored."""
+        yield from super().faults(key, config)
+        folder, judged = Path(self.folder), {facet: JUDGED.format(facet) for facet in FACETS}
+        if not folder.is_dir():
+            return
+        listed = {task.removeprefix("csfcube_") for task in self.tasks or ()}
+        needed = [TEXTS, *([FOLDS] if self.folds else [])]
+        needed += [judged[facet] for facet in FACETS if {facet, ALL} & listed]
+        if not listed and not any((folder / file).is_file() for file in judged.values()):
+            needed.append(judged[FACETS[0]])
+        for file in needed:
+            if not (folder / file).is_file():
+                yield f"{key}.folder: the folder {self.folder} has no file {file}."

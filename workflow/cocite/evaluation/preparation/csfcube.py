@@ -2,20 +2,26 @@
 
 abstracts-csfcube-preds.jsonl           texts: a paper a line, its id under paper_id; an abstract is a list of sentences
 test-pid2anns-csfcube-<facet>.json      query → candidates (cands) and, aligned with them, their grades (relevance_adju)
+evaluation_splits.json                  facet → fold1_test and fold2_test, queries named <id>_<facet>; may be missing
+
+The pool of a query may hold the query itself, which the released rankings leave out, and so do we. In the task of all
+facets, a query is named <id>_<facet> as well, since a paper asks for other papers in each facet.
+
+The layout is that of github.com/iesl/CSFCube.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from cocite.config.benchmarks.csfcube import ALL, FACETS, FOLDS, JUDGED, TEXTS
 from cocite.config.tasks import Task
 from cocite.evaluation.preparation.builder import Builder, References, Texts
 from cocite.ground.errors import InputError
 from cocite.ground.progress import progress
 from cocite.ground.rows import Row, read_lines, read_objects
 
-TEXTS = "abstracts-csfcube-preds.jsonl"
-JUDGED = "test-pid2anns-csfcube-{}.json"
 NAMESPACE = "csfcube"
+TEST_FOLDS = ("fold1_test", "fold2_test")
 
 
 def read_csfcube(
@@ -29,13 +35,16 @@ def read_csfcube(
     for row in progress(read_lines(folder / TEXTS), of="Texts", unit="paper"):
         texts.add(NAMESPACE, row.identifier("paper_id"), (row.text("title"), _abstract(row), ()))
     builder = Builder(texts, {})
-    asked = [task for task in declared if not names or task.name in names]
+    asked = [task for task in declared if (task.name in names if names else task.test != ALL)]
     for task in progress(asked, of="Tasks", unit="task"):
-        path = folder / JUDGED.format(task.labels_folder)
-        builder.omitted[f"task {task.name} absent"] = int(not path.is_file())
-        if path.is_file() or names:
+        files = {facet: folder / JUDGED.format(facet) for facet in (FACETS if task.test == ALL else [task.test])}
+        is_there = all(path.is_file() for path in files.values())
+        builder.omitted[f"task {task.name} absent"] = int(not is_there)
+        if is_there or names:
             with builder.documents_of(task) as references:
-                _read_facet(path, task, references, builder)
+                for facet, path in files.items():
+                    _read_facet(path, facet, task, references, builder)
+            _read_folds(folder / FOLDS, task, builder)
     if not builder.benchmark.judgements:
         raise InputError(f"{folder}: holds no facet; there must be files such as {JUDGED.format('background')}.")
     return builder
@@ -49,15 +58,51 @@ def _abstract(row: Row) -> str | None:
     return " ".join(sentence.strip() for sentence in sentences).strip() or None
 
 
-def _read_facet(path: Path, task: Task, references: References, builder: Builder) -> None:
+def _read_facet(path: Path, facet: str, task: Task, references: References, builder: Builder) -> None:
     """Add the judgements of one facet."""
     judgements = builder.benchmark.judgements.setdefault(task.name, {})
+    own = f"task {task.name}: query among its own candidates (left out)"
     for query_id, judged in read_objects(path):
         query = references.find(judged.place, NAMESPACE, query_id)
+        name = query
+        if query is not None and task.test == ALL:
+            name = f"{query_id}_{facet}"
+            builder.copies[name] = query
         for identifier, grade in zip(judged.identifiers("cands"), _grades(judged), strict=True):
+            if identifier == query_id:
+                builder.omitted[own] += 1
+                continue
             candidate = references.find(judged.place, NAMESPACE, identifier)
-            if query is not None and candidate is not None:
-                judgements.setdefault(query, {})[candidate] = grade
+            if name is not None and candidate is not None:
+                judgements.setdefault(name, {})[candidate] = grade
+
+
+def _read_folds(path: Path, task: Task, builder: Builder) -> None:
+    """Add the test fold of each query of a task, where the folder has them.
+
+    Raises `InputError` where a query is in no fold, or in both.
+    """
+    if not path.is_file():
+        return
+    folds = dict(_folds(path, dict(read_objects(path)), task.test))
+    for name in builder.benchmark.judgements[task.name]:
+        released = name if task.test == ALL else f"{name}_{task.test}"
+        if released not in folds:
+            raise InputError(f"{path}, {task.test}: no test fold has the query {released!r}.")
+        builder.benchmark.folds.setdefault(task.name, {})[name] = folds[released]
+
+
+def _folds(path: Path, facets: Mapping[str, Row], facet: str) -> Iterator[tuple[str, int]]:
+    """Each query of a facet with its test fold, from 1."""
+    if facet not in facets:
+        raise InputError(f"{path}: the key {facet!r}, of the folds of this facet, is missing.")
+    seen = set[str]()
+    for number, fold in enumerate(TEST_FOLDS, start=1):
+        for query in facets[facet].identifiers(fold):
+            if query in seen:
+                raise InputError(f"{path}, {facet}: the query {query!r} is in a test fold twice.")
+            seen.add(query)
+            yield query, number
 
 
 def _grades(judged: Row) -> list[int]:
