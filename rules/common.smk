@@ -25,6 +25,7 @@ from cocite.config.benchmarks import (
     TASKS,
     tells_spaces_apart,
     is_generated,
+    has_hashes,
     ids_of_documents,
     is_held_out,
     on_hub,
@@ -101,9 +102,14 @@ BY_ASPECT = [
     if tells_spaces_apart(entry) and any(model["spaces"] for model in config["models"].values())
 ]
 SIDES = sides_of(config)
-# How the documents of each benchmark are known to be papers of the corpus: by their ids, by matches, or by nothing.
+# How the documents of each benchmark are known to be papers of the corpus: by ids, hashes, matches, or by nothing.
 KNOWN_BY = {
-    name: link_between(ids_of_documents(entry), SOURCE.whose_ids, has_match=SOURCE.matched_with is not None)
+    name: link_between(
+        ids_of_documents(entry),
+        SOURCE.whose_ids,
+        has_match=SOURCE.matched_with is not None,
+        has_hashes=has_hashes(entry),
+    )
     for name, entry in config["benchmarks"].items()
 }
 # Benchmarks about the corpus itself are small and embedded in one job; published ones get a job each.

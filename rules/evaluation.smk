@@ -155,6 +155,8 @@ rule describe_documents:
     input:
         sources=sources_of_fields,
         documents="<results>/evaluation/{benchmark}/documents.parquet",
+        papers=papers_for_documents,
+        document_papers=papers_known_of,
     output:
         "<results>/evaluation/{benchmark}/document_fields.parquet",
     log:
@@ -166,18 +168,21 @@ rule describe_documents:
     resources:
         # A benchmark that others made is read as it is to be prepared; of papers, one batch is in memory.
         mem_mb=describing_memory,
-        runtime=minutes(20, sources=0.02),
+        runtime=minutes(20, sources=0.02, papers=0.005),
     params:
-        version=1,
+        version=2,
         kind=lookup(within=config, dpath="benchmarks/{benchmark}/kind"),
         tasks=lambda wildcards: ",".join(config["benchmarks"][wildcards.benchmark].get("tasks", [])),
         folder=folder_of_fields,
+        papers=folders_of("papers"),  # empty if no document is known to be one
     shell:
         """
         cocite evaluation describe-documents {input.documents:q} \
             --kind {params.kind} \
             --tasks={params.tasks:q} \
             --folder={params.folder:q} \
+            --papers={params.papers:q} \
+            --document-papers={input.document_papers:q} \
             --output {output:q} \
             >> {log:q} 2>&1
         """

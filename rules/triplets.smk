@@ -113,7 +113,7 @@ rule sample_texts:
         mem_mb=megabytes(1500, sources=0.5),
         runtime=minutes(20, sources=0.02, papers=0.002),
     params:
-        version=1,
+        version=2,
         papers=folders_of("papers"),
         settings=sampler_settings,
         seed=config["seed"],
@@ -284,7 +284,7 @@ rule check_triplets:
         mem_mb=megabytes(700, triplets=40),
         runtime=minutes(20, triplets=1, neighbours=0.005, papers=0.002),
     params:
-        version=4,
+        version=5,
         papers=folders_of("papers"),
         neighbours=folder_of_neighbours,
         relations=lambda wildcards, input: str(input.relations),  # empty for a set that is not mined

@@ -176,15 +176,31 @@ def matches_for_documents(wildcards):
     return "<results>/corpus/matches.parquet" if KNOWN_BY[wildcards.benchmark] == "matches" else []
 
 
+def papers_for_documents(wildcards):
+    """The papers that a benchmark's documents are looked for among; none if nothing leads from one to the other."""
+    is_known = KNOWN_BY[wildcards.benchmark] != "nothing"
+    return buckets("<results>/corpus/papers/{bucket}.parquet") if is_known else []
+
+
+def hashes_for_documents():
+    """The files that say which paper has which hash; none if the configuration names none."""
+    return list(map(str, find_shards(Path(SOURCE.paper_ids)))) if SOURCE.paper_ids else []
+
+
 def matches_for_published():
     """The matches that lead from published queries to papers, where the corpus has other ids; nothing elsewhere."""
     return "<results>/corpus/matches.parquet" if SOURCE.whose_ids != "s2" and SOURCE.matched_with else []
 
 
 def papers_of_documents(benchmarks):
-    """What says which documents of some benchmarks are papers, of those whose ids are of another origin."""
+    """What says which documents of some benchmarks are papers, of those whose ids alone do not say it."""
     others = [name for name in benchmarks if KNOWN_BY[name] != "ids"]
     return expand("<results>/corpus/document_papers/{benchmark}.parquet", benchmark=others)
+
+
+def papers_known_of(wildcards):
+    """What says which documents of a benchmark are papers, if anything does and their ids alone do not."""
+    return papers_of_documents([wildcards.benchmark]) if KNOWN_BY[wildcards.benchmark] != "nothing" else []
 
 
 def id_spaces():

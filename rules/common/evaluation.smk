@@ -177,22 +177,18 @@ def benchmark_folder(wildcards, input):
 
 
 def sources_of_fields(wildcards):
-    """What tells venue, authors and year of a benchmark's documents: papers, or the benchmark's own files."""
-    if wildcards.benchmark in HOLDOUTS:
-        return buckets("<results>/corpus/papers/{bucket}.parquet")
-    return [] if wildcards.benchmark in COLLECTIONS else benchmark_sources(wildcards)
+    """The benchmark's own files with venue, authors and year of its documents; none if it has no such files."""
+    return [] if wildcards.benchmark in [*HOLDOUTS, *COLLECTIONS] else benchmark_sources(wildcards)
 
 
 def folder_of_fields(wildcards, input):
-    """The folder of these; empty where nothing tells them."""
-    if wildcards.benchmark in HOLDOUTS:
-        return Path(input.sources[0]).parent
-    return "" if wildcards.benchmark in COLLECTIONS else benchmark_folder(wildcards, input)
+    """The folder of these; empty if there are none."""
+    return "" if wildcards.benchmark in [*HOLDOUTS, *COLLECTIONS] else benchmark_folder(wildcards, input)
 
 
 def describing_memory(wildcards, input, attempt):
     """Memory to look up the further fields of documents, MB: a benchmark in files of its own is held."""
-    held = 0 if wildcards.benchmark in HOLDOUTS else memory_of_reader(wildcards) * size_mb(input.sources)
+    held = memory_of_reader(wildcards) * size_mb(input.sources) if input.sources else 0
     return ceil(1000 + held) * attempt
 
 

@@ -36,7 +36,9 @@ rule match:
 rule find_documents:
     input:
         documents="<results>/evaluation/{benchmark}/documents.parquet",
+        papers=papers_for_documents,
         matches=matches_for_documents,
+        paper_ids=hashes_for_documents(),
     output:
         papers="<results>/corpus/document_papers/{benchmark}.parquet",
         omissions="<results>/corpus/omissions/{benchmark}_documents.parquet",
@@ -49,16 +51,20 @@ rule find_documents:
     conda:
         "../../envs/pipeline.yaml"
     resources:
-        # It holds the names of a benchmark's documents, which the matches stream past.
-        mem_mb=megabytes(1000, documents=2),
-        runtime=minutes(10, documents=0.05, matches=0.01),
+        # It holds the names and titles of a benchmark's documents, which the others stream past.
+        mem_mb=megabytes(1000, documents=4),
+        runtime=minutes(10, documents=0.05, papers=0.01, matches=0.01, paper_ids=0.01),
     params:
-        version=1,
+        version=2,
+        papers=folders_of("papers"),  # empty if nothing leads to them
+        paper_ids=config["corpus"].get("paper_ids", ""),
         matches=lambda wildcards, input: str(input.matches),  # empty where nothing matches
     shell:
         """
         cocite corpus find-documents {input.documents:q} \
+            --papers={params.papers:q} \
             --matches={params.matches:q} \
+            --paper-ids={params.paper_ids:q} \
             --memory-mb {resources.mem_mb} \
             --threads {threads} \
             --output {output.papers:q} \

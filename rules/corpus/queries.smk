@@ -78,7 +78,7 @@ rule select_queries:
         mem_mb=megabytes(2000),
         runtime=minutes(10, papers=0.005, citations=0.005),
     params:
-        version=2,
+        version=3,
         papers=folders_of("papers"),
         citations=folders_of("citations"),
         settings=query_settings(),

@@ -6,7 +6,7 @@ import itertools
 import pytest
 from tests.configurations import refused
 
-from cocite.config.benchmarks import KINDS, ids_of_documents
+from cocite.config.benchmarks import KINDS, has_hashes, ids_of_documents
 from cocite.config.configuration import resolve
 from cocite.config.id_spaces import link_between
 
@@ -38,6 +38,33 @@ def test_ids_are_compared_where_both_are_of_one_origin_and_known(written):
             link = link_between(documents, corpus, has_match=has_match)
             assert (link == "ids") == ((documents, corpus) in same)
             assert (link == "matches") == (documents == "s2" and corpus != "s2" and has_match)
+
+
+def test_hashes_are_looked_for_where_ids_are_semantic_scholars(written, theirs, tmp_path):
+    assert link_between("s2", "s2", has_match=False, has_hashes=True) == "hashes"
+    others = [("corpus", "s2"), ("openalex", "openalex"), ("own", "own"), ("s2", "openalex")]
+    for documents, corpus in others:
+        with_hashes, without = (link_between(documents, corpus, has_match=True, has_hashes=h) for h in (True, False))
+        assert with_hashes == without
+    assert {name for name in KINDS if has_hashes({"kind": name})} == {"scidocs", "scirepeval", "beir"}
+
+
+@pytest.mark.parametrize(
+    ("corpus", "said"),
+    [
+        (
+            {"source": "openalex"},
+            "has no effect: hashes lead to Semantic Scholar's corpus ids, and the corpus has others",
+        ),
+        ({"source": "s2"}, "no folder of Semantic Scholar's paper-ids"),
+    ],
+)
+def test_paper_ids_that_lead_to_no_paper_are_refused(written, tmp_path, corpus, said):
+    del written["benchmarks"]["scirepeval"]
+    (tmp_path / "empty").mkdir()
+    message = refused(written, "corpus", corpus | {"paper_ids": str(tmp_path / "empty")})
+    assert message.startswith("Configuration key corpus.paper_ids")
+    assert said in message
 
 
 def test_benchmarks_have_the_ids_of_semantic_scholar_or_of_the_corpus_or_their_own():

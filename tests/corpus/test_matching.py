@@ -5,8 +5,18 @@ import json
 
 import pyarrow as pa
 import pytest
+from tests.papers import papers_table
 
-from cocite.corpus.matching.documents import NO_NUMBER, NOT_COMPARED, NOT_MATCHED, find_documents
+from cocite.corpus.matching.documents import (
+    COMMON_TITLE,
+    NO_NUMBER,
+    NOT_COMPARED,
+    NOT_MATCHED,
+    SHARED_BY,
+    UNKNOWN,
+    Evidence,
+    find_documents,
+)
 from cocite.corpus.matching.papers import NO_KEY, NOT_FOUND, OTHER_DOI, ambiguous_by, match_papers, matched_by
 from cocite.ground.errors import InputError
 from cocite.tables import TABLES, empty_schema
@@ -139,10 +149,18 @@ def test_a_folder_of_something_else_is_refused(tmp_path, line):
         match_papers(papers, tmp_path / "theirs", output=tmp_path / "o", omissions=tmp_path / "left", **LIMITS)
 
 
-def write_documents(path, *names):
-    nothing = {name: pa.nulls(len(names), pa.string()) for name in ("title", "abstract", "field")}
-    more = pa.array([[] for _ in names], pa.list_(pa.string()))
-    write_table(path, "documents", pa.table({"document": sorted(names), **nothing, "more": more}))
+def write_documents(path, titles, short=()):
+    """The table documents, by name and title; those in `short` are short queries."""
+    names = sorted(titles)
+    columns = {
+        "document": pa.array(names),
+        "title": pa.array([titles[name] for name in names], pa.string()),
+        "abstract": pa.nulls(len(names), pa.string()),
+        "more": pa.array([[] for _ in names], pa.list_(pa.string())),
+        "field": pa.nulls(len(names), pa.string()),
+        "is_query": pa.array([name in short for name in names]),
+    }
+    write_table(path, "documents", pa.table(columns))
     return path
 
 
@@ -152,27 +170,119 @@ def write_matches(path, pairs):
     return path
 
 
+def write_paper_ids(folder, *records):
+    """Semantic Scholar's dataset paper-ids, a file for each record."""
+    folder.mkdir()
+    for number, record in enumerate(records):
+        (folder / f"{number}.gz").write_bytes(gzip.compress((json.dumps(record) + "\n").encode()))
+    return folder
+
+
+TITLES = {1: "Maps", 2: "On  maps: a Survey", 3: "Café maps", 4: None, 5: "Twins", 6: "TWINS!", 9: "Zeros"}
+"""Titles of the papers of a corpus; the DOI of each is 10.1234/a and its id."""
+SHA = "0123456789abcdef0123456789ABCDEF0123456"
+
+
 @pytest.fixture
 def found(tmp_path):
-    def find(documents, matches):
+    """Find documents by their titles; return by document the papers and how they are known, and the counts above 0."""
+
+    def find(titles, *, short=(), matches=None, paper_ids=(), papers=TITLES, compared=True):
+        texts = {paper: (title, None) for paper, title in papers.items()}
+        dois = [f"https://doi.org/10.1234/A{paper}" for paper in sorted(papers)]
+        write_table(tmp_path / "papers/0.parquet", "papers", papers_table(texts, doi=dois))
+        evidence = Evidence(
+            papers=tmp_path / "papers",
+            matches=write_matches(tmp_path / "matches.parquet", matches) if matches else None,
+            paper_ids=write_paper_ids(tmp_path / "paper-ids", *paper_ids) if paper_ids else None,
+        )
+        documents = write_documents(tmp_path / "documents.parquet", titles, short)
         paths = {"output": tmp_path / "bench.parquet", "omissions": tmp_path / "left.parquet"}
-        find_documents(documents, matches, **paths, **LIMITS)
+        find_documents(documents, evidence if compared else None, **paths, **LIMITS)
         rows = read_table(paths["output"], "document_papers").to_pylist()
         counts = {row["reason"]: row["count"] for row in read_table(paths["omissions"], "omissions").to_pylist()}
-        return {row["document"]: row["corpusid"] for row in rows}, counts
+        by_document = {}
+        for row in rows:
+            by_document.setdefault(row["document"], []).append((row["corpusid"], row["matched_by"]))
+        return by_document, {reason: count for reason, count in counts.items() if count}
 
     return find
 
 
-def test_documents_are_found_by_what_their_ids_are_matched_with(found, tmp_path):
-    documents = write_documents(tmp_path / "documents.parquet", "7", "search:7", "8", "MED-4")
-    matches = write_matches(tmp_path / "matches.parquet", {8: 9, W: 7})
-    papers, counts = found(documents, matches)
-    assert papers == {"7": W, "search:7": W}  # and not 8, which is the corpus's paper 8 by number alone
-    assert counts == {NO_NUMBER: 1, NOT_MATCHED: 1}
+def test_documents_are_found_by_what_their_ids_are_matched_with(found):
+    documents = {"7": None, "search:7": None, "8": "Maps", "MED-4": None}
+    papers, counts = found(documents, matches={8: 9, W: 7})
+    # And not 8, which is the corpus's paper 8 by number alone; a number is not looked for by its title.
+    assert papers == {"7": [(W, "mag")], "search:7": [(W, "mag")]}
+    assert counts == {UNKNOWN: 1, NOT_MATCHED: 1}
 
 
-def test_without_matches_no_document_is_found_and_all_with_a_number_are_counted(found, tmp_path):
-    papers, counts = found(write_documents(tmp_path / "documents.parquet", "7", "8", "MED-4"), None)
+def test_without_matches_no_document_is_found_and_all_with_a_number_are_counted(found):
+    papers, counts = found({"7": None, "8": None, "MED-4": "Maps"}, compared=False)
     assert papers == {}
     assert counts == {NO_NUMBER: 1, NOT_COMPARED: 2}
+
+
+def test_hashes_lead_to_corpus_ids_by_the_dataset_paper_ids(found):
+    records = [{"sha": SHA.lower() + "1", "corpusid": 5, "primary": True}, {"sha": SHA + "2", "corpusid": "6"}]
+    papers, counts = found({SHA + "1": None, f"again2:{SHA}2": None, SHA + "3": None, "7": None}, paper_ids=records)
+    assert papers == {SHA + "1": [(5, "sha")], f"again2:{SHA}2": [(6, "sha")], "7": [(7, "id")]}
+    assert counts == {UNKNOWN: 1}
+
+
+def test_hashes_lead_to_papers_of_other_ids_through_the_matches(found):
+    records = [{"sha": SHA + "1", "corpusid": 5}, {"sha": SHA + "2", "corpusid": 6}]
+    papers, counts = found({SHA + "1": None, SHA + "2": None}, paper_ids=records, matches={W: 5})
+    assert papers == {SHA + "1": [(W, "sha")]}
+    assert counts == {UNKNOWN: 1}
+
+
+def test_a_hash_of_which_two_records_differ_is_looked_for_by_its_title(found):
+    records = [{"sha": SHA + "1", "corpusid": 5}, {"sha": SHA + "1", "corpusid": 6}]
+    assert found({SHA + "1": "maps"}, paper_ids=records)[0] == {SHA + "1": [(1, "title")]}
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "expected"),
+    [
+        (SHA + "1", "MAPS", [(1, "title")]),
+        (SHA + "1", "  On maps — a survey. ", [(2, "title")]),
+        (SHA + "1", "Cafe\u0301 Maps", [(3, "title")]),
+        (SHA + "1", "cafe maps", [(3, "title")]),
+        (SHA + "1", "twins", [(5, "title"), (6, "title")]),
+        ("doc-1", "Ｍａｐｓ", [(1, "title")]),
+        ("10.1234/A5", "Maps", [(5, "doi")]),
+        ("cite:10.1234/a6", None, [(6, "doi")]),
+        ("https://doi.org/10.1234/a1", None, [(1, "doi")]),
+        ("10.1234/unknown", "zeros", [(9, "title")]),
+        (SHA + "1", "map", None),
+        (SHA + "1", "", None),
+        (SHA + "1", "…", None),
+        (SHA + "1", None, None),
+        ("0123", "Maps", [(123, "id")]),
+    ],
+)
+def test_documents_without_a_number_are_found_by_doi_or_by_the_words_of_their_title(found, name, title, expected):
+    papers, counts = found({name: title})
+    assert papers.get(name) == expected
+    assert counts == ({} if expected else {UNKNOWN: 1})
+
+
+def test_a_title_that_many_papers_have_tells_none_of_them(found):
+    few, many = (dict.fromkeys(range(count), "Introduction") for count in (SHARED_BY, SHARED_BY + 1))
+    assert len(found({"a": "introduction"}, papers=few)[0]["a"]) == SHARED_BY
+    assert found({"a": "introduction"}, papers=many) == ({}, {COMMON_TITLE: 1})
+
+
+def test_short_queries_are_no_papers(found):
+    assert found({"7": None, "q": "maps", "d": "maps"}, short=("7", "q")) == ({"d": [(1, "title")]}, {})
+
+
+@pytest.mark.parametrize("line", ["not JSON", '{"sha": ', "\x00"])
+def test_a_folder_of_something_else_than_paper_ids_is_refused(tmp_path, line):
+    documents = write_documents(tmp_path / "documents.parquet", {SHA + "1": None})
+    (tmp_path / "paper-ids").mkdir()
+    (tmp_path / "paper-ids/0.jsonl").write_text(line + "\n")
+    evidence = Evidence(papers=tmp_path, matches=None, paper_ids=tmp_path / "paper-ids")
+    with pytest.raises(InputError, match=r"paper-ids: cannot be read as Semantic Scholar's dataset paper-ids"):
+        find_documents(documents, evidence, output=tmp_path / "o", omissions=tmp_path / "left", **LIMITS)

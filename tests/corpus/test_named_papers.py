@@ -1,12 +1,16 @@
 """Papers that are named rather than drawn: queries of a file or of published triplets, and excluded papers."""
 
+import json
+
 import pyarrow as pa
 import pytest
 from tests.corpus.small_corpus import PAPERS, WITHOUT_TEXT, by_hand
+from tests.evaluation.folders import BenchmarkFolder
 
+from cocite.corpus.matching.documents import Evidence, find_documents
 from cocite.corpus.queries.selection import ASKED_AND_EXCLUDED, NO_CORPUS_ID, UNKNOWN
 from cocite.ground.errors import InputError
-from cocite.tables.files import write_table
+from cocite.tables.files import read_table, write_table
 
 
 def test_the_ids_of_a_file_are_the_queries_if_they_have_text(choose, pairs, tmp_path):
@@ -115,3 +119,48 @@ def test_documents_of_other_ids_are_excluded_as_the_papers_that_they_are_matched
     splits, omissions = choose(exclude=[documents, papers])
     assert splits["excluded"] == {40}
     assert omissions[NO_CORPUS_ID] == 2
+
+
+@pytest.mark.parametrize(
+    ("names", "found"), [(["MED-4", f"{7:040x}"], {}), (["7", "8"], {}), (["5000000", "6000000"], None), ([], None)]
+)
+def test_an_excluded_benchmark_that_has_no_paper_of_the_corpus_is_refused(choose, tmp_path, names, found):
+    nothing = {name: pa.nulls(len(names), pa.string()) for name in ("title", "abstract", "field")}
+    more = pa.array([[] for _ in names], pa.list_(pa.string()))
+    files = [tmp_path / "scidocs/documents.parquet"]
+    write_table(
+        files[0], "documents", pa.table({"document": pa.array(sorted(names), pa.string()), **nothing, "more": more})
+    )
+    if found is not None:
+        files.append(tmp_path / "document_papers/scidocs.parquet")
+        write_table(files[1], "document_papers", [])
+    said = rf"exclude names the benchmark scidocs, and none of its {len(names)} documents is a paper of the corpus"
+    with pytest.raises(InputError, match=said):
+        choose(exclude=files)
+    assert not (tmp_path / "queries").exists()
+
+
+def test_an_excluded_benchmark_whose_papers_are_only_cited_is_kept_out(choose, pairs, tmp_path):
+    cited = next(paper for _, paper in pairs if paper > PAPERS)
+    nothing = {name: pa.nulls(1, pa.string()) for name in ("title", "abstract", "field")}
+    documents = pa.table({"document": [str(cited)], **nothing, "more": pa.array([[]], pa.list_(pa.string()))})
+    write_table(tmp_path / "mdcr/documents.parquet", "documents", documents)
+    assert choose(exclude=[tmp_path / "mdcr/documents.parquet"])[0]["excluded"] == {cited}
+
+
+def test_an_excluded_scidocs_is_kept_out_of_the_queries_by_its_titles(choose, corpus, tmp_path):
+    titles = read_table(corpus / "papers", "papers", ["corpusid", "title"]).to_pylist()
+    named = {f"{row['corpusid']:a>40}": row["title"] for row in titles if row["title"] and row["corpusid"] % 10 == 2}
+    layout = BenchmarkFolder(tmp_path, "scidocs")
+    papers = {sha: {"paper_id": sha, "title": title.upper()} for sha, title in named.items()}
+    layout.write_text("paper_metadata_mag_mesh.json", json.dumps(papers))
+    for split in ("train", "test"):
+        layout.write_text(f"mag/{split}.csv", "pid,class_label\n" + "".join(f"{sha},0\n" for sha in papers))
+    layout.prepare()
+    files = [layout.tables / "documents.parquet", tmp_path / "document_papers/tables.parquet"]
+    limits = {"memory_mb": 500, "threads": 1}
+    evidence = Evidence(papers=corpus / "papers", matches=None)
+    find_documents(files[0], evidence, output=files[1], omissions=tmp_path / "left", **limits)
+    splits, omissions = choose(exclude=files)
+    assert splits["excluded"] == {int(sha.lstrip("a")) for sha in named}
+    assert omissions[NO_CORPUS_ID] == 0

@@ -14,8 +14,8 @@ from cocite.ground.rows import Row
 from cocite.tables.files import read_table, write_table
 
 
-def described(documents, kind, folder, output, tasks=()):
-    describe_documents(documents, kind, tasks, folder, output)
+def described(documents, kind, folder, output, tasks=(), **known):
+    describe_documents(documents, kind, tasks, folder, output, **known)
     rows = read_table(output, "document_fields").to_pylist()
     return {row["document"]: (row["venue"], row["authors"], row["year"]) for row in rows}
 
@@ -82,6 +82,25 @@ def test_documents_of_s2and_have_journals_authors_and_years(tmp_path):
     assert found == dict.fromkeys(map(str, names), ("Nature", ["A B"], 1999))
 
 
+def test_documents_of_scidocs_have_venue_and_authors_of_the_papers_that_they_are(tmp_path):
+    columns = {"venue": ["CHI", "VIS"], "year": [2004, 1999], "authors": [["Ada Abel"], []]}
+    write_table(tmp_path / "papers/0.parquet", "papers", papers_table({7: ("A", "x"), 9: ("B", "y")}, **columns))
+    layout = BenchmarkFolder(tmp_path, "scidocs")
+    papers = {name: {"paper_id": name, "title": name, "year": 2001, "authors": ["3", "4"]} for name in "qab"}
+    layout.write_text("paper_metadata_recomm.json", json.dumps(papers))
+    layout.write_text("recomm/test.csv", 'pid,clicked_pid,similar_papers\nq,a,"a,b"\nq,b,"a,b"\n')
+    layout.write_text("recomm/propensity_scores.json", json.dumps({"scores": [0.5, 0.25]}))
+    layout.prepare()
+    told = {"document": ["a", "again2:q", "q"], "corpusid": [9, 7, 7], "matched_by": ["sha"] * 3}
+    write_table(tmp_path / "told.parquet", "document_papers", pa.table(told))
+    documents, known = layout.tables / "documents.parquet", {"document_papers": tmp_path / "told.parquet"}
+    found = described(
+        documents, "scidocs", layout.root, tmp_path / "fields.parquet", papers=tmp_path / "papers", **known
+    )
+    of_seven = ("CHI", ["Ada Abel"], 2001)
+    assert found == {"q": of_seven, "again2:q": of_seven, "a": ("VIS", [], 2001), "b": (None, None, 2001)}
+
+
 def write_documents(path, *names):
     nothing = [None] * len(names)
     columns = {"document": names, "title": names, "abstract": nothing, "more": [[]] * len(names), "field": nothing}
@@ -96,7 +115,8 @@ def test_held_out_papers_have_the_fields_of_the_corpus_and_abstracts_to_search_h
     table = papers_table({7: ("A", "x"), 9: ("B", "y")}, **columns)
     write_table(tmp_path / "papers" / "0.parquet", "papers", table)
     write_documents(tmp_path / "documents.parquet", "7", "8", "9", "abstract:7", "title:7")
-    found = described(tmp_path / "documents.parquet", "holdout", tmp_path / "papers", tmp_path / "fields.parquet")
+    documents, papers = tmp_path / "documents.parquet", tmp_path / "papers"
+    found = described(documents, "holdout", None, tmp_path / "fields.parquet", papers=papers)
     first, second = authors or (None, None)
     assert found == {"7": ("CHI", first, 2004), "9": (None, second, 1999)}
 

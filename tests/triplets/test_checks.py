@@ -163,6 +163,17 @@ def test_documents_of_other_ids_that_nothing_matches_are_counted_and_not_said_to
     assert rows == [{"check": "not matched", "part": "other", "found": 2, "among": 2}]
 
 
+def test_documents_with_hashes_are_found_by_what_is_known_of_them_and_the_others_are_counted(checked, tmp_path):
+    hashes = [f"{number:a>40}" for number in (10, 11, 12)]
+    documents = write_documents(tmp_path / "scidocs/documents.parquet", [*hashes, f"again2:{hashes[0]}", "a name"])
+    papers = write_document_papers(tmp_path / "known/scidocs.parquet", {hashes[0]: 21, f"again2:{hashes[0]}": 21})
+    rows = [row for row in checked(documents, papers)["checks"] if row["part"] == "scidocs"]
+    assert rows == [
+        {"check": "in benchmark", "part": "scidocs", "found": 1, "among": 1},
+        {"check": "not matched", "part": "scidocs", "found": 2, "among": 3},
+    ]
+
+
 def test_a_set_that_is_not_drawn_from_neighbours_has_no_curve(checked):
     assert checked()["collisions"] == []
 

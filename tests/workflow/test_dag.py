@@ -248,6 +248,21 @@ def test_excluded_lists_and_benchmarks_are_inputs_of_the_choice_of_queries(run):
     assert {"results/evaluation/scirepeval/documents.parquet", "ids.txt"} <= set(inputs.split(", "))
 
 
+def test_documents_with_hashes_for_ids_are_looked_for_among_the_papers_before_they_are_kept_out(run):
+    for folder in ("scidocs", "paper-ids"):
+        (run.folder / folder).mkdir()
+    (run.folder / "paper-ids/0.gz").touch()
+    config = edited(exclude=["scidocs"], benchmarks={"scidocs": {"kind": "scidocs", "folder": "scidocs"}})
+    config["corpus"] |= {"paper_ids": "paper-ids"}
+    planned = run.snakemake("-n", "-p", "all", config=run.configure(config)).stdout
+    found = "results/corpus/document_papers/scidocs.parquet"
+    inputs = re.search(r"rule find_documents:\n    input: (.*)", planned)[1]
+    assert {"results/corpus/papers/0.parquet", "paper-ids/0.gz"} <= set(inputs.split(", "))
+    assert "--papers=results/corpus/papers" in planned
+    assert "--paper-ids=paper-ids" in planned
+    assert f"cocite corpus select results/evaluation/scidocs/documents.parquet {found} " in planned
+
+
 def test_each_config_of_a_benchmark_on_the_hub_is_fetched_by_a_job_of_its_own(run):
     hub = {"kind": "scirepeval", "hub": {"labels": {"revision": "0" * 40}}, "tasks": ["hIndex", "peer_review_score"]}
     jobs = planned(run, edited(benchmarks={"sre": hub}))

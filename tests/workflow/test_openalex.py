@@ -101,7 +101,7 @@ def test_without_a_match_no_mag_ids_are_kept_and_documents_of_other_ids_are_coun
     assert len(jobs["find_documents"]) == 1
     said = run.snakemake("--dry-run", "--printshellcmds", "all", config=run.folder / "edited.yaml").stdout
     assert "--mag" not in said
-    assert re.search(r"cocite corpus find-documents \S+ +--matches= ", said)
+    assert re.search(r"cocite corpus find-documents \S+ +--papers= +--matches= ", said)
 
 
 @pytest.mark.end_to_end

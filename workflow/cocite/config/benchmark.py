@@ -30,6 +30,8 @@ class Benchmark(Entry):
     """The folders within its own that are read; an empty name stands for all of it."""
     memory_of_byte: ClassVar[float] = 8
     """Bytes of memory that its reader may take for each byte of its files."""
+    has_hashes: ClassVar[bool] = False
+    """Whether documents may have Semantic Scholar's hashes in place of its corpus ids."""
     by_aspect: ClassVar[bool] = False
     """Whether each of its tasks is about one aspect, so that the spaces of a model can be told apart by them."""
     seeds: Seeds = (1,)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, ValidationError
 
 from cocite.config.baselines import AnyBaseline, usual_baselines
-from cocite.config.benchmarks import AnyBenchmark, ids_of_documents
+from cocite.config.benchmarks import AnyBenchmark, has_hashes, ids_of_documents
 from cocite.config.corpus import Corpus
 from cocite.config.embeddings import Embedding
 from cocite.config.encoders import EncoderSettings
@@ -112,6 +112,7 @@ class Configuration(Entry):
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:
         """Files and folders that cannot be what they are named for."""
+        yield from self.corpus.faults_of_paper_ids("corpus.paper_ids")
         for number, entry in enumerate(self.exclude):
             yield from self._faults_of_excluded(f"exclude[{number}]", entry)
         for name, path in self.folders.items():
@@ -136,8 +137,13 @@ class Configuration(Entry):
 
     def link_of(self, benchmark: str) -> Link:
         """How the documents of a benchmark are known to be papers of the corpus."""
-        documents = ids_of_documents(as_json(self.benchmarks[benchmark]))
-        return link_between(documents, self.corpus.whose_ids, has_match=self.corpus.matched_with is not None)
+        entry = as_json(self.benchmarks[benchmark])
+        return link_between(
+            ids_of_documents(entry),
+            self.corpus.whose_ids,
+            has_match=self.corpus.matched_with is not None,
+            has_hashes=has_hashes(entry),
+        )
 
     def _incomparable(self, benchmark: str) -> str:
         """Why the ids of a benchmark say nothing about papers of the corpus, and what would help."""

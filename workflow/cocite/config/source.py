@@ -50,9 +50,14 @@ class Source(Entry):
     and sets with sampler: contexts; {} takes the defaults. Left out, none is read, which takes half the time. If it is
     added later, the shards are downloaded and ingested again."""
 
+    paper_ids: GivenPath | None = None
+    """Folder of Semantic Scholar's dataset paper-ids, gzipped lines of JSON as they are downloaded. By these, documents
+    of benchmarks that are named by hashes, as those of SciDocs, are known among the papers. Left out, such documents
+    are known by their titles alone. Variables of the environment are filled in."""
+
     work_keys: ClassVar[tuple[str, ...]] = (
         *("buckets", "malformed", "keep_ingested", "keep_raw", "authors", "contexts"),
-        *("id_space", "match"),
+        *("id_space", "match", "paper_ids"),
     )
     """Keys that say how the release is worked on; the others say which shards there are."""
     fetches: ClassVar[bool] = True
@@ -149,6 +154,18 @@ class Source(Entry):
                 f"{self.source} have dates, such as 2026-01-06."
             )
 
+    def faults_of_paper_ids(self, key: str) -> Iterator[str]:
+        """A folder of paper-ids without shards, or from which nothing leads to the papers."""
+        if self.paper_ids is None:
+            return
+        if self.whose_ids != "s2" and self.matched_with is None:
+            yield (
+                f"{key} has no effect: hashes lead to Semantic Scholar's corpus ids, and the corpus has others; name "
+                "Semantic Scholar's papers in corpus.match as well, or leave it out."
+            )
+            return
+        yield from _faults_of_shards(key, self.paper_ids, "paper-ids")
+
     def faults_of_base(self, key: str, base: Path, results: Path) -> Iterator[str]:
         """What is wrong with the results of an earlier run as a base of this one, which has made no list yet."""
         if base.resolve() == results.resolve():
@@ -202,13 +219,7 @@ class MatchedSource(Source):
         if self.whose_ids == "s2":
             yield f"{key} has no effect, since the corpus has Semantic Scholar's ids; leave it out."
             return
-        try:
-            shards = find_shards(Path(self.match))
-        except InputError as error:
-            yield f"{key}: {error}"
-            return
-        if not shards:
-            yield f"{key}: {self.match} is no folder of Semantic Scholar's papers (no file that ends in {ENDINGS})."
+        yield from _faults_of_shards(key, self.match, "papers")
 
 
 def faults_of_name(release: str) -> Iterator[str]:
@@ -220,6 +231,17 @@ def faults_of_name(release: str) -> Iterator[str]:
             f"release is {shown(release)}; the name of a release has letters from a to z (also capitals), digits, "
             "dots, hyphens and underscores, starts with a letter or a digit, and is at most 100 characters long."
         )
+
+
+def _faults_of_shards(key: str, folder: str, dataset: str) -> Iterator[str]:
+    """A folder that holds no files of a dataset of Semantic Scholar's, or others beside them."""
+    try:
+        shards = find_shards(Path(folder))
+    except InputError as error:
+        yield f"{key}: {error}"
+        return
+    if not shards:
+        yield f"{key}: {folder} is no folder of Semantic Scholar's {dataset} (no file that ends in {ENDINGS})."
 
 
 def _is_date(text: str) -> bool:

@@ -121,18 +121,22 @@ def describe_documents_command(
     tasks: TaskNames,
     folder: Annotated[
         str,
-        typer.Option(
-            help="Folder of the benchmark or, for one that is made of held-out papers, of the table papers; empty "
-            "where nothing tells the fields."
-        ),
+        typer.Option(help="Folder of the benchmark; empty if its files say nothing of the fields."),
     ],
     output: Output,
+    papers: Annotated[
+        str, typer.Option(help="Folder of the table papers; empty if no document is known to be one of them.")
+    ] = "",
+    document_papers: Annotated[
+        str, typer.Option(help="Table document_papers; empty if the documents have corpus ids.")
+    ] = "",
 ) -> None:
     """Look up venue, authors and year of the documents of a benchmark, for encoders that read them."""
     from cocite.config.benchmarks import names
     from cocite.evaluation.preparation.readers import describe_documents
 
-    describe_documents(documents, kind, names(tasks), Path(folder) if folder else None, output)
+    folders = [Path(path) if path else None for path in (folder, papers, document_papers)]
+    describe_documents(documents, kind, names(tasks), folders[0], output, papers=folders[1], document_papers=folders[2])
 
 
 @app.command("prepare-beir")

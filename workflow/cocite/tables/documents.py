@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from cocite.ground.text_ids import text_ids
 from cocite.ground.written_ids import ids_in
-from cocite.tables.files import count_rows, open_table, read_table, table_in
+from cocite.tables.files import open_table, read_table, table_in
 
 NO_TEXT = 0
 """Stands for the id of a document without a text."""
 NO_PAPER = -1
 """Stands for the corpus id of a document that is no paper of the corpus, as far as is known."""
 ROWS_AT_ONCE = 4096
+HASH = "^[0-9a-fA-F]{40}$"
+"""Semantic Scholar's hash of a paper; a paper may have several."""
 
 Names = TypeVar("Names", pa.Array, pa.ChunkedArray)
 
@@ -25,10 +27,16 @@ Names = TypeVar("Names", pa.Array, pa.ChunkedArray)
 def numbers_of(documents: Path) -> pa.Table:
     """The names of the documents in a table documents, as `document`, and the number that each has for an id, or null.
 
-    A document's name is its id, behind a colon where tasks share the id.
+    A document's name is its id, behind a colon if tasks share the id. Short queries are no papers, and left out.
     """
-    names = read_table(documents, "documents", ["document"])
-    return names.append_column("number", numbers_in(names["document"]))
+    names = names_of_papers(documents)
+    return pa.table({"document": names, "number": numbers_in(names)})
+
+
+def names_of_papers(documents: Path) -> pa.Array:
+    """The names of the documents in a table documents that are no short queries."""
+    batches = [batch.filter(pc.invert(batch["is_query"]))["document"] for batch in read_documents(documents)]
+    return pa.concat_arrays([pa.array([], pa.string()), *batches])
 
 
 def numbers_in(names: Names) -> Names:
@@ -36,20 +44,29 @@ def numbers_in(names: Names) -> Names:
     return ids_in(pc.replace_substring_regex(names, r"^.*:", ""))
 
 
+def keys_in(names: Names) -> Names:
+    """What papers may be known by in names of documents: numbers and hashes; null in others."""
+    keys = pc.replace_substring_regex(names, r"^.*:", "")
+    is_key = pc.or_(pc.is_valid(numbers_in(names)), pc.match_substring_regex(keys, HASH))
+    return pc.if_else(is_key, keys, pa.scalar(None, pa.string()))
+
+
 def corpus_ids_of(documents: Path, papers: Path | None = None) -> tuple[NDArray[np.int64], int]:
     """Corpus ids of the documents in a table documents, and how many documents have none.
 
-    Where their own ids are of another origin, `papers` is the table document_papers; otherwise they are corpus ids.
+    If their own ids do not say which papers they are, `papers` is the table document_papers; otherwise they are corpus
+    ids.
     """
     if papers is None:
         numbers = numbers_of(documents)["number"]
         return numbers.drop_null().to_numpy(), numbers.null_count
-    found = read_table(papers, "document_papers", ["corpusid"])["corpusid"].to_numpy()
-    return found, count_rows(documents) - len(found)
+    found = read_table(papers, "document_papers", ["document", "corpusid"])
+    return found["corpusid"].to_numpy(), len(names_of_papers(documents)) - len(pc.unique(found["document"]))
 
 
 def papers_of_documents(papers: Path | None) -> Callable[[pa.Array], NDArray[np.int64]]:
-    """Gives documents by their names their corpus ids, as `corpus_ids_of` does; NO_PAPER where there is none."""
+    """Gives documents by their names their corpus ids, as `corpus_ids_of` does, the first of several; NO_PAPER
+    if there is none."""
     if papers is None:
         return lambda names: numbers_in(names).fill_null(NO_PAPER).to_numpy(zero_copy_only=False)
     known = read_table(papers, "document_papers", ["document", "corpusid"])

@@ -21,7 +21,15 @@ from numpy.typing import NDArray
 
 from cocite.ground.id_sets import Ids, IdSet, are_in, id_set, places_of, set_of
 from cocite.ground.lookup import look_up
-from cocite.tables.documents import NO_PAPER, corpus_ids_of, numbers_of, papers_of_documents, text_ids_of, with_papers
+from cocite.tables.documents import (
+    NO_PAPER,
+    corpus_ids_of,
+    keys_in,
+    names_of_papers,
+    papers_of_documents,
+    text_ids_of,
+    with_papers,
+)
 from cocite.tables.files import open_table, read_table, write_table
 from cocite.tables.splits import read_queries
 from cocite.triplets.false_negatives import check_mined
@@ -128,12 +136,12 @@ def _found(documents: Path, of_documents: Path | None, held: Ids) -> tuple[int, 
 
 
 def _not_matched(documents: Path, of_documents: Path) -> tuple[int, int]:
-    """How many of the distinct numbers of documents are matched with no paper of the corpus, and how many there are."""
-    numbers = numbers_of(documents)
-    told = pc.is_in(numbers["document"], value_set=read_table(of_documents, "document_papers")["document"])
-    of_papers = pc.unique(numbers["number"].filter(told))
-    all_numbers = pc.unique(numbers["number"].drop_null())
-    return len(all_numbers) - len(of_papers), len(all_numbers)
+    """How many of the distinct numbers and hashes of documents are known of no paper, and how many there are."""
+    names = names_of_papers(documents)
+    ids = keys_in(names)
+    told = pc.is_in(names, value_set=read_table(of_documents, "document_papers")["document"])
+    all_ids = pc.unique(ids.drop_null())
+    return len(all_ids) - len(pc.unique(ids.filter(told).drop_null())), len(all_ids)
 
 
 def _served(triplets: pa.Table, asked: int) -> Iterator[tuple[str, str, int, int]]:

@@ -1,12 +1,10 @@
 """Titles of papers that are kept out, so that brought texts do not bring the papers back under another name.
 
 A brought text has no corpus id; what it shares with a paper is its title. Titles are compared by their words, without
-case and punctuation, and only hashes of them are held: eight bytes a paper.
+case, accents and punctuation, and only hashes of them are held: eight bytes a paper.
 """
 
 import hashlib
-import re
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +13,9 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from cocite.ground.titles import normalised
 from cocite.tables.files import checked_files, open_table
 from cocite.tables.splits import read_kept_out
-
-NOT_A_WORD = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,11 +38,6 @@ class Titles:
 
 
 NONE = Titles(hashes=np.empty(0, dtype=np.uint64))
-
-
-def normalised(title: str) -> str:
-    """A title as it is compared: its letters and digits, without case, words with one space between."""
-    return NOT_A_WORD.sub(" ", unicodedata.normalize("NFKC", title).casefold()).strip()
 
 
 def kept_out_titles(papers: Path, queries: Path) -> Titles:

@@ -74,6 +74,11 @@ def ids_of_documents(entry: Mapping[str, Any]) -> DocumentIds:
     return ids
 
 
+def has_hashes(entry: Mapping[str, Any]) -> bool:
+    """Whether documents of a benchmark may have Semantic Scholar's hashes for ids, from its entry."""
+    return bool(KINDS[entry["kind"]].has_hashes)
+
+
 def suites_of(entry: Mapping[str, Any]) -> dict[str, list[Task]]:
     """The tasks of a benchmark in suites, each scored in one job: the small ones together, each large one alone."""
     suites: dict[str, list[Task]] = {}

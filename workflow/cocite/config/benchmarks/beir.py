@@ -119,6 +119,7 @@ class Beir(BroughtBenchmark, BeirSettings):
     """BEIR, or any datasets in its layout, where queries are searched in whole collections (Thakur et al., 2021)."""
 
     kind: Literal["beir"]
+    has_hashes = True
     declared = tuple(task_of(dataset) for dataset in PUBLISHED)
     id_space: DocumentIds = "own"
     """Whose ids the documents have: s2 stands for Semantic Scholar's corpus ids, which SciFact has; openalex for the

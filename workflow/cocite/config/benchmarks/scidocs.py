@@ -13,6 +13,7 @@ class SciDocs(FolderBenchmark):
     """SciDocs in its own layout (Cohan et al., 2020, "SPECTER")."""
 
     kind: Literal["scidocs"]
+    has_hashes = True
     declared = (
         Task(name="mag", kind="multiclass", group="scidocs", metrics=("f1_macro",), grid=GRID),
         Task(name="mesh", kind="multiclass", group="scidocs", metrics=("f1_macro",), grid=GRID),

@@ -122,6 +122,7 @@ class SciRepEval(HubBenchmark):
     """
 
     kind: Literal["scirepeval"]
+    has_hashes = True
     declared: ClassVar[tuple[Task, ...]] = TASKS
     folder: GivenPath | None = None
     """Folder of the benchmark, or demo for one that is generated about the corpus of the run. Variables of the

@@ -32,14 +32,22 @@ def find_documents(
     threads: Threads,
     output: Output,
     omissions: Omissions,
-    matches: Annotated[str, typer.Option(help="Table matches; without it, no document is known to be a paper.")] = "",
+    papers: Annotated[
+        str, typer.Option(help="Folder of the table papers; without it, no document is known to be a paper.")
+    ] = "",
+    matches: Annotated[str, typer.Option(help="Table matches, if the corpus has other ids than the documents.")] = "",
+    paper_ids: Annotated[
+        str, typer.Option(help="Folder of Semantic Scholar's dataset paper-ids, by which hashes are found.")
+    ] = "",
 ) -> None:
-    """Find the documents of a benchmark among papers whose ids are of another origin."""
+    """Find the documents of a benchmark among papers, if their ids alone do not say which they are."""
+    from cocite.corpus.matching.documents import Evidence
     from cocite.corpus.matching.documents import find_documents as find
 
+    leading = {name: Path(path) if path else None for name, path in (("matches", matches), ("paper_ids", paper_ids))}
     find(
         documents,
-        Path(matches) if matches else None,
+        Evidence(papers=Path(papers), **leading) if papers else None,
         output=output,
         omissions=omissions,
         memory_mb=memory_mb,

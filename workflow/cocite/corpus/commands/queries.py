@@ -61,7 +61,7 @@ def select(
         list[Path] | None,
         typer.Argument(
             help="What to exclude: text files of ids, tables documents of benchmarks (.parquet), and with them the "
-            "tables document_papers of those whose ids are of another origin."
+            "tables document_papers of those whose ids alone do not say which papers they are."
         ),
     ] = None,
 ) -> None:

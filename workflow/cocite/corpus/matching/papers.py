@@ -13,6 +13,7 @@ from duckdb import DuckDBPyConnection
 
 from cocite.config.release_folder import find_shards
 from cocite.corpus.ingest.merge import number
+from cocite.corpus.matching.dois import sql_of_doi
 from cocite.ground.database import connect
 from cocite.ground.errors import InputError
 from cocite.ground.progress import report
@@ -75,17 +76,12 @@ _DIFFERENT = """
 """
 
 
-def _doi(expression: str) -> str:
-    """SQL expression: a DOI in small letters without the address that resolves it; null where nothing is left."""
-    return rf"nullif(regexp_replace(lower(trim({expression})), '^(https?://(dx\.)?doi\.org/|doi:\s*)', ''), '')"
-
-
 def _take_ours(connection: DuckDBPyConnection, papers: Path) -> None:
     """Make the table `ours`, of corpusid, mag and doi. Raises `InputError` where no paper has either."""
     files = scan_table(papers, "papers")
     mag = MAG if MAG in files.schema.names else "NULL::BIGINT"
     connection.read_parquet(files.files).create_view("papers")
-    connection.execute(f"CREATE TABLE ours AS SELECT corpusid, {mag} AS mag, {_doi('doi')} AS doi FROM papers")
+    connection.execute(f"CREATE TABLE ours AS SELECT corpusid, {mag} AS mag, {sql_of_doi('doi')} AS doi FROM papers")
     if number(connection, "SELECT count(*) FROM ours WHERE mag IS NOT NULL OR doi IS NOT NULL") == 0:
         raise InputError(
             f"{papers}: none of the {number(connection, 'SELECT count(*) FROM ours'):,} papers has a MAG id or a DOI, "
@@ -107,7 +103,7 @@ def _take_theirs(connection: DuckDBPyConnection, folder: Path, shards: Sequence[
         connection.execute(
             f"""
             CREATE TABLE theirs AS FROM (
-                SELECT {corpusid} AS corpusid, {mag} AS mag, {_doi("externalids.DOI")} AS doi FROM {records}
+                SELECT {corpusid} AS corpusid, {mag} AS mag, {sql_of_doi("externalids.DOI")} AS doi FROM {records}
             ) WHERE corpusid IS NOT NULL AND (mag IS NOT NULL OR doi IS NOT NULL)
             """,
             {"files": list(map(str, shards))},

@@ -21,7 +21,7 @@ from cocite.ground.errors import InputError
 from cocite.ground.randomness import priorities
 from cocite.ground.written_ids import LARGEST_ID, is_id
 from cocite.tables.documents import corpus_ids_of, with_papers
-from cocite.tables.files import read_table, scan_table, write_omissions, write_table
+from cocite.tables.files import count_rows, read_table, scan_table, write_omissions, write_table
 from cocite.tables.splits import EXCLUDED, HELD_OUT
 
 ASKED_AND_EXCLUDED = "queries asked for that are excluded"
@@ -46,14 +46,18 @@ def select(
     """Write the table `queries`, and the counts of what was asked for and is missing.
 
     `exclude` are text files of ids, and tables documents of benchmarks (.parquet), with the tables document_papers of
-    those whose ids are of another origin. Raises `InputError` if not one query
-    is found, and for a file of ids that cannot be read.
+    those whose ids alone do not say which papers they are. Raises `InputError` if not one query is found, if a
+    benchmark has no paper of the corpus, and for a file of ids that cannot be read.
     """
     counts = dict.fromkeys((ASKED_AND_EXCLUDED, UNKNOWN, SHORT_OF_QUERIES, SHORT_OF_HOLDOUT), 0)
-    excluded, counts[NO_CORPUS_ID] = read_excluded(exclude)
+    of_lists, of_benchmarks = read_excluded(exclude)
+    excluded = np.unique(np.concatenate([of_lists, *(ids for ids, _ in of_benchmarks.values())]))
+    counts[NO_CORPUS_ID] = sum(without for _, without in of_benchmarks.values())
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         for name, folder in (("papers", papers), ("citations", citations)):
             connection.read_parquet(scan_table(folder, name).files).create_view(name)
+        for documents, (ids, without) in of_benchmarks.items():
+            _check_matched(connection, documents, ids, without)
         connection.register("excluded", pa.table({"corpusid": excluded}))
         find_candidates(connection, settings)
         named = _asked_for(settings)
@@ -92,16 +96,31 @@ def read_ids(path: Path) -> Ids:
     return np.array(sorted(ids), dtype=np.int64)
 
 
-def read_excluded(files: Sequence[Path]) -> tuple[Ids, int]:
-    """The distinct ids of all files, rising, and how many documents of benchmarks have no corpus id.
+def read_excluded(files: Sequence[Path]) -> tuple[Ids, dict[Path, tuple[Ids, int]]]:
+    """The ids of lists, and those of each benchmark by its documents, with how many of these have no corpus id.
 
     A file `.parquet` is the table documents of a benchmark, or the table document_papers of one, any other a text file.
     """
     of_benchmarks = [path for path in files if path.suffix == ".parquet"]
-    read = [(read_ids(path), 0) for path in files if path not in of_benchmarks]
-    read += [corpus_ids_of(documents, papers) for documents, papers in with_papers(of_benchmarks)]
-    ids = np.concatenate([np.empty(0, dtype=np.int64), *(found for found, _ in read)])
-    return np.unique(ids), sum(others for _, others in read)
+    lists = [read_ids(path) for path in files if path not in of_benchmarks]
+    read = {documents: corpus_ids_of(documents, papers) for documents, papers in with_papers(of_benchmarks)}
+    return np.concatenate([np.empty(0, dtype=np.int64), *lists]), read
+
+
+def _check_matched(connection: DuckDBPyConnection, documents: Path, ids: Ids, without: int) -> None:
+    """Raise `InputError` if no document of an excluded benchmark is a paper of the corpus or an end of a citation."""
+    connection.register("of_benchmark", pa.table({"corpusid": ids}))
+    ends = (("papers", "corpusid"), ("citations", "cited"), ("citations", "citing"))
+    if not any(
+        connection.sql(f"SELECT 1 FROM {table} WHERE {end} IN (FROM of_benchmark) LIMIT 1").fetchall()
+        for table, end in ends
+    ):
+        raise InputError(
+            f"exclude names the benchmark {documents.parent.name}, and none of its {count_rows(documents):,} documents "
+            f"is a paper of the corpus ({without:,} have no corpus id), so that nothing is kept out. If they have "
+            "hashes for ids, name Semantic Scholar's dataset paper-ids in corpus.paper_ids; otherwise exclude a list "
+            "of ids, or leave the benchmark out of exclude."
+        )
 
 
 def _asked_for(settings: QuerySettings) -> Ids:

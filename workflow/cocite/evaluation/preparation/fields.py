@@ -2,19 +2,21 @@
 
 Papers of our own corpus have them in the table `papers`. The files of other benchmarks have them under several keys:
 `venue` or `journal_name`, `year`, and `author_names` or `authors`, which are names or objects with a name. Ids in place
-of names are no text.
+of names are no text. What the files lack, as those of SciDocs do, is taken from the papers that its documents are.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from cocite.ground.rows import Row
 from cocite.tables import TABLES, empty_schema
+from cocite.tables.documents import NO_PAPER, names_of_papers, papers_of_documents
 from cocite.tables.files import read_table, scan_table, write_table
 
 Fields: TypeAlias = tuple[str | None, list[str] | None, int | None]
@@ -63,10 +65,36 @@ def write_fields(output: Path, fields: Iterable[tuple[str, Fields]]) -> None:
 def fields_of_papers(documents: Path, papers: Path) -> Iterator[tuple[str, Fields]]:
     """Name and fields of the documents whose name is the id of a paper in the folder `papers`; others have none."""
     names = read_table(documents, "documents", ["document"])["document"].to_pylist()
-    wanted = pa.array(np.array([int(name) for name in names if name.isdecimal()], dtype=np.int64))
+    ids = np.array([int(name) for name in names if name.isdecimal()], dtype=np.int64)
+    for paper, fields in _fields_of_ids(papers, ids):
+        yield str(paper), fields
+
+
+def add_fields_of_papers(
+    fields: Mapping[str, Fields], documents: Path, papers: Path, document_papers: Path | None
+) -> dict[str, Fields]:
+    """The fields of documents by their names, with what is unknown taken from the papers that they are.
+
+    `document_papers` says which these are; without it, the documents have corpus ids.
+    """
+    names = names_of_papers(documents)
+    ids = papers_of_documents(document_papers)(names)
+    known = dict(_fields_of_ids(papers, np.unique(ids[ids != NO_PAPER])))
+    found = dict(fields)
+    for name, paper in zip(names.to_pylist(), ids.tolist(), strict=True):
+        if paper in known:
+            own = found.get(name, (None, None, None))
+            venue, authors, year = (mine or theirs for mine, theirs in zip(own, known[paper], strict=True))
+            found[name] = venue, authors, year
+    return {name: each for name, each in found.items() if any(each)}
+
+
+def _fields_of_ids(papers: Path, ids: NDArray[np.int64]) -> Iterator[tuple[int, Fields]]:
+    """The papers with these ids in the folder `papers`, with their fields."""
+    wanted = pa.array(ids)
     found = scan_table(papers, "papers")
     columns = [name for name in ("corpusid", "venue", "authors", "year") if name in found.schema.names]
     chosen = {"columns": columns, "filter": pc.field("corpusid").isin(wanted)}
     for batch in found.to_batches(**chosen, batch_readahead=1, fragment_readahead=1):
         for row in batch.to_pylist():
-            yield str(row["corpusid"]), (row["venue"], row.get("authors"), row["year"])
+            yield row["corpusid"], (row["venue"], row.get("authors"), row["year"])

@@ -9,7 +9,7 @@ from cocite.evaluation.preparation.beir import read_beir
 from cocite.evaluation.preparation.builder import Builder
 from cocite.evaluation.preparation.csfcube import read_csfcube
 from cocite.evaluation.preparation.doris_mae import read_doris_mae
-from cocite.evaluation.preparation.fields import fields_of_papers, write_fields
+from cocite.evaluation.preparation.fields import Fields, add_fields_of_papers, fields_of_papers, write_fields
 from cocite.evaluation.preparation.litsearch import read_litsearch
 from cocite.evaluation.preparation.mdcr import read_mdcr
 from cocite.evaluation.preparation.s2and import read_s2and
@@ -40,19 +40,31 @@ def prepare_folder(folder: Path, kind: str, names: Sequence[str], *, tables: Pat
     builder.write(tables=tables, omissions=omissions)
 
 
-def describe_documents(documents: Path, kind: str, names: Sequence[str], folder: Path | None, output: Path) -> None:
+def describe_documents(
+    documents: Path,
+    kind: str,
+    names: Sequence[str],
+    folder: Path | None,
+    output: Path,
+    *,
+    papers: Path | None = None,
+    document_papers: Path | None = None,
+) -> None:
     """Write the table `document_fields` of a prepared benchmark.
 
-    `folder` is that of the benchmark or, for one of our own corpus, that of the table `papers`; with None nothing is
-    known of any document.
+    `folder` is that of the benchmark; None if its files say nothing of any document. `papers` is the folder of the
+    table papers, None if none of its documents is known to be one; `document_papers` says which they are, None if their
+    ids are corpus ids.
     """
     check_choice(kind, KINDS, "--kind")
-    if folder is None:
-        write_fields(output, [])
-    elif KINDS[kind].made_by is not None:
-        write_fields(output, fields_of_papers(documents, folder))
-    else:
+    if KINDS[kind].made_by is not None and papers is not None:
+        write_fields(output, fields_of_papers(documents, papers))
+        return
+    fields: dict[str, Fields] = {}
+    if folder is not None:
         builder = READERS[LAYOUTS[kind]](folder, BENCHMARKS[kind], names, keeps_fields=True)
         fields = builder.texts.named_fields()
         fields |= {name: fields[original] for name, original in builder.copies.items() if original in fields}
-        write_fields(output, fields.items())
+    if papers is not None:
+        fields = add_fields_of_papers(fields, documents, papers, document_papers)
+    write_fields(output, fields.items())

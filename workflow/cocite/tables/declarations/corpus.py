@@ -229,14 +229,18 @@ TABLES = [
         name="document_papers",
         path="corpus/document_papers/{benchmark}.parquet",
         description=(
-            "Documents of a benchmark that are papers of the corpus, where their ids are of another origin than those "
-            "of the corpus; empty where nothing matches the two."
+            "Documents of a benchmark that are papers of the corpus, if their ids are of another origin than those of "
+            "the corpus or hashes; empty if nothing matches the two. A title may be that of several papers."
         ),
-        key=("document",),
+        key=("document", "corpusid"),
         columns={
             "document": required(TEXT, "the benchmark's id of the document"),
             "corpusid": corpus_id("corpus id"),
-            "matched_by": required(TEXT, "mag or doi"),
+            "matched_by": required(
+                TEXT,
+                "id: Semantic Scholar's corpus id; sha: hash, by the dataset paper-ids; mag or doi: by the table "
+                "matches; doi, too, if the document's id is one; title",
+            ),
         },
     ),
     Table(
