@@ -193,9 +193,10 @@ def test_the_default_configuration_is_complete_with_defaults(written):
         ),
         (
             "queries",
-            {"from": "triplets", "revision": "main"},
+            {"from": "triplets", "revision": "main", "count": 5},
             "queries.revision is 'main'; it must be a commit of 40 hexadecimal digits",
         ),
+        ("queries", {"from": "triplets", "revision": "0" * 40}, "key queries.count is missing"),
         ("encoders.small.package", "a-b", "encoders.small.package is 'a-b'; it must be the name of a Python package"),
         ("triplets.specter.group", "All", "key triplets.specter.group is 'All'; it must be of small letters, digits"),
         ("graphs.a\n", {"signal": "citation"}, "a name must be of small letters"),
@@ -249,7 +250,7 @@ def test_what_does_not_fit_together_is_told_for_each_section(written):
         ("encoders.small.package", " ~"),
         ("triplets.specter.group", " ~"),
         ("corpus", {"source": "s2", "api": " ~"}),
-        ("queries", {"from": "triplets", "revision": " ~"}),
+        ("queries", {"from": "triplets", "revision": " ~", "count": 5}),
         ("graphs. ~", {"signal": "citation"}),
     ],
 )

@@ -112,6 +112,6 @@ def test_a_folder_may_lie_under_the_home_of_the_user(written, tmp_path, monkeypa
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "bert").mkdir()
     written["encoders"]["small"] = {"model": "~/bert"}
-    written["queries"] |= {"from": "triplets", "dataset": "~/bert"}
+    written["queries"] |= {"from": "triplets", "dataset": "~/bert", "count": 5}
     resolved = resolve(written)
     assert resolved["encoders"]["small"]["model"] == resolved["queries"]["dataset"] == str(tmp_path / "bert")

@@ -99,7 +99,7 @@ def test_a_collection_of_its_own_ids_can_be_excluded_where_it_says_that_they_are
 
 
 def test_published_queries_and_triplets_need_the_ids_of_semantic_scholar(of_openalex, theirs, tmp_path):
-    published = {"from": "triplets", "dataset": str(tmp_path / "folder")}
+    published = {"from": "triplets", "dataset": str(tmp_path / "folder"), "count": 5}
     said = refused(of_openalex, "queries", published)
     assert "queries.from is triplets, whose ids are Semantic Scholar's, and those of the corpus are OpenAlex's" in said
     of_openalex["corpus"]["match"] = theirs

@@ -1,5 +1,6 @@
 """What happens at which step, and a training that stops by itself: it saves, says so, and ends as an unstopped one."""
 
+import json
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.config.models import TrainingSettings
+from cocite.config.settings import parse_settings
 from cocite.encoder import measuring, schedule, training
 from cocite.encoder.mixing import Mixture, round_order
 from cocite.encoder.model import TOKENS_IN_BATCH
@@ -53,6 +55,18 @@ def test_seven_triplets_of_a_query_make_blocks_of_four_and_three():
     # The two blocks of a query may happen to be neighbours, and then look like one of seven.
     assert set(lengths) <= {3, 4, 7}
     assert lengths.count(7) < 10
+
+
+@pytest.mark.parametrize(
+    ("loss", "together"),
+    [("mnrl", 1), ("cosent", 1), ("angle", 1), ("triplet", 8), ("infonce", 4), ("supcon", 8)],
+)
+def test_losses_over_the_batch_shuffle_triplets_one_by_one(loss, together):
+    settings = parse_settings(TrainingSettings, json.dumps({"loss": loss, "batch_size": 16}))
+    assert settings.together == together
+    queries = np.repeat(np.arange(200), 5)
+    [batch] = Schedule(mixture=one_set(queries, settings), settings=settings).batches_of(1)
+    assert (len(np.unique(queries[batch.numbers])) > 13) == (together == 1)
 
 
 def test_each_epoch_has_its_own_order_and_the_same_seed_gives_it_again():

@@ -109,4 +109,6 @@ def test_brought_triplets_are_found_through_the_environment(tmp_path, monkeypatc
 
 
 def test_without_a_path_the_published_triplets_are_taken():
-    assert "path" not in resolved({"sampler": "file"}, **{"from": "triplets", "revision": "0" * 40, "min_citations": 0})
+    assert "path" not in resolved(
+        {"sampler": "file"}, **{"from": "triplets", "revision": "0" * 40, "count": 5, "min_citations": 0}
+    )

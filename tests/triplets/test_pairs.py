@@ -4,6 +4,7 @@ import gzip
 import json
 import pickle
 import re
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
@@ -407,6 +408,30 @@ def test_pairs_have_one_positive_and_one_negative(folder):
     assert [query for query, _, _ in few.examples] == ["q", "q", "r", "r"]
     assert set(map(str, few.examples)) <= set(map(str, found))
     assert few.omitted == {"examples beyond per_query": 1}
+
+
+@pytest.mark.parametrize(
+    ("settings", "kept", "beyond"),
+    [
+        ({}, {"a": 3, "b": 4, "c": 9}, {}),
+        ({"blocks_of": 4}, {"b": 4, "c": 8}, {"last whole block of a query": 4}),
+        ({"blocks_of": 3}, {"a": 3, "b": 3, "c": 9}, {"last whole block of a query": 1}),
+        ({"blocks_of": 4, "per_query": 7}, {"b": 4, "c": 4}, {"per_query": 2, "last whole block of a query": 6}),
+        ({"blocks_of": 1, "per_query": 2}, {"a": 2, "b": 2, "c": 2}, {"per_query": 10}),
+    ],
+)
+def test_triplets_of_a_query_are_taken_in_whole_blocks(folder, settings, kept, beyond):
+    rows = [
+        {"query": q, "positive": f"{q}{n}", "negative": "z"}
+        for q, many in zip("abc", (3, 4, 9), strict=True)
+        for n in range(many)
+    ]
+    lines(folder / "brought/train.jsonl", rows)
+    found = run(folder, "rows", paired=True, **settings)
+    assert Counter(query for query, _, _ in found.examples) == kept
+    assert found.omitted == {
+        f"examples beyond {'the ' if 'block' in name else ''}{name}": many for name, many in beyond.items()
+    }
 
 
 def test_a_share_of_the_queries_validates_where_no_file_says_which(folder):

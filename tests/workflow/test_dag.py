@@ -285,7 +285,7 @@ def test_scores_on_benchmarks_that_others_made_ask_for_no_corpus(run):
 
 
 def test_published_triplets_are_fetched_unless_they_are_in_a_folder(run):
-    queries = {"from": "triplets", "revision": "0" * 40, "holdout": 10}
+    queries = {"from": "triplets", "revision": "0" * 40, "count": 50, "holdout": 10}
     config = run.configure(edited(queries=queries))
     assert "rule fetch_triplets:" in run.snakemake("-n", "corpus", config=config).stdout
     (run.folder / "triplets").mkdir()

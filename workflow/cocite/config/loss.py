@@ -24,7 +24,8 @@ class Loss(Entry):
     kind: str
     """How triplets are compared."""
     together: ClassVar[int] = 8
-    """Triplets of a query that stay together in a batch where the configuration does not say how many."""
+    """Triplets of a query that stay together in a batch if the configuration does not say how many. Losses that compare
+    the queries of a batch with each other have 1, since the fewer queries a batch has, the less they learn."""
 
     needs_negatives: ClassVar[bool] = True
     """Whether it learns nothing from examples without negatives of their own."""

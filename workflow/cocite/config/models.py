@@ -104,7 +104,8 @@ class TrainingSettings(Entry):
     block: Count | None = None
     """Triplets of a query that stay together in a batch, which encodes the query once for all of them; infonce and
     supcon compare within them. 1 shuffles all triplets, as published for the triplet loss. Left out, the published 4
-    in infonce and 8 in the others."""
+    in infonce, 1 in mnrl, cosent and angle, which compare the queries of a batch with each other, and 8 in the others;
+    of several losses, the largest."""
     epochs: Count = 1
     """Passes over the triplets."""
     max_steps: Count | None = None

@@ -80,8 +80,9 @@ class PublishedQueries(QueryRule):
 
     from_: Literal["triplets"] = Field(alias="from")
     """How queries are chosen."""
-    count: Count = 1000
-    """Number of query papers for training and validation together; all that fit if there are fewer."""
+    count: Count
+    """Number of query papers for training and validation together; all that fit if there are fewer. The published
+    training triplets have more than a million queries, so there is no default."""
     dataset: GivenPath = "allenai/scirepeval"
     """Hugging Face dataset of the triplets (pin it with revision), or a local folder in its layout:
     cite_prediction_new/train-*.parquet and validation-*.parquet. Variables of the environment are filled in."""

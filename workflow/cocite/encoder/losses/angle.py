@@ -1,6 +1,6 @@
 """The loss `angle`."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from cocite.config.entries import Positive
 from cocite.config.loss import Loss
@@ -15,6 +15,7 @@ class Angle(Loss):
     """AnglE (Li & Li, 2024): CoSENT over the angle of vectors that are taken for complex ones."""
 
     kind: Literal["angle"]
+    together: ClassVar[int] = 1
     temperature: Positive = 20.0
     """τ, by which similarities are multiplied."""
 

@@ -1,6 +1,6 @@
 """The loss `cosent`."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from cocite.config.entries import Positive
 from cocite.config.loss import Loss
@@ -15,6 +15,7 @@ class CoSent(Loss):
     """CoSENT (Su, 2022): every positive pair of a batch is to be nearer than every negative one, by cosine."""
 
     kind: Literal["cosent"]
+    together: ClassVar[int] = 1
     temperature: Positive = 20.0
     """τ, by which similarities are multiplied."""
 

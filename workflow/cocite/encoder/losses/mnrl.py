@@ -15,6 +15,7 @@ class MultipleNegativesRanking(Loss):
     """Multiple negatives ranking (Henderson et al., 2017): the own positive against all documents of the batch."""
 
     kind: Literal["mnrl"]
+    together: ClassVar[int] = 1
     needs_negatives: ClassVar[bool] = False
     temperature: Positive = 20.0
     """τ, by which similarities are multiplied."""

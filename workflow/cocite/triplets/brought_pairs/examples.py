@@ -42,6 +42,8 @@ class Rules:
     """Whether each negative makes an example of its own with one of the positives."""
     per_query: int | None
     """Examples of a query at most."""
+    blocks_of: int | None = None
+    """Examples of a block, of which a query has whole ones only."""
 
 
 def sample_brought(block: Block, brought: Brought, rules: Rules) -> Sampled:
@@ -169,17 +171,35 @@ def _lists(values: Ids, of: Ids, is_used: Flags, is_whole: Flags) -> pa.ListArra
 def _chosen(examples: pa.Table, seed: int, rules: Rules, counts: Counter[str]) -> pa.Table:
     """The examples as they are asked for: in pairs, so many a query, and each with its split."""
     rows = each_once(_paired(examples)) if rules.paired else examples
-    if rules.per_query is not None:
-        queries, numbers = (rows[name].to_numpy().astype(np.int64) for name in ("query", "number"))
-        order = np.lexsort((priorities(seed, "brought examples", queries, numbers), queries))
-        is_taken = np.arange(len(order)) - np.searchsorted(queries, queries) < rules.per_query
-        counts["examples beyond per_query"] += int(np.count_nonzero(~is_taken))
-        rows = rows.take(pa.array(np.sort(order[is_taken])))
+    if rules.per_query is not None or rules.blocks_of is not None:
+        rows = _of_each_query(rows, seed, rules, counts)
     told = rows["split"].to_numpy(zero_copy_only=False)
     drawn = priorities(seed, "validation of brought queries", rows["query"].to_numpy())
     validates = drawn < np.uint64(min(rules.validation * 2.0**64, 2.0**64 - 2**12))
     splits = np.where(told == UNTOLD, np.where(validates, VALIDATION, TRAINING), told)
     return rows.set_column(rows.column_names.index("split"), "split", pa.array(splits, pa.string()))
+
+
+def _of_each_query(rows: pa.Table, seed: int, rules: Rules, counts: Counter[str]) -> pa.Table:
+    """At most so many examples of each query, and these in whole blocks, at random."""
+    queries, numbers = (rows[name].to_numpy().astype(np.int64) for name in ("query", "number"))
+    order = np.lexsort((priorities(seed, "brought examples", queries, numbers), queries))
+    starts = np.searchsorted(queries, queries)
+    allowed = np.searchsorted(queries, queries, "right") - starts
+    if rules.per_query is not None:
+        allowed = np.minimum(allowed, rules.per_query)
+        counts["examples beyond per_query"] += len(rows) - _sum_of_each(allowed, starts)
+    if rules.blocks_of is not None:
+        before = _sum_of_each(allowed, starts)
+        allowed -= allowed % rules.blocks_of
+        counts["examples beyond the last whole block of a query"] += before - _sum_of_each(allowed, starts)
+    is_taken = np.arange(len(order)) - starts < allowed
+    return rows.take(pa.array(np.sort(order[is_taken])))
+
+
+def _sum_of_each(of_queries: Ids, starts: Ids) -> int:
+    """The sum of a number that all examples of a query have, each query counted once."""
+    return int(of_queries[np.unique(starts)].sum())
 
 
 def _paired(examples: pa.Table) -> pa.Table:

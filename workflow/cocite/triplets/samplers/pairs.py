@@ -216,6 +216,10 @@ class BroughtPairs(Sampler):
     """Whether each negative makes an example of its own with one of the positives: triplets."""
     per_query: Count | None = None
     """At most so many examples of a query, at random. Left out, all."""
+    blocks_of: Count | None = None
+    """Examples of a query are taken in whole blocks of so many, at random; those left over, and queries with fewer, are
+    left out. With the model's `block` of the same size, no batch has a part of a block (published for infonce: 4).
+    Left out, there are no blocks."""
     longest_query: Count = 1000
     """Short queries of more words are left out."""
 
@@ -272,5 +276,6 @@ class BroughtPairs(Sampler):
                     f"{self.dataset}: one folder that `cocite triplets fetch` wrote must be among the sources."
                 )
             folders |= {part: found[0] / part for part in self.fetched}
-        rules: Any = {name: getattr(self, name) for name in ("validation", "longest_query", "paired", "per_query")}
+        names = ("validation", "longest_query", "paired", "per_query", "blocks_of")
+        rules: Any = {name: getattr(self, name) for name in names}
         return sample_brought(block, self.layout.read(folders, block), Rules(**rules))
