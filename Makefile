@@ -8,8 +8,8 @@ BENCH ?= ingest works works_columns merge importing learning engines warm_start 
 LEARNING := $(addprefix tests/,graph embeddings neighbours triplets encoder evaluation baselines people)
 VENV := .venv
 BIN := $(VENV)/bin
-SNAKEMAKE := $(BIN)/python -m cocite.people.locked $(BIN)/snakemake --cores $(CORES) --resources mem_mb=$(MEMORY_MB) \
-    --nolock --rerun-incomplete --keep-going --show-failed-logs --configfile "$(CONFIG)" --replace-workflow-config
+SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) --resources mem_mb=$(MEMORY_MB) --keep-going --show-failed-logs \
+    --configfile "$(CONFIG)" --replace-workflow-config
 
 .PHONY: help run archive test test-slurm test-learning test-rest test-long bench lint format docs lock clean
 .DEFAULT_GOAL := help

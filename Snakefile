@@ -1,9 +1,12 @@
+import sys
 from pathlib import Path
 
-from cocite.config.configuration import resolve
+from cocite.config.configuration import resolve, results_folder
+from cocite.config.folders import make_folders
 from cocite.config.yaml_files import written_configuration
 from cocite.ground.errors import InputError
 from cocite.config.recorded import check_folder
+from cocite.people.locked import lock_results, writes_results
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import min_version
 
@@ -23,6 +26,9 @@ if not workflow.configfiles:
 try:
     config.update(resolve(config))
     if workflow.is_main_process:
+        if writes_results(sys.argv[1:]):
+            make_folders(config)
+            lock_results(results_folder(config))
         check_folder(config)
 except InputError as error:
     raise WorkflowError(error) from None

@@ -39,7 +39,6 @@ from cocite.config.corpus import Corpus
 from cocite.config.embeddings import AnyEngine, edge_settings, IndexSettings, SearchSettings
 from cocite.config.encoders import EncoderSettings
 from cocite.config.entries import as_json
-from cocite.config.folders import make_folders
 from cocite.config.graphs import Combination, Counting
 from cocite.config.map import labels_of
 from cocite.config.maps import maps_queries
@@ -214,10 +213,6 @@ def surplus_files():
 
 
 onstart:
-    try:
-        make_folders(config)
-    except InputError as error:
-        raise WorkflowError(error) from None
     for file in surplus_files():
         file.unlink()
     record(config, Path(RESULTS))

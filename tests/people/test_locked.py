@@ -8,9 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from cocite.people.locked import results_of
+from cocite.people.locked import writes_results
 
 HOLD = ["sh", "-c", "echo holding; sleep 60"]
+UNDER_LOCK = """
+import subprocess, sys
+from pathlib import Path
+from cocite.ground.errors import InputError
+from cocite.people.locked import lock_results
+try:
+    lock_results(Path(sys.argv[1]))
+except InputError as error:
+    sys.exit(f"Error: {error}")
+sys.exit(subprocess.call(sys.argv[2:]))
+"""
 
 
 def at_work(pid: int) -> bool:
@@ -21,9 +32,10 @@ def at_work(pid: int) -> bool:
         return False
 
 
-def locked(folder: Path, *command: str) -> subprocess.Popen:
+def locked(folder: Path, *command: str, results: str = "results") -> subprocess.Popen:
+    """A process that runs a command while it holds the lock of some results, as Snakemake runs steps."""
     return subprocess.Popen(
-        [sys.executable, "-m", "cocite.people.locked", *command],
+        [sys.executable, "-c", UNDER_LOCK, results, *command],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -56,16 +68,6 @@ def test_after_a_hard_kill_the_next_run_starts(holder, tmp_path):
     assert locked(tmp_path, "true").wait(timeout=20) == 0
 
 
-def test_a_step_that_outlives_its_run_keeps_the_next_run_waiting(tmp_path):
-    run = locked(tmp_path, "sh", "-c", "sleep 3 & echo $!; wait")
-    step = int(run.stdout.readline())
-    os.kill(run.pid, signal.SIGKILL)
-    run.wait()
-    assert at_work(step)
-    assert locked(tmp_path, "true").wait(timeout=20) == 0
-    assert not at_work(step)
-
-
 OUTLIVING = """
 import subprocess, sys, time
 step = [sys.executable, "-c", "from cocite.cli import main; main()", "demo", "serve", ".", "--", "sleep", "3"]
@@ -94,47 +96,53 @@ def holds_lock(pid: int) -> bool:
     return any(file.endswith("steps.lock") for file in opened)
 
 
-@pytest.fixture
-def configured(tmp_path):
-    """Two configurations, whose results lie in folders of their own."""
-    for name in ("one", "two"):
-        (tmp_path / f"{name}.yaml").write_text(f"pathvars: {{results: out/{name}}}\n")
-    (tmp_path / "logs.yaml").write_text("pathvars: {logs: elsewhere}\n")
-    return tmp_path
-
-
-def test_runs_in_different_folders_of_results_do_not_wait_for_each_other(configured):
-    holder = locked(configured, *HOLD, "--configfile", "one.yaml")
-    assert holder.stdout.readline() == "holding\n"
-    other = locked(configured, "sh", "-c", "true", "--configfile", "two.yaml")
-    assert other.wait(timeout=20) == 0
-    same = locked(configured, "sh", "-c", "true", "--configfile", "one.yaml", "--replace-workflow-config")
-    assert "is at work" in same.stderr.readline()
-    os.killpg(holder.pid, signal.SIGKILL)
-    assert same.wait(timeout=20) == 0
+def test_runs_in_different_folders_of_results_do_not_wait_for_each_other(holder, tmp_path):
+    assert locked(tmp_path, "true", results="out/other").wait(timeout=20) == 0
 
 
 @pytest.mark.parametrize(
-    ("options", "folder"),
+    "arguments",
     [
-        ([], "results"),
-        (["--configfile", "one.yaml", "--replace-workflow-config", "all"], "out/one"),
-        (["--configfile=two.yaml"], "out/two"),
-        (["--configfiles", "one.yaml", "two.yaml", "--", "all"], "out/two"),
-        (["--configfile", "one.yaml", "--directory", "elsewhere"], "elsewhere/out/one"),
-        (["--configfile", "one.yaml", "logs.yaml"], "out/one"),
-        (["--configfile", "none.yaml"], "results"),
+        "",
+        "all",
+        "--cores 2 results/encoder/cocite/seed-1/papers/0.parquet",
+        "--cores 2 --configfile my.yaml --replace-workflow-config all",
+        "--profile slurm --configfile my.yaml --replace-workflow-config all",
+        "--cores 1 --touch --forceall all",
+        "--until fetch_benchmark -- all",
+        "--delete-temp-output all",
+        "--delete-all-output all",
+        "--cleanup-metadata results/corpus/manifest.json",
+        "--nolock --keep-going all",
+        "-p -k all",
+        "-- --dry-run",
+        "--config a=-n",
     ],
 )
-def test_the_folder_is_that_of_the_configuration_that_snakemake_is_given(configured, monkeypatch, options, folder):
-    monkeypatch.chdir(configured)
-    assert results_of(["snakemake", "--cores", "2", *options]) == Path(folder)
+def test_what_makes_or_deletes_results_takes_the_lock(arguments):
+    assert writes_results(arguments.split())
 
 
-def test_the_default_configuration_is_read_where_none_is_given(configured, monkeypatch):
-    monkeypatch.chdir(configured)
-    Path("one.yaml").rename("config.yaml")
-    assert results_of(["snakemake", "all"]) == Path("out/one")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "-n",
+        "-np all",
+        "--dry-run all",
+        "--dryrun --cores 1",
+        "all --cores 2 -n",
+        "--lint",
+        "--unlock",
+        "--list-target-rules",
+        "--summary",
+        "--report report.zip all",
+        "--dag dot all",
+        "--rulegraph",
+        "--delete-all-output --dry-run",
+    ],
+)
+def test_what_only_reads_does_not_wait_for_a_run(arguments):
+    assert not writes_results(arguments.split())
 
 
 def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):

@@ -1,11 +1,14 @@
 """A folder of results and the runs in it: which are refused, which go on side by side, and what becomes of a copy."""
 
 import copy
+import fcntl
 import gzip
 import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -83,6 +86,53 @@ def test_steps_that_fail_are_listed_at_the_end_with_the_last_lines_of_their_logs
     assert status[-len(lines) :] == lines
 
 
+@contextmanager
+def at_work(folder: Path) -> Iterator[None]:
+    """Hold the lock of a run in the results of a folder."""
+    lock = folder / "results/.state/run.lock"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.mark.parametrize("options", [["--nolock"], ["--touch"], ["--forceall", "--rerun-incomplete"], []])
+def test_a_snakemake_waits_for_the_run_at_work_before_it_plans_however_it_is_started(listed, options):
+    manifest = listed.folder / "results/corpus/manifest.json"
+    manifest.unlink()
+    with at_work(listed.folder):
+        second = subprocess.Popen(
+            listed.command("results/corpus/manifest.json", *options),
+            cwd=listed.folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        said = next(line for line in second.stderr if "Using workflow specific profile" not in line)
+        assert "is at work in" in said
+        assert second.poll() is None
+        planned = listed.snakemake("--dry-run", "results/corpus/manifest.json")
+        assert "rule list_shards:" in planned.stdout
+        manifest.write_text("as the run at work makes it")
+        assert second.poll() is None
+    _, log = second.communicate(timeout=60)
+    assert second.returncode == 0
+    assert "--touch" in options or "Nothing to be done" in log or "--forceall" in options
+
+
+def test_broken_files_are_not_deleted_beside_a_run(listed):
+    broken = listed.folder / "results/corpus/papers/0.parquet"
+    broken.parent.mkdir()
+    broken.write_bytes(b"no table")
+    with at_work(listed.folder):
+        command = [sys.executable, "-c", "from cocite.cli import main; main()", "check", "--remove"]
+        removing = subprocess.Popen(command, cwd=listed.folder, stderr=subprocess.PIPE, text=True)
+        assert "is at work in" in removing.stderr.readline()
+        assert broken.exists()
+    assert removing.wait(timeout=60) == 1
+    assert not broken.exists()
+
+
 def cocite(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", "from cocite.cli import main; main()", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -152,8 +202,16 @@ def test_two_configurations_run_side_by_side_in_one_working_folder(finished, run
     for name in ("one", "two"):
         pathvars = {key: f"{name}/{key}" for key in ("results", "logs", "benchmarks")}
         run.configure({**SMALL, "pathvars": pathvars}, f"{name}.yaml")
-        command = [sys.executable, "-m", "cocite.people.locked", sys.executable, "-m", "snakemake", "--nolock"]
-        command += ["--snakefile", str(ROOT / "Snakefile"), "--cores", "1", "--rerun-incomplete", "triplets"]
+        command = [
+            sys.executable,
+            "-m",
+            "snakemake",
+            "--snakefile",
+            str(ROOT / "Snakefile"),
+            "--cores",
+            "1",
+            "triplets",
+        ]
         command += ["--configfile", f"{name}.yaml", "--replace-workflow-config"]
         log = (run.folder / f"{name}.log").open("w")
         runs.append(subprocess.Popen(command, cwd=run.folder, stdout=log, stderr=log))

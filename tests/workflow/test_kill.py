@@ -19,11 +19,11 @@ pytestmark = pytest.mark.long
 def start(run: Run, log: Path) -> subprocess.Popen:
     """The run as `make run` starts it, in a process group of its own."""
     snakemake = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--cores", "2"]
-    snakemake += ["--resources", "mem_mb=4000", "--nolock", "--rerun-incomplete", "--show-failed-logs"]
+    snakemake += ["--resources", "mem_mb=4000", "--show-failed-logs"]
     snakemake += ["--configfile", "config.yaml", "--replace-workflow-config", "all"]
     with log.open("a") as output:
         return subprocess.Popen(
-            [sys.executable, "-m", "cocite.people.locked", *snakemake],
+            snakemake,
             cwd=run.folder,
             stdout=output,
             stderr=output,

@@ -134,6 +134,6 @@ def test_make_checks_the_configuration_before_it_starts_snakemake():
         check=True,
     )
     checked, started = (
-        planned.stdout.index(text) for text in ('cocite config --configfile "my own.yaml"', "cocite.people.locked")
+        planned.stdout.index(text) for text in ('cocite config --configfile "my own.yaml"', "bin/snakemake")
     )
     assert checked < started

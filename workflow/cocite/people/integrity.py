@@ -29,8 +29,11 @@ def check(
     from cocite.config.configuration import results_folder
     from cocite.config.started import is_copy
     from cocite.config.yaml_files import written_configuration
+    from cocite.people.locked import lock_results
 
     folder = results_folder(written_configuration(configfile)) if configfile else results
+    if remove and folder.is_dir():
+        lock_results(folder)
     files, broken = 0, list[Path]()
     for path, fault in faults(folder):
         files += 1

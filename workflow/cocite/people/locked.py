@@ -1,17 +1,16 @@
-"""One run at a time in a folder of results: `python -m cocite.people.locked COMMAND…` runs it under a lock.
+"""One run at a time in a folder of results.
 
 Snakemake's own lock is a file that stays when a run is killed, and has to be removed by hand. A lock of the kernel ends
-with the process that holds it, however that ends, so Snakemake runs with `--nolock` under such a lock. Each results
-folder has its own, so that runs in different folders do not wait for each other.
+with the process that holds it, however that ends. The Snakefile takes it before it looks at the results, so that every
+run has it, however it was started; `profiles/default` turns Snakemake's own off. Each results folder has its own, so
+that runs in different folders do not wait for each other.
 
 Snakemake closes the open files of its jobs, this lock among them. The steps therefore share a second lock, and the next
 run waits for it: a step that outlives its run would write the same files as the next one.
 """
 
-import argparse
 import fcntl
 import os
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -22,34 +21,31 @@ from cocite.ground.progress import report
 RUN, STEPS = ".state/run.lock", ".state/steps.lock"
 HELD_BY_STEPS = "COCITE_STEPS_LOCK"
 """The environment variable that gives the steps the path of their lock."""
+READING = (
+    *("dryrun", "unlock", "lint", "list_rules", "list_target_rules", "print_compilation", "containerize", "export_cwl"),
+    *("report", "reporter", "generate_unit_tests", "archive", "dag", "rulegraph", "filegraph", "d3dag", "summary"),
+    *("detailed_summary", "list_changes", "list_input_changes", "list_params_changes", "list_untracked"),
+    *("list_conda_envs", "conda_cleanup_envs", "conda_create_envs_only", "container_cleanup_images"),
+)
+"""Options of Snakemake that ask for something else than a run, by the names that its parser has for them."""
 
 
-def main(command: list[str]) -> None:
-    """Wait for the lock of the results that the command makes, take it, and become the command."""
-    results = results_of(command)
-    run = _taken(results / RUN, results)
+def lock_results(results: Path) -> None:
+    """Wait until no run is at work in a folder of results, and hold its lock until this process ends.
+
+    Raises `InputError` where nothing can be written there.
+    """
+    _taken(results / RUN, results)
     os.close(_taken(results / STEPS, results))
-    os.set_inheritable(run, True)
     os.environ[HELD_BY_STEPS] = str((results / STEPS).absolute())
-    os.execvp(command[0], command)  # noqa: S606
 
 
-def results_of(command: Sequence[str]) -> Path:
-    """The folder of results of a Snakemake command, from the configuration that it names."""
-    from cocite.config.configuration import results_folder
-    from cocite.config.yaml_files import written_configuration
+def writes_results(arguments: Sequence[str]) -> bool:
+    """Whether a call of Snakemake with these arguments makes or deletes results."""
+    from snakemake.cli import get_argument_parser
 
-    options = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    options.add_argument("--configfile", "--configfiles", nargs="+", default=["config.yaml"])
-    options.add_argument("--directory", "-d", default=".")
-    given, _ = options.parse_known_args(command)
-    folder = Path(given.directory)
-    results = folder / results_folder({})
-    for file in given.configfile:
-        with suppress(InputError):  # Snakemake says what is wrong with a configuration.
-            config = written_configuration(Path(file))
-            results = folder / results_folder(config) if "results" in (config.get("pathvars") or {}) else results
-    return results
+    given, _ = get_argument_parser().parse_known_args(arguments)
+    return all(getattr(given, mode) in (None, False) for mode in READING)
 
 
 def hold_steps_lock() -> None:
@@ -75,10 +71,3 @@ def _taken(file: Path, results: Path) -> int:
     except OSError as error:
         report(f"{results}: its disk knows no locks ({error.strerror}); take care that no other run is at work there.")
     return descriptor
-
-
-if __name__ == "__main__":
-    try:
-        main(sys.argv[1:])
-    except InputError as error:
-        sys.exit(f"Error: {error}")
