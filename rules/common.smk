@@ -47,7 +47,7 @@ from cocite.config.aspects import ASPECTS, CONCATENATED
 from cocite.config.models import SIMPLE_POOLINGS, TrainingSettings
 from cocite.config.probes import MapTraining, named_sets, probe_sets
 from cocite.config.origins import settings_of_origin
-from cocite.config.recorded import record
+from cocite.config.recorded import FOR_PROVENANCE, record
 from cocite.config.release_folder import DATASETS, find_shards
 from cocite.corpus.sources.demo import GeneratedRelease
 from cocite.config.id_spaces import link_between

@@ -16,12 +16,15 @@ rule provenance:
         runtime=minutes(5),
     params:
         version=3,
-        configuration=json.dumps(config),
+        # For Snakemake alone, which makes it again after an edit: a command cannot hold a configuration of any length. A
+        # function, since Snakemake takes words in braces for wildcards in a text.
+        configuration=lambda wildcards: json.dumps(config),
+        file=f"{RESULTS}/{FOR_PROVENANCE}",
         spaces=id_spaces(),
     shell:
         """
         cocite report provenance \
-            --configuration {params.configuration:q} \
+            --configuration {params.file:q} \
             --spaces {params.spaces:q} \
             --manifest {input:q} \
             --output {output.provenance:q} \

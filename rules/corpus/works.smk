@@ -27,7 +27,7 @@ rule ingest_works:
         buckets=len(BUCKETS),
         authors="--authors" if SOURCE.authors else "",
         mag="--mag" if SOURCE.matched_with else "",
-        settings=json.dumps(config["corpus"].get("filters", {}), sort_keys=True),
+        settings=lambda wildcards: json.dumps(config["corpus"].get("filters", {}), sort_keys=True),
     shell:
         """
         cocite corpus ingest-works {params.authors} {params.mag} \

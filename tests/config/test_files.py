@@ -74,6 +74,82 @@ def test_an_entry_that_is_a_part_of_itself_is_told(written):
     assert faults == ["The configuration has an entry that is a part of itself (&name and *name); write it out."]
 
 
+BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 9)}]\n" for n in range(9))
+MERGED = "a0: &a0 {k: v}\n" + "".join(
+    f"a{n + 1}: &a{n + 1} {{<<: [{', '.join([f'*a{n}'] * 9)}], k{n}: 1}}\n" for n in range(20)
+)
+TOO_DEEP = "entries are within each other at more than 50 levels"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (BOMB, "has more than 100,000 values, those that are repeated by &name and *name among them"),
+        ("a: {b: &b [x, x, x]}\nc: [" + "*b, " * 30_000 + "]\n", "has more than 100,000 values"),
+        (MERGED, "more than 100,000 keys are merged by <<; write them out"),
+        ("x: " + "[" * 2000 + "]" * 2000, TOO_DEEP),
+        ("x: " + "[" * 60 + "]" * 60, TOO_DEEP),
+        ("x: " + "{a: " * 2000 + "1" + "}" * 2000, TOO_DEEP),
+        ("x: " + "[" * 5000, TOO_DEEP),
+        ("".join(" " * level + "a:\n" for level in range(400)), TOO_DEEP),
+        ("x: 0x" + "f" * 5000, "key x is a number of more than 60 digits"),
+        ("0x" + "f" * 60 + ": 1", "a whole number must be below"),
+        ("x: !!bool maybe", "line 1: maybe cannot be read"),
+        ("x: !!int ''", "line 1:  cannot be read"),
+        ("x: !!timestamp noon", "line 1: noon cannot be read"),
+        ("x: !!map a", "expected a mapping node, but found scalar"),
+        ('x: "a\\0b"', r"key x is 'a\x00b'; a text must not have '\x00'"),
+        ('"\\ud800": 1', r"a text must not have '\ud800'"),
+    ],
+)
+def test_a_file_that_no_run_can_take_is_refused_in_a_sentence(tmp_path, text, told):
+    (tmp_path / "odd.yaml").write_text(text)
+    with pytest.raises(InputError) as refused:
+        resolve(written_configuration(tmp_path / "odd.yaml"))
+    assert told in str(refused.value)
+    assert str(refused.value).isprintable()
+
+
+def test_entries_may_be_repeated_by_their_names(written, tmp_path):
+    written["graphs"]["twin"] = written["graphs"]["cocitation"]
+    (tmp_path / "my.yaml").write_text(yaml.safe_dump(written))
+    assert "*id001" in (tmp_path / "my.yaml").read_text()
+    assert "twin" in resolve(written_configuration(tmp_path / "my.yaml"))["graphs"]
+
+
+@pytest.mark.parametrize(
+    "api",
+    [
+        "https://user:secret@mirror.org/v1",
+        "https://secret@mirror.org/v1",
+        "https://user:se/secret@mirror.org",
+        "https://user:s#secret@mirror.org",
+        "https://user:a?secret@mirror.org",
+        "https://user:a secret@mirror.org/v1",
+        "ftp://user:secret@mirror.org",
+        "https:/user:secret@mirror.org",
+        "user:secret@mirror.org",
+        "https://mirror.org/v1?key=secret",
+        "https://mirror.org/v1#secret",
+        ["https://user:secret@mirror.org"],
+        {"url": "https://user:secret@mirror.org"},
+    ],
+)
+def test_a_secret_in_an_address_is_refused_without_being_shown(written, api):
+    written["corpus"] = {"source": "s2", "api": api}
+    _, faults = resolve_or_explain(written)
+    assert "corpus.api" in faults[0]
+    assert "secret" not in faults[0]
+
+
+def test_a_password_is_refused_wherever_it_is(written):
+    written["encoders"]["small"] = {"model": "https://user:secret@hub.org/model", "revision": "0" * 40}
+    assert resolve_or_explain(written)[1] == [
+        "Configuration key encoders.small.model has a user or a password in a URL, and a configuration is written into "
+        "results; leave it out there, and put it into ~/.netrc, which is read for each host."
+    ]
+
+
 def test_a_date_may_be_a_key_as_yaml_reads_it(written):
     written["graphs"][date(2026, 1, 6)] = {"signal": "cocitation"}
     assert "2026-01-06" in resolve(written)["graphs"]

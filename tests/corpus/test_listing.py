@@ -2,6 +2,7 @@
 
 import json
 import time
+from base64 import b64encode
 from pathlib import Path
 from typing import ClassVar
 
@@ -173,6 +174,24 @@ def test_the_key_does_not_follow_a_redirect_to_another_host(serve_handler, key, 
         with serve_handler(Redirecting) as origin:
             assert client.DatasetsApi(origin, tmp_path / "turns").releases() == []
     assert seen == {"here": key, "elsewhere": None}
+
+
+def test_a_password_of_the_api_is_read_from_netrc_and_is_in_no_message(tmp_path, serve_handler, key, monkeypatch):
+    class Guarded(QuietHandler):
+        def respond(self):
+            is_known = self.headers.get("Authorization") == f"Basic {b64encode(b'user:secret').decode()}"
+            self.send(*((200, b"[]") if is_known else (404, b"")))
+
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login user password secret\n")
+    (tmp_path / "netrc").chmod(0o600)
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    with serve_handler(Guarded) as origin:
+        api = client.DatasetsApi(origin, tmp_path / "turns")
+        assert api.releases() == []
+        (tmp_path / "netrc").write_text("")
+        with pytest.raises(InputError) as refused:
+            api.releases()
+    assert "secret" not in str(refused.value)
 
 
 class Answering(QuietHandler):

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.workflow.conftest import ROOT, SMALL
+from tests.workflow.conftest import ROOT, SMALL, edited
 from typer.testing import CliRunner
 
 from cocite.cli import app
@@ -123,6 +123,41 @@ def test_a_folder_that_cannot_be_made_is_named_before_the_first_job(run):
     message = said(run.snakemake("corpus"))
     assert "Configuration key pathvars.results: nothing can be written to the folder /proc/cocite (" in message
     assert "rule generate_release" not in message
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"pathvars": {"results": "r[1]"}}, "DuckDB and Polars take a path for a pattern"),
+        ({"pathvars": {"results": "-r"}}, "commands take what begins with a hyphen for an option"),
+        ({"corpus": {"source": "s2", "api": "https://user:secret@mirror.org"}}, "corpus.api has a user or a password"),
+        ({"exclude": [[["x"] * 50] * 50] * 50}, "more than 100,000 values"),
+    ],
+)
+def test_what_no_step_can_be_given_is_refused_by_the_check_the_doctor_and_the_run_alike(
+    run, monkeypatch, entry, message
+):
+    config = run.configure({**SMALL, **entry})
+    monkeypatch.chdir(run.folder)
+    of_commands = [CliRunner().invoke(app, [command, "--configfile", str(config)]) for command in ("config", "doctor")]
+    refusals = [result.output + str(result.exception) for result in of_commands]
+    refusals.append(said(run.snakemake("--dry-run", "all")))
+    for refusal in refusals:
+        assert message in refusal
+        assert "secret" not in refusal
+
+
+def test_words_in_braces_are_no_wildcards_and_a_long_configuration_is_no_long_command(run):
+    prompts = {"query": "find {query} for {wildcards.x}: ", "document": "{{input}} {output[0]!r} "}
+    models = {f"model-{number}": {**SMALL["models"]["cocite"], "epochs": number} for number in range(1, 361)}
+    config = edited(models=models, benchmarks={}, baselines={})
+    config["encoders"]["small"]["prompts"] = prompts
+    result = run.snakemake("results/provenance.json", config=run.configure(config))
+    assert result.returncode == 0, result.stdout + result.stderr
+    recorded = json.loads((run.folder / "results/provenance.json").read_text())["configuration"]
+    assert recorded["encoders"]["small"]["prompts"] == prompts
+    assert len(json.dumps(recorded)) > 1 << 17
+    assert "Nothing to be done" in run.snakemake("results/provenance.json").stderr
 
 
 def test_make_checks_the_configuration_before_it_starts_snakemake():

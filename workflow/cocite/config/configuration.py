@@ -17,8 +17,8 @@ from cocite.config.corpus import Corpus
 from cocite.config.embeddings import Embedding
 from cocite.config.encoders import EncoderSettings
 from cocite.config.entries import Entry, GivenPath, Name, Natural, Refers, Text, Whole, as_json, check_characters
-from cocite.config.explained import explain
-from cocite.config.folders import folders_of, in_the_way, is_as_it_stands
+from cocite.config.explained import explain, quoted
+from cocite.config.folders import folders_of, in_the_way, is_as_it_stands, unusable
 from cocite.config.graphs import Graph
 from cocite.config.id_spaces import OWNERS, Link, link_between
 from cocite.config.maps import Map, usual_map
@@ -122,6 +122,8 @@ class Configuration(Entry):
                     f"pathvars.{name} is {given!r}; it is taken as it stands, without ~ or variables filled in, and "
                     "has no ./ in front and no slash too many."
                 )
+            elif reason := unusable(given):
+                yield f"pathvars.{name} is {quoted(given)}; {reason}, so rename it."
             elif reason := in_the_way(path):
                 yield f"pathvars.{name}: no folder can be made at {path} ({reason})."
         for section in NAMED_FOLDERS:
@@ -185,8 +187,6 @@ def resolve_or_explain(written: Mapping[str, Any]) -> tuple[dict[str, Any], list
         given: dict[str, Any] = as_written(written)
     except InputError as error:
         return {}, [str(error)]
-    except RecursionError:
-        return {}, ["The configuration has an entry that is a part of itself (&name and *name); write it out."]
     try:
         config = Configuration.model_validate_json(json.dumps(given), by_alias=True, by_name=False)
     except ValidationError as error:

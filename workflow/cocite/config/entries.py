@@ -36,7 +36,7 @@ MEANINGS = {
         "of small letters, digits and hyphens, start with a letter or digit, and have at most 100 of them"
     ),
     "^[0-9a-f]{40}$": "a commit of 40 hexadecimal digits, in small letters",
-    r"^https?://[^/\s]": "a URL that starts with http:// or https://",
+    r"^https?://[^/?#@\s]+(/[^?#@\s]*)?$": "a URL that starts with http:// or https://, without user, ? and #",
     "^[A-Za-z_][A-Za-z0-9_]*$": "the name of a Python package, of letters from a to z, digits and underscores",
 }
 """What each regular expression asks for, in words: no message shows the expression itself."""
@@ -100,7 +100,7 @@ def filled(items: tuple[Item, ...]) -> tuple[Item, ...]:
 
 def _filled_in(path: str) -> str:
     """A path with variables of the environment and ~ filled in. Raises a sentence where it cannot be one."""
-    filled = os.path.expandvars(path)
+    filled = os.path.expandvars(f"./{path}" if path.startswith("-") else path)  # which is no option of a command
     if "$" in filled:
         raise unsuitable(", but that variable is not set")
     check_characters(filled)

@@ -56,14 +56,20 @@ def explain(error: ValidationError, kind: Any, given: Any, what: str = "Configur
 
 def quoted(value: Any) -> str:
     """A value as it is quoted in a sentence, cut where it is long."""
-    text = repr(value)
+    text = without_password(repr(value))
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
 def shown(text: str) -> str:
     """A text as it stands in a sentence: cut where it is long, in quotes where it cannot be printed."""
+    text = without_password(text)
     text = text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
     return text if text.isprintable() else repr(text)
+
+
+def without_password(text: str) -> str:
+    """The text without what can be a user and a password before a host, or a key behind an address."""
+    return re.sub(r"(?s)[^'\"\s]*:.*@|(?<=://)[^'\"\s]*[?#][^'\"\s]*", "…", text)
 
 
 def joined(key: str, name: str) -> str:

@@ -10,6 +10,10 @@ from cocite.ground.errors import InputError
 
 FOLDERS = ("results", "logs", "benchmarks")
 """The folders that a run writes to: keys of `pathvars`, and their values where they are left out."""
+LONGEST_NAME, LONGEST_PATH = 255, 1000
+"""Bytes that a name in a path can have, and characters that the folder of results can; the paths in it are longer."""
+OF_PATTERNS = "*?[]\\"
+"""Characters by which DuckDB and Polars take a path for a pattern, and may read other files."""
 
 
 def folders_of(config: Mapping[str, Any]) -> dict[str, Path]:
@@ -66,3 +70,17 @@ def nearest(folder: Path) -> Path:
 def is_as_it_stands(path: str) -> bool:
     """Whether a path can be taken as it stands, with nothing in it to fill in or to shorten."""
     return not path.startswith("~") and "$" not in path and path == os.path.normpath(path)
+
+
+def unusable(path: str) -> str:
+    """Why steps cannot be given a path, or files under it, as they are; empty where they can."""
+    if path in (".", "/"):
+        return "results need a folder to themselves"
+    if path.startswith("-"):
+        return "commands take what begins with a hyphen for an option"
+    if any(len(os.fsencode(part)) > LONGEST_NAME for part in Path(path).parts) or len(path) > LONGEST_PATH:
+        return f"a name has at most {LONGEST_NAME} bytes, and this path at most {LONGEST_PATH} characters"
+    for character in path:
+        if character in OF_PATTERNS:
+            return f"with {character!r}, DuckDB and Polars take a path for a pattern"
+    return ""

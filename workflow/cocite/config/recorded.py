@@ -15,11 +15,14 @@ from typing import Any
 import yaml
 
 from cocite.config.configuration import results_folder
+from cocite.config.explained import without_password
 from cocite.config.stale import STARTED_WITH, configuration_of
 from cocite.ground.atomic import write_text
 from cocite.ground.errors import InputError
 from cocite.ground.progress import report
 
+FOR_PROVENANCE = ".state/configuration.json"
+"""The configuration of a run for its step `provenance`."""
 OVERWRITE = "COCITE_OVERWRITE"
 """The variable of the environment that names a folder whose results another corpus may overwrite."""
 RECORDS = (Path(".snakemake/metadata"), Path(".snakemake/incomplete"))
@@ -76,6 +79,7 @@ def record(config: Configuration, results: Path) -> None:
     made_with = _kept(earlier, config) if earlier is not None and files_without_record(results) else config
     # Not JSON: YAML reads its numbers such as 2e-05 as text.
     write_text(results / STARTED_WITH, yaml.safe_dump(made_with, sort_keys=False, allow_unicode=True))
+    write_text(results / FOR_PROVENANCE, json.dumps(config))
 
 
 def missing_records(config: Configuration, results: Path) -> str | None:
@@ -118,7 +122,8 @@ def edited(then: Any, now: Any, key: str = "") -> Iterator[str]:
     elif isinstance(then, list) and isinstance(now, list) and all(entry in now for entry in then):
         return
     elif then != now:
-        yield f"{key} was {json.dumps(then, ensure_ascii=False)} and is {json.dumps(now, ensure_ascii=False)}"
+        was, given = (without_password(json.dumps(value, ensure_ascii=False)) for value in (then, now))
+        yield f"{key} was {was} and is {given}"
 
 
 def _holds_corpus(results: Path) -> bool:

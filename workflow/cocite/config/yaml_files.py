@@ -1,6 +1,7 @@
 """A configuration as it stands in a YAML file: keys that stand once, in the types of JSON."""
 
 import math
+import re
 from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,13 @@ from cocite.config.explained import joined, quoted, shown
 from cocite.ground.errors import InputError
 
 LARGEST_NUMBER = (1 << 63) - 1
+LONGEST_TEXT = 10_000
+"""Characters; the command of a step, which holds texts of the configuration, can have 128 KiB."""
+MOST_VALUES = 100_000
+MOST_LEVELS = 50
+TOO_DEEP = f"entries are within each other at more than {MOST_LEVELS} levels; no configuration has so many."
+CREDENTIALS = re.compile(r"://\S*@")
+"""A URL with a user, and perhaps a password: what a configuration holds is written down, shown and published."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -18,7 +26,7 @@ class _Loader(yaml.SafeLoader):
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         first: dict[str, int] = {}
-        for key, _ in node.value:
+        for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             line = key.start_mark.line + 1
             if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
                 if key.value in first:
@@ -28,10 +36,16 @@ class _Loader(yaml.SafeLoader):
                 first[key.value] = line
         return super().construct_mapping(node, deep)
 
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        super().flatten_mapping(node)
+        if len(node.value) > MOST_VALUES:
+            line = node.start_mark.line + 1
+            raise _UnreadableError(f"line {line}: more than {MOST_VALUES:,} keys are merged by <<; write them out")
+
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
             return super().construct_object(node, deep)
-        except ValueError as error:  # what looks like a date or a number, and is none
+        except (ValueError, LookupError, AttributeError) as error:  # what looks like a date or a number, and is none
             line, value = node.start_mark.line + 1, shown(str(node.value))
             raise _UnreadableError(f"line {line}: {value} cannot be read ({error}); a text stands in quotes") from None
 
@@ -44,6 +58,8 @@ def written_configuration(path: Path) -> dict[str, Any]:
     """The configuration in a YAML file as it stands there. Raises `InputError` if it is no YAML."""
     try:
         written: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), _Loader) or {}  # noqa: S506 (a safe loader)
+    except RecursionError:
+        raise InputError(f"{path}: {TOO_DEEP}") from None
     except FileNotFoundError:
         raise InputError(f"{path} does not exist; --configfile names a configuration of a run.") from None
     except IsADirectoryError:
@@ -62,18 +78,59 @@ def written_configuration(path: Path) -> dict[str, Any]:
     return written
 
 
-def as_written(value: Any, key: str = "") -> Any:
+def as_written(value: Any) -> Any:
     """A copy of what YAML holds, in the types of JSON. Raises `InputError` for what has no place there."""
+    if _count(value, {}) > MOST_VALUES:
+        raise InputError(
+            f"The configuration has more than {MOST_VALUES:,} values, those that are repeated by &name and *name among "
+            "them; a list of papers stands in a file of its own."
+        )
+    return _as_json(value, "")
+
+
+def _count(value: Any, counts: dict[int, int], level: int = 0) -> int:
+    """A value and the values within it; what several aliases stand for is counted as often, but looked at once."""
+    if counts.get(id(value)) == 0:
+        raise InputError("The configuration has an entry that is a part of itself (&name and *name); write it out.")
+    if level > MOST_LEVELS:
+        raise InputError(f"The configuration: {TOO_DEEP}")
+    if id(value) not in counts:
+        items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+        counts[id(value)] = 0
+        counts[id(value)] = 1 + sum(_count(item, counts, level + 1) for item in items)
+    return counts[id(value)]
+
+
+def _as_json(value: Any, key: str) -> Any:
     match value:
         case Mapping():
-            return {str(name): as_written(entry, joined(key, str(name))) for name, entry in value.items()}
+            named = (
+                (str(_as_json(name, key) if isinstance(name, int) else name), each) for name, each in value.items()
+            )
+            return {_text(name, joined(key, name)): _as_json(each, joined(key, name)) for name, each in named}
         case list():
-            return [as_written(entry, f"{key}[{number}]") for number, entry in enumerate(value)]
+            return [_as_json(entry, f"{key}[{number}]") for number, entry in enumerate(value)]
         case float() if not math.isfinite(value):
             raise InputError(f"Configuration key {key} is {value}; it must be a number that is finite.")
         case int() if abs(value) > LARGEST_NUMBER:
-            raise InputError(f"Configuration key {key} is {quoted(value)}; a whole number must be below 2⁶³.")
-        case None | bool() | int() | float() | str():
+            written = quoted(value) if value.bit_length() < 200 else "a number of more than 60 digits"
+            raise InputError(f"Configuration key {key} is {written}; a whole number must be below 2⁶³.")
+        case None | bool() | int() | float():
             return value
         case _:
-            return str(value)  # a date without quotes is one in YAML
+            return _text(str(value), key)  # a date without quotes is one in YAML
+
+
+def _text(text: str, key: str) -> str:
+    """The text. Raises `InputError` on one that no step can be given, or that should be written nowhere."""
+    if CREDENTIALS.search(text):
+        raise InputError(
+            f"Configuration key {key} has a user or a password in a URL, and a configuration is written into results; "
+            "leave it out there, and put it into ~/.netrc, which is read for each host."
+        )
+    if len(text) > LONGEST_TEXT:
+        raise InputError(f"Configuration key {key} has {len(text):,} characters; {LONGEST_TEXT:,} are the most.")
+    for character in text:
+        if character == "\0" or "\ud800" <= character <= "\udfff":
+            raise InputError(f"Configuration key {key} is {quoted(text)}; a text must not have {character!r}.")
+    return text

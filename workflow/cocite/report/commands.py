@@ -17,7 +17,7 @@ Pairs = Annotated[str, typer.Option(help="The table of pairs of each graph that 
 
 @app.command()
 def provenance(
-    configuration: Annotated[str, typer.Option(help="The resolved configuration as JSON.")],
+    configuration: Annotated[Path, typer.Option(help="File of the resolved configuration, as JSON.")],
     spaces: Annotated[str, typer.Option(help="The rows of the table id_spaces, as JSON.")],
     manifest: Annotated[Path, typer.Option(help="What `cocite corpus list` wrote.")],
     output: Output,
@@ -27,7 +27,7 @@ def provenance(
     from cocite.report.provenance import write_id_spaces, write_provenance
 
     write_id_spaces(json.loads(spaces), ids)
-    write_provenance(json.loads(configuration), manifest, output)
+    write_provenance(read_json(configuration), manifest, output)
 
 
 @app.command()

@@ -6,6 +6,7 @@ told. Papers of the corpus with such a MAG id are not matched by their DOI eithe
 """
 
 from collections.abc import Sequence
+from glob import escape
 from pathlib import Path
 
 import duckdb
@@ -106,7 +107,7 @@ def _take_theirs(connection: DuckDBPyConnection, folder: Path, shards: Sequence[
                 SELECT {corpusid} AS corpusid, {mag} AS mag, {sql_of_doi("externalids.DOI")} AS doi FROM {records}
             ) WHERE corpusid IS NOT NULL AND (mag IS NOT NULL OR doi IS NOT NULL)
             """,
-            {"files": list(map(str, shards))},
+            {"files": [escape(str(shard)) for shard in shards]},
         )
     except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.IOException) as error:
         said = str(error).splitlines()[0]

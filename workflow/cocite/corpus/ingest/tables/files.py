@@ -6,6 +6,7 @@ few or too many cells are handed over with what is wrong with them.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,7 +62,7 @@ def read_rows(
             connection.execute(statement)
     elif isinstance(form, ParquetFormat):
         with explained_parquet(path):
-            connection.execute(_VIEW_OF_PARQUET.format(file=as_text(str(path))))
+            connection.execute(_VIEW_OF_PARQUET.format(file=as_text(escape(str(path)))))
             connection.execute(statement)
     else:
         for batch in _lines(path):
