@@ -39,7 +39,7 @@ from cocite.config.corpus import Corpus
 from cocite.config.embeddings import AnyEngine, edge_settings, IndexSettings, SearchSettings
 from cocite.config.encoders import EncoderSettings
 from cocite.config.entries import as_json
-from cocite.config.graphs import Combination, Counting
+from cocite.config.graphs import PAIRS, Combination, Counting
 from cocite.config.map import labels_of
 from cocite.config.maps import maps_queries
 from cocite.config.mining import SearchedDocuments
@@ -91,7 +91,6 @@ BUCKETS = range(config["corpus"]["buckets"])
 SOURCE = entry_of(config["corpus"], Corpus)
 # The results that diffs lead on from.
 BASE = config["corpus"].get("base", "") if SOURCE.updates_by_diffs else ""
-PAIRS = {"cocitation": "cocitations", "sentence-cocitation": "cocitations", "coupling": "couplings"}
 PAIRS_OF = {name: PAIRS[entry["signal"]] for name, entry in config["graphs"].items() if entry["signal"] in PAIRS}
 HOLDOUTS = [name for name, entry in config["benchmarks"].items() if is_held_out(entry)]
 COLLECTIONS = [name for name, entry in config["benchmarks"].items() if entry["kind"] == "beir"]

@@ -9,28 +9,37 @@ from cocite.ground.errors import InputError
 
 CONFIG = {
     "corpus": {"buckets": 2},
-    "graphs": {"cited": {"signal": "cocitation"}, "links": {"signal": "citation"}},
+    "graphs": {
+        "cited": {"signal": "cocitation"},
+        "links": {"signal": "citation"},
+        "said": {"signal": "sentence-cocitation"},
+        "coupled": {"signal": "coupling"},
+    },
     "embeddings": {"dot": {"neighbours": {"shards": 3}}},
     "walks": {"steps": {"shards": 1}},
     "triplets": {"near": {"group": "all"}},
     "encoders": {"small": {}},
     "models": {"good": {"seeds": [1, 5]}},
     "benchmarks": {"own": {"kind": "holdout"}},
-    "maps": {"field": {"benchmark": "own"}},
+    "baselines": {"words": {"kind": "fasttext", "seeds": [4, 2]}},
+    "maps": {
+        "field": {"benchmark": "own", "models": ["good", "words", "untrained_small"]},
+        "usual": {"benchmark": "own"},
+    },
 }
 PATTERNS = [
     r"out/corpus/papers/{bucket,\d+}.parquet",
     r"out/corpus/ingested/{dataset,papers|abstracts|citations}/{part,\d+}.parquet",
     r"out/corpus/ingested/{dataset,(?!)}/{bucket,\d+}.parquet",
     r"out/corpus/queries.parquet",
-    r"out/graph/{graph,cited|links}/edges/{bucket,\d+}.parquet",
-    r"out/graph/{graph,cited|links}/{pairs,cocitations|couplings}/{bucket,\d+}.parquet",
+    r"out/graph/{graph,cited|links|said|coupled}/edges/{bucket,\d+}.parquet",
+    r"out/graph/{graph,cited|links|said|coupled}/{pairs,cocitations|couplings}/{bucket,\d+}.parquet",
     r"out/neighbours/{embedding,dot}/neighbours/{bucket,\d+}.parquet",
     r"out/neighbours/{embedding,steps}/neighbours/{bucket,\d+}.parquet",
     r"out/triplets/validation_{group}/examples.parquet",
     r"out/encoder/{model,good}/seed-{seed,\d+}/model",
     r"out/encoder/untrained_{encoder,small}/seed-0/model",
-    r"out/report/maps/{map,field}/points/{model,good|untrained_small}-{seed,\d+}.parquet",
+    r"out/report/maps/{map,field|usual}/points/{model,good|words|untrained_small}-{seed,\d+}.parquet",
     r"out/evaluation/{benchmark,own}/scores/{suite,small|fos}/{model,good|untrained_small}-{seed,\d{1,9}}.parquet",
 ]
 
@@ -56,7 +65,9 @@ def check(*targets):
         ),
         *("out/encoder/good/seed-5/model", "out/encoder/untrained_small/seed-0/model"),
         "out/evaluation/own/scores/small/untrained_small-0.parquet",
-        "out/report/maps/field/points/good-5.parquet",
+        *(f"out/report/maps/field/points/{name}.parquet" for name in ("good-1", "words-4", "untrained_small-0")),
+        *("out/report/maps/usual/points/good-1.parquet", "out/report/maps/usual/points/untrained_small-0.parquet"),
+        *("out/graph/said/cocitations/1.parquet", "out/graph/coupled/couplings/0.parquet"),
     ],
 )
 def test_what_the_configuration_has_may_be_asked_for(target):
@@ -74,7 +85,7 @@ def test_what_the_configuration_has_may_be_asked_for(target):
             "part is 300, but the number of shards of papers allows 0, 1 and so on to 299.",
         ),
         ("out/corpus/ingested/authors/0.parquet", "dataset is authors, but a release allows papers, abstracts, cit"),
-        ("out/graph/old/edges/0.parquet", "graph is old, but graphs allows cited, links."),
+        ("out/graph/old/edges/0.parquet", "graph is old, but graphs allows cited, links, said, coupled."),
         ("out/graph/cited/couplings/0.parquet", "pairs is couplings, but graphs.cited.signal allows cocitations."),
         ("out/graph/links/cocitations/0.parquet", "pairs is cocitations, but graphs.links.signal has none."),
         (
@@ -87,7 +98,14 @@ def test_what_the_configuration_has_may_be_asked_for(target):
         ("out/encoder/good/seed-7/model", "seed is 7, but models.good.seeds allows 1, 5."),
         ("out/encoder/bad/seed-1/model", "model is bad, but models allows good, untrained_small."),
         ("out/encoder/untrained_small/seed-1/model", "seed is 1, but an untrained model allows 0."),
-        ("out/report/maps/old/points/good-1.parquet", "map is old, but maps allows field."),
+        ("out/report/maps/old/points/good-1.parquet", "map is old, but maps allows field, usual."),
+        (
+            "out/report/maps/usual/points/words-4.parquet",
+            "model is words, but maps.usual.models allows untrained_small, g",
+        ),
+        ("out/report/maps/field/points/words-2.parquet", "seed is 2, but the map field allows 4."),
+        ("out/report/maps/field/points/good-5.parquet", "seed is 5, but the map field allows 1."),
+        ("out/graph/said/couplings/0.parquet", "pairs is couplings, but graphs.said.signal allows cocitations."),
         ("out/evaluation/own/scores/fos/good-1.parquet", "suite is fos, but benchmarks.own allows small."),
     ],
 )

@@ -464,3 +464,27 @@ def test_documents_are_scored_in_float32_unless_a_precision_is_named(run, precis
     ).stdout
     commands = re.findall(r"cocite encoder (train|embed) .*?--precision (\w+)", planned_jobs, re.DOTALL)
     assert set(commands) == {("train", precision), ("embed", scored)}
+
+
+def test_baselines_are_on_maps_by_their_vectors(run):
+    """Whatever the page about the configuration says can be on one."""
+    baselines = {
+        "random": {"kind": "random"},
+        "fasttext": {"kind": "fasttext", "seeds": [3]},
+        "sif": {"kind": "sif", "of": "fasttext"},
+        "sgc": {"kind": "sgc", "of": "sif", "graph": "citation", "grid": {"hops": [1, 3]}},
+    }
+    named = [*baselines, "cocite", "untrained_small"]
+    config = edited(baselines=baselines, maps={"one": {"benchmark": "holdout", "models": named}})
+    points = "results/report/maps/one/points/sgc-3.parquet"
+    result = run.snakemake("--dry-run", "all", points, config=run.configure(config))
+    assert result.returncode == 0, result.stdout + result.stderr
+    inputs = re.findall(r"rule lay_out_map:\n    input: .*?, (results/\S+/holdout.parquet)\n", result.stdout)
+    assert sorted(inputs) == [
+        "results/baselines/fasttext/seed-3/embeddings/holdout.parquet",
+        "results/baselines/random/seed-0/embeddings/holdout.parquet",
+        "results/baselines/sgc/seed-3/embeddings/holdout.parquet",
+        "results/baselines/sif/seed-3/embeddings/holdout.parquet",
+        "results/encoder/cocite/seed-1/embeddings/holdout.parquet",
+        "results/encoder/untrained_small/seed-0/embeddings/holdout.parquet",
+    ]

@@ -11,6 +11,8 @@ from cocite.config.entries import Count, Entry, Refers, Whole, all_parts
 Strength = Literal["count", "cosine", "jaccard", "association", "pmi", "fractional"]
 Largest = Annotated[int, Field(ge=2)]
 Factor = Annotated[float, Field(ge=1e-9, le=1e9)]
+PAIRS = {"cocitation": "cocitations", "sentence-cocitation": "cocitations", "coupling": "couplings"}
+"""Signal → the table of the pairs that it counts."""
 
 
 class PairCounting(Entry):

@@ -15,8 +15,9 @@ from typing import Any
 
 from cocite.config.baselines import baselines_of, seeds_of, trained_entries
 from cocite.config.benchmarks import suites_of
+from cocite.config.graphs import PAIRS
 from cocite.config.release_folder import WORKS
-from cocite.config.runs import model_of, scored_models, training_seeds, untrained
+from cocite.config.runs import mapped_runs, model_of, scored_models, training_seeds, untrained
 from cocite.config.walks import ranking_of, rankings
 from cocite.ground.errors import InputError
 
@@ -112,6 +113,11 @@ def _as_expression(pattern: str) -> re.Pattern[str]:
     return re.compile(expression + re.escape(pattern[end:]))
 
 
+def _mapped(wildcards: Wildcards, config: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """What is on a map, each with its seed."""
+    return mapped_runs(config, config["maps"][wildcards["map"]].get("models"))
+
+
 def _fault(wildcards: Wildcards, config: Mapping[str, Any], parts: Mapping[str, int]) -> str:
     """What is wrong with the first value that the configuration does not have; empty where it has all."""
     for name in CHECKED:
@@ -146,15 +152,19 @@ def _values(
             return parts, "a release"
         case "pairs":
             signal = config["graphs"][wildcards["graph"]]["signal"]
-            return [f"{signal}s"] if signal in ("cocitation", "coupling") else [], f"graphs.{wildcards['graph']}.signal"
+            return [PAIRS[signal]] if signal in PAIRS else [], f"graphs.{wildcards['graph']}.signal"
         case "group":
             return dict.fromkeys(entry["group"] for entry in config["triplets"].values()), "triplets"
+        case "model" if "map" in wildcards:
+            return [model for model, _ in _mapped(wildcards, config)], f"maps.{wildcards['map']}.models"
         case "model":
             return [*scored_models(config), *untrained(config)], "models"
         case "baseline":
             return {**baselines_of(config), **trained_entries(config)}, "baselines"
         case "suite":
             return suites_of(config["benchmarks"][wildcards["benchmark"]]), f"benchmarks.{wildcards['benchmark']}"
+        case "seed" if "map" in wildcards:
+            return [dict(_mapped(wildcards, config))[wildcards["model"]]], f"the map {wildcards['map']}"
         case "seed" if "baseline" in wildcards:
             return seeds_of(wildcards["baseline"], config), f"baselines.{wildcards['baseline']}.seeds"
         case "seed" if (model := model_of(wildcards["model"])) in config["models"]:
