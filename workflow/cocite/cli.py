@@ -20,11 +20,13 @@ from cocite.evaluation.commands import app as evaluation
 from cocite.graph.commands import app as graph
 from cocite.ground.errors import InputError, surroundings
 from cocite.ground.usage import report_usage
+from cocite.ground.words import printable
 from cocite.neighbours.commands import app as neighbours
 from cocite.people.doctor import app as doctor
 from cocite.people.documentation import app as documentation
 from cocite.people.inspection import app as inspection
 from cocite.people.integrity import app as integrity
+from cocite.people.integrity import fault_behind
 from cocite.people.locked import hold_steps_lock
 from cocite.people.publishing import app as publishing
 from cocite.people.resolved import app as resolved
@@ -82,16 +84,18 @@ def _run() -> int:
     try:
         app()
     except InputError as error:
-        sys.stderr.write(f"Error: {error}\n")
-        return 1
-    except OSError as error:
-        if (explanation := surroundings(error)) is None:
-            raise
-        sys.stderr.write(f"Error: {explanation}\n")
-        return 1
+        explanation = str(error)
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-    return 0
+    except Exception as error:
+        known = (surroundings(error) if isinstance(error, OSError) else None) or fault_behind(error)
+        if known is None:
+            raise
+        explanation = known
+    else:
+        return 0
+    sys.stderr.write(f"Error: {printable(explanation)}\n")
+    return 1
 
 
 def _leave(status: int) -> NoReturn:

@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cocite.ground.errors import InputError
-from cocite.ground.rows import is_json_lines, opened, read_batches, read_lines
+from cocite.ground.errors import InputError, explain_unreadable
+from cocite.ground.plain_columns import plain, whole_numbers
+from cocite.ground.rows import PARQUET, as_float, is_json_lines, opened, read_batches, read_lines, shown
 
 IDS = ("paper_id", "id", "ids", "document", "corpusid", "corpus_id", "doc_id")
 """What the ids are called, where a file does not say otherwise; SPECTER's have `paper_id`."""
@@ -68,6 +69,8 @@ def read_vectors(files: Collection[Path], wanted: Collection[str], names: Names 
             if not part.ids:
                 continue
             read += len(part.ids)
+            if part.vectors.shape[1] == 0:
+                raise InputError(f"{part.place(0)}: the vector of {part.ids[0]!r} is empty.")
             dimension, first = (dimension, first) if dimension else (part.vectors.shape[1], part.place(0))
             if part.vectors.shape[1] != dimension:
                 raise InputError(
@@ -128,27 +131,24 @@ def _parts(path: Path, names: Names) -> Iterator[Part]:
 def _of_parquet(path: Path, names: Names) -> Iterator[Part]:
     import pyarrow.parquet as pq
 
-    try:
-        there = pq.read_schema(path).names
-    except (OSError, pa.ArrowInvalid) as error:
-        raise InputError(f"{path}: not a readable Parquet file ({error}).") from None
-    ids, vectors = _named(there, names, path, "columns")
-    before = 0
-    for batch in read_batches(path, [ids, vectors], rows=ROWS_AT_ONCE):
-        yield _from_arrow(batch[ids], batch[vectors], (ids, vectors), _places(path, "row", before))
-        before += len(batch)
+    with explain_unreadable(path, PARQUET):
+        ids, vectors = _named(pq.read_schema(path).names, names, path, "columns")
+        before = 0
+        for batch in read_batches(path, [ids, vectors], rows=ROWS_AT_ONCE):
+            yield _from_arrow(batch[ids], batch[vectors], (ids, vectors), _places(path, "row", before))
+            before += len(batch)
 
 
 def _of_npz(path: Path, names: Names) -> Iterator[Part]:
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            ids_name, vectors_name = _named(list(arrays), names, path, "arrays")
-            ids, vectors = arrays[ids_name], arrays[vectors_name]
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist.") from None
-    except (ValueError, OSError, EOFError) as error:
-        said = "an array of Python objects, which is not read" if "pickle" in str(error).lower() else str(error)
-        raise InputError(f"{path}: not a readable NPZ file ({said}).") from None
+    with explain_unreadable(path, "NPZ file"):
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                ids_name, vectors_name = _named(list(arrays), names, path, "arrays")
+                ids, vectors = arrays[ids_name], arrays[vectors_name]
+        except ValueError as error:
+            if "pickle" not in str(error).lower():
+                raise
+            raise ValueError("an array of Python objects, which is not read") from None
     if vectors.ndim != 2 or vectors.dtype.kind not in "fiu":
         raise InputError(
             f"{path}, {vectors_name}: is {vectors.dtype} of the shape {vectors.shape}; it must be of numbers, "
@@ -161,8 +161,7 @@ def _of_npz(path: Path, names: Names) -> Iterator[Part]:
         )
     for start in range(0, len(ids), ROWS_AT_ONCE):
         some = slice(start, start + ROWS_AT_ONCE)
-        given = np.ascontiguousarray(vectors[some], np.float32)
-        yield Part([str(each) for each in ids[some].tolist()], given, _places(path, "row", start))
+        yield Part([str(each) for each in ids[some].tolist()], _as_float32(vectors[some]), _places(path, "row", start))
 
 
 def _of_json_lines(path: Path, names: Names) -> Iterator[Part]:
@@ -187,7 +186,7 @@ def _by_polars(lines: bytes, path: Path, names: Names) -> pa.Table | None:
         ids, vectors = _named(list(first), names, path, "keys")
         kind = pl.String if isinstance(first[ids], str) else pl.Int64
         table = pl.read_ndjson(lines, schema={ids: kind, vectors: pl.List(pl.Float64)})
-    except (ValueError, TypeError, pl.exceptions.PolarsError):
+    except (Exception, pl.exceptions.PanicException):
         return None
     values = table[vectors].list.explode()
     if len(table) != lines.count(b"\n") or table[ids].null_count() or values.null_count():
@@ -212,20 +211,21 @@ def _line_by_line(path: Path, names: Names, after: int) -> Iterator[Part]:
         ids, vectors = _named(list(row.values), names, path, "keys")
         given = row.require(vectors)
         if not isinstance(given, list) or not given:
-            raise InputError(f"{row.place}: {vectors} must be a list of numbers, not {given!r:.80}.")
+            raise InputError(f"{row.place}: {vectors} must be a list of numbers, not {shown(given)}.")
         for each in given:
             if isinstance(each, bool) or not isinstance(each, int | float):
-                raise InputError(f"{row.place}: {vectors} must be a list of numbers, and holds {each!r:.80}.")
-        yield Part([row.identifier(ids)], np.array([given], np.float32), _places(path, "line", int(row.at) - 1))
+                raise InputError(f"{row.place}: {vectors} must be a list of numbers, and holds {shown(each)}.")
+        values = np.array([list(map(as_float, given))])
+        yield Part([row.identifier(ids)], _as_float32(values), _places(path, "line", int(row.at) - 1))
 
 
 def _from_arrow(ids: Any, vectors: Any, called: tuple[str, str], place: Callable[[int], str]) -> Part:
     """Rows of two columns. Raises `InputError` where an id or a vector is missing, or of no type that one has."""
     of_ids, of_vectors = called
-    if not (pa.types.is_integer(ids.type) or pa.types.is_string(ids.type) or pa.types.is_large_string(ids.type)):
+    ids, vectors = whole_numbers(plain(ids)), plain(vectors)
+    if not (pa.types.is_integer(ids.type) or pa.types.is_string(ids.type) or _is_whole_decimal(ids.type)):
         raise InputError(f"{place(0)}: {of_ids} is {ids.type}; ids are texts or integers.")
-    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    if not any(kind(vectors.type) for kind in kinds) or not _is_number(vectors.type.value_type):
+    if not pa.types.is_list(vectors.type) or not _is_number(vectors.type.value_type):
         raise InputError(f"{place(0)}: {of_vectors} is {vectors.type}; vectors are lists of numbers.")
     for name, column in ((of_ids, ids), (of_vectors, vectors)):
         if column.null_count:
@@ -239,16 +239,26 @@ def _from_arrow(ids: Any, vectors: Any, called: tuple[str, str], place: Callable
             f"{place(other)}: the vector has {lengths[other]} dimensions, and that of {place(0)} has {lengths[0]}; the "
             "vectors of one model have the same number."
         )
-    flat = vectors.flatten().cast(pa.float32(), safe=False)
+    flat, dimension = vectors.flatten().cast(pa.float32(), safe=False), lengths[0].as_py()
     if flat.null_count:
-        row = pc.index(flat.is_null(), True).as_py() // lengths[0].as_py()
+        row = pc.index(flat.is_null(), True).as_py() // dimension
         raise InputError(f"{place(row)}: a value of the vector is null.")
-    matrix = flat.to_numpy(zero_copy_only=False).reshape(len(ids), -1)
+    matrix = flat.to_numpy(zero_copy_only=False).reshape(len(ids), dimension)
     return Part(ids.cast(pa.string()).to_pylist(), matrix, place)
 
 
+def _as_float32(vectors: NDArray[Any]) -> NDArray[np.float32]:
+    """Vectors as they are kept; a number that is too large for it becomes infinite, which is refused later."""
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(vectors, np.float32)
+
+
 def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind))
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind))
+
+
+def _is_whole_decimal(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_decimal(kind) and kind.scale == 0)
 
 
 def _named(there: Collection[str], names: Names, path: Path, kind: str) -> tuple[str, str]:

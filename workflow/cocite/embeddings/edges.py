@@ -14,12 +14,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from cocite.ground.errors import InputError
 from cocite.ground.randomness import priorities
-from cocite.tables.files import checked_files
+from cocite.tables.files import open_table
 
 BLOCK_ROWS = 1_000_000
 
@@ -36,8 +35,8 @@ TRAINING, HOLDOUT = "training", "holdout"
 
 def blocks_of_edges(edges: Sequence[Path], rows: int = BLOCK_ROWS) -> Iterator[EdgeBlock]:
     """Sources, targets and weights of all buckets, so many `rows` at a time at most."""
-    for path in checked_files(edges, "edges"):
-        with pq.ParquetFile(path) as file:
+    for path in edges:
+        with open_table(path, "edges") as file:
             for batch in file.iter_batches(rows, columns=["source", "target", "weight"]):
                 source, target, weight = (batch.column(name).to_numpy() for name in ("source", "target", "weight"))
                 yield source, target, weight

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cocite.ground.database import connect
 from cocite.ground.id_sets import IdSet, check_ids, set_of
-from cocite.tables.files import atomic_path, open_table, scan_table, write_table
+from cocite.tables.files import atomic_path, open_table, scan_table, verified_files, write_table
 from cocite.tables.splits import read_kept_out, read_queries
 
 BATCH_ROWS = 100_000
@@ -122,6 +122,6 @@ def unite_citations(*, split: Sequence[Path], bucket: int, memory_mb: int, threa
     """Put one bucket of cited papers together from the folders that `split_citations` wrote; return its rows."""
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
         files = [folder / f"{bucket}.parquet" for folder in split]
-        db.read_parquet(scan_table(files, "split_citations").files).create_view("split")
+        db.read_parquet(verified_files(files, "split_citations")).create_view("split")
         rows = db.sql("FROM split ORDER BY cited, citing")
         return write_table(output, "citations_by_cited", rows.to_arrow_reader(BATCH_ROWS))

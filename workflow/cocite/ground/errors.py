@@ -1,6 +1,9 @@
 """Errors that are the user's to mend: they say where, what is wrong and what would be right."""
 
 import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 SURROUNDINGS = {
     errno.EACCES: "grant this user the right to it",
@@ -13,6 +16,9 @@ SURROUNDINGS = {
     errno.ESTALE: "the network disk lost the file, so try again",
 }
 """Errors of the operating system that a place causes and no program, and what helps."""
+
+LONGEST_REASON = 200
+"""Characters of a library's error that a message quotes."""
 
 
 class InputError(Exception):
@@ -28,3 +34,30 @@ def surroundings(error: OSError) -> str | None:
     if error.filename is None or error.errno not in SURROUNDINGS:
         return None
     return f"{error.filename}: {error.strerror}; {SURROUNDINGS[error.errno]}."
+
+
+@contextmanager
+def explain_unreadable(path: Path, kind: str, advice: str = "") -> Iterator[None]:
+    """Turn whatever goes wrong in the block, which reads a file of this kind, into an `InputError` about the file.
+
+    Parsers and decompressors raise errors of many types, and a spoilt file can cause any of them. The block must do
+    nothing but read. Errors that name a cause outside the file pass: those of the surroundings and a full disk.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except FileNotFoundError:
+        raise InputError(f"{path} does not exist.") from None
+    except MemoryError:
+        raise InputError(f"{path}: not a readable {kind} (it asks for more memory than there is){advice}.") from None
+    except Exception as error:
+        if isinstance(error, OSError) and (error.errno in (errno.ENOSPC, errno.EDQUOT) or surroundings(error)):
+            raise
+        raise InputError(f"{path}: not a readable {kind} ({reason_of(error)}){advice}.") from error
+
+
+def reason_of(error: BaseException) -> str:
+    """The first line of what an error says, or its type where it says nothing; cut where it is long."""
+    said = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return "".join(each if each.isprintable() else "�" for each in said[:LONGEST_REASON]).rstrip(".")

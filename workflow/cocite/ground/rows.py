@@ -6,13 +6,16 @@ reported with the file and the line.
 
 import json
 import math
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from cocite.ground.errors import InputError
+from cocite.ground.errors import InputError, explain_unreadable, reason_of
 
+PARQUET = "Parquet file"
+HALF_PAIRS = re.compile("[\ud800-\udfff]")
 PARQUET_ROWS = 10_000
 """Rows of a Parquet file that are in memory together."""
 
@@ -44,15 +47,15 @@ class Row(NamedTuple):
     def as_identifier(self, value: Any, key: str) -> str:
         """A value as an id. Raises `InputError` where it is none."""
         if isinstance(value, bool) or not isinstance(value, str | int):
-            raise InputError(f"{self.place}: {key} must be a string or an integer, not {value!r:.80}.")
-        return str(value)
+            raise InputError(f"{self.place}: {key} must be a string or an integer, not {shown(value)}.")
+        return self._encodable(str(value), key)
 
     def identifiers(self, key: str) -> list[str]:
         """A list of ids; numbers are taken as text."""
         values = self.require(key)
         if not isinstance(values, list) or not all(isinstance(value, str | int) for value in values):
-            raise InputError(f"{self.place}: {key} must be a list of ids, not {values!r:.80}.")
-        return [str(value) for value in values]
+            raise InputError(f"{self.place}: {key} must be a list of ids, not {shown(values)}.")
+        return [self._encodable(str(value), key) for value in values]
 
     def text(self, *keys: str) -> str | None:
         """The text under the first of these keys that has one, without the space around it; None where none is left."""
@@ -64,14 +67,15 @@ class Row(NamedTuple):
     def as_text(self, value: Any, key: str) -> str | None:
         """A value as a text without the space around it, None where nothing is left."""
         if not isinstance(value, str):
-            raise InputError(f"{self.place}: {key} must be a text, not {value!r:.80}.")
-        return value.strip() or None
+            raise InputError(f"{self.place}: {key} must be a text, not {shown(value)}.")
+        return self._encodable(value, key).strip() or None
 
     def as_number(self, value: Any, key: str) -> float:
         """A value as a finite number."""
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise InputError(f"{self.place}: {key} must be a number, not {value!r:.80}.")
-        return float(value)
+        number = as_float(value)
+        if not math.isfinite(number):
+            raise InputError(f"{self.place}: {key} must be a number, not {shown(value)}.")
+        return number
 
     def nested(self, key: str) -> "Row":
         """The object under a key."""
@@ -81,8 +85,14 @@ class Row(NamedTuple):
         """The objects in the list under a key."""
         values = self.require(key)
         if not isinstance(values, list):
-            raise InputError(f"{self.place}: {key} must be a list, not {values!r:.80}.")
+            raise InputError(f"{self.place}: {key} must be a list, not {shown(values)}.")
         return [as_row(value, self.path, self._inside(f"{key}[{number}]")) for number, value in enumerate(values)]
+
+    def _encodable(self, text: str, key: str) -> str:
+        """The text. Raises `InputError` where it holds half of a surrogate pair, which JSON can write and no file."""
+        if not text.isascii() and HALF_PAIRS.search(text):
+            raise InputError(f"{self.place}: {key} holds half of a surrogate pair: {shown(text)}.")
+        return text
 
     def _first(self, keys: Sequence[str]) -> tuple[str, Any]:
         for key in keys:
@@ -98,8 +108,26 @@ def as_row(values: Any, path: Path, at: int | str) -> Row:
     """What was read as a row. Raises `InputError` where it is no object."""
     row = Row(values, path, at)
     if not isinstance(values, dict):
-        raise InputError(f"{row.place}: must be an object, not {values!r:.80}.")
+        raise InputError(f"{row.place}: must be an object, not {shown(values)}.")
     return row
+
+
+def as_float(value: Any) -> float:
+    """A value as a number; infinite where it is too large, and not a number where it is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it: cut where it is long, and by its type where it is too deep to be written."""
+    try:
+        return f"{value!r:.80}"
+    except (RecursionError, ValueError):
+        return f"a {type(value).__name__} that is too deep or too long to be shown"
 
 
 def read_rows(path: Path, columns: Sequence[str] | None = None) -> Iterator[Row]:
@@ -125,34 +153,41 @@ def read_lines(path: Path) -> Iterator[Row]:
     with opened(path) as file:
         for number, line in enumerate(file, start=1):
             try:
-                yield as_row(json.loads(line), path, number)
+                values = json.loads(line)
             except UnicodeDecodeError as error:
                 raise InputError(f"{path}, line {number}: not UTF-8 ({error.reason}).") from None
             except json.JSONDecodeError as error:
                 raise InputError(f"{path}, line {number}: not JSON ({error.msg}).") from None
+            except (ValueError, RecursionError) as error:
+                raise InputError(f"{path}, line {number}: not JSON that can be read ({reason_of(error)}).") from None
+            yield as_row(values, path, number)
 
 
 def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Iterator[Row]:
     """The rows of a Parquet file, with those of these columns that are there."""
     number = 0
-    for batch in read_batches(path, columns):
-        for values in batch.to_pylist():
-            number += 1
-            yield Row(values, path, number)
+    with explain_unreadable(path, PARQUET):
+        for batch in read_batches(path, columns):
+            for values in batch.to_pylist():
+                number += 1
+                yield Row(values, path, number)
 
 
 def read_batches(path: Path, columns: Sequence[str] | None = None, *, rows: int = PARQUET_ROWS) -> Iterator[Any]:
-    """The rows of a Parquet file as Arrow's batches, so many at a time; of these columns, those that are there."""
+    """The rows of a Parquet file as Arrow's batches, so many at a time; of these columns, those that are there.
+
+    Columns come in plain types (`plain_columns`), and pages are verified where they have checksums.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
-        with pq.ParquetFile(path, pre_buffer=False) as file:
-            there = file.schema_arrow.names
-            asked = there if columns is None else [name for name in columns if name in there]
-            yield from file.iter_batches(rows, columns=asked)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{path}: not a readable Parquet file ({error}).") from None
+    from cocite.ground.plain_columns import plain
+
+    with explain_unreadable(path, PARQUET), pq.ParquetFile(path, page_checksum_verification=True) as file:
+        there = file.schema_arrow.names
+        asked = there if columns is None else [name for name in columns if name in there]
+        for batch in file.iter_batches(rows, columns=asked):
+            yield pa.record_batch(list(map(plain, batch.columns)), names=batch.schema.names)
 
 
 def read_fields(path: Path, count: int) -> Iterator[tuple[int, list[str]]]:
@@ -219,13 +254,15 @@ def _not_json(path: Path, error: Exception) -> InputError:
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """A file, unpacked where its name ends in .gz. Raises `InputError` where it is missing or packed otherwise."""
-    from isal import igzip
+    """A file, unpacked where its name ends in .gz, for a block that only reads it.
 
-    try:
-        with igzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            yield file
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist.") from None
-    except (igzip.BadGzipFile, EOFError) as error:
-        raise InputError(f"{path}: not a whole gzip file ({error}).") from None
+    Raises `InputError` where it is missing, packed otherwise, or cannot be read for any other reason.
+    """
+    from isal import igzip, igzip_lib
+
+    with explain_unreadable(path, "file"):
+        try:
+            with igzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+                yield file
+        except (igzip.BadGzipFile, igzip_lib.IsalError, EOFError) as error:  # type: ignore[misc]
+            raise InputError(f"{path}: not a whole gzip file ({error}).") from None

@@ -1,6 +1,10 @@
-"""Durations and sizes in words, for pages and terminals."""
+"""Durations and sizes in words, and texts that a terminal shows and does not obey."""
+
+import re
 
 UNITS = {"TB": 1e12, "GB": 1e9, "MB": 1e6, "kB": 1e3}
+OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, except tab and newline; what reverses the order of a line; and halves of surrogate pairs."""
 
 
 def clock_time(seconds: float) -> str:
@@ -21,3 +25,8 @@ def byte_size(size: float, figures: str = ",.1f") -> str:
         if size >= length:
             return f"{size / length:{figures}} {unit}"
     return f"{size:.0f} B"
+
+
+def printable(text: str) -> str:
+    """A text with each character that a terminal would obey written as its escape, such as \\x1b."""
+    return OBEYED.sub(lambda found: ascii(found[0])[1:-1], text)

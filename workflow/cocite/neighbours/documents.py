@@ -25,7 +25,7 @@ from cocite.ground.lookup import look_up
 from cocite.neighbours.distances import Block, Numbers, Vectors, block_of
 from cocite.neighbours.pools import BLOCK, Workers
 from cocite.neighbours.vectors import BUFFER, LARGEST_NORM
-from cocite.tables.files import open_table, scan_table, table_in, vectors_of
+from cocite.tables.files import open_parquet, open_table, scan_table, table_in, vectors_of
 from cocite.tables.splits import read_kept_out
 
 TABLES_OF_VECTORS = ("paper_embeddings", "text_embeddings")
@@ -196,7 +196,7 @@ class VectorFiles:
         path, number = self.groups[group]
         footer = self.footers[path]
         key = footer.schema.names[0]
-        with pq.ParquetFile(path, metadata=footer, buffer_size=BUFFER, pre_buffer=False) as file:
+        with open_parquet(path, footer=footer, buffer_size=BUFFER) as file:
             for batch in file.iter_batches(BLOCK, [number], [key, "vector"], use_threads=False):
                 ids = batch.column(key).to_numpy()
                 block = block_of(self.documents.numbers_of(ids), vectors_of(pa.table(batch)))

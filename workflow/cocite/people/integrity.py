@@ -17,6 +17,8 @@ from cocite.ground.errors import InputError
 from cocite.ground.options import ConfigFile, Results
 
 app = typer.Typer()
+READERS = ("pyarrow", "duckdb", "polars")
+"""The packages that read tables."""
 
 
 @app.command()
@@ -76,6 +78,23 @@ def faults(results: Path) -> Iterator[tuple[Path, str]]:
         yield path, _fault(path, table)
 
 
+def fault_behind(error: Exception) -> str | None:
+    """What to say of an error of a reader of Parquet where a table that this process opened is broken; None otherwise.
+
+    Readers do not name the file, and which of them fails depends on the step. So the tables are read once more.
+    """
+    from cocite.tables.files import OPENED
+
+    reader = type(error).__module__.partition(".")[0].lstrip("_")
+    without_file = isinstance(error, OSError) and error.filename is None
+    if reader not in READERS and not without_file and not isinstance(error, UnicodeDecodeError):
+        return None
+    for path, table in [*OPENED.items()]:
+        if path.exists() and (fault := _fault(path, table)):
+            return f"{path}: {fault}. `cocite check --remove` deletes it and says what makes it again."
+    return None
+
+
 def _remove(results: Path, broken: Sequence[Path], configfile: Path | None) -> None:
     """Delete the outputs that the files belong to, and print the command that makes them again where a rule does."""
     from cocite.config.configuration import read_configuration
@@ -129,13 +148,12 @@ def _output_of(path: Path) -> Path:
 
 def _fault(path: Path, table: str) -> str:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    from cocite.tables.files import checked_files
+    from cocite.tables.files import checked_files, open_parquet
 
     try:
         checked_files(path, table)
-        with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
+        with open_parquet(path) as file:
             # One column of a row group at a time, so that reading needs less memory than writing did.
             for number, column in product(range(file.num_row_groups), range(file.metadata.num_columns)):
                 name = file.metadata.row_group(number).column(column).path_in_schema.split(".")[0]

@@ -7,7 +7,7 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 from cocite.ground.database import connect
-from cocite.tables.files import checked_files, count_rows, write_table
+from cocite.tables.files import count_rows, verified_files, write_table
 from cocite.tables.places import path_of
 
 
@@ -21,7 +21,7 @@ def write_corpus_statistics(
     with connect(memory_mb=memory_mb, threads=threads, spill_to=statistics.parent) as database:
         measured = _measured(database, results)
         tables = [
-            _pair_counts(_read(database, path_of(results, table, graph=graph), table), graph)
+            _pair_counts(_read(database, path_of(results, table, graph=graph), table, "count"), graph)
             for graph, table in sorted(pairs.items())
         ]
     write_table(
@@ -31,8 +31,9 @@ def write_corpus_statistics(
 
 
 def _measured(database: DuckDBPyConnection, results: Path) -> dict[str, int]:
-    papers = _read(database, path_of(results, "papers"), "papers")
-    splits = _read(database, path_of(results, "queries"), "queries").aggregate("split, count(*)").order("split")
+    papers = _read(database, path_of(results, "papers"), "papers", "has_text")
+    queries = _read(database, path_of(results, "queries"), "queries", "split")
+    splits = queries.aggregate("split, count(*)").order("split")
     return {
         "papers": count_rows(path_of(results, "papers")),
         "papers with title and abstract": papers.filter("has_text").aggregate("count(*)").fetchall()[0][0],
@@ -47,5 +48,6 @@ def _pair_counts(pairs: DuckDBPyRelation, graph: str) -> pa.Table:
     return counted.append_column("graph", pa.array([graph] * len(counted), pa.string()))
 
 
-def _read(database: DuckDBPyConnection, source: Path, table: str) -> DuckDBPyRelation:
-    return database.read_parquet([str(path) for path in checked_files(source, table)])
+def _read(database: DuckDBPyConnection, source: Path, table: str, column: str) -> DuckDBPyRelation:
+    """A table, of which one column is read."""
+    return database.read_parquet(verified_files(source, table, [column]))

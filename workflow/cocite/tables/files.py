@@ -4,7 +4,7 @@ Every write goes to a temporary name in the same folder, is checked, synced, and
 sees half a file, and a step that is killed leaves nothing under the name of its output.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, pairwise
 from pathlib import Path
@@ -21,6 +21,7 @@ from cocite.ground.atomic import write_json as write_json
 from cocite.ground.atomic import write_text as write_text
 from cocite.ground.errors import InputError
 from cocite.tables import ID, TABLES, VECTOR, Table, empty_schema
+from cocite.tables.checksums import verify_pages
 
 if TYPE_CHECKING:
     from pyarrow import dataset as ds
@@ -29,6 +30,8 @@ COMPRESSION = "zstd"
 DICTIONARY = "RLE_DICTIONARY"
 USUAL_ENCODING = {ID: "BYTE_STREAM_SPLIT"}
 ROWS_IN_MEMORY = 100_000
+OPENED = dict[Path, str]()
+"""The files that this process opened, and the table in each: where reading fails, one of them is broken."""
 
 
 def write_table(path: Path, name: str, rows: pa.Table | pa.RecordBatchReader | Iterable[pa.RecordBatch]) -> int:
@@ -104,8 +107,15 @@ def open_table(path: Path, name: str, *, buffer_size: int = 0) -> pq.ParquetFile
     Raises `InputError` where the file is missing, broken or another table.
     """
     _check_file(path, name)
+    return open_parquet(path, buffer_size=buffer_size)
+
+
+def open_parquet(path: Path, *, footer: pq.FileMetaData | None = None, buffer_size: int = 0) -> pq.ParquetFile:
+    """Open a Parquet file, perhaps with a footer that is known; its pages are verified as they are read."""
     # With pre_buffer, a file that is read in batches would be in memory as a whole.
-    return pq.ParquetFile(path, buffer_size=buffer_size, pre_buffer=False)
+    return pq.ParquetFile(
+        path, metadata=footer, buffer_size=buffer_size, pre_buffer=False, page_checksum_verification=True
+    )
 
 
 def scan_table(source: Path | Sequence[Path], name: str) -> "ds.Dataset":
@@ -113,7 +123,9 @@ def scan_table(source: Path | Sequence[Path], name: str) -> "ds.Dataset":
     # It brings pandas with it, which takes longer to import than a short step takes to work.
     from pyarrow import dataset as ds
 
-    return ds.dataset([str(path) for path in checked_files(source, name)], format="parquet")
+    verified = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+    form = ds.ParquetFileFormat(default_fragment_scan_options=verified)
+    return ds.dataset([str(path) for path in checked_files(source, name)], format=form)
 
 
 def checked_files(source: Path | Sequence[Path], name: str) -> list[Path]:
@@ -122,6 +134,20 @@ def checked_files(source: Path | Sequence[Path], name: str) -> list[Path]:
     for path in paths:
         _check_file(path, name)
     return paths
+
+
+def verified_files(
+    source: Path | Sequence[Path], name: str, columns: Collection[str] | None = None, *, bucket: int | None = None
+) -> list[str]:
+    """The files of a table for DuckDB or Polars, whose readers ignore checksums: pages are verified here.
+
+    With `columns` or `bucket`, only the pages that hold these. Raises `InputError` where a file is missing, broken or
+    another table.
+    """
+    paths = checked_files(source, name)
+    for path in paths:
+        verify_pages(path, columns, bucket)
+    return list(map(str, paths))
 
 
 def table_in(path: Path) -> str:
@@ -133,7 +159,10 @@ def table_in(path: Path) -> str:
         metadata = pq.read_schema(path).metadata or {}
     except (OSError, pa.ArrowInvalid):
         raise InputError(f"{path} does not exist or is not a Parquet file.") from None
-    return metadata.get(b"cocite.table", b"").decode()
+    name = metadata.get(b"cocite.table", b"").decode(errors="replace")
+    if name in TABLES:
+        OPENED[path] = name
+    return name
 
 
 def count_rows(source: Path | Sequence[Path]) -> int:
@@ -256,3 +285,4 @@ def _check_file(path: Path, name: str) -> None:
     missing = [column for column, declared in columns if column not in schema.names and not declared.optional]
     if missing:
         raise InputError(f"{path}: is not the table {name}: it lacks the columns {missing}.")
+    OPENED[path] = name

@@ -19,7 +19,7 @@ from cocite.config.entries import Count, Entry
 from cocite.ground.database import connect
 from cocite.ground.progress import report
 from cocite.ground.randomness import priorities
-from cocite.tables.files import checked_files, write_table
+from cocite.tables.files import verified_files, write_table
 from cocite.tables.splits import read_kept_out, read_queries
 
 QUERIES_SAMPLED = 500
@@ -70,7 +70,7 @@ def relate_sample(
     citations: Sequence[Path], queries: Path, *, seed: int, memory_mb: int, threads: int, output: Path
 ) -> None:
     """Write the table `sampled_relations` of the citations in these files."""
-    files = [str(path) for path in checked_files(citations, "citations")]
+    files = verified_files(citations, "citations", ["citing", "cited"])
     sampled = sample_queries(queries, seed)
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
         db.register("sampled", sampled)
@@ -93,8 +93,8 @@ def measure_bands(
 ) -> None:
     """Write the table `band_quality` of an embedding's neighbours; `relations` is the table `sampled_relations`."""
     parameters = {
-        "neighbours": [str(path) for path in checked_files(neighbours, "neighbours")],
-        "relations": [str(path) for path in checked_files(relations, "sampled_relations")],
+        "neighbours": verified_files(neighbours, "neighbours"),
+        "relations": verified_files(relations, "sampled_relations"),
         "ranks": [*LADDER, *settings.ranks],
         "width": WIDTH,
     }

@@ -9,9 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from cocite.ground.errors import InputError
+from cocite.ground.errors import InputError, explain_unreadable
 from cocite.ground.id_sets import Ids, are_in
+from cocite.ground.plain_columns import plain, whole_numbers
 from cocite.ground.randomness import priorities
+from cocite.ground.rows import PARQUET
 from cocite.ground.written_ids import ids_in
 from cocite.triplets.sampled import ROLES, UNSERVED, Block, Sampled, as_triplets
 
@@ -66,13 +68,10 @@ def _of_queries(block: Block, path: Path, counts: Counter[str]) -> Iterator[Ids]
 
 def _read(path: Path) -> Iterator[list[pa.Array]]:
     """The three ids of each triplet, some at a time."""
-    try:
-        file = pq.ParquetFile(path)
+    with explain_unreadable(path, PARQUET), pq.ParquetFile(path, page_checksum_verification=True) as file:
         columns = [_column(file, path, names) for names in COLUMNS]
         for batch in file.iter_batches(columns=columns):
             yield [_ids(batch, column) for column in columns]
-    except (OSError, pa.ArrowInvalid) as error:
-        raise InputError(f"{path}: not a readable Parquet file ({error}).") from None
 
 
 def _column(file: pq.ParquetFile, path: Path, names: tuple[str, ...]) -> str:
@@ -90,7 +89,8 @@ def _column(file: pq.ParquetFile, path: Path, names: tuple[str, ...]) -> str:
 def _ids(batch: pa.RecordBatch, column: str) -> pa.Array:
     """Ids as numbers; null where one is neither a whole number from 0 nor its digits."""
     name, _, field = column.partition(".")
-    return ids_in((pc.struct_field(batch[name], field) if field else batch[name]).cast(pa.string()))
+    ids = plain(pc.struct_field(batch[name], field) if field else batch[name])
+    return ids_in(whole_numbers(ids).cast(pa.string()))
 
 
 def _first(triplets: pa.Table, count: int, seed: int) -> pa.Table:

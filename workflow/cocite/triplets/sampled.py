@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import NO_IDS, Ids, IdSet, check_ids, id_set, size
-from cocite.tables.files import checked_files, open_table
+from cocite.tables.files import checked_files, open_parquet, open_table
 from cocite.tables.files import table_in as table_in
 from cocite.tables.splits import read_kept_out
 from cocite.triplets.titles import NONE as NO_TITLES
@@ -93,7 +93,7 @@ class Block:
 
         def read(group: tuple[Path, int]) -> Result:
             path, number = group
-            with pq.ParquetFile(path, metadata=footers[path], pre_buffer=False) as file:
+            with open_parquet(path, footer=footers[path]) as file:
                 return work(file.iter_batches(ROWS_AT_ONCE, [number], columns=list(columns), use_threads=False))
 
         with ThreadPoolExecutor(self.threads) as workers:

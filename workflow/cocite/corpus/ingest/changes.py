@@ -29,7 +29,7 @@ from cocite.corpus.release.manifest import DiffShard, Manifest, Shard, read_mani
 from cocite.ground.database import connect
 from cocite.ground.errors import InputError
 from cocite.tables import PRIMARY_KEYS, TABLES, empty_schema
-from cocite.tables.files import scan_table, write_omissions, write_table
+from cocite.tables.files import verified_files, write_omissions, write_table
 
 
 def ingest_changes(settings: IngestSettings, folder: Path, shards: list[Shard], *, output: Path, report: Path) -> None:
@@ -109,8 +109,8 @@ def update(
     """
     table = f"ingested_{dataset}"
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
-        connection.read_parquet(scan_table(base, table).files).create_view("older")
-        connection.read_parquet(scan_table(changes, f"changed_{dataset}").files).create_view("changes")
+        connection.read_parquet(verified_files(base, table, bucket=bucket)).create_view("older")
+        connection.read_parquet(verified_files(changes, f"changed_{dataset}", bucket=bucket)).create_view("changes")
         columns = ", ".join(name for name, column in TABLES[table].columns.items() if not column.optional)
         connection.execute(f"""
             CREATE VIEW candidates AS

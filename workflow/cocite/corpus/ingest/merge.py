@@ -15,7 +15,7 @@ from cocite.corpus.ingest.newest import keep_newest
 from cocite.corpus.ingest.records import has_unknown_intent, intents_of, is_influential
 from cocite.ground.database import connect
 from cocite.tables.declarations.corpus import AUTHORS, MAG
-from cocite.tables.files import scan_table, write_omissions, write_table
+from cocite.tables.files import verified_files, write_omissions, write_table
 
 ROWS_IN_BATCH = {"papers": 20_000, "abstracts": 20_000, "citations": 100_000}
 """Rows that are written at once: abstracts come at about 1.3 kB, and a batch of them must stay small."""
@@ -73,7 +73,7 @@ def merge(
     """
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         tables = {
-            name: connection.read_parquet(scan_table(folder, name).files).filter(f"bucket = {bucket}")
+            name: connection.read_parquet(verified_files(folder, name, bucket=bucket)).filter(f"bucket = {bucket}")
             for name, folder in sources.items()
         }
         of_older_copies = keep_newest(connection, tables)

@@ -18,7 +18,7 @@ from cocite.corpus.ingest.markers import with_single_blanks, without_markers
 from cocite.corpus.ingest.merge import number
 from cocite.ground.database import connect
 from cocite.ground.text_ids import sql_of_text_id
-from cocite.tables.files import scan_table, write_omissions, write_table
+from cocite.tables.files import verified_files, write_omissions, write_table
 
 KEPT, UNREADABLE, EMPTY, SHORT, LONG = range(5)
 REASONS = {
@@ -70,7 +70,7 @@ def merge_contexts(
 ) -> None:
     """Write one bucket of `contexts`, and what was left out; `ingested` is the folder of `ingested_contexts`."""
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
-        files = scan_table(ingested, "ingested_contexts").files
+        files = verified_files(ingested, "ingested_contexts", bucket=bucket)
         connection.read_parquet(files).filter(f"bucket = {bucket}").create_view("ingested")
         connection.execute(_SENTENCES, {"min_words": settings.min_words, "max_words": settings.max_words})
         written = write_table(output, "contexts", _united(connection.sql(_KEPT).to_arrow_reader(ROWS_AT_ONCE)))

@@ -27,7 +27,7 @@ from cocite.ground.progress import report
 from cocite.ground.titles import normalised
 from cocite.ground.written_ids import DIGITS
 from cocite.tables.documents import numbers_of, read_documents
-from cocite.tables.files import checked_files, open_table, scan_table, write_omissions, write_table
+from cocite.tables.files import checked_files, open_table, verified_files, write_omissions, write_table
 
 SHARED_BY = 5
 """Papers that may have the title of a document; if more have it, such as "Introduction", it tells none apart."""
@@ -99,7 +99,7 @@ def _find_by_ids(connection: DuckDBPyConnection, evidence: Evidence) -> None:
     if evidence.matches is None:
         connection.execute("INSERT INTO found FROM theirs")
         return
-    connection.read_parquet(scan_table(evidence.matches, "matches").files).create_view("matches")
+    connection.read_parquet(verified_files(evidence.matches, "matches")).create_view("matches")
     connection.execute(
         """
         INSERT INTO found
@@ -133,7 +133,7 @@ def _read_hashes(connection: DuckDBPyConnection, folder: Path) -> None:
 
 def _find_by_doi(connection: DuckDBPyConnection, papers: Path) -> None:
     """Add the papers that have the DOI which is a document's id."""
-    connection.read_parquet(scan_table(papers, "papers").files).create_view("papers")
+    connection.read_parquet(verified_files(papers, "papers", ["corpusid", "doi"])).create_view("papers")
     connection.execute(
         rf"""
         INSERT INTO found

@@ -21,7 +21,7 @@ from cocite.ground.database import connect
 from cocite.ground.errors import InputError
 from cocite.ground.progress import report
 from cocite.tables import TABLES, Table, empty_schema
-from cocite.tables.files import count_rows, scan_table, write_table
+from cocite.tables.files import count_rows, scan_table, verified_files, write_table
 from cocite.tables.splits import read_kept_out
 
 STAGES = ("graph", "embeddings", "neighbours", "triplets")
@@ -88,7 +88,7 @@ def check_leaks(
 def _forbid(db: DuckDBPyConnection, results: Path) -> None:
     """Make the table `forbidden`: the papers that are kept out, and the sentences that name one."""
     db.execute("CREATE TEMP TABLE forbidden AS SELECT corpusid AS id FROM kept_out")
-    files = sorted(map(str, results.glob(CONTEXTS)))
+    files = sorted(results.glob(CONTEXTS))
     if files:
         naming = """
             SELECT context FROM read_parquet($files) WHERE citing IN (FROM kept_out)
@@ -96,7 +96,8 @@ def _forbid(db: DuckDBPyConnection, results: Path) -> None:
             SELECT context FROM (SELECT context, unnest(cited) AS paper FROM read_parquet($files))
             WHERE paper IN (FROM kept_out)
         """
-        db.execute(f"INSERT INTO forbidden {naming}", {"files": files})
+        columns = ["citing", "cited", "context"]
+        db.execute(f"INSERT INTO forbidden {naming}", {"files": verified_files(files, "contexts", columns)})
 
 
 def _choose(results: Path, tables: Sequence[Path]) -> list[Finished]:
@@ -124,6 +125,7 @@ def _on_disk(results: Path) -> Iterator[Finished]:
 def _search(db: DuckDBPyConnection, one: Finished, results: Path) -> Iterator[Row]:
     """The rows of `leaks` about one table."""
     rows = count_rows(list(map(Path, one.files)))
+    verified_files(list(map(Path, one.files)), one.table.name, one.columns)
     described: Row = {"path": one.path.relative_to(results).as_posix(), "table_name": one.table.name, "rows": rows}
     for name in one.columns:
         query = f"SELECT count(*) AS leaked, (SELECT count(*) FROM kept_out) AS kept_out {_leaks(one, name)}"

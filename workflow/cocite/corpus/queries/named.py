@@ -8,7 +8,7 @@ from duckdb import DuckDBPyConnection
 from cocite.corpus.queries.candidates import Ids
 from cocite.ground.database import connect
 from cocite.ground.errors import InputError
-from cocite.tables.files import scan_table, write_omissions, write_text
+from cocite.tables.files import verified_files, write_omissions, write_text
 
 UNKNOWN_NAMES = "names of papers that the tables do not have"
 
@@ -32,7 +32,7 @@ def ids_of_names(connection: DuckDBPyConnection, file: Path, names: Path) -> tup
         raise InputError(f"{file}: not UTF-8 at byte {error.start}; a line has the name of a paper.") from None
     asked = pa.array(sorted({name for line in lines if (name := line.strip())}), pa.string())
     connection.register("asked", pa.table({"name": asked}))
-    known = connection.read_parquet(scan_table(names, "names").files)
+    known = connection.read_parquet(verified_files(names, "names"))
     found = known.join(connection.table("asked"), "name", "semi").order("corpusid").to_arrow_table()
     return found["corpusid"].to_numpy(), [
         name for name in asked.to_pylist() if name not in {*found["name"].to_pylist()}

@@ -15,9 +15,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from cocite.corpus.queries.candidates import Ids
-from cocite.ground.errors import InputError
+from cocite.ground.errors import InputError, explain_unreadable
 from cocite.ground.hub import fetch_files
+from cocite.ground.plain_columns import plain, whole_numbers
 from cocite.ground.progress import progress
+from cocite.ground.rows import PARQUET
 from cocite.ground.written_ids import ids_in
 from cocite.tables.files import atomic_path, open_table, write_omissions, write_table
 
@@ -96,7 +98,7 @@ def _distinct_queries(files: list[Path], of: str) -> tuple[Ids, int]:
     distinct, without = np.empty(0, dtype=np.int64), 0
     for path in progress(files, of=of, unit="file"):
         for ids in _query_ids(path):
-            numbers = ids_in(ids.cast(pa.string())).drop_null().to_numpy()
+            numbers = ids_in(whole_numbers(plain(ids)).cast(pa.string())).drop_null().to_numpy()
             without += len(ids) - len(numbers)
             distinct = np.union1d(distinct, numbers)
     return distinct, without
@@ -104,13 +106,10 @@ def _distinct_queries(files: list[Path], of: str) -> tuple[Ids, int]:
 
 def _query_ids(path: Path) -> Iterator[pa.Array]:
     """The ids of the queries as they stand, batch by batch; of the nested columns no other is read."""
-    try:
-        file = pq.ParquetFile(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{path}: not a readable Parquet file ({error}).") from None
-    names = [column.path for column in file.schema if column.path.startswith("query.")]
-    name = next((name for name in ID_NAMES if f"query.{name}" in names), None)
-    if name is None:
-        raise InputError(f"{path}: has no column query with a {' or '.join(ID_NAMES)}, as published triplets have.")
-    for batch in file.iter_batches(ROWS_IN_MEMORY, columns=[f"query.{name}"]):
-        yield pc.struct_field(batch["query"], name)
+    with explain_unreadable(path, PARQUET), pq.ParquetFile(path, page_checksum_verification=True) as file:
+        names = [file.schema.column(place).path for place in range(len(file.schema))]
+        name = next((name for name in ID_NAMES if f"query.{name}" in names), None)
+        if name is None:
+            raise InputError(f"{path}: has no column query with a {' or '.join(ID_NAMES)}, as published triplets have.")
+        for batch in file.iter_batches(ROWS_IN_MEMORY, columns=[f"query.{name}"]):
+            yield pc.struct_field(batch["query"], name)

@@ -21,12 +21,14 @@ from cocite.ground.errors import InputError
 from cocite.ground.randomness import priorities
 from cocite.ground.written_ids import LARGEST_ID, is_id
 from cocite.tables.documents import corpus_ids_of, with_papers
-from cocite.tables.files import count_rows, read_table, scan_table, write_omissions, write_table
+from cocite.tables.files import count_rows, read_table, verified_files, write_omissions, write_table
 from cocite.tables.splits import EXCLUDED, HELD_OUT
 
 ASKED_AND_EXCLUDED = "queries asked for that are excluded"
 UNKNOWN = "queries asked for that are no paper with title and abstract"
 NO_CORPUS_ID = "documents of excluded benchmarks without a corpus id"
+READ = {"papers": ["corpusid", "has_text", "year", "fields"], "citations": ["citing", "cited"]}
+"""The columns that are read of each table."""
 SHORT_OF_QUERIES = "queries asked for beyond the papers that fit"
 SHORT_OF_HOLDOUT = "held-out papers asked for beyond the papers that fit the rule"
 
@@ -55,7 +57,7 @@ def select(
     counts[NO_CORPUS_ID] = sum(without for _, without in of_benchmarks.values())
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         for name, folder in (("papers", papers), ("citations", citations)):
-            connection.read_parquet(scan_table(folder, name).files).create_view(name)
+            connection.read_parquet(verified_files(folder, name, READ[name])).create_view(name)
         for documents, (ids, without) in of_benchmarks.items():
             _check_matched(connection, documents, ids, without)
         connection.register("excluded", pa.table({"corpusid": excluded}))

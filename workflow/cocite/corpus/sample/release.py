@@ -17,7 +17,7 @@ from cocite.corpus.release.manifest import read_manifest
 from cocite.corpus.sample.neighbourhood import gather_members, listed_to_start_from, queries_to_start_from
 from cocite.ground.database import connect
 from cocite.ground.errors import InputError
-from cocite.tables.files import atomic_path, scan_table, write_table, write_text
+from cocite.tables.files import atomic_path, verified_files, write_table, write_text
 from cocite.tables.places import path_of
 from cocite.tables.sql import as_text
 
@@ -69,7 +69,7 @@ def write_sample(results: Path, settings: SampleSettings, *, output: Path, memor
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         connection.execute("SET preserve_insertion_order = true")  # of the files, which are sorted
         for table in ("papers", "citations"):
-            connection.read_parquet(scan_table(path_of(results, table), table).files).create_view(table)
+            connection.read_parquet(verified_files(path_of(results, table), table)).create_view(table)
         if settings.listed:
             start = listed_to_start_from(connection, settings.listed, path_of(results, "names"))
         else:
@@ -114,9 +114,9 @@ def _described(connection: DuckDBPyConnection, results: Path, release: str) -> S
     """)
     connection.execute("CREATE TEMP VIEW described AS FROM papers WHERE corpusid IN (FROM members)")
     keys: tuple[str, ...] = ("authors",) if "authors" in connection.view("papers").columns else ()
-    contexts = sorted(map(str, path_of(results, "contexts").glob("*.parquet")))
+    contexts = sorted(path_of(results, "contexts").glob("*.parquet"))
     if contexts:
-        connection.read_parquet(contexts).create_view("contexts")
+        connection.read_parquet(verified_files(contexts, "contexts")).create_view("contexts")
         keys += ("contexts",)
     papers = number(connection, "SELECT count(*) FROM described")
     sample = Sample(
@@ -149,7 +149,7 @@ def _write_names(connection: DuckDBPyConnection, results: Path, folder: Path) ->
     """Write the names of the papers beside the release, where the corpus was brought with names for ids."""
     names = path_of(results, "names")
     if names.is_file():
-        connection.read_parquet(str(names)).create_view("names")
+        connection.read_parquet(verified_files(names, "names")).create_view("names")
         chosen = connection.sql("FROM names WHERE corpusid IN (FROM members) ORDER BY corpusid")
         write_table(folder / "names.parquet", "names", chosen.to_arrow_reader(NAMES_AT_ONCE))
 

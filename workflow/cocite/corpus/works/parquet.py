@@ -28,7 +28,7 @@ from cocite.corpus.works.columns import (
 from cocite.corpus.works.needed import INDEX, TITLES, columns_read
 from cocite.corpus.works.reading import Read
 from cocite.ground.ahead import ahead
-from cocite.ground.errors import InputError
+from cocite.ground.errors import InputError, explain_unreadable
 from cocite.ground.written_ids import ids_in
 
 ROWS_AT_ONCE = 4096
@@ -43,16 +43,14 @@ def read_rows(
 ) -> Iterator[Read]:
     """The works of a file, some thousand at a time. Raises `InputError` where it is no Parquet, or lacks a column."""
     needed = columns_read(filters, authors=authors, mag=mag)
-    try:
-        with pq.ParquetFile(path, pre_buffer=False) as file:
-            leaves = _find(file, path, needed)
-            batches = file.iter_batches(ROWS_AT_ONCE, columns=leaves, use_threads=batches_ahead > 0)
-            for batch in ahead(batches, batches_ahead) if batches_ahead else batches:
-                odd = np.zeros(len(batch), dtype=np.bool_)
-                works = _works(batch, odd, authors=authors, mag=mag)
-                yield Read(works=works, odd=odd, record=partial(_record, batch))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-        raise InputError(f"{path}: not a Parquet file of works that can be read ({error}).") from None
+    opened = partial(pq.ParquetFile, path, pre_buffer=False, page_checksum_verification=True)
+    with explain_unreadable(path, "Parquet file of works"), opened() as file:
+        leaves = _find(file, path, needed)
+        batches = file.iter_batches(ROWS_AT_ONCE, columns=leaves, use_threads=batches_ahead > 0)
+        for batch in ahead(batches, batches_ahead) if batches_ahead else batches:
+            odd = np.zeros(len(batch), dtype=np.bool_)
+            works = _works(batch, odd, authors=authors, mag=mag)
+            yield Read(works=works, odd=odd, record=partial(_record, batch))
 
 
 def _find(file: pq.ParquetFile, path: Path, needed: dict[str, str]) -> list[str]:

@@ -31,6 +31,7 @@ from cocite.evaluation.preparation.title_search import BEYOND, Paper, ask_for_ab
 from cocite.ground.database import connect
 from cocite.ground.errors import InputError
 from cocite.ground.randomness import fractions, generator, priorities
+from cocite.tables.files import verified_files
 from cocite.tables.splits import HELD_OUT, read_kept_out
 
 LARGEST_POOL = 1_000_000
@@ -192,8 +193,8 @@ class Choice:
 
 def _open(database: duckdb.DuckDBPyConnection, papers: Path, citations: Path, queries: Path) -> tuple[int, Ids]:
     """Name the tables in the database; return the number of held-out papers and those with text, ascending."""
-    database.read_parquet(f"{papers}/*.parquet").create_view("papers")
-    database.read_parquet(f"{citations}/*.parquet").create_view("citations")
+    database.read_parquet(verified_files(papers, "papers", ["corpusid", "has_text"])).create_view("papers")
+    database.read_parquet(verified_files(citations, "citations")).create_view("citations")
     database.execute("CREATE VIEW with_text AS SELECT corpusid FROM papers WHERE has_text")
     held_out = read_kept_out(queries).filter(pc.field("split") == HELD_OUT).select(["corpusid"])
     database.register("held_out", held_out)

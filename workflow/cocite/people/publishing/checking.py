@@ -8,6 +8,7 @@ import polars as pl
 from cocite.config.stale import configuration_of
 from cocite.ground.errors import InputError
 from cocite.people.inspection.nearest import Model
+from cocite.tables.files import verified_files
 
 DOCUMENTS = 8
 """Documents of each benchmark that are embedded again."""
@@ -47,9 +48,11 @@ def _known(results: Path, model: Model, benchmark: str) -> pl.DataFrame:
     vectors = results / f"encoder/{model.name}/seed-{model.seed}/embeddings/{benchmark}.parquet"
     if not (documents.is_file() and vectors.is_file()):
         return pl.DataFrame()
-    texts = pl.scan_parquet(documents).filter(pl.col("title").is_not_null(), pl.col("abstract").is_not_null())
+    read = pl.scan_parquet(verified_files(documents, "documents"))
+    texts = read.filter(pl.col("title").is_not_null(), pl.col("abstract").is_not_null())
     whole = texts.filter(pl.col("more").list.len() == 0).select("document", "title", "abstract")
-    plain = pl.scan_parquet(vectors).filter(pl.col("adapter") == "").select("document", "vector")
+    embedded = pl.scan_parquet(verified_files(vectors, "document_embeddings"))
+    plain = embedded.filter(pl.col("adapter") == "").select("document", "vector")
     return whole.join(plain, on="document").sort("document").head(DOCUMENTS).collect()
 
 

@@ -15,6 +15,7 @@ from cocite.ground.atomic import read_json
 from cocite.ground.errors import InputError
 from cocite.ground.progress import report
 from cocite.people.inspection.nearest import Model
+from cocite.tables.files import read_table
 
 
 def provenance_for(results: Path, output: Path) -> Mapping[str, Any]:
@@ -69,7 +70,7 @@ def _results(results: Path, model: Model, provenance: Mapping[str, Any]) -> Iter
         if benchmark in generated or not files:
             continue
         keys = ["task", "metric", "mode"]
-        found = pl.concat([pl.read_parquet(file) for file in files]).group_by(keys).agg(pl.col("value").mean())
+        found = pl.DataFrame(read_table(files, "scores")).group_by(keys).agg(pl.col("value").mean())
         for row in found.sort(keys).iter_rows(named=True):
             yield EvalResult(
                 task_type="feature-extraction",

@@ -9,7 +9,7 @@ import polars as pl
 from cocite.config.map import FIELD, MapSettings
 from cocite.ground.errors import InputError
 from cocite.ground.randomness import generator
-from cocite.tables.files import checked_files, write_table
+from cocite.tables.files import verified_files, write_table
 
 LABELLED = "labelled"
 
@@ -47,12 +47,12 @@ def write_papers(
 
 def _documents(benchmark: Path, *, only_queries: bool) -> pl.DataFrame:
     """Id, title and field of the documents, without short queries, by id; with their years if the table has them."""
-    rows = pl.scan_parquet(checked_files(benchmark / "documents.parquet", "documents"))
+    rows = pl.scan_parquet(verified_files(benchmark / "documents.parquet", "documents"))
     held = rows.collect_schema().names()
     if "is_query" in held:
         rows = rows.filter(~pl.col("is_query"))
     if only_queries:
-        judged = pl.scan_parquet(checked_files(benchmark / "judgements.parquet", "judgements"))
+        judged = pl.scan_parquet(verified_files(benchmark / "judgements.parquet", "judgements"))
         rows = rows.join(judged.select(document="query").unique(), on="document", how="semi")
     columns = [name for name in ("document", "title", FIELD, "year") if name in held]
     return rows.select(columns).sort("document").collect()
@@ -60,7 +60,7 @@ def _documents(benchmark: Path, *, only_queries: bool) -> pl.DataFrame:
 
 def _labels(benchmark: Path, documents: pl.DataFrame, tasks: Sequence[str]) -> pl.DataFrame:
     """Label, document and class: the fields of study, and the first class of each document in each task."""
-    rows = pl.scan_parquet(checked_files(benchmark / "labels.parquet", "labels"))
+    rows = pl.scan_parquet(verified_files(benchmark / "labels.parquet", "labels"))
     of_tasks = (
         rows.filter(pl.col("task").is_in(list(tasks)))
         .select(label="task", document="document", value=pl.col("labels").list.first())
@@ -100,7 +100,7 @@ def _years(documents: pl.DataFrame, corpus: Path | None) -> pl.Series:
         return pl.repeat(None, len(documents), dtype=pl.Int32, eager=True)
     ids = documents.select(corpusid=pl.col("document").cast(pl.Int64, strict=False))
     known = (
-        pl.scan_parquet(checked_files(corpus, "papers"))
+        pl.scan_parquet(verified_files(corpus, "papers", ["corpusid", "year"]))
         .select("corpusid", pl.col("year").cast(pl.Int32))
         .join(ids.lazy().drop_nulls(), on="corpusid", how="semi")
         .collect(engine="streaming")

@@ -164,6 +164,8 @@ def _read_parquet(path: Path) -> Iterator[NDArray[Any]]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    from cocite.ground.plain_columns import whole_numbers
+
     for batch in read_batches(path, [*QUERY_KEYS, *DOCUMENT_KEYS, "score"], rows=QUERIES_AT_ONCE):
         there = batch.schema.names
         query, document = (next((key for key in keys if key in there), None) for keys in (QUERY_KEYS, DOCUMENT_KEYS))
@@ -171,19 +173,26 @@ def _read_parquet(path: Path) -> Iterator[NDArray[Any]]:
             raise InputError(
                 f"{path}: has no columns {' or '.join(QUERY_KEYS)}, {' or '.join(DOCUMENT_KEYS)} and score."
             )
-        queries, documents, scores = _keys(batch[query], QUERIES), batch[document], batch["score"]
+        queries, documents, scores = batch[query], batch[document], batch["score"]
+        lengths = [pc.list_value_length(each) if pa.types.is_list(each.type) else None for each in (documents, scores)]
+        if lengths[0] != lengths[1]:
+            raise InputError(f"{path}: score must have as many items in each row as {document}.")
         if pa.types.is_list(documents.type):
-            queries = queries[pc.list_parent_indices(documents).to_numpy()]
+            queries = queries.take(pc.list_parent_indices(documents))
             documents, scores = documents.flatten(), scores.flatten()
+        ids = {query: whole_numbers(queries), document: whole_numbers(documents)}
+        for key, column in ids.items():
+            if column.null_count or not (pa.types.is_integer(column.type) or pa.types.is_string(column.type)):
+                raise InputError(f"{path}: {key} must be a text or an integer in each row, not {column.type} or null.")
         if len(scores) != len(documents) or not (pa.types.is_floating(scores.type) or pa.types.is_integer(scores.type)):
             raise InputError(f"{path}: score must be a number for each document, not {batch['score'].type}.")
-        of_documents = _keys(documents, DOCUMENTS)
-        yield _pairs(queries, of_documents, scores.to_numpy(zero_copy_only=False))
+        keys = _keys(ids[query], QUERIES), _keys(ids[document], DOCUMENTS)
+        yield _pairs(*keys, scores.to_numpy(zero_copy_only=False))
 
 
 def _keys(column: Any, role: str) -> Ids:
     """The keys of a column of ids, whole numbers or texts."""
     import pyarrow as pa
 
-    whole = pa.types.is_integer(column.type) and column.null_count == 0
-    return keys_of(column.to_numpy().astype(np.int64) if whole else column.to_pylist(), role)
+    is_whole = pa.types.is_integer(column.type) and column.type != pa.uint64()
+    return keys_of(column.to_numpy().astype(np.int64) if is_whole else column.to_pylist(), role)

@@ -21,6 +21,7 @@ from cocite.corpus.ingest.documents import lines_of
 from cocite.corpus.ingest.unpacking import explained, unpack
 from cocite.ground.errors import InputError
 from cocite.ground.space import FULL_DISK
+from cocite.tables.checksums import verify_pages
 from cocite.tables.sql import as_name, as_text
 
 BYTES_AT_ONCE = 1 << 24
@@ -63,6 +64,7 @@ def read_rows(
     elif isinstance(form, ParquetFormat):
         with explained_parquet(path):
             connection.execute(_VIEW_OF_PARQUET.format(file=as_text(escape(str(path)))))
+            verify_pages(path, {*columns, *(name.partition(".")[0] for name in columns)})
             connection.execute(statement)
     else:
         for batch in _lines(path):
@@ -156,8 +158,8 @@ def explained_parquet(path: Path) -> Iterator[None]:
     """Turn the error of a file that is no Parquet, or only a part of one, into an `InputError`."""
     try:
         yield
-    except (pa.ArrowInvalid, OSError, duckdb.Error) as error:
-        if isinstance(error, duckdb.OutOfMemoryException) or FULL_DISK in str(error):
+    except Exception as error:
+        if isinstance(error, InputError | duckdb.OutOfMemoryException) or FULL_DISK in str(error):
             raise
         reason = str(error).splitlines()[0].rstrip(".")
         raise InputError(f"{path} is cut short or not a Parquet file ({reason}); fetch it again.") from None

@@ -18,7 +18,7 @@ from cocite.corpus.ingest.tables.files import read_rows
 from cocite.corpus.release.manifest import Shard
 from cocite.ground.database import connect
 from cocite.ground.progress import progress
-from cocite.tables.files import scan_table, write_table
+from cocite.tables.files import verified_files, write_table
 
 NAMES_AT_ONCE = 100_000
 
@@ -43,15 +43,15 @@ def list_names(
 def number_names(listed: Sequence[Path], *, output: Path, memory_mb: int, threads: int) -> None:
     """Write the table `names`: all that were listed, in files or their folders, each with its rank as its corpus id."""
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
-        files = [file for each in listed for file in scan_table(each, "listed_names").files]
+        files = [file for each in listed for file in verified_files(each, "listed_names")]
         connection.read_parquet(files).create_view("found")
         write_table(output, "names", _ranked(_in_order(connection)))
 
 
 def look_up_numbers(connection: duckdb.DuckDBPyConnection, listed: Path, names: Path) -> None:
     """Make the table `numbers` (name, corpusid) of the names that were listed."""
-    connection.read_parquet(scan_table(listed, "listed_names").files).create_view("listed")
-    connection.read_parquet(scan_table(names, "names").files).create_view("names")
+    connection.read_parquet(verified_files(listed, "listed_names")).create_view("listed")
+    connection.read_parquet(verified_files(names, "names")).create_view("names")
     connection.execute("CREATE TEMP TABLE numbers AS SELECT name, corpusid FROM names SEMI JOIN listed USING (name)")
 
 

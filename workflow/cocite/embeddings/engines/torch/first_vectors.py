@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -13,7 +12,7 @@ from cocite.embeddings.vectors import VALUES_IN_MEMORY
 from cocite.ground.errors import InputError
 from cocite.ground.progress import report
 from cocite.ground.randomness import derive_seed
-from cocite.tables.files import checked_files
+from cocite.tables.files import open_table
 
 DEVIATION = 1e-3
 """Of each number that is drawn, as in PyTorch-BigGraph."""
@@ -36,8 +35,7 @@ class FirstVectors:
     def _take_over(self, start: Path, vectors: Tensor, papers: Papers, first: int) -> None:
         order = np.argsort(papers)
         rising, kept = papers[order], 0
-        (path,) = checked_files([start], "graph_embeddings")
-        with pq.ParquetFile(path) as table:
+        with open_table(start, "graph_embeddings") as table:
             for batch in table.iter_batches(
                 max(1, VALUES_IN_MEMORY // vectors.shape[1]), columns=["corpusid", "vector"]
             ):

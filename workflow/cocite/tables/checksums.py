@@ -1,0 +1,133 @@
+"""The checksums of Parquet pages, verified without decoding a page, for readers that ignore them: DuckDB and Polars.
+
+A page is a header in Thrift's compact encoding and its bytes as they are on the disk. The header may have their CRC-32.
+Headers and the footer have no checksum. Pyarrow verifies pages itself as it reads them (`page_checksum_verification`).
+"""
+
+import mmap
+from collections.abc import Collection, Iterator
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow.parquet as pq
+from isal import isal_zlib
+
+from cocite.ground.errors import InputError, explain_unreadable
+
+TRUE, FALSE, BYTE, DOUBLE, BINARY, LIST, SET, STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
+"""Thrift's types; the others in a header are whole numbers of variable length."""
+COMPRESSED_SIZE, CHECKSUM = 3, 4
+"""Numbers of the fields of a header."""
+
+
+class _Page(NamedTuple):
+    """Where the bytes of a page are, and their checksum; None where the writer gave none."""
+
+    start: int
+    stop: int
+    checksum: int | None
+
+
+def verify_pages(path: Path, columns: Collection[str] | None = None, bucket: int | None = None) -> None:
+    """Compare the pages of a Parquet file with their checksums: those of these columns, or of all.
+
+    With `bucket`, row groups that cannot hold a row of that bucket are left out. Raises `InputError` where a page does
+    not match, or its place is not known. Pages without a checksum are taken as they are.
+    """
+    with explain_unreadable(path, "Parquet file"), path.open("rb") as file:
+        footer = pq.read_metadata(file)
+        if footer.num_rows == 0:
+            return
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            for group, number in product(
+                map(footer.row_group, range(footer.num_row_groups)), range(footer.num_columns)
+            ):
+                chunk = group.column(number)
+                name = f"{chunk.path_in_schema}."
+                is_asked = columns is None or any(name.startswith(f"{column}.") for column in columns)
+                if is_asked and (bucket is None or _may_hold(group, bucket)):
+                    _verify(path, content, chunk)
+
+
+def _may_hold(group: pq.RowGroupMetaData, bucket: int) -> bool:
+    for chunk in map(group.column, range(group.num_columns)):
+        if chunk.path_in_schema == "bucket" and chunk.statistics is not None and chunk.statistics.has_min_max:
+            return bool(chunk.statistics.min <= bucket <= chunk.statistics.max)
+    return True
+
+
+def _verify(path: Path, content: mmap.mmap, chunk: pq.ColumnChunkMetaData) -> None:
+    with memoryview(content) as view:
+        for page in _pages(content, chunk):
+            if page.checksum is not None:
+                with view[page.start : page.stop] as written:
+                    if isal_zlib.crc32(written) != page.checksum:
+                        raise InputError(
+                            f"{path}: bytes {page.start:,} to {page.stop:,} (column {chunk.path_in_schema}) do not "
+                            "match their checksum: a disk or a copy damaged the file."
+                        )
+
+
+def _pages(content: mmap.mmap, chunk: pq.ColumnChunkMetaData) -> Iterator[_Page]:
+    """The pages of a column chunk. Raises `ValueError` where they do not fill it exactly."""
+    position = min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset)))
+    end = position + chunk.total_compressed_size
+    while position < end:
+        fields, start = _read_struct(content, position)
+        position = start + fields[COMPRESSED_SIZE]
+        if position > min(end, len(content)) or position < start:
+            break
+        checksum = fields.get(CHECKSUM)
+        yield _Page(start, position, None if checksum is None else checksum & 0xFFFFFFFF)
+    if position != end:
+        raise ValueError(f"the header of a page of column {chunk.path_in_schema} is broken")
+
+
+def _read_struct(content: mmap.mmap, position: int) -> tuple[dict[int, int], int]:
+    """The whole numbers of a struct by the numbers of their fields, and where it ends; other values are skipped."""
+    fields, number = dict[int, int](), 0
+    while head := content[position]:
+        position += 1
+        if head >> 4:
+            number += head >> 4
+        else:
+            number, position = _read_number(content, position)
+        fields[number], position = _read_value(content, position, head & 15)
+    return fields, position + 1
+
+
+def _read_value(content: mmap.mmap, position: int, kind: int) -> tuple[int, int]:
+    """A value if it is a whole number, otherwise 0; and where it ends."""
+    if kind in (TRUE, FALSE):
+        return 0, position
+    if kind in (BYTE, DOUBLE):
+        return 0, position + (1 if kind == BYTE else 8)
+    if kind == BINARY:
+        length, position = _read_varint(content, position)
+        return 0, position + length
+    if kind in (LIST, SET):
+        size, inner = content[position] >> 4, content[position] & 15
+        size, position = _read_varint(content, position + 1) if size == 15 else (size, position + 1)
+        for _ in range(size):
+            _, position = (0, position + 1) if inner in (TRUE, FALSE) else _read_value(content, position, inner)
+        return 0, position
+    if kind == STRUCT:
+        return 0, _read_struct(content, position)[1]
+    return _read_number(content, position)
+
+
+def _read_number(content: mmap.mmap, position: int) -> tuple[int, int]:
+    """A signed whole number, which Thrift writes as 0, −1, 1, −2, … in turn."""
+    number, position = _read_varint(content, position)
+    return (number >> 1) ^ -(number & 1), position
+
+
+def _read_varint(content: mmap.mmap, position: int) -> tuple[int, int]:
+    number, shift = 0, 0
+    while True:
+        byte = content[position]
+        number |= (byte & 0x7F) << shift
+        position, shift = position + 1, shift + 7
+        if byte < 0x80:
+            return number, position
