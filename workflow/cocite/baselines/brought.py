@@ -6,6 +6,7 @@ line, so that the message names the line.
 """
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -144,7 +145,7 @@ def _of_npz(path: Path, names: Names) -> Iterator[Part]:
         try:
             with np.load(path, allow_pickle=False) as arrays:
                 ids_name, vectors_name = _named(list(arrays), names, path, "arrays")
-                ids, vectors = arrays[ids_name], arrays[vectors_name]
+                ids, vectors = (np.asarray(arrays[name]) for name in (ids_name, vectors_name))
         except ValueError as error:
             if "pickle" not in str(error).lower():
                 raise
@@ -188,10 +189,14 @@ def _by_polars(lines: bytes, path: Path, names: Names) -> pa.Table | None:
         table = pl.read_ndjson(lines, schema={ids: kind, vectors: pl.List(pl.Float64)})
     except (Exception, pl.exceptions.PanicException):
         return None
-    values = table[vectors].list.explode()
-    if len(table) != lines.count(b"\n") or table[ids].null_count() or values.null_count():
+    values, count = table[vectors].list.explode(), lines.count(b"\n")
+    if len(table) != count or table[ids].null_count() or values.null_count():
         return None
-    return table.to_arrow()
+    # Polars makes texts of lists and truth values, numbers of decimals, and replaces halves of surrogate pairs.
+    key = re.escape(json.dumps(ids)).encode()
+    written = re.findall(key + (rb'\s*:\s*"' if kind == pl.String else rb"\s*:\s*-?[0-9]+\s*[,}]"), lines)
+    is_changed = kind == pl.String and table[ids].str.contains("\ufffd", literal=True).any()
+    return table.to_arrow() if len(written) == count and not is_changed else None
 
 
 def _blocks(path: Path) -> Iterator[bytes]:

@@ -47,8 +47,8 @@ def explain_unreadable(path: Path, kind: str, advice: str = "") -> Iterator[None
         yield
     except InputError:
         raise
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist.") from None
+    except FileNotFoundError as error:
+        raise InputError(f"{error.filename or path} does not exist.") from None
     except MemoryError:
         raise InputError(f"{path}: not a readable {kind} (it asks for more memory than there is){advice}.") from None
     except Exception as error:

@@ -16,6 +16,8 @@ from cocite.ground.errors import InputError, explain_unreadable, reason_of
 
 PARQUET = "Parquet file"
 HALF_PAIRS = re.compile("[\ud800-\udfff]")
+DEEPEST = 2_000
+"""Levels of JSON that may begin in what is read at once, 64 kB, beyond those that end there."""
 PARQUET_ROWS = 10_000
 """Rows of a Parquet file that are in memory together."""
 
@@ -217,10 +219,10 @@ def read_members(path: Path) -> Iterator[tuple[str, Any]]:
 
     with opened(path) as file:
         try:
-            if next(ijson.basic_parse(file))[0] != "start_map":
+            if next(ijson.basic_parse(_Shallow(file, path)))[0] != "start_map":
                 raise InputError(f"{path}: not a JSON object.")
             file.seek(0)
-            yield from ijson.kvitems(file, "", use_float=True)
+            yield from ijson.kvitems(_Shallow(file, path), "", use_float=True)
         except ijson.JSONError as error:
             raise _not_json(path, error) from None
 
@@ -240,10 +242,24 @@ def read_items(path: Path, key: str) -> Iterator[Row]:
 
     with opened(path) as file:
         try:
-            for number, values in enumerate(ijson.items(file, f"{key}.item", use_float=True)):
+            for number, values in enumerate(ijson.items(_Shallow(file, path), f"{key}.item", use_float=True)):
                 yield as_row(values, path, f"{key}[{number}]")
         except ijson.JSONError as error:
             raise _not_json(path, error) from None
+
+
+class _Shallow:
+    """A file for ijson, which keeps the path to each level: of deep nesting, a file of 1 MB would fill all memory."""
+
+    def __init__(self, file: IO[bytes], path: Path) -> None:
+        self.file, self.path = file, path
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, in which not too many levels begin that do not end."""
+        text = self.file.read(size)
+        if sum(map(text.count, (b"[", b"{"))) - sum(map(text.count, (b"]", b"}"))) > DEEPEST:
+            raise InputError(f"{self.path}: not JSON that can be read (nested too deeply).")
+        return text
 
 
 def _not_json(path: Path, error: Exception) -> InputError:

@@ -18,7 +18,7 @@ from cocite.config.tasks import Task
 from cocite.evaluation.preparation.builder import Builder, References, Texts
 from cocite.ground.errors import InputError
 from cocite.ground.progress import progress
-from cocite.ground.rows import Row, read_lines, read_objects
+from cocite.ground.rows import Row, read_lines, read_objects, shown
 
 NAMESPACE = "csfcube"
 TEST_FOLDS = ("fold1_test", "fold2_test")
@@ -54,7 +54,7 @@ def _abstract(row: Row) -> str | None:
     """The sentences of an abstract as one text."""
     sentences = row.values.get("abstract") or []
     if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
-        raise InputError(f"{row.place}: abstract must be a list of sentences, not {sentences!r:.80}.")
+        raise InputError(f"{row.place}: abstract must be a list of sentences, not {shown(sentences)}.")
     return " ".join(sentence.strip() for sentence in sentences).strip() or None
 
 
@@ -109,7 +109,7 @@ def _grades(judged: Row) -> list[int]:
     """A grade for each candidate of a query."""
     grades, candidates = judged.require("relevance_adju"), judged.identifiers("cands")
     if not isinstance(grades, list) or not all(isinstance(grade, int) and grade >= 0 for grade in grades):
-        raise InputError(f"{judged.place}: relevance_adju must be a list of grades, not {grades!r:.80}.")
+        raise InputError(f"{judged.place}: relevance_adju must be a list of grades, not {shown(grades)}.")
     if len(grades) != len(candidates):
         raise InputError(f"{judged.place}: has {len(candidates)} cands and {len(grades)} grades in relevance_adju.")
     return grades

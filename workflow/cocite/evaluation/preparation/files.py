@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from cocite.config.tasks import Task
-from cocite.ground.errors import InputError
+from cocite.ground.errors import InputError, explain_unreadable
 
 LARGEST_GRADE = 1000
 """No scale of relevance has more grades, and trec_eval takes memory for each."""
@@ -82,10 +82,9 @@ def as_number(value: object) -> float | None:
 @contextmanager
 def _open_text(path: Path) -> Iterator[TextIO]:
     """Open a file of text. Raises `InputError` where it is missing, and where what is read is not UTF-8."""
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            yield file
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist.") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 ({error.reason}).") from None
+    with explain_unreadable(path, "file of text"):
+        try:
+            with path.open(encoding="utf-8", newline="") as file:
+                yield file
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path}: not UTF-8 ({error.reason}).") from None

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from cocite.ground.errors import InputError
-from cocite.ground.rows import read_fields
+from cocite.ground.rows import read_fields, shown
 from cocite.triplets.brought_pairs.reading import (
     DOCUMENTS,
     QUERIES,
@@ -58,7 +58,9 @@ def _examples_of_qrels(files: Mapping[str, Path], counts: Counter[str]) -> Itera
             except ValueError:
                 if number == 1:  # the names of the columns
                     continue
-                raise InputError(f"{path}, line {number}: the relevance must be a number, not {grade!r:.80}.") from None
+                raise InputError(
+                    f"{path}, line {number}: the relevance must be a number, not {shown(grade)}."
+                ) from None
             queries.append(key_of(query, QUERIES))
             documents.append(key_of(document, DOCUMENTS))
         of_queries, of_documents = np.array(queries), np.array(documents)

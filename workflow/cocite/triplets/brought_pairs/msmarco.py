@@ -16,7 +16,7 @@ import numpy as np
 from cocite.ground.database import spill_folder
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids
-from cocite.ground.rows import Row, read_rows
+from cocite.ground.rows import Row, read_rows, shown
 from cocite.triplets.brought_pairs import scores
 from cocite.triplets.brought_pairs.reading import (
     DOCUMENTS,
@@ -112,7 +112,7 @@ def _example_of_mined(
     near = _keys(row, "pos", as_list(row, "pos")).tolist()
     mined = row.values.get("neg") or {}
     if not isinstance(mined, Mapping):
-        raise InputError(f"{row.place}: neg must be an object of systems and their documents, not {mined!r:.80}.")
+        raise InputError(f"{row.place}: neg must be an object of systems and their documents, not {shown(mined)}.")
     unknown = [name for name in systems if name not in mined]
     if unknown and row.at == 1:
         raise InputError(f"{row.place}: has no system {unknown[0]!r}; it has {', '.join(mined)}.")

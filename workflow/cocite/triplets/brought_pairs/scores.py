@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids
 from cocite.ground.lookup import look_up
-from cocite.ground.rows import Row, is_json_lines, read_batches, read_fields, read_rows
+from cocite.ground.rows import Row, is_json_lines, read_batches, read_fields, read_rows, shown
 from cocite.triplets.brought_pairs.reading import DOCUMENTS, QUERIES, keys_of
 
 PARTS = 64
@@ -146,7 +146,7 @@ def _of_tabs(path: Path) -> Iterator[tuple[str, list[str], list[float]]]:
             yield query, [document], [float(score)]
         except ValueError:
             if number > 1:  # the first line may name the columns
-                raise InputError(f"{path}, line {number}: the score must be a number, not {score!r:.80}.") from None
+                raise InputError(f"{path}, line {number}: the score must be a number, not {shown(score)}.") from None
 
 
 def _of_row(row: Row) -> tuple[str, list[str], list[float]]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from cocite.ground.errors import InputError
+from cocite.ground.errors import InputError, explain_unreadable
 from cocite.ground.rows import read_members, read_objects
 from cocite.triplets.brought_pairs.reading import (
     DOCUMENTS,
@@ -48,7 +48,9 @@ def _examples_of_counts(folder: Path, counts: Counter[str]) -> Iterator[Example]
     for name, split in (("train", TRAINING), ("val", VALIDATION)):
         path = folder / f"{name}.txt"
         if path.is_file():
-            splits |= {line.strip(): split for line in path.read_text(encoding="utf-8").splitlines() if line.strip()}
+            with explain_unreadable(path, "file of text"):
+                names = path.read_text(encoding="utf-8-sig").splitlines()
+            splits |= {line.strip(): split for line in names if line.strip()}
     counts[OF_NEITHER] += 0
     for query, others in read_members(folder / "data.json"):
         place = f"{folder / 'data.json'}, {query}"

@@ -1,0 +1,236 @@
+"""Whatever is in a file that people bring, a reader takes it or refuses it in a sentence with its name."""
+
+import gzip
+import io
+import json
+import struct
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cocite.baselines.brought import read_vectors
+from cocite.ground.errors import InputError
+from cocite.ground.rows import read_items, read_members, read_rows
+from cocite.triplets.brought_pairs.scores import Bounds, deal_out_scores, scores_of_part
+from cocite.triplets.brought_pairs.specter import read_specter
+from cocite.triplets.brought_pairs.text_rows import read_text_rows
+
+IDS, VECTORS = ["a", "b", "c"], [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+LONG, DEEP = "9" * 5_000, "[" * 100_000 + "]" * 100_000
+HOSTILE = {
+    "a number of 5,000 digits": LONG,
+    "a number of 4,000 digits": "9" * 4_000,
+    "a list of a number of 4,000 digits": f"[{'9' * 4_000}, 1]",
+    "deep nesting": DEEP,
+    "nesting that JSON takes": "[" * 900 + "]" * 900,
+    "deep objects": '{"a":' * 50_000 + "1" + "}" * 50_000,
+    "half of a surrogate pair": '"a\\ud83d b"',
+    "not a number": "NaN",
+    "an infinite number": "1e999",
+    "a control character": '"a\x01b"',
+    "a truth value": "true",
+    "an object": '{"a": {}}',
+    "lists": "[[1, 2], [3, 4]]",
+    "a list with a gap": "[null, 1.0]",
+    "no end": '"a',
+    "bytes that are not UTF-8": '"\udcff"',
+}  # fmt: skip
+
+
+def line_with(row, key, value):
+    """A line of JSON in which a key has a value that Python would not write."""
+    members = (f"{json.dumps(name)}: {value if name == key else json.dumps(given)}" for name, given in row.items())
+    return ("{" + ", ".join(members) + "}\n").encode("utf-8", "surrogateescape")
+
+
+def refused_or(expected, read, path):
+    """That what is read is what was expected, or that it is refused in a sentence with the name of the file."""
+    try:
+        found = read(path)
+    except InputError as error:
+        said = str(error)
+    else:
+        return found == expected
+    return str(path) in said
+
+
+def vectors_in(path):
+    found = read_vectors([path], IDS)
+    return {name: found.matrix[row].tolist() for name, row in found.rows.items()}
+
+
+@pytest.mark.parametrize("key", ["id", "vector"])
+@pytest.mark.parametrize("value", HOSTILE)
+def test_a_hostile_value_in_json_lines_of_vectors_is_named_by_its_line(tmp_path, key, value):
+    rows = [{"id": name, "vector": vector} for name, vector in zip(IDS, VECTORS, strict=True)]
+    lines = [json.dumps(row).encode() + b"\n" for row in rows]
+    lines[1] = line_with(rows[1], key, HOSTILE[value])
+    (tmp_path / "v.jsonl").write_bytes(b"".join(lines))
+    if key == "id" and value in ("a number of 4,000 digits", "half of a surrogate pair"):
+        assert vectors_in(tmp_path / "v.jsonl").keys() == {"a", "c"}  # an id of nothing that is asked for
+        return
+    with pytest.raises(InputError, match=r"v\.jsonl, line 2: "):
+        vectors_in(tmp_path / "v.jsonl")
+
+
+@pytest.mark.parametrize("key", ["query", "positives", "negatives", "negative_scores"])
+@pytest.mark.parametrize("value", [*HOSTILE.keys() - {"an object", "a control character"}])
+def test_a_hostile_value_in_rows_of_texts_is_named_by_its_line(tmp_path, key, value):
+    row = {"query": "q", "positives": ["p"], "negatives": ["n"], "positive_scores": [1.0], "negative_scores": [0.5]}
+    (tmp_path / "r.jsonl").write_bytes(json.dumps(row).encode() + b"\n" + line_with(row, key, HOSTILE[value]))
+    with pytest.raises(InputError, match=r"r\.jsonl, line 2: "):
+        list(read_text_rows(tmp_path, (), Bounds(margin=0.1)).examples(Counter()))
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_a_hostile_value_in_a_large_object_is_refused_or_a_value(tmp_path, value):
+    text = '{"1": {"count": ' + HOSTILE[value] + "}}"
+    (tmp_path / "o.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+    for read in (read_members, lambda path: read_items(path, "1")):
+        try:
+            list(read(tmp_path / "o.json"))
+        except InputError as error:
+            said = str(error)
+        else:
+            continue
+        assert said.startswith(str(tmp_path / "o.json"))
+
+
+def whole_npz(path, **arrays):
+    with path.open("wb") as file:
+        np.savez(file, **{"ids": np.array(IDS), "vectors": np.array(VECTORS), **arrays})
+    return path.read_bytes()
+
+
+def npy(header, content=b""):
+    """An array as a file, with a header as it is given."""
+    text = header.encode()
+    text += b" " * (63 - (10 + len(text)) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + content
+
+
+def npz_of(path, vectors, method=zipfile.ZIP_STORED):
+    ids = io.BytesIO()
+    np.save(ids, np.array(IDS))
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("ids.npy", ids.getvalue())
+        archive.writestr("vectors.npy", vectors)
+
+
+def test_an_npz_that_is_cut_or_spoilt_anywhere_is_refused_or_read_as_it_was(tmp_path):
+    path = tmp_path / "v.npz"
+    content, expected = whole_npz(path), dict(zip(IDS, VECTORS, strict=True))
+    for length in range(0, len(content), 37):
+        path.write_bytes(content[:length])
+        with pytest.raises(InputError, match=r"v\.npz: not a readable NPZ file"):
+            vectors_in(path)
+    for place in range(0, len(content), 11):
+        spoilt = bytearray(content)
+        spoilt[place] ^= 0xFF
+        path.write_bytes(spoilt)
+        assert refused_or(expected, vectors_in, path)
+
+
+@pytest.mark.parametrize(
+    "vectors",
+    [
+        b"",
+        b"hello",
+        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (3, 1000000000000)}"),
+        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (3, -2)}"),
+        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2)}", b"\0" * 8),
+        npy("{'descr': "),
+        npy("{'descr': " + "(" * 3_000 + "'<f8'" + ")" * 3_000 + ", 'fortran_order': False, 'shape': (3, 2)}"),
+        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (3, " + LONG + ")}"),
+        npy("{'descr': 'nonsense', 'fortran_order': False, 'shape': (3, 2)}"),
+        npy("{'descr': '|O', 'fortran_order': False, 'shape': (3,)}", b"\0" * 8),
+        b"\x93NUMPY\x02\x00" + struct.pack("<I", 1 << 31),
+    ],
+)
+def test_an_npz_with_an_array_that_is_none_is_refused(tmp_path, vectors):
+    npz_of(tmp_path / "v.npz", vectors)
+    with pytest.raises(InputError, match=r"v\.npz"):
+        vectors_in(tmp_path / "v.npz")
+
+
+@pytest.mark.parametrize("name", ["v.npz", "v.parquet", "v.jsonl"])
+def test_an_empty_vector_is_refused(tmp_path, name):
+    path, empty = tmp_path / name, [[], [], []]
+    if name == "v.npz":
+        whole_npz(path, vectors=np.empty((3, 0)))
+    elif name == "v.parquet":
+        pq.write_table(pa.table({"id": IDS, "vector": pa.array(empty, pa.list_(pa.float32()))}), path)
+    else:
+        path.write_text("".join(json.dumps({"id": each, "vector": []}) + "\n" for each in IDS))
+    with pytest.raises(InputError, match=rf"{name}, (row|line) 1: "):
+        vectors_in(path)
+
+
+def test_a_gzip_file_that_is_cut_or_spoilt_anywhere_is_refused_or_read_as_it_was(tmp_path):
+    path, rows = tmp_path / "r.jsonl.gz", [{"n": number} for number in range(40)]
+    content = gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode())
+    for length in range(1, len(content), 7):
+        path.write_bytes(content[:length])
+        with pytest.raises(InputError, match=r"r\.jsonl\.gz"):
+            list(read_rows(path))
+    for place in range(len(content)):
+        spoilt = bytearray(content)
+        spoilt[place] ^= 0x10
+        path.write_bytes(spoilt)
+        assert refused_or(rows, lambda path: [row.values for row in read_rows(path)], path)
+
+
+def test_a_parquet_file_with_checksums_that_is_spoilt_anywhere_is_refused_or_read_as_it_was(tmp_path):
+    path = tmp_path / "v.parquet"
+    pq.write_table(pa.table({"id": IDS, "vector": VECTORS}), path, write_page_checksum=True)
+    content, expected = path.read_bytes(), dict(zip(IDS, VECTORS, strict=True))
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    for place in range(0, footer, 3):
+        spoilt = bytearray(content)
+        spoilt[place] ^= 0x04
+        path.write_bytes(spoilt)
+        assert refused_or(expected, vectors_in, path)
+
+
+def test_lists_of_names_that_are_not_utf8_are_named(tmp_path):
+    (tmp_path / "data.json").write_text('{"1": {"2": {"count": 5}}}')
+    (tmp_path / "metadata.json").write_text("{}")
+    (tmp_path / "train.txt").write_bytes("1\n".encode("utf-16"))
+    with pytest.raises(InputError, match=r"train\.txt: not a readable file of text \(.*utf-8"):
+        list(read_specter(tmp_path, ()).examples(Counter()))
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"qid": [1, None], "pid": [1, 2], "score": [0.1, 0.2]}, "qid must be a text or an integer in each row"),
+        ({"qid": [1, 2], "pid": [1.5, 2.5], "score": [0.1, 0.2]}, "pid must be a text or an integer in each row"),
+        ({"qid": [1, 2], "pid": [[1, 2], [3]], "score": [[0.1], [0.2, 0.3]]}, "score must have as many items"),
+        ({"qid": [1, 2], "pid": [[1, 2], [3]], "score": [0.1, 0.2]}, "score must have as many items"),
+        ({"qid": [1, 2], "pid": [1, 2], "score": ["0.1", "0.2"]}, "score must be a number for each document"),
+    ],
+)
+def test_scores_that_would_be_those_of_other_documents_are_refused(tmp_path, columns, said):
+    pq.write_table(pa.table(columns), tmp_path / "s.parquet")
+    with pytest.raises(InputError, match=said):
+        deal_out_scores([tmp_path / "s.parquet"], tmp_path)
+
+
+def test_scores_may_be_lists_of_any_kind_and_ids_decimals_without_a_fraction(tmp_path):
+    kinds = (pa.list_, pa.large_list, pa.list_view, pa.large_list_view)
+    found = []
+    for number, kind in enumerate(kinds):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        documents, scores = pa.array([[1.0, 2.0], [], [3.0]], kind(pa.float64())), [[0.5, 0.25], [], [0.125]]
+        table = pa.table({"qid": [7.0, 8.0, 9.0], "pid": documents, "score": pa.array(scores, kind(pa.float32()))})
+        pq.write_table(table, folder / "s.parquet")
+        deal_out_scores([Path(folder / "s.parquet")], folder)
+        found.append([tuple(pair) for part in range(64) for pair in scores_of_part(part, folder).pairs.tolist()])
+    assert found[0] == [(2 * 7 + 1, 2, 0.5), (2 * 7 + 1, 4, 0.25), (2 * 9 + 1, 6, 0.125)]
+    assert found.count(found[0]) == len(kinds)
