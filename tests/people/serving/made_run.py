@@ -102,9 +102,9 @@ def _write(path: Path, name: str, columns: dict[str, list]) -> None:
 
 
 @contextmanager
-def served(run: Run) -> Iterator[Server]:
+def served(run: Run, host: str = "127.0.0.1") -> Iterator[Server]:
     """A server of a run on a free port of this machine."""
-    with Server(run, "127.0.0.1", 0) as server:
+    with Server(run, host, 0) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:

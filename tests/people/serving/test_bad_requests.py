@@ -1,5 +1,6 @@
 """Requests that nobody should send: each gets a fitting status and one sentence, and nothing is read or written."""
 
+import contextlib
 import json
 import socket
 import struct
@@ -8,7 +9,7 @@ from http.client import HTTPConnection
 from urllib.parse import quote, urlencode
 
 import pytest
-from tests.people.serving.made_run import MODELS, SCRIPT, states
+from tests.people.serving.made_run import MODELS, SCRIPT, served, states
 
 MODEL = MODELS[0]
 RANGE = f"a whole number from 0 to {2**63 - 1:,}"
@@ -183,6 +184,68 @@ def test_a_name_that_is_not_this_machine_s_own_is_refused(send, refused, server)
     assert refused("/", host="127.0.0.1.evil.example")[0] == 421
     for own in ("localhost", f"LOCALHOST:{server.server_port}", f"127.0.0.1:{server.server_port}", "[::1]:80"):
         assert send("/", host=own)[0] == 200
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "127.0.0.2"])  # noqa: S104
+def test_at_every_address_the_page_opens_by_address_and_host_name_and_not_by_another_name(run, address):
+    with served(run, address) as server:
+        for host, status in {
+            f"{address}:{server.server_port}": 200,
+            "192.0.2.7": 200,
+            "[2001:db8::7]:8642": 200,
+            socket.gethostname().upper(): 200,
+            "localhost": 200,
+            "evil.example": 421,
+            "127.0.0.1.evil.example:80": 421,
+            "2130706433": 421,
+            "": 421,
+        }.items():
+            with contextlib.closing(HTTPConnection("127.0.0.2", server.server_port, timeout=60)) as connection:
+                connection.request("GET", "/api/run", headers={"Host": host})
+                assert (host, connection.getresponse().status) == (host, status)
+
+
+@pytest.mark.parametrize("slow", [b"a: b\r\n", b"a"], ids=["header", "byte"])
+def test_a_client_that_sends_its_head_slowly_is_left(run, monkeypatch, slow):
+    monkeypatch.setattr("cocite.people.serving.server.SECONDS_TO_ASK", 0.5)
+    with served(run) as server, socket.create_connection(("127.0.0.1", server.server_port), timeout=0.1) as connection:
+        connection.sendall(b"GET /api/run HTTP/1.1\r\nHost: localhost\r\n")
+        sent = 0
+        while sent < 80:  # fewer than there may be headers
+            sent += 1
+            connection.sendall(slow)
+            try:
+                ended = connection.recv(1) == b""
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                ended = True
+            assert ended
+            break
+        assert sent < 40
+
+
+def test_more_clients_than_connections_are_all_answered(run, monkeypatch):
+    """Each keeps its connection open after its answer, as browsers do."""
+    monkeypatch.setattr("cocite.people.serving.server.CONNECTIONS", 4)
+    monkeypatch.setattr("cocite.people.serving.server.SECONDS_TO_ASK", 1)
+    with served(run) as server, contextlib.ExitStack() as opened:
+        clients = [
+            opened.enter_context(socket.create_connection(("127.0.0.1", server.server_port), timeout=60))
+            for _ in range(20)
+        ]
+        for client in clients:
+            client.sendall(b"GET /api/run HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert {client.recv(15) for client in clients} == {b"HTTP/1.1 200 OK"}
+
+
+def test_with_few_files_the_server_does_not_use_them_up(run, monkeypatch):
+    monkeypatch.setattr("resource.getrlimit", lambda _: (128, 128))
+    with served(run) as server:
+        taken = [server.places.acquire(blocking=False) for _ in range(40)]
+        for _ in range(sum(taken)):
+            server.places.release()
+    assert sum(taken) == 32
 
 
 def test_no_answer_lets_another_origin_read_it_or_show_it(send):

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -20,7 +21,7 @@ from cocite.config.encoders import EncoderSettings
 from cocite.encoder.build import build_encoder
 from cocite.encoder.embedding import embed_tables
 from cocite.ground.errors import InputError
-from cocite.people.serving.finished import nearest, open_run
+from cocite.people.serving.finished import MissingError, nearest, open_run
 from cocite.people.serving.server import Server
 from cocite.tables.files import write_table
 
@@ -29,8 +30,11 @@ def invoke(*arguments):
     return CliRunner().invoke(app, ["serve", *map(str, arguments)], catch_exceptions=False)
 
 
-def test_the_command_serves_until_it_is_interrupted_and_writes_nothing_to_the_results(results, tmp_path):
+@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_serves_until_it_is_interrupted_and_leaves_nothing(results, tmp_path, monkeypatch, ended_by):
     before = states(results)
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     command = ["serve", "--results", results, "--cache", tmp_path / "cache", "--port", "0", "--model", "trained"]
     # A background process of a shell ignores interrupts.
     listen = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
@@ -44,13 +48,14 @@ def test_the_command_serves_until_it_is_interrupted_and_writes_nothing_to_the_re
             with urllib.request.urlopen(f"{url}api/run", timeout=60) as response:  # noqa: S310
                 run = json.load(response)
         finally:
-            process.send_signal(signal.SIGINT)
+            process.send_signal(ended_by)
         assert "Ended." in process.stderr.read()
     assert process.returncode == 0
     assert run["models"] == [{"name": "trained/1", "papers": 39, "lists": 0}]
     assert run["papers"] == 40
     assert run["maps"] == [{"name": "holdout", "model": "trained/1"}]
     assert states(results) == before
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def test_without_names_all_models_with_vectors_are_served_the_trained_ones_first(run):
@@ -103,5 +108,19 @@ def test_a_text_is_embedded_by_the_encoder_of_the_run(tmp_path):
     embed_tables(folder / "model", [papers], folder / "papers", "papers", threads=1, state=tmp_path / "state")
     with open_run(results, [], tmp_path / "cache") as run:
         found = nearest(run, "tiny/1", 2, text="loops")
-    assert [hit["title"] for hit in found] == ["loops", "bees collect"]
-    assert found[0]["distance"] == pytest.approx(0, abs=1e-5)
+        assert [hit["title"] for hit in found] == ["loops", "bees collect"]
+        assert found[0]["distance"] == pytest.approx(0, abs=1e-5)
+        build_encoder([papers], tmp_path / "queries.parquet", folder / "model", settings=encoder, seed=2)
+        with pytest.raises(MissingError, match=r"Model tiny/1 was made again .*; start `cocite serve` again"):
+            nearest(run, "tiny/1", 2, text="loops")
+        assert [hit["title"] for hit in nearest(run, "tiny/1", 2, paper=2)] == ["bees collect"]
+
+
+def test_an_encoder_that_is_made_again_before_its_first_text_answers_none(results, tmp_path):
+    shutil.copytree(results, tmp_path / "run")
+    model = tmp_path / "run/encoder/trained/seed-1/model/modules.json"
+    with open_run(tmp_path / "run", ["trained"], tmp_path / "cache") as run:
+        model.write_text("[ ]")
+        os.utime(model, (1_000_000_000, 1_000_000_000))
+        with pytest.raises(MissingError, match="Model trained/1 was made again"):
+            nearest(run, "trained/1", 2, text="loops")

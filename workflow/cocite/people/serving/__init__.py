@@ -34,6 +34,8 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes any that is free.")] = PORT,
 ) -> None:
     """Search a finished run in a browser: the nearest papers by two models, and what the graph says of them."""
+    import signal
+
     from cocite.ground.progress import report
     from cocite.people.inspection.opening import results_of
     from cocite.people.serving.cache import default_cache
@@ -41,6 +43,7 @@ def serve(
     from cocite.people.serving.server import Server
 
     folder = results_of(results, configfile)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that temporary folders are removed
     with open_run(folder, model or [], cache or default_cache(), configfile) as run, Server(run, host, port) as server:
         if not server.is_loopback:
             report(

@@ -51,7 +51,7 @@ class Run:
     database: duckdb.DuckDBPyConnection
     """Views over the tables of `relations.TABLES`."""
     embed: Callable[[str, str], list[float]]
-    """The vector that a model, by its name and seed, gives to a text."""
+    """The vector that a model, by its name and seed, gives to a text; `MissingError` if the model was made again."""
     points: Callable[[PaperMap], dict[str, Any]]
 
 
@@ -66,6 +66,7 @@ def open_run(results: Path, names: Sequence[str], cache: Path, configfile: Path 
     Raises `InputError` where there is no such model, or one has no vectors.
     """
     chosen = _models(results, names, configfile)
+    embed = _embedding(chosen)
     folder = cache_of(results, cache)
     with open_results(results, {"papers"}) as database:
         papers = checked_files(path_of(results, "papers"), "papers")
@@ -83,7 +84,7 @@ def open_run(results: Path, names: Sequence[str], cache: Path, configfile: Path 
             catalogue=catalogue,
             maps=maps_of(results),
             database=database,
-            embed=_embedding(chosen),
+            embed=embed,
             points=lru_cache(MAPS)(lambda chosen: points_of(results, chosen)),
         )
 
@@ -103,13 +104,31 @@ def _index_of(folder: Path, model: Model) -> Path:
 
 
 def _embedding(models: dict[str, Model]) -> Callable[[str, str], list[float]]:
+    """A function that embeds a text with a model, unless its encoder is not the one that made the papers' vectors."""
     opened, lock = lru_cache(ENCODERS)(lambda name: text_embedder(models[name])), Lock()
+    states = {name: _state_of(model.folder) for name, model in models.items()}
+
+    def check(name: str) -> None:
+        if _state_of(models[name].folder) != states[name]:
+            raise MissingError(
+                f"Model {name} was made again since its papers' vectors were opened; start `cocite serve` again."
+            )
 
     def embed(name: str, text: str) -> list[float]:
         with lock:
-            return opened(name)(text)
+            check(name)
+            of_text = opened(name)
+            check(name)
+            return of_text(text)
 
     return embed
+
+
+def _state_of(folder: Path) -> list[tuple[str, int, int, int]]:
+    """The files of a folder, with what changes when they are written again."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    states = [(path, path.stat()) for path in files]
+    return [(str(path), state.st_ino, state.st_size, state.st_mtime_ns) for path, state in states]
 
 
 def described(run: Run) -> dict[str, Any]:

@@ -5,12 +5,15 @@ request under a name that is not this machine's own is refused (DNS rebinding).
 """
 
 import errno
+import io
 import ipaddress
 import json
 import re
+import resource
 import socket
 import socketserver
 import sys
+import time
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import BoundedSemaphore
@@ -24,8 +27,12 @@ from cocite.people.serving.requests import RefusedError, answer, path_in
 
 AT_ONCE = 4
 """Requests that are worked on at once; the others wait."""
-SECONDS_IDLE = 30
-OWN_NAMES = ("127.0.0.1", "localhost", "[::1]")
+CONNECTIONS = 64
+"""Connections that are open at once; others wait until one of them ends."""
+SECONDS_TO_ASK = 10
+"""Time for the whole head of a request, from the answer before it or the opening of the connection on."""
+SECONDS_TO_READ = 30
+"""Time for a client to take an answer."""
 JSON = "application/json; charset=utf-8"
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -46,11 +53,17 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
     allow_reuse_port = False
+    is_full = False
+    """Whether a connection had to wait; then each ends with its next answer."""
 
     def __init__(self, run: Run, host: str, port: int) -> None:
         """Raises `InputError` where the port is taken, or the host is no address of this machine."""
         self.run, self.page = run, read_page()
         self.turns = BoundedSemaphore(AT_ONCE)
+        # Most of the files that the system lets a process open are left to the tables.
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.places = BoundedSemaphore(max(1, min(CONNECTIONS, files // 4)))
+        self.names = {"localhost", host.lower(), socket.gethostname().lower()}
         self.address_family, address = _address(host, port)
         self.is_loopback = ipaddress.ip_address(address[0]).is_loopback
         try:
@@ -62,6 +75,29 @@ class Server(ThreadingHTTPServer):
         """Bind without asking the network for this machine's name."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Take a connection, or wait until there is a place for it."""
+        self.is_full = not self.places.acquire(blocking=False)
+        if self.is_full:
+            self.places.acquire()
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer the requests of a connection, and give its place to another."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.places.release()
+
+    def is_called(self, host: str) -> bool:
+        """Whether the header Host has a name of this machine, or an address, which no DNS can point elsewhere."""
+        name = re.sub(r":\d*$", "", host).lower()
+        try:
+            ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+        except ValueError:
+            return name in self.names
+        return True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing of a browser that has gone away."""
@@ -93,19 +129,47 @@ def _why_not(host: str, port: int, error: OSError) -> str:
             return f"Nothing can be served at --host {host} ({error.strerror}); name an address of this machine."
 
 
+class _Reader(io.RawIOBase):
+    """The bytes that a client sends, until a time; a limit for each byte would let a slow one stay for ever."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__()
+        self.connection, self.until = connection, 0.0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self.connection.settimeout(max(0.001, self.until - time.monotonic()))
+        size = self.connection.recv_into(buffer)
+        self.connection.settimeout(SECONDS_TO_READ)
+        return size
+
+
 class _Handler(BaseHTTPRequestHandler):
     """Answers one connection after the other's request."""
 
     server: Server
     protocol_version = "HTTP/1.1"
-    timeout = SECONDS_IDLE
     # With the head in a packet of its own, the content would wait 40 ms for the browser to acknowledge it.
     wbufsize, disable_nagle_algorithm = 1 << 16, True
     server_version, sys_version = "CoCite", ""
 
+    def setup(self) -> None:
+        """Read through `_Reader`."""
+        super().setup()
+        self.reader = _Reader(self.connection)
+        self.rfile = io.BufferedReader(self.reader)
+
+    def handle_one_request(self) -> None:
+        """Answer a request whose head comes in time; otherwise the base class ends the connection."""
+        self.reader.until = time.monotonic() + SECONDS_TO_ASK
+        super().handle_one_request()
+
     def do_GET(self) -> None:
         # What follows the head of a request would be read as the next one.
         self.close_connection |= "Content-Length" in self.headers or "Transfer-Encoding" in self.headers
+        self.close_connection |= self.server.is_full
         try:
             self._check_host()
             if path_in(self.path) == "/":
@@ -133,9 +197,8 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _refuse_method  # noqa: N815
 
     def _check_host(self) -> None:
-        called = re.sub(r":\d*$", "", self.headers.get("Host", "")).lower()
-        if self.server.is_loopback and called not in OWN_NAMES:
-            sentence = f"This server is not called that; open {self.server.url}."
+        if not self.server.is_called(self.headers.get("Host", "")):
+            sentence = f"This server is not called that; open {self.server.url}, or give its name as --host."
             raise RefusedError(HTTPStatus.MISDIRECTED_REQUEST, sentence)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
