@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from safetensors.numpy import load_file
 from tests.examples import curve_in
@@ -81,6 +82,20 @@ def wait_for_steps(training, state, since):
 def ranks_of(training):
     """The processes that the command has started."""
     return list(map(int, Path(f"/proc/{training.pid}/task/{training.pid}/children").read_text().split()))
+
+
+def test_processes_whose_launcher_is_killed_before_they_meet_end_too(start, tmp_path):
+    training = start(tmp_path, 2, **SETTINGS)
+    while len(ranks := ranks_of(training)) < 2:
+        assert training.poll() is None
+        time.sleep(0.02)
+    processes = [psutil.Process(rank) for rank in ranks]
+    training.kill()
+    training.wait()
+    _, alive = psutil.wait_procs(processes, timeout=300)
+    for process in alive:
+        process.kill()
+    assert not alive
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ Torch's elastic launcher starts them. All other functions also work for one proc
 import os
 import signal
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +21,9 @@ UNFINISHED_STATUS = 75
 """The exit status of what is to be started again (EX_TEMPFAIL of sysexits.h)."""
 SECONDS_TO_STOP = 120
 """Time that the processes have after a signal to end their step and to save; those that take longer are killed."""
+SECONDS_BETWEEN_LOOKS = 0.5
+LAUNCHER = "TORCHELASTIC_RUN_ID"
+"""The environment variable in which the launcher gives `run_id`, its process id, to the processes that it starts."""
 
 
 def start(processes: int, arguments: Sequence[str]) -> int:
@@ -61,7 +66,19 @@ def connect() -> None:
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
     if count() > 1:
+        threading.Thread(target=_end_with, args=(int(os.environ[LAUNCHER]),), daemon=True).start()
         distributed.init_process_group("cuda:nccl,cpu:gloo" if torch.cuda.is_available() else "gloo")
+
+
+def _end_with(launcher: int) -> None:
+    """End this process once its launcher has ended, even by SIGKILL.
+
+    Otherwise processes whose launcher was killed before they met would wait for half an hour, and processes that have
+    met would train on with nobody to end the others when one fails.
+    """
+    while os.getppid() == launcher:
+        time.sleep(SECONDS_BETWEEN_LOOKS)
+    os._exit(128 + signal.SIGKILL)
 
 
 def count() -> int:
