@@ -124,7 +124,7 @@ def test_a_killed_projection_makes_only_its_last_block_again(
         killed.setattr(projection, "open_whole", killed_after(files))
         with pytest.raises(KeyboardInterrupt):
             projected(communities, tmp_path / "state", **settings)
-    assert len(list((tmp_path / "state").glob("hop-*"))) == files
+    assert len(list((tmp_path / "state").glob("hop-*.f32"))) == files
     drawn.clear()
     assert np.array_equal(vectors_of(projected(communities, tmp_path / "state", **settings)), whole)
     assert drawn == [range(start, start + 2) for start in range(files // 2 * 2, 8, 2)]

@@ -253,20 +253,6 @@ def test_gradients_that_are_not_finite_stop_the_training_with_their_batch(
         train(communities, tmp_path / "state", settings(**changed))
 
 
-@pytest.mark.usefixtures("in_three")
-@pytest.mark.parametrize("name", ["vectors/0", "squares/1", "edges/0-1"])
-def test_a_file_of_the_state_that_is_cut_short_is_named(communities: Path, tmp_path: Path, name: str) -> None:
-    state = tmp_path / "state"
-    train(communities, state, settings(epochs=1))
-    (path,) = state.glob(f"{name}*")
-    # As a training that has only begun its second epoch.
-    progress = (state / "progress.json").read_text().replace('"epoch": 1', '"epoch": 0')
-    (state / "progress.json").write_text(progress)
-    path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(InputError, match=rf"{path}: (is cut short|cannot be read).*remove {state}"):
-        train(communities, state, settings(epochs=1))
-
-
 def test_a_full_device_names_the_settings_that_help(
     communities: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

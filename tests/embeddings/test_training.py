@@ -23,6 +23,7 @@ from cocite.embeddings.engines.biggraph.checkpoints import TrainingState
 from cocite.embeddings.engines.biggraph.training import train_graph_embedding
 from cocite.embeddings.imported import ImportedFolder
 from cocite.ground.checkpoints import remove_state
+from cocite.ground.checksums import checked_path
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table
 
@@ -143,8 +144,8 @@ def test_state_of_other_settings_is_not_gone_on_from(tmp_path: Path, capsys: pyt
     state = TrainingState(tmp_path / "state")
     assert state.open({"chunks": 1, "seed": 1}) == 0
     checkpoint = tmp_path / "state" / "checkpoint" / "checkpoint_version.txt"
-    checkpoint.parent.mkdir()
-    checkpoint.write_text("3\n")
+    with checked_path(checkpoint) as written:
+        written.write_text("3\n")
     assert state.open({"chunks": 1, "seed": 1}) == 3
     assert state.open({"chunks": 2, "seed": 1}) == 0
     assert not checkpoint.exists()
@@ -154,8 +155,8 @@ def test_state_of_other_settings_is_not_gone_on_from(tmp_path: Path, capsys: pyt
 def test_state_whose_removal_was_killed_is_not_gone_on_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state = TrainingState(tmp_path / "state")
     state.open({"seed": 1})
-    (tmp_path / "state" / "checkpoint").mkdir()
-    (tmp_path / "state" / "checkpoint" / "checkpoint_version.txt").write_text("3\n")
+    with checked_path(tmp_path / "state" / "checkpoint" / "checkpoint_version.txt") as written:
+        written.write_text("3\n")
     with monkeypatch.context() as killed:
         killed.setattr("shutil.rmtree", lambda *_, **__: None)
         remove_state(state.folder)

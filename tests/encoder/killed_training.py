@@ -28,6 +28,7 @@ from cocite.encoder.objective import Objective
 from cocite.encoder.processes import UNFINISHED_STATUS
 from cocite.encoder.results import Outputs
 from cocite.encoder.schedule import Unfinished
+from cocite.ground import checksums
 
 SETTINGS = TrainingSettings(loss="infonce", epochs=3, batch_size=4, accumulation=2, lr=1e-3, warmup=0.2, evaluations=4)
 BATCHES = 18
@@ -121,7 +122,7 @@ MOMENTS = {
     "while-validating": lambda: before(training, "measure", call=3),
     "while-saving-a-checkpoint": lambda: halfway_through_a_file(call=6),
     "before-a-checkpoint-is-in-place": lambda: before(Path, "replace", call=9),
-    "before-a-checkpoint-is-on-the-disk": lambda: before(checkpoints, "sync", call=4),
+    "before-a-checkpoint-is-on-the-disk": lambda: before(checksums, "sync", call=5),
     "while-the-best-weights-are-written": lambda: before(training, "save_best", call=3),
     "before-the-history-of-a-checkpoint": lambda: before(checkpoints, "asdict", call=3),
     "before-the-results": lambda: before(training, "write_results"),

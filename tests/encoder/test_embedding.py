@@ -10,8 +10,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
+from tests.spoiling import SPOILS
 
-from cocite.encoder import embedding, tokens
+from cocite.encoder import embedding, tokens, vector_file
 from cocite.encoder.adapters import new_adapter, save_adapters, switch_on
 from cocite.encoder.embedding import embed_tables, tokenised_windows
 from cocite.encoder.model import TOKENS_IN_BATCH, embed_batch, open_encoder
@@ -117,7 +118,7 @@ def test_an_embedding_by_adapters_that_was_killed_ends_with_the_same_bytes(
     _, folder = with_adapter
     whole = embed(documents, "whole", folder, adapters=["search", ""]).read_bytes()
     all_batches = len(batches.sizes)
-    monkeypatch.setattr(embedding, "SECONDS_BETWEEN_SYNCS", 0.0)
+    monkeypatch.setattr(vector_file, "SECONDS_BETWEEN_SYNCS", 0.0)
     for most in range(1, all_batches):
         batches.sizes.clear()
         batches.most = most
@@ -182,7 +183,7 @@ def test_more_threads_give_the_same_bytes(documents, embed, small_batches):
 def test_an_embedding_killed_at_any_batch_goes_on_there_and_gives_the_same_bytes(
     documents, embed, small_batches, batches, monkeypatch, tmp_path, done
 ):
-    monkeypatch.setattr(embedding, "SECONDS_BETWEEN_SYNCS", 0.0)
+    monkeypatch.setattr(vector_file, "SECONDS_BETWEEN_SYNCS", 0.0)
     whole = embed(documents, "whole").read_bytes()
     # The first window has a, d and b: a alone is longer than 12 tokens, d and b have 2 × 5; the second has f alone.
     assert batches.sizes == [1, 2, 1]
@@ -209,10 +210,37 @@ def test_what_was_not_yet_on_the_disk_is_embedded_again(documents, embed, small_
     assert batches.sizes == [1, 2, 1, 2, 1]
 
 
+@pytest.mark.parametrize("killed_after", [1, 2, 3])
+@pytest.mark.parametrize("name", ["fingerprint.json", "adapter-/reached.json", "adapter-/vectors.bin"])
+@pytest.mark.parametrize("spoil", ["first byte changed", "cut", "emptied"])
+def test_an_embedding_whose_state_is_spoilt_gives_the_same_bytes_and_says_so(
+    documents, embed, small_batches, batches, monkeypatch, tmp_path, capfd, killed_after, name, spoil
+):
+    monkeypatch.setattr(vector_file, "SECONDS_BETWEEN_SYNCS", 0.0)
+    whole = embed(documents, "whole").read_bytes()
+    batches.sizes.clear()
+    batches.most = killed_after
+    with monkeypatch.context() as killed:
+        if killed_after == 3:  # all batches are done
+            killed.setattr(embedding, "write_table", raise_killed)
+        with pytest.raises(KilledError):
+            embed(documents, "resumed")
+    batches.most = None
+    (path,) = tmp_path.glob(f"state/*/{name}")
+    SPOILS[spoil](path)
+    capfd.readouterr()
+    assert embed(documents, "resumed").read_bytes() == whole
+    assert f"{path}: " in capfd.readouterr().err
+
+
+def raise_killed(*_):
+    raise KilledError
+
+
 def test_other_documents_are_embedded_from_the_start(
     documents, embed, small_batches, batches, monkeypatch, write_documents
 ):
-    monkeypatch.setattr(embedding, "SECONDS_BETWEEN_SYNCS", 0.0)
+    monkeypatch.setattr(vector_file, "SECONDS_BETWEEN_SYNCS", 0.0)
     batches.most = 2
     with pytest.raises(KilledError):
         embed(documents)

@@ -9,9 +9,11 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from tests.spoiling import SPOILS
 
 from cocite.config.models import TrainingSettings
 from cocite.encoder import card, training
+from cocite.encoder.checkpoints import BEST, CHECKPOINT
 from cocite.encoder.training import train_encoder
 from cocite.tables.files import read_json, read_table
 
@@ -151,6 +153,31 @@ def test_the_same_settings_go_on(stopped, capfd):
     capfd.readouterr()
     stopped(1e-3, stop=False)
     assert "Going on after step 6 of 12." in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil"),
+    [
+        (CHECKPOINT, "changed"),
+        (CHECKPOINT, "cut"),
+        (CHECKPOINT, "emptied"),
+        (CHECKPOINT, "zeros at the end"),
+        (BEST, "changed"),
+        (BEST, "gone"),
+        ("fingerprint.json", "cut"),
+    ],
+)
+def test_a_spoilt_checkpoint_is_named_and_the_training_starts_afresh(stopped, tmp_path, capfd, name, spoil):
+    expected = stopped(1e-3, stop=False), (tmp_path / "model/model.safetensors").read_bytes()
+    with pytest.raises(KeyboardInterrupt):
+        stopped(1e-3, stop=True)
+    SPOILS[spoil](tmp_path / "state" / name)
+    capfd.readouterr()
+    assert (stopped(1e-3, stop=False), (tmp_path / "model/model.safetensors").read_bytes()) == expected
+    said = capfd.readouterr().err
+    assert f"{tmp_path / 'state' / name}: " in said
+    assert "Going on" not in said
+    assert not (tmp_path / "state.spoilt").exists()
 
 
 def test_a_checkpoint_of_another_version_of_a_library_is_not_gone_on_from(stopped, capfd, monkeypatch):

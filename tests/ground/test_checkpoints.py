@@ -8,9 +8,19 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.spoiling import SPOILS, change, files_of
 
 from cocite.ground import checkpoints
-from cocite.ground.checkpoints import fingerprint_of, open_state, open_whole, remove_state, sampled_fingerprint
+from cocite.ground.checkpoints import (
+    OWNER,
+    fingerprint_of,
+    open_state,
+    open_whole,
+    remove_state,
+    sampled_fingerprint,
+    write_checked_json,
+)
+from cocite.ground.checksums import is_whole
 from cocite.tables.files import write_table
 
 FINGERPRINTS = [fingerprint_of, sampled_fingerprint]
@@ -22,9 +32,9 @@ def test_state_is_gone_on_from_by_the_same_work_only_and_the_log_says_why(
 ) -> None:
     state = tmp_path / "state"
     assert not open_state(state, {"k": 1, "seed": 1}, work="search")
-    (state / "groups").mkdir()
+    write(state / "groups/0", b"keys")
     assert open_state(state, {"k": 1, "seed": 1}, work="search")
-    assert (state / "groups").exists()
+    assert (state / "groups/0").read_bytes() == b"keys"
     assert capsys.readouterr().err == ""
     assert not open_state(state, {"k": 2, "metric": "l2", "seed": 1}, work="search")
     assert not (state / "groups").exists()
@@ -37,10 +47,95 @@ def test_what_belongs_to_no_work_is_removed(tmp_path: Path) -> None:
     assert not (tmp_path / "groups").exists()
 
 
-def test_a_fingerprint_that_cannot_be_read_is_that_of_other_work(tmp_path: Path) -> None:
-    open_state(tmp_path, {"k": 1}, work="search")
-    (tmp_path / "fingerprint.json").write_text('{"k": ')
-    assert not open_state(tmp_path, {"k": 1}, work="search")
+def write(path: Path, content: bytes) -> None:
+    with open_whole(path) as file:
+        file.write(content)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    """The state of a search with two files, one of which was written twice."""
+    state = tmp_path / "state"
+    open_state(state, {"k": 1}, work="search")
+    for content in (b"before", b"pools of all queries"):
+        write(state / "pools", content)
+    write_checked_json(state / "scores/[1].json", {"mrr": 0.5})
+    return state
+
+
+@pytest.mark.parametrize("name", [OWNER, "pools", "scores/[1].json"])
+@pytest.mark.parametrize("spoil", SPOILS)
+def test_a_spoilt_file_is_set_aside_and_named_and_the_work_starts_afresh(
+    state: Path, capsys: pytest.CaptureFixture[str], name: str, spoil: str
+) -> None:
+    SPOILS[spoil](state / name)
+    spoilt = (state / name).read_bytes() if (state / name).exists() else None
+    assert not open_state(state, {"k": 1}, work="search")
+    said = capsys.readouterr().err
+    assert files_of(state) == [state / OWNER]
+    aside = state.with_name("state.spoilt") / name
+    if spoilt is not None:
+        assert aside.read_bytes() == spoilt
+        assert f"{state / name}: its content is not what was written; it is set aside as {aside}" in said
+    elif name != OWNER:
+        assert f"{state / name}: is gone" in said
+    assert open_state(state, {"k": 1}, work="search")
+    remove_state(state)
+    assert not aside.parent.exists()
+
+
+@pytest.mark.parametrize("spoil", SPOILS)
+def test_work_with_independent_files_resumes_without_the_spoilt_ones(state: Path, spoil: str) -> None:
+    SPOILS[spoil](state / "pools")
+    assert open_state(state, {"k": 1}, work="search", independent=True)
+    assert files_of(state) == [state / OWNER, state / "scores/[1].json"]
+    assert open_state(state, {"k": 1}, work="search")
+
+
+def test_a_file_without_a_checksum_was_never_finished_and_is_removed(state: Path) -> None:
+    for name in ("half", "scores/.2.json.17.tmp", "vectors.bin"):
+        (state / name).write_bytes(b"half")
+    assert open_state(state, {"k": 1}, work="search", checked_by_work=["vectors.bin"])
+    assert not (state / "half").exists()
+    assert not (state / "scores/.2.json.17.tmp").exists()
+    assert (state / "vectors.bin").exists()
+
+
+def test_a_writer_that_is_killed_anywhere_leaves_the_old_file_or_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each change of a name of a file is a moment to die before."""
+    found = set()
+    for kept in (True, False):
+        for moment in range(9):
+            state = tmp_path / f"{kept}-{moment}"
+            open_state(state, {"k": 1}, work="search")
+            if kept:
+                write(state / "pools", b"old")
+            left = [moment]
+            with monkeypatch.context() as killed, suppress(KeyboardInterrupt):
+                for name in ("touch", "replace", "unlink"):
+                    killed.setattr(Path, name, dying(getattr(Path, name), left))
+                write(state / "pools", b"new")
+            assert open_state(state, {"k": 1}, work="search")
+            content = (state / "pools").read_bytes() if (state / "pools").exists() else None
+            assert content in (b"new", b"old" if kept else None)
+            assert content is None or is_whole(state / "pools")
+            found.add((kept, content))
+            change(state / OWNER)
+    assert len(found) == 4
+
+
+def dying(change: Callable[..., object], left: list[int]) -> Callable[..., object]:
+    """The function, which raises once it and others have been called so many times."""
+
+    def call(*given: object, **named: object) -> object:
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        return change(*given, **named)
+
+    return call
 
 
 def test_state_whose_removal_was_killed_belongs_to_no_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

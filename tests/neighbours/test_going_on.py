@@ -7,6 +7,8 @@ import pytest
 from tests.neighbours.small_searches import Row, by_definition, read_rows, search, write_queries
 
 from cocite.config.embeddings import SearchSettings
+from cocite.ground.checkpoints import write_checked_json
+from cocite.ground.checksums import checked_path
 from cocite.neighbours import checkpoints, exact, searching
 from cocite.neighbours.checkpoints import open_search
 from cocite.neighbours.distances import Block
@@ -79,8 +81,8 @@ def test_groups_of_another_search_are_not_used(tmp_path: Path) -> None:
     for belongs_to, expected in (({"k": 1}, False), ({"k": 1}, True), ({"k": 2}, False)):
         assert open_search(tmp_path / "state", belongs_to, 10) == 10
         assert (groups / "0.npy").exists() == expected
-        groups.mkdir(parents=True, exist_ok=True)
-        (groups / "0.npy").touch()
+        with checked_path(groups / "0.npy") as written:
+            written.touch()
 
 
 def test_with_more_memory_it_goes_on_with_the_groups_that_it_began_with(
@@ -103,6 +105,6 @@ def test_with_too_little_memory_for_its_groups_it_starts_afresh(
     monkeypatch.setattr(searching, "queries_at_once", lambda *_: 50)
     group = tmp_path / "state" / "group.json"
     assert group.read_text() == "40\n"
-    group.write_text("60\n")
+    write_checked_json(group, 60)
     assert again(tmp_path) == [row for query in VECTORS for row in by_definition(VECTORS, query, "l2", 4)]
     assert met == [0, 1, 2, 3, 4] * 2

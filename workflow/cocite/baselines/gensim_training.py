@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from cocite.baselines.steps import Training
 from cocite.ground.checkpoints import open_state, sampled_fingerprint
+from cocite.ground.checksums import add_mark
 from cocite.ground.progress import progress, report
 from cocite.ground.randomness import derive_seed
 from cocite.tables.files import atomic_path, read_json, write_json
@@ -68,6 +69,8 @@ def _keep(model: Any, done: int, folder: Path, weights_of: Callable[[Any], Array
         for name, array in weights_of(model).items():
             np.save(temporary / f"{name}.npy", array, allow_pickle=False)
         write_json(temporary / REACHED, {"epochs": done, "key": key.tolist(), "others": others})
+        for path in list(temporary.iterdir()):
+            add_mark(path)
 
 
 def _resume(model: Any, folder: Path, weights_of: Callable[[Any], Arrays]) -> int:

@@ -38,7 +38,8 @@ Edges = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]
 def propagate_papers(training: Training, hops: int) -> None:
     """Write the propagated features of all papers that have a vector. Raises `InputError` where none has one."""
     files = [*training.paper_vectors, *training.edges]
-    open_state(training.state, {"hops": hops, "inputs": sampled_fingerprint(files)}, work="propagation")
+    follows_from = {"hops": hops, "inputs": sampled_fingerprint(files)}
+    open_state(training.state, follows_from, work="propagation", independent=True)
     papers, order, dimension = _read_papers(training.paper_vectors)
     features = _features(training.paper_vectors, order, dimension, training.state / "features.npy")
     unlinked = set_of(read_validation_queries(training.queries))

@@ -20,8 +20,9 @@ from torch.nn.functional import embedding_bag, normalize, relu
 
 from cocite.baselines.steps import Embedding, Training, read_batches
 from cocite.baselines.words import analyser
-from cocite.ground.atomic import atomic_path, read_json, write_json
+from cocite.ground.atomic import read_json, write_json
 from cocite.ground.checkpoints import open_state, sampled_fingerprint
+from cocite.ground.checksums import checked_path
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids
 from cocite.ground.lookup import look_up
@@ -264,7 +265,7 @@ def _save(state: Path, learner: Learner, epochs: int) -> None:
         for number, kept in learner.optimiser.state_dict()["state"].items()
         for name, values in kept.items()
     }
-    with atomic_path(state / "learned.safetensors") as path:
+    with checked_path(state / "learned.safetensors") as path:
         save_file({**learner.model.state_dict(), **moments, "epochs": torch.tensor(epochs)}, path)
 
 

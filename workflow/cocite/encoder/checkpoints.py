@@ -17,7 +17,7 @@ from torch import Tensor
 
 from cocite.encoder.learner import Learner
 from cocite.encoder.trainable import learned_weights
-from cocite.ground.atomic import atomic_path, sync
+from cocite.ground.checksums import checked_path
 
 BEST, CHECKPOINT, EVENTS = "best.safetensors", "checkpoint.safetensors", "tensorboard"
 
@@ -86,9 +86,8 @@ def _learned(learner: Learner) -> dict[str, Tensor]:
 
 
 def _save(tensors: dict[str, Tensor], path: Path, **metadata: str) -> None:
-    with atomic_path(path) as temporary:
+    with checked_path(path) as temporary:
         save_file(tensors, temporary, metadata)
-        sync(temporary)
 
 
 def _load(path: Path, learner: Learner) -> dict[str, Tensor]:

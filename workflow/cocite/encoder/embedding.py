@@ -4,16 +4,12 @@ The documents come in windows. Those of a window are tokenised, sorted by length
 padding. A window is so many documents that follow each other in the table, with a text or without; so the table alone
 says which documents are in it. One thread computes a batch: an embedding that was killed at any moment goes on with the
 batch after the last that is known to be on the disk, and ends with the same bytes. Memory holds one window, however
-many documents there are; their vectors wait in a folder of the state, and become the table at the end:
-
-adapter-<name>/vectors.bin   float32, documents × dimension, in their order; rows that no batch has filled hold nothing
-adapter-<name>/reached.json  how far it has come, [window, batch]: all batches before this one are on the disk
+many documents there are; their vectors wait in a folder of the state for each adapter
+(`vector_file.py`), and become the table at the end.
 
 A document without any text gets no vector: it is counted here, and as missing where a score needs it.
 """
 
-import os
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -21,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +31,7 @@ from cocite.encoder.fields import source_of
 from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, embed_batch, open_encoder, rounded
 from cocite.encoder.sentence_wise import Sentences, embed_sums, tokenise_sentences
 from cocite.encoder.tokens import Text, Tokenizer, batches_of_like_length, texts_of, tokenise
+from cocite.encoder.vector_file import VECTORS, VectorFile, open_vectors
 from cocite.ground.ahead import ahead
 from cocite.ground.checkpoints import fingerprint_of, open_state, remove_state
 from cocite.ground.errors import InputError
@@ -45,9 +42,7 @@ from cocite.tables import TABLES
 from cocite.tables.files import (
     checked_files,
     count_rows,
-    read_json,
     vector_column,
-    write_json,
     write_table,
 )
 
@@ -57,17 +52,12 @@ EMBEDDINGS = {
     "sampled_texts": "text_embeddings",
 }
 """The tables that can be embedded, and the tables that their vectors make."""
-VECTORS = "vectors.bin"
 WINDOW = 16_384
 """Documents that are in memory together with their texts and tokens, and sorted by length together."""
 ROWS_WRITTEN = 4096
 """Vectors that are in memory together while the table is written."""
-SECONDS_BETWEEN_SYNCS = 20.0
 NO_ADAPTER = ""
 """The name that stands for the encoder as it is, with no adapter switched on."""
-
-Place = tuple[int, int]
-"""A window of documents, and a batch in it, both from 0."""
 
 
 def embed_tables(
@@ -124,12 +114,12 @@ def embed_documents(
         "batches": [WINDOW, TOKENS_IN_BATCH[encoder.device.type]],
         "versions": library_versions(),
     }
-    open_state(state, follows_from, work="embedding")
+    open_state(state, follows_from, work="embedding", independent=True, checked_by_work=[VECTORS])
     with explain_full_disk(state), ExitStack() as stack:
         filled = {}
         for adapter in sorted(adapters):
             switch_on(encoder, read_adapter(encoder, model, adapter) if adapter else None)
-            filled[adapter] = stack.enter_context(opened_vectors(state / f"adapter-{adapter}", encoder.dimension))
+            filled[adapter] = stack.enter_context(open_vectors(state / f"adapter-{adapter}", encoder.dimension, WINDOW))
             _embed(encoder, files, table, filled[adapter], total, threads)
         declared = TABLES[EMBEDDINGS[table]]
         columns = {key: declared.columns[key].type for key in declared.key}
@@ -144,27 +134,26 @@ def embed_documents(
     remove_state(state)
 
 
-def _embed(
-    encoder: Encoder, files: Sequence[Path], table: str, vectors: "VectorFile", total: int, threads: int
-) -> None:
+def _embed(encoder: Encoder, files: Sequence[Path], table: str, vectors: VectorFile, total: int, threads: int) -> None:
     """Fill the file with the vectors that it does not have yet."""
-    start, done = vectors.reached
+    start = vectors.reached_window
     windows = tokenised_windows(files, encoder.tokenizer, table, start=start, size=WINDOW)
     # On a CPU the encoder has all threads of the job; tokenising beside it would only take them from it.
     windows = ahead(windows) if encoder.device.type == "cuda" else windows
     bar = progress_bar(of="Embedding", unit=table, total=total, initial=start * WINDOW)
     with bar, _workers(encoder, threads) as workers:
-        for number, window in enumerate(windows, start):
+        for window in windows:
             batches = list(batches_of_like_length(window.tokens.lengths, TOKENS_IN_BATCH[encoder.device.type]))
+            vectors.check([row for some in batches[: vectors.progress.batch] for row in window.rows[some].tolist()])
+            done = vectors.progress.batch
             left = batches[done:]
             bar.update(sum(map(len, batches[:done])))
             embedded = workers.map(partial(_embed_rows, encoder, window.tokens), left)
             for some, their_vectors in zip(left, embedded, strict=True):
-                done += 1
                 _check_finite(their_vectors, [window.names[place] for place in some])
-                vectors.put(window.rows[some], their_vectors, then=(number, done))
+                vectors.put(window.rows[some], their_vectors)
                 bar.update(len(some))
-            done = 0
+            vectors.end_window()
 
 
 def _embed_rows(encoder: Encoder, tokens: Documents | Sentences, rows: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -196,7 +185,7 @@ def _check_finite(vectors: NDArray[np.float32], names: Sequence[str]) -> None:
         )
 
 
-def _rows(texts: Iterator[Text], adapter: str, schema: pa.Schema, vectors: "VectorFile") -> Iterator[pa.RecordBatch]:
+def _rows(texts: Iterator[Text], adapter: str, schema: pa.Schema, vectors: VectorFile) -> Iterator[pa.RecordBatch]:
     """The rows of the table by an adapter: each document that has a text with its vector."""
     numbered = enumerate(texts)
     while read := list(islice(numbered, ROWS_WRITTEN)):
@@ -237,43 +226,3 @@ def tokenised_windows(
             if tokenizer.reading.sentence_wise
             else tokenise([each.text for each in texts], tokenizer, [each.is_query for each in texts]),
         )
-
-
-@contextmanager
-def opened_vectors(folder: Path, dimension: int) -> Iterator["VectorFile"]:
-    """The file of vectors in a folder, a new one where there is none."""
-    folder.mkdir(exist_ok=True)
-    (folder / VECTORS).touch()
-    with (folder / VECTORS).open("r+b") as file:
-        yield VectorFile(file, folder / "reached.json", dimension)
-
-
-class VectorFile:
-    """The file, and how far it is filled."""
-
-    def __init__(self, file: BinaryIO, progress: Path, dimension: int) -> None:
-        self.file = file
-        self.progress = progress
-        self.dimension = dimension
-        window, batch = read_json(progress) if progress.exists() else (0, 0)
-        self.reached: Place = (window, batch)
-        self.synced_at = time.monotonic()
-
-    def put(self, rows: NDArray[np.int64], vectors: NDArray[np.float32], *, then: Place) -> None:
-        """Write the vectors of these documents; `then` is the batch that comes after them."""
-        for row, vector in zip(rows.tolist(), vectors, strict=True):
-            self.file.seek(row * self.dimension * vectors.itemsize)
-            self.file.write(vector.tobytes())
-        if time.monotonic() - self.synced_at >= SECONDS_BETWEEN_SYNCS:
-            self.file.flush()
-            os.fsync(self.file.fileno())
-            write_json(self.progress, then)
-            self.synced_at = time.monotonic()
-
-    def read(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The vectors of these documents, rising and close to one another, rows × dimension."""
-        if len(rows) == 0:
-            return np.empty((0, self.dimension), dtype=np.float32)
-        self.file.seek(int(rows[0]) * self.dimension * 4)
-        content = self.file.read((int(rows[-1]) - int(rows[0]) + 1) * self.dimension * 4)
-        return np.frombuffer(content, dtype=np.float32).reshape(-1, self.dimension)[rows - rows[0]]

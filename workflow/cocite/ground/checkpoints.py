@@ -3,18 +3,22 @@
 `fingerprint.json` records what the work depends on: its settings and a fingerprint of its inputs. The state of other
 work is removed, and the log says what has changed. A fingerprint depends on content, never on times: inputs that were
 made again with the same content are the same.
+
+Each file of the state has a checksum (see `checksums.py`), which is compared before work resumes. A file that a disk
+has spoilt is moved to `<state>.spoilt`, where it stays until the work is done. A file without a checksum was never
+finished, and is removed.
 """
 
 import hashlib
-import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from cocite.ground.atomic import atomic_path, read_json, write_json
-from cocite.ground.errors import InputError
+from cocite.ground.atomic import json_text, read_json
+from cocite.ground.checksums import checked_path, is_whole, marked_files, remove_checked, remove_marks
 from cocite.ground.progress import report
 
 OWNER = "fingerprint.json"
@@ -25,35 +29,67 @@ BLOCK, BLOCKS = 1 << 20, 64
 PARQUET = b"PAR1"
 
 
-def open_state(state: Path, fingerprint: dict[str, Any], *, work: str) -> bool:
+def open_state(
+    state: Path,
+    fingerprint: dict[str, Any],
+    *,
+    work: str,
+    independent: bool = False,
+    checked_by_work: Collection[str] = (),
+) -> bool:
     """Make the folder ready for work with this fingerprint; return whether the work can resume from what is there.
 
-    The fingerprint holds values that JSON can hold. `work` is its name in the log: "training", "search".
+    The fingerprint holds values that JSON can hold. `work` is its name in the log: "training", "search". With a spoilt
+    file, the work starts afresh; if its files are `independent` of each other, it resumes without the spoilt ones.
+    Files named in `checked_by_work` are changed in place, and the work compares checksums of its own.
     """
     before = _owner_of(state)
     if before == fingerprint:
-        return True
-    if before is not None:
+        spoilt = _spoilt_files(state, checked_by_work)
+        if spoilt and not independent:
+            remove_checked(state / OWNER)
+        for path in spoilt:
+            set_aside(path, state)
+        if not spoilt or independent:
+            return True
+        report(f"{state}: the {work} starts afresh")
+    elif before is not None:
         changed = sorted(key for key in before | fingerprint if before.get(key) != fingerprint.get(key))
         report(f"{state}: {', '.join(changed)} changed since the {work} that was killed; starting afresh")
-    remove_state(state)
-    write_json(state / OWNER, fingerprint)
+    _empty(state)
+    write_checked_json(state / OWNER, fingerprint)
     return False
 
 
 def remove_state(state: Path) -> None:
-    """Remove the folder, its fingerprint first: what is half removed then belongs to no work."""
-    (state / OWNER).unlink(missing_ok=True)
-    shutil.rmtree(state, ignore_errors=True)
+    """Remove the folder, and what was set aside from it."""
+    _empty(state)
+    shutil.rmtree(_spoilt_folder(state), ignore_errors=True)
 
 
 @contextmanager
 def open_whole(path: Path) -> Iterator[BinaryIO]:
-    """A file of the state to write; it appears under its name once it is whole and on the disk."""
-    with atomic_path(path) as temporary, temporary.open("wb") as file:
+    """A file of the state to write; it appears under its name once it is whole, on the disk and has its checksum."""
+    with checked_path(path) as temporary, temporary.open("wb") as file:
         yield file
-        file.flush()
-        os.fsync(file.fileno())
+
+
+def write_checked_json(path: Path, content: Any) -> None:
+    """Write a JSON file of the state."""
+    with checked_path(path) as temporary:
+        temporary.write_text(json_text(content), encoding="utf-8")
+
+
+def set_aside(path: Path, state: Path) -> None:
+    """Move a spoilt file out of the state, and name it in the log."""
+    aside = _spoilt_folder(state) / path.relative_to(state)
+    if path.exists():
+        report(f"{path}: its content is not what was written; it is set aside as {aside}")
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        path.replace(aside)
+    else:
+        report(f"{path}: is gone")
+    remove_marks(path)
 
 
 def fingerprint_of(paths: Iterable[Path]) -> str:
@@ -83,11 +119,34 @@ def sampled_fingerprint(paths: Iterable[Path]) -> str:
 
 
 def _owner_of(state: Path) -> dict[str, Any] | None:
-    try:
-        owner: dict[str, Any] = read_json(state / OWNER)
-    except InputError:
+    if not (state / OWNER).exists():
         return None
+    if not is_whole(state / OWNER):
+        set_aside(state / OWNER, state)
+        return None
+    owner: dict[str, Any] = read_json(state / OWNER)
     return owner
+
+
+def _spoilt_files(state: Path, checked_by_work: Collection[str]) -> list[Path]:
+    """The files of the state that do not hold what was written, or are gone; unfinished files are removed."""
+    paths = [path for path in state.rglob("*") if path.is_symlink() or not path.is_dir()]
+    marked = marked_files(paths)
+    kept = {*marked, *chain.from_iterable(marked.values())}
+    for path in paths:
+        if path not in kept and path.name not in checked_by_work:
+            path.unlink()
+    return sorted(path for path in marked if not is_whole(path))
+
+
+def _spoilt_folder(state: Path) -> Path:
+    return state.with_name(f"{state.name}.spoilt")
+
+
+def _empty(state: Path) -> None:
+    """Remove the folder, its fingerprint first: what is half removed then belongs to no work."""
+    (state / OWNER).unlink(missing_ok=True)
+    shutil.rmtree(state, ignore_errors=True)
 
 
 def _files_of(paths: Iterable[Path]) -> Iterator[tuple[Path, Path]]:

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from cocite.ground.checkpoints import open_state, open_whole, remove_state
+from cocite.ground.checkpoints import open_state, open_whole, remove_state, write_checked_json
 from cocite.ground.progress import report
 from cocite.neighbours.distances import Keys
 from cocite.neighbours.pools import Pools
-from cocite.tables.files import read_json, write_json
+from cocite.tables.files import read_json
 
 SECONDS_BETWEEN_SAVES = 60.0
 
@@ -54,15 +54,17 @@ def open_search(state: Path, fingerprint: dict[str, Any], room: int) -> int:
     is tried again with more memory resumes with the groups that it began with.
     """
     group = state / "group.json"
-    if open_state(state, fingerprint, work="search") and group.exists():
-        size: int = read_json(group)
-        if size <= room:
-            report(f"going on after {len(list((state / 'groups').glob('*.npy')))} groups of a search that was killed")
-            return size
-        report(f"{state}: its groups of {size:,} queries need more memory than there is; starting afresh")
+    if open_state(state, fingerprint, work="search", independent=True):
+        if group.exists():
+            size: int = read_json(group)
+            if size <= room:
+                finished = len(list((state / "groups").glob("*.np[yz]")))
+                report(f"going on after {finished} groups of a search that was killed")
+                return size
+            report(f"{state}: its groups of {size:,} queries need more memory than there is; starting afresh")
         remove_state(state)
         open_state(state, fingerprint, work="search")
-    write_json(group, room)
+    write_checked_json(group, room)
     return room
 
 

@@ -14,15 +14,16 @@ from torchbiggraph.checkpoint_manager import CHECKPOINT_STORAGES
 from torchbiggraph.checkpoint_storage import FileCheckpointStorage
 
 from cocite.embeddings.imported import ENTITY
-from cocite.ground.atomic import read_json, write_json, write_text
-from cocite.ground.checkpoints import open_state
+from cocite.ground.atomic import read_json
+from cocite.ground.checkpoints import open_state, write_checked_json
+from cocite.ground.checksums import add_mark, checked_path, remove_checked, remove_marks
 
 SCHEME = "whole"
 
 
 @CHECKPOINT_STORAGES.register_as(SCHEME)
 class WholeCheckpointStorage(FileCheckpointStorage):
-    """PyTorch-BigGraph's storage, but the file that commits a version is replaced, not rewritten.
+    """PyTorch-BigGraph's storage, but files have checksums, and the file that commits a version is replaced.
 
     The original truncates `checkpoint_version.txt` first; killed at that moment, it would start from nothing.
     """
@@ -32,7 +33,20 @@ class WholeCheckpointStorage(FileCheckpointStorage):
 
     def save_version(self, version: int) -> None:
         """Commit a version, of which all other files are written."""
-        write_text(self.get_version_file(), f"{version}\n")
+        for path in self.path.glob(f"*.v{version}.h5"):
+            add_mark(path)
+        with checked_path(self.get_version_file()) as temporary:
+            temporary.write_text(f"{version}\n")
+
+    def drop_entity_partition(self, version: int, entity_name: str, partition: int) -> None:
+        """Remove a file of an earlier version."""
+        remove_marks(self.get_entity_partition_file(version, entity_name, partition))
+        super().drop_entity_partition(version, entity_name, partition)
+
+    def drop_model(self, version: int) -> None:
+        """Remove a file of an earlier version."""
+        remove_marks(self.get_model_file(version))
+        super().drop_model(version)
 
 
 class TrainingState:
@@ -44,10 +58,14 @@ class TrainingState:
 
     def open(self, fingerprint: dict[str, Any]) -> int:
         """Number of iterations that are done and can be gone on from; 0 after what belongs to others is removed."""
+        # PyTorch-BigGraph's log of iterations, which it replays on start, has no checksum, and so is removed here: a
+        # kill can leave a line of it torn or an iteration in it twice.
         open_state(self.folder, fingerprint, work="training")
-        # PyTorch-BigGraph replays this log on start; a kill can leave a line of it torn or an iteration in it twice.
-        (self.folder / "checkpoint" / "training_stats.json").unlink(missing_ok=True)
-        return self.version()
+        version = self.version()
+        for path in (self.folder / "checkpoint").glob("*.h5"):
+            if not path.name.endswith(f".v{version}.h5"):  # it will be written again, and not in one piece
+                remove_checked(path)
+        return version
 
     def version(self) -> int:
         """Number of iterations that the committed checkpoint holds."""
@@ -59,7 +77,7 @@ class TrainingState:
 
     def keep_scores(self, epoch: int, scores: dict[str, Any]) -> None:
         """Keep the scores of an epoch."""
-        write_json(self.folder / "scores" / f"{epoch}.json", scores)
+        write_checked_json(self.folder / "scores" / f"{epoch}.json", scores)
 
     def scores(self, epochs: int) -> list[dict[str, Any]]:
         """The scores of all epochs, the first first."""

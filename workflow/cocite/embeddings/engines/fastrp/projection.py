@@ -33,12 +33,14 @@ from cocite.embeddings.losses import logistic
 from cocite.embeddings.scoring import score_batch
 from cocite.embeddings.vectors import VALUES_IN_MEMORY, Trained, Vectors
 from cocite.ground.checkpoints import fingerprint_of, open_state, open_whole
+from cocite.ground.checksums import remove_checked
 from cocite.ground.progress import progress, report
 
 
 def project_walks(imported: Path, settings: FastRP, *, seed: int, state: Path) -> Trained:
     """Make the vectors, from the blocks in `state` if they belong to the same settings, seed and edges, and measure."""
-    open_state(state, {**as_json(settings), "seed": seed, "edges": fingerprint_of([imported])}, work="projection")
+    follows_from = {**as_json(settings), "seed": seed, "edges": fingerprint_of([imported])}
+    open_state(state, follows_from, work="projection", independent=True)
     graph = ImportedFolder(imported)
     papers = int(graph.starts()[-1])
     if not _merged_file(state).exists():
@@ -51,7 +53,11 @@ def project_walks(imported: Path, settings: FastRP, *, seed: int, state: Path) -
 
 def make_blocks(graph: ImportedFolder, settings: FastRP, *, seed: int, state: Path) -> None:
     """Write the hops of all blocks that the state does not hold."""
-    missing = [start for start in _starts(settings) if not _hop_file(state, start, _hops(settings)[-1]).exists()]
+    missing = [
+        start
+        for start in _starts(settings)
+        if not all(_hop_file(state, start, hop).exists() for hop in _hops(settings))
+    ]
     if not missing:
         return
     adjacency = undirected(graph)
@@ -87,8 +93,8 @@ def merge_blocks(state: Path, settings: FastRP, papers: int) -> None:
                 joined = np.concatenate([part.reshape(rows, -1) for part in parts], axis=1)
                 vectors += np.float32(settings.hop_weights[hop - 1]) * of_length_1(joined)
             of_length_1(vectors).tofile(merged)
-    for path in state.glob("hop-*"):
-        path.unlink()
+    for path in state.glob("hop-*.f32"):
+        remove_checked(path)
 
 
 def of_length_1(vectors: Floats) -> Floats:

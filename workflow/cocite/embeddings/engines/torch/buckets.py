@@ -16,6 +16,7 @@ from torch import Tensor
 from cocite.embeddings.edges import TRAINING, Rows
 from cocite.embeddings.imported import ImportedFolder
 from cocite.ground.atomic import atomic_path, read_json, write_json
+from cocite.ground.checksums import add_mark
 from cocite.ground.errors import InputError
 
 COUNTS = "counts.json"
@@ -44,7 +45,7 @@ class Buckets:
         wanted = min(most, self.counts[bucket[0]][bucket[1]] - first)
         found = np.fromfile(path, dtype=self.kind, count=wanted, offset=first * self.kind.itemsize)
         if len(found) < wanted:
-            raise InputError(f"{path}: is cut short; remove {self.folder.parent} and train again.")
+            raise InputError(f"{path}: was cut short while it was in use; start the training again.")
         ends = torch.from_numpy(np.stack([found["source"], found["target"]]))
         weights = torch.from_numpy(found["weight"].copy()) if self.weighted else torch.ones(wanted)
         return ends, weights
@@ -71,6 +72,8 @@ def deal_into_buckets(graph: ImportedFolder, starts: Rows, output: Path) -> Buck
                 with bucket_file(folder, bucket).open("ab") as file:
                     edges.tofile(file)
         write_json(folder / COUNTS, {"edges": counts.tolist(), "weighted": weighted})
+        for path in list(folder.iterdir()):
+            add_mark(path)
     return Buckets(output)
 
 

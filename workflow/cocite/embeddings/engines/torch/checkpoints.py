@@ -18,9 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from cocite.ground.atomic import read_json, write_json
-from cocite.ground.checkpoints import open_state, open_whole
-from cocite.ground.errors import InputError
+from cocite.ground.atomic import read_json
+from cocite.ground.checkpoints import open_state, open_whole, write_checked_json
+from cocite.ground.checksums import remove_checked
 
 PROGRESS = "progress.json"
 KINDS = ("vectors", "squares")
@@ -69,31 +69,27 @@ class TrainingState:
                 np.save(file, _storable(numbers.cpu()), allow_pickle=False)
 
     def load(self, kind: str, part: int, version: int) -> Tensor:
-        """The vectors or squares of a version, mapped from disk. Raises `InputError` if the file is not whole."""
-        path = self._file(kind, part, version)
-        try:
-            numbers = torch.from_numpy(np.load(path, mmap_mode="c", allow_pickle=False))
-        except (OSError, ValueError) as error:
-            raise InputError(f"{path}: cannot be read ({error}); remove {self.folder} and train again.") from None
+        """The vectors or squares of a version, mapped from disk."""
+        numbers = torch.from_numpy(np.load(self._file(kind, part, version), mmap_mode="c", allow_pickle=False))
         return numbers.view(torch.bfloat16) if numbers.dtype == torch.uint16 else numbers
 
     def remove(self, part: int, version: int) -> None:
         """Remove a version of a partition."""
         for kind in KINDS:
-            self._file(kind, part, version).unlink()
+            remove_checked(self._file(kind, part, version))
 
     def commit(self, progress: Progress) -> None:
         """Make the versions in `progress` those that a killed training goes on from, and remove all others."""
-        write_json(self.folder / PROGRESS, asdict(progress))
+        write_checked_json(self.folder / PROGRESS, asdict(progress))
         kept = {self._file(kind, part, version) for kind in KINDS for part, version in enumerate(progress.versions)}
         for kind in KINDS:
             for path in (self.folder / kind).glob("*.npy"):
                 if path not in kept:
-                    path.unlink()
+                    remove_checked(path)
 
     def keep_scores(self, epoch: int, scores: dict[str, Any]) -> None:
         """Keep the scores of an epoch, the first of which is 1."""
-        write_json(self.folder / "scores" / f"{epoch}.json", scores)
+        write_checked_json(self.folder / "scores" / f"{epoch}.json", scores)
 
     def scores(self, epochs: int) -> list[dict[str, Any]]:
         """The scores of all epochs, the first first."""

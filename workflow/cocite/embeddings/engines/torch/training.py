@@ -49,8 +49,7 @@ def train_graph_embedding(
 ) -> Trained:
     """Train to the end, from the checkpoint in `state` if it belongs to the same settings, seed, edges and start.
 
-    Raises `InputError` for what cannot be held in memory, for gradients that are not finite, and for files of the
-    state that are not whole.
+    Raises `InputError` for what cannot be held in memory, and for gradients that are not finite.
     """
     graph, kept = ImportedFolder(imported), TrainingState(state)
     start = [] if settings.start is None else [Path(settings.start)]

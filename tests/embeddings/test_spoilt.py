@@ -1,0 +1,124 @@
+"""A graph embedding whose state a disk has spoilt ends like a whole training, and the log names the file."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.spoiling import SPOILS, files_of
+
+from cocite.config.embeddings import AnyEngine
+from cocite.config.engine import Engine
+from cocite.config.settings import entry_of
+from cocite.embeddings.engines.fastrp import projection
+from cocite.embeddings.engines.torch import training as torch_training
+from cocite.embeddings.imported import ImportedFolder
+
+ENGINES: dict[str, dict[str, Any]] = {
+    "biggraph": {"engine": "biggraph", "epochs": 2, "dimension": 8, "batch_size": 500, "chunks": 2},
+    "torch": {"engine": "torch", "epochs": 2, "dimension": 8, "batch_size": 500, "gpus": 0, "threads": 1},
+    "fastrp": {"engine": "fastrp", "dimension": 8, "block": 4, "hop_weights": (1.0, 1.0)},
+}
+FILES = {
+    "biggraph": [
+        "checkpoint/checkpoint_version.txt",
+        "checkpoint/embeddings_paper_0.v4.h5",
+        "checkpoint/model.v4.h5",
+        "fingerprint.json",
+        "scores/1.json",
+        "scores/2.json",
+    ],
+    "torch": [
+        "edges/0-0.edges",
+        "edges/counts.json",
+        "fingerprint.json",
+        "progress.json",
+        "scores/1.json",
+        "scores/2.json",
+        "squares/0.2.npy",
+        "vectors/0.2.npy",
+    ],
+    "fastrp": ["fingerprint.json", "vectors.f32"],
+}
+
+
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory, graphs: SimpleNamespace) -> Path:
+    folder: Path = graphs.imported(tmp_path_factory.mktemp("graph"), graphs.communities(20, 10))
+    return folder
+
+
+def vectors_after(imported: Path, engine: Engine, state: Path) -> np.ndarray:
+    papers = len(ImportedFolder(imported).papers())
+    return engine.train(imported, seed=1, state=state).vectors.of(np.arange(papers))
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_spoilt_file_of_the_state_changes_no_vector_and_is_named(
+    imported: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    engine, state = entry_of(ENGINES[name], AnyEngine), tmp_path / "state"
+    whole = vectors_after(imported, engine, state)
+    assert [str(path.relative_to(state)) for path in files_of(state)] == FILES[name]
+    for number, file in enumerate(FILES[name]):
+        spoil = list(SPOILS)[number % len(SPOILS)]
+        SPOILS[spoil](state / file)
+        capsys.readouterr()
+        assert np.array_equal(vectors_after(imported, engine, state), whole), f"{file} {spoil}"
+        if (file, spoil) != ("fingerprint.json", "gone"):
+            assert f"{state / file}: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("spoil", ["changed", "cut", "gone"])
+def test_of_a_projection_only_the_spoilt_block_is_made_again(
+    imported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: str
+) -> None:
+    engine, state = entry_of(ENGINES["fastrp"], AnyEngine), tmp_path / "state"
+    whole = vectors_after(imported, engine, tmp_path / "whole")
+    with monkeypatch.context() as killed:
+        killed.setattr(projection, "merge_blocks", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            vectors_after(imported, engine, state)
+    SPOILS[spoil](state / "hop-1-from-4.f32")
+    drawn: list[range] = []
+    random_signs = projection.random_signs
+    monkeypatch.setattr(
+        projection,
+        "random_signs",
+        lambda papers, columns, seed: drawn.append(columns) or random_signs(papers, columns, seed),
+    )
+    assert np.array_equal(vectors_after(imported, engine, state), whole)
+    assert drawn == [range(4, 8)]
+
+
+@pytest.mark.parametrize("spoil", ["changed", "cut", "emptied"])
+def test_a_training_in_partitions_that_was_killed_starts_afresh_from_a_spoilt_partition(
+    imported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: str
+) -> None:
+    monkeypatch.setattr(torch_training, "plan_partitions", lambda *_: 3)
+    engine, state = entry_of(ENGINES["torch"], AnyEngine), tmp_path / "state"
+    whole = vectors_after(imported, engine, tmp_path / "whole")
+    with monkeypatch.context() as killed:
+        killed.setattr(
+            torch_training.Training, "_train_stretch", interrupted_after(12, torch_training.Training._train_stretch)
+        )
+        with pytest.raises(KeyboardInterrupt):
+            vectors_after(imported, engine, state)
+    SPOILS[spoil](next(path for path in files_of(state) if path.parent.name == "squares"))
+    assert np.array_equal(vectors_after(imported, engine, state), whole)
+
+
+def interrupted(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def interrupted_after(calls: int, function: Callable[..., Any]) -> Callable[..., Any]:
+    left = [calls]
+
+    def call(*given: Any) -> Any:
+        left[0] -= 1
+        return function(*given) if left[0] >= 0 else interrupted()
+
+    return call
