@@ -18,7 +18,7 @@ rule list_names:
         mem_mb=megabytes(1500),
         runtime=minutes(10, shards=0.02),
     params:
-        version=1,
+        version=2,
         settings=table_settings,
         parts=parts,
     shell:
@@ -89,7 +89,7 @@ rule ingest_tables:
         mem_mb=megabytes(1500),
         runtime=minutes(10, shards=0.05, names=0.01),
     params:
-        version=2,
+        version=3,
         settings=table_settings,
         parts=parts,
         buckets=len(BUCKETS),
@@ -131,7 +131,7 @@ rule number_ids:
         mem_mb=megabytes(1000),
         runtime=minutes(10, names=0.01),
     params:
-        version=1,
+        version=2,
     shell:
         """
         cocite corpus number-ids {input.file:q} \

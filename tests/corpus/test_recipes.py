@@ -155,15 +155,15 @@ def test_aminer(folder: Path) -> None:
 
 
 def test_files_of_ids_hold_names_as_well(folder: Path) -> None:
-    write("papers.csv", "id", "b", "a", "c")
+    write("papers.csv", "id", "b", "a", "c", "7")
     write("citations.csv", "from,to", "a,b")
     papers = {"files": "papers.csv", "columns": {"id": "id"}}
     citations = {"files": "citations.csv", "columns": {"citing": "from", "cited": "to"}}
     corpus = {"source": "table", "ids": "string", "papers": papers, "citations": citations}
     made = make_corpus(folder / "made", corpus)
-    write("wanted.txt", "c", "", " a ", "nobody", "c")
+    write("wanted.txt", "c", "", " a ", "nobody", "c", "7.0")
     cost = {"memory_mb": 500, "threads": 1}
     written = {"output": Path("ids.txt"), "omissions": Path("omissions.parquet")}
     number_ids(Path("wanted.txt"), made.results / "corpus/names.parquet", **written, **cost)
-    assert Path("ids.txt").read_text() == "0\n2\n"
+    assert Path("ids.txt").read_text() == "0\n1\n3\n"
     assert read_table(Path("omissions.parquet"), "omissions").to_pylist() == [{"reason": UNKNOWN_NAMES, "count": 1}]

@@ -8,6 +8,7 @@ from duckdb import DuckDBPyConnection
 from cocite.corpus.queries.candidates import Ids
 from cocite.ground.database import connect
 from cocite.ground.errors import InputError
+from cocite.ground.written_ids import without_decimals
 from cocite.tables.files import verified_files, write_omissions, write_text
 
 UNKNOWN_NAMES = "names of papers that the tables do not have"
@@ -30,7 +31,7 @@ def ids_of_names(connection: DuckDBPyConnection, file: Path, names: Path) -> tup
         lines = file.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
         raise InputError(f"{file}: not UTF-8 at byte {error.start}; a line has the name of a paper.") from None
-    asked = pa.array(sorted({name for line in lines if (name := line.strip())}), pa.string())
+    asked = pa.array(sorted({without_decimals(name) for line in lines if (name := line.strip())}), pa.string())
     connection.register("asked", pa.table({"name": asked}))
     known = connection.read_parquet(verified_files(names, "names"))
     found = known.join(connection.table("asked"), "name", "semi").order("corpusid").to_arrow_table()

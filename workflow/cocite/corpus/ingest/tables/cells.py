@@ -10,9 +10,15 @@ import pyarrow.parquet as pq
 
 from cocite.config.table_files import CitationTable, JsonLinesFormat, ListColumn, PaperTable, ParquetFormat, TableFiles
 from cocite.corpus.ingest.tables.columns import first_key
+from cocite.corpus.ingest.tables.written import (
+    Expression,
+    begins_as_list,
+    is_nothing,
+    listed_items,
+    whole_float,
+    whole_number,
+)
 from cocite.tables.sql import as_name, as_text
-
-Expression = str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,8 +27,8 @@ class Cells:
 
     value: Callable[[str], Expression]
     """A column as text."""
-    items: Callable[[ListColumn], Expression]
-    """A column as a list of texts."""
+    items: Callable[[ListColumn, bool], Expression]
+    """A column as a list of texts, which are ids or not."""
     is_nested: Callable[[str], Expression]
     """Whether a cell holds a list or an object."""
 
@@ -34,7 +40,11 @@ def cells_of(table: TableFiles, path: Path) -> Cells:
         return _within_json(as_name, ())
     if isinstance(form, ParquetFormat):
         return _of_parquet(pq.read_schema(path))
-    return Cells(value=as_name, items=lambda named: _split(as_name(named.column), named.separator), is_nested=_never)
+    return Cells(
+        value=as_name,
+        items=lambda named, ids: _split(as_name(named.column), named.separator, ids=ids),
+        is_nested=_never,
+    )
 
 
 def paper_in(table: PaperTable, cells: Cells) -> Expression:
@@ -49,19 +59,20 @@ def citing_in(table: CitationTable, cells: Cells) -> Expression:
 
 def cited_in(table: CitationTable, cells: Cells) -> Expression:
     """The list of the ids that a row cites; items without an id are null."""
-    return f"list_transform({cells.items(table.columns.cited)}, lambda item: {id_in('item', table)})"
+    return f"list_transform({cells.items(table.columns.cited, True)}, lambda item: {id_in('item', table)})"
 
 
 def id_in(text: Expression, table: TableFiles) -> Expression:
-    """The id in a text, null where there is none."""
-    known = f"trim({text_in(text, table)})"
-    prefix = table.prefix or ""
+    """The id in a text, null where there is none; a text that is a list is left as it is, to be refused."""
+    stripped = f"trim({text_in(text, table)})"
+    known, prefix = stripped, table.prefix or ""
     if table.lowercase:
         known, prefix = f"lower({known})", prefix.lower()
     if prefix:
         pattern = as_text(rf"(?:^|\s){re.escape(prefix)}(\S+)")
         known = f"regexp_extract({known}, {pattern}, 1)"
-    return f"nullif({known}, '')"
+    return f"""CASE WHEN {begins_as_list(stripped)} THEN {stripped}
+        WHEN NOT {is_nothing(known)} THEN {whole_number(known)} END"""
 
 
 def text_in(text: Expression, table: TableFiles) -> Expression:
@@ -72,27 +83,39 @@ def text_in(text: Expression, table: TableFiles) -> Expression:
 
 
 def _of_parquet(schema: pa.Schema) -> Cells:
-    def holds_text(name: str) -> bool:
-        return name in schema.names and not pa.types.is_nested(schema.field(name).type)
-
-    def holds_texts(name: str) -> bool:
-        kind = schema.field(name).type if name in schema.names else pa.null()
-        return (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and not pa.types.is_nested(kind.value_type)
-
+    types = {field.name: _plain(field.type) for field in schema}
     nested = _within_json(lambda key: f"to_json({as_name(key)})", schema.names)
 
-    def items(named: ListColumn) -> Expression:
-        if holds_texts(named.column):
-            return f"{as_name(named.column)}::VARCHAR[]"
-        if holds_text(named.column):
-            return _split(f"{as_name(named.column)}::VARCHAR", named.separator)
-        return nested.items(named)
+    def items(named: ListColumn, ids: bool) -> Expression:
+        kind, cell = types.get(named.column), as_name(named.column)
+        if kind is not None and not pa.types.is_nested(kind):
+            return _split(_text_of(cell, kind), named.separator, ids=ids)
+        if kind is not None and _is_list(kind) and not pa.types.is_nested(kind.value_type):
+            return f"list_transform({cell}, lambda item: {_text_of('item', _plain(kind.value_type))})"
+        return nested.items(named, ids)
+
+    def holds_text(name: str) -> bool:
+        return name in types and not pa.types.is_nested(types[name])
 
     return Cells(
-        value=lambda name: f"{as_name(name)}::VARCHAR" if holds_text(name) else nested.value(name),
+        value=lambda name: _text_of(as_name(name), types[name]) if holds_text(name) else nested.value(name),
         items=items,
         is_nested=lambda name: "false" if holds_text(name) else nested.is_nested(name),
     )
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """The type of the values, whether they are stored in a dictionary or not."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind)
+
+
+def _text_of(cell: Expression, kind: pa.DataType) -> Expression:
+    """A cell of a plain type as text; floats as the whole numbers that they stand for."""
+    return whole_float(cell, kind.bit_width) if pa.types.is_floating(kind) else f"{cell}::VARCHAR"
 
 
 def _within_json(column: Callable[[str], Expression], columns: Collection[str]) -> Cells:
@@ -106,13 +129,13 @@ def _within_json(column: Callable[[str], Expression], columns: Collection[str]) 
         cell, rest = reached(name)
         return f"json_extract_string({cell}, {as_text('$' + rest)})"
 
-    def items(named: ListColumn) -> Expression:
+    def items(named: ListColumn, ids: bool) -> Expression:
         cell, rest = reached(named.column)
         return f"""CASE
             WHEN json_type({cell}) = 'ARRAY' THEN json_extract_string({cell}, {as_text("$[*]" + rest)})
             WHEN json_type({cell}, {as_text("$" + rest)}) = 'ARRAY'
             THEN json_extract_string({cell}, {as_text("$" + rest + "[*]")})
-            ELSE {_split(value(named.column), named.separator)} END"""
+            ELSE {_split(value(named.column), named.separator, ids=ids)} END"""
 
     def is_nested(name: str) -> Expression:
         cell, rest = reached(name)
@@ -121,10 +144,10 @@ def _within_json(column: Callable[[str], Expression], columns: Collection[str]) 
     return Cells(value=value, items=items, is_nested=is_nested)
 
 
-def _split(text: Expression, separator: str | None) -> Expression:
+def _split(text: Expression, separator: str | None, *, ids: bool) -> Expression:
     """The items of a list that is written as text; no list where there is no text."""
     items = f"string_split({text}, {as_text(separator)})" if separator else f"[{text}]"
-    return f"CASE WHEN trim({text}) <> '' THEN {items} END"
+    return f"CASE WHEN trim({text}) <> '' THEN {listed_items(text, items, ids=ids)} END"
 
 
 def _never(name: str) -> Expression:

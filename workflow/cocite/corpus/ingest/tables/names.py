@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from cocite.config.table_files import CitationTable, PaperTable
-from cocite.corpus.ingest.tables.cells import Expression, cells_of, cited_in, citing_in, paper_in
+from cocite.corpus.ingest.tables.cells import cells_of, cited_in, citing_in, paper_in
 from cocite.corpus.ingest.tables.files import read_rows
+from cocite.corpus.ingest.tables.written import Expression, is_refused
 from cocite.corpus.release.manifest import Shard
 from cocite.ground.database import connect
 from cocite.ground.progress import progress
@@ -37,6 +38,7 @@ def list_names(
             path = Path(shard.name)
             found = f"INSERT INTO found SELECT DISTINCT unnest({_ids(table, path)}) FROM given"
             read_rows(connection, table, path, _columns_of_ids(table), found)
+        connection.execute(f"DELETE FROM found WHERE {is_refused('name')}")
         write_table(output, "listed_names", _in_order(connection))
 
 

@@ -9,14 +9,17 @@ from cocite.corpus.ingest.accounting import BLANK, KEPT, MALFORMED
 from cocite.corpus.ingest.citations import LEFT_OUT
 from cocite.corpus.ingest.records import ABSTRACTS, PAPERS, PAPERS_WITH_AUTHORS, Records
 from cocite.corpus.ingest.scanning import NO_CITED, NO_CITING, SELF
-from cocite.corpus.ingest.tables.cells import Cells, Expression, cells_of, cited_in, citing_in, paper_in, text_in
+from cocite.corpus.ingest.tables.cells import Cells, cells_of, cited_in, citing_in, paper_in, text_in
 from cocite.corpus.ingest.tables.files import FAULT, PLACE
+from cocite.corpus.ingest.tables.written import Expression, begins_as_list, holds_list, is_rounded
 from cocite.ground.written_ids import DIGITS
 from cocite.tables.sql import as_text
 
 YEAR = r"^\s*([0-9]{1,5})(?:\.0*)?\s*$|^\s*([0-9]{4})[-/.]"
 """A year, perhaps as a number with decimals, or a date that begins with one."""
 NOT_AN_ID = "not a whole number from 0 to 2⁶³ − 1; with corpus.ids: string, ids may be any text"
+A_LIST = "a list that cannot be read here; write it as a JSON list, or one id a row"
+A_DECIMAL = "a decimal, to which ids have been rounded; write them as whole numbers"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +59,11 @@ def _documents(
         f" WHEN {cells.is_nested(name)} THEN '{key} is a list or an object, not text'"
         for key in records.texts
         if (name := getattr(table.columns, key))
+    ) + "".join(
+        f" WHEN len(list_filter({items}, lambda item: {holds_list('item')})) > 0"
+        f" THEN '{key} is a list that cannot be read; write it as a JSON list, or with a separator'"
+        for key, items in lists.items()
+        if items != "NULL"
     )
     gathered = {**dict.fromkeys(texts, "VARCHAR"), **dict.fromkeys(lists, "VARCHAR[]")}
     number = {"corpusid": "numbers.corpusid"} if with_names else {}
@@ -137,7 +145,9 @@ def _text(table: PaperTable, cells: Cells, key: str) -> Expression:
 
 def _texts(table: PaperTable, cells: Cells, key: str) -> Expression:
     named = getattr(table.columns, key)
-    return f"list_transform({cells.items(named)}, lambda item: trim({text_in('item', table)}))" if named else "NULL"
+    return (
+        f"list_transform({cells.items(named, False)}, lambda item: trim({text_in('item', table)}))" if named else "NULL"
+    )
 
 
 def _record(columns: tuple[str, ...]) -> Expression:
@@ -166,7 +176,10 @@ def _number(text: Expression) -> Expression:
 
 def _unlike_an_id(text: Expression) -> Expression:
     """The end of a sentence on a text that is no id."""
-    return f"CASE WHEN {text} IS NULL THEN 'holds no id' ELSE concat('is ', to_json({text}[:60]), ', {NOT_AN_ID}') END"
+    kind = f"""CASE WHEN {begins_as_list(text)} THEN '{A_LIST}'
+        WHEN {is_rounded(text)} OR regexp_full_match({text}, '-?[0-9]*\\.[0-9]+') THEN '{A_DECIMAL}'
+        ELSE '{NOT_AN_ID}' END"""
+    return f"CASE WHEN {text} IS NULL THEN 'holds no id' ELSE concat('is ', to_json({text}[:60]), ', ', {kind}) END"
 
 
 def _quotable(name: str) -> str:

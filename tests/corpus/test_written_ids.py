@@ -1,0 +1,205 @@
+"""Ids and lists as other programs write them are read as what they stand for, or refused with file and column."""
+
+import csv
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.corpus.made import Made, make_corpus
+
+from cocite.ground.errors import InputError
+
+NAMES = {"citing": "citing", "cited": "cited"}
+
+
+def made_of(folder: Path, citations: str, *, ids: str, papers: str = "", **cited: Any) -> Made:
+    """A corpus of a file of citations, and of the papers 1 and 1000 to 1009, or 10.1/p1000 to 10.1/p1009."""
+    prefix = "10.1/p" if ids == "string" else ""
+    if not papers:
+        papers = str(folder / "papers.csv")
+        rows = "".join(f"{prefix}{number}\n" for number in (1, *range(1000, 1010)))
+        Path(papers).write_text(f"id\n{rows}")
+    corpus = {
+        **{"source": "table", "ids": ids, "papers": {"files": papers, "columns": {"id": "id"}}},
+        "citations": {"files": citations, "columns": {"citing": "citing", "cited": {"column": "cited", **cited}}},
+    }
+    return make_corpus(folder / "results", corpus)
+
+
+def write_rows(path: Path, rows: list[tuple[str, str]]) -> str:
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([("citing", "cited"), *rows])
+    return str(path)
+
+
+DECIMALS = {
+    "a gap in a pandas column": lambda path: pd.DataFrame({"citing": [1, 1, 1], "cited": [1000, None, 1001]}).to_csv(
+        path.with_suffix(".csv"), index=False
+    ),
+    "doubles in Parquet": lambda path: pq.write_table(
+        pa.table({"citing": [1, 1, 1], "cited": [1000.0, float("nan"), 1001.0]}), path.with_suffix(".parquet")
+    ),
+    "lists of doubles": lambda path: pq.write_table(
+        pa.table({"citing": [1, 1], "cited": [[1000.0, 1001.0], np.array([])]}), path.with_suffix(".parquet")
+    ),
+    "floats of 32 bits": lambda path: pq.write_table(
+        pa.table({"citing": [1, 1, 1], "cited": pa.array([1000, None, 1001], pa.float32())}),
+        path.with_suffix(".parquet"),
+    ),
+    "exact decimals": lambda path: pl.DataFrame(
+        {"citing": [1, 1, 1], "cited": [1000, None, 1001]}, schema_overrides={"cited": pl.Decimal(20, 2)}
+    ).write_parquet(path.with_suffix(".parquet")),
+    "numbers of JSON": lambda path: path.with_suffix(".jsonl").write_text(
+        '{"citing": 1.0, "cited": [1000.0, NaN, 1.001e3]}\n'
+    ),
+    "words for nothing": lambda path: path.with_suffix(".csv").write_text(
+        "citing,cited\n1,1000\n1,nan\n1,None\n1,<NA>\n1,NaN\n1,null\n1,NA\n1,1001.\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("write", DECIMALS.values(), ids=DECIMALS)
+@pytest.mark.parametrize("ids", ["integer", "string"])
+def test_whole_numbers_that_became_decimals_are_those_numbers(write: Any, ids: str, tmp_path: Path) -> None:
+    write(tmp_path / "citations")
+    papers = tmp_path / "whole.parquet"
+    pq.write_table(pa.table({"id": [1, 1000, 1001]}), papers)
+    made = made_of(tmp_path, str(next(tmp_path.glob("citations.*"))), ids=ids, papers=str(papers))
+    pairs = made.pairs if ids == "integer" else {(int(one), int(other)) for one, other in made.named_pairs}
+    assert pairs == {(1, 1000), (1, 1001)}
+    assert made.omitted("without a cited id") >= 1
+
+
+LISTS = {
+    "by pandas": ("['10.1/p1000', '10.1/p1004']", ["10.1/p1000", "10.1/p1004"]),
+    "as JSON": ('["10.1/p1000", "10.1/p1004", null]', ["10.1/p1000", "10.1/p1004"]),
+    "by NumPy": ("['10.1/p1000' '10.1/p1004'\n '10.1/p1005']", ["10.1/p1000", "10.1/p1004", "10.1/p1005"]),
+    "by DuckDB": ("[10.1/p1000, 10.1/p1004, NULL]", ["10.1/p1000", "10.1/p1004"]),
+    "a tuple": ("('10.1/p1000',)", ["10.1/p1000"]),
+    "a set": ("{'10.1/p1000', '10.1/p1004'}", ["10.1/p1000", "10.1/p1004"]),
+    "by PostgreSQL": ("{10.1/p1000,10.1/p1004}", ["10.1/p1000", "10.1/p1004"]),
+    "with gaps": ("['10.1/p1000', None, nan]", ["10.1/p1000"]),
+    "with both quotes": ("""['10.1/it\\'s', "10.1/p1004"]""", ["10.1/it's", "10.1/p1004"]),
+    "with escapes": ('["10.1\\/p1000", "10.1/\\u00e9"]', ["10.1/p1000", "10.1/é"]),
+    "with spaces around": ("  [ '10.1/p1000' , '10.1/p1004' ] ", ["10.1/p1000", "10.1/p1004"]),
+    "empty": ("[]", []),
+    "empty, with a space": ("[ ]", []),
+    "an empty tuple": ("()", []),
+    "an empty set of PostgreSQL": ("{}", []),
+    "no list": ("10.1/p1000", ["10.1/p1000"]),
+    "an id with brackets": ("10.1002/(SICI)1097-4571(199012)41:6<391::AID-ASI1>3.0.CO;2-9", None),
+    "brackets within ids": ("[10.1002/(SICI)1097, 10.1/x(y)]", ["10.1002/(SICI)1097", "10.1/x(y)"]),
+    "an id in braces": ("{0A1B-22}", None),
+}
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("separator", [None, ",", ";"])
+def test_lists_of_ids_that_were_written_as_text_are_read(form: str, separator: str | None, tmp_path: Path) -> None:
+    path = tmp_path / f"citations.{form}"
+    rows = [(name, text) for name, (text, items) in LISTS.items() if items is not None or separator != ";"]
+    if form == "csv":
+        write_rows(path, rows)
+    elif form == "parquet":
+        pl.DataFrame(rows, schema=["citing", "cited"], orient="row").write_parquet(path)
+    else:
+        path.write_text("".join(json.dumps(dict(zip(NAMES, row, strict=True))) + "\n" for row in rows))
+    made = made_of(tmp_path, str(path), ids="string", **({"separator": separator} if separator else {}))
+    expected = {name: [text] if LISTS[name][1] is None else LISTS[name][1] for name, text in rows}
+    assert made.named_pairs == {(name, item) for name, items in expected.items() for item in items}
+
+
+def test_lists_of_whole_numbers_that_were_written_as_text_are_read(tmp_path: Path) -> None:
+    texts = ["[1000, 1001]", "[1002.0, nan]", "[1003 1004]", "[1005. 1006.]", "(1007, 1008)", '["1009"]']
+    made = made_of(tmp_path, write_rows(tmp_path / "citations.csv", [("1", text) for text in texts]), ids="integer")
+    assert made.pairs == {(1, number) for number in range(1000, 1010)}
+
+
+REFUSED = {
+    "a list that is cut": ("['10.1/p1000', '10.1/p10", "a list that cannot be read"),
+    "a list in a list": ("[['10.1/p1000']]", "a list that cannot be read"),
+    "a list of objects": ("[{'id': '10.1/p1000'}]", "a list that cannot be read"),
+    "a list of JSON objects": ('[{"id": "10.1/p1000"}]', "a list that cannot be read"),
+    "an object": ("{'id': '10.1/p1000'}", "a list that cannot be read"),
+    "an array with its type": ("array(['10.1/p1000'], dtype=object)", "a list that cannot be read"),
+    "a list whose middle was left out": ("['10.1/p1000' ... '10.1/p1004']", "a list that cannot be read"),
+    "numbers whose middle was left out": ("[1 2 ... 8 9]", "a list that cannot be read"),
+    "a rounded id": ("1.2345678901234568e+16", "a decimal, to which ids have been rounded"),
+    "an id that may be rounded": ("9007199254740994.0", "a decimal, to which ids have been rounded"),
+    "an id of a spreadsheet": ("1.23E+15", "a decimal, to which ids have been rounded"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize("ids", ["integer", "string"])
+def test_what_may_not_be_read_stops_with_file_and_column(text: str, message: str, ids: str, tmp_path: Path) -> None:
+    citing = "1" if ids == "integer" else "10.1/p1"
+    path = write_rows(tmp_path / "citations.csv", [(citing, citing), (citing, text)])
+    with pytest.raises(InputError, match=rf"citations\.csv, line 3: cited is .*{re.escape(message)}"):
+        made_of(tmp_path, path, ids=ids)
+
+
+def test_a_list_is_the_id_of_no_paper(tmp_path: Path) -> None:
+    (tmp_path / "papers.csv").write_text("id\n\"['10.1/p1000']\"\n")
+    citations = write_rows(tmp_path / "citations.csv", [("10.1/p1", "10.1/p1000")])
+    with pytest.raises(InputError, match=r"papers\.csv, line 2: id is .* a list that cannot be read"):
+        made_of(tmp_path, citations, ids="string", papers=str(tmp_path / "papers.csv"))
+
+
+def test_a_float_of_32_bits_that_may_be_rounded_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "citations.parquet"
+    pq.write_table(pa.table({"citing": [1], "cited": pa.array([1 << 24], pa.float32())}), path)
+    for ids in ("integer", "string"):
+        with pytest.raises(InputError, match=r"citations\.parquet, row 1: cited is .* a decimal, to which ids"):
+            made_of(tmp_path, str(path), ids=ids)
+
+
+NAMES_IN_CELLS = {
+    "['Physics', 'Computer Science']": ["Physics", "Computer Science"],
+    '["Physics", "Andr\\u00e9"]': ["Physics", "André"],
+    "['Physics' 'Computer Science']": ["Physics", "Computer Science"],
+    "[None, 'Physics']": ["Physics"],
+    "[]": [],
+    "[Anonymous]": ["[Anonymous]"],
+    "Physics": ["Physics"],
+    "(Applied) Physics": ["(Applied) Physics"],
+}
+
+
+@pytest.mark.parametrize("separator", [None, ",", ";"])
+def test_lists_of_names_that_were_written_as_text_are_read(separator: str | None, tmp_path: Path) -> None:
+    write_fields(tmp_path, [*NAMES_IN_CELLS])
+    column = {"column": "fields", **({"separator": separator} if separator else {})}
+    made = make_with_fields(tmp_path, column)
+    assert [row["fields"] for row in made.papers.values()] == [*NAMES_IN_CELLS.values()]
+
+
+@pytest.mark.parametrize(
+    "text", ["['Physics', 'Comp", "[{'name': 'Physics'}]", '[{"name": "Physics"}]', "[Physics, Biology]", "[['a']]"]
+)
+def test_a_list_of_names_that_cannot_be_read_stops_with_file_and_column(text: str, tmp_path: Path) -> None:
+    write_fields(tmp_path, [text])
+    with pytest.raises(InputError, match=r"papers\.csv, line 2: fields is a list that cannot be read"):
+        make_with_fields(tmp_path, "fields")
+
+
+def write_fields(folder: Path, texts: list[str]) -> None:
+    pl.DataFrame({"id": range(len(texts)), "fields": texts}).write_csv(folder / "papers.csv")
+
+
+def make_with_fields(folder: Path, column: Any) -> Made:
+    corpus = {
+        **{"source": "table", "papers": {"files": f"{folder}/papers.csv", "columns": {"id": "id", "fields": column}}},
+        "citations": {
+            "files": write_rows(folder / "citations.csv", [("1", "2")]),
+            "columns": NAMES,
+        },
+    }
+    return make_corpus(folder / "results", corpus)

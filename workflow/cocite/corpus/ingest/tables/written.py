@@ -1,0 +1,95 @@
+"""What programs write in place of a whole number, of nothing, or of a list, as expressions of SQL over a text.
+
+pandas makes decimals of whole numbers where a column has a gap, and writes lists as Python shows them; NumPy, DuckDB
+and PostgreSQL have forms of their own. All are read where they have one meaning. Others are refused by `is_refused`, so
+that with ids that are texts no such cell becomes the id of a paper.
+"""
+
+from cocite.ground.written_ids import EXACT, WHOLE_DECIMAL
+from cocite.tables.sql import as_text
+
+NOTHING = ("nan", "none", "null", "nat", "na", "n/a", "#n/a", "<na>")
+"""What programs write where there is no id, in small letters."""
+
+Expression = str
+
+_QUOTED = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
+_BARE = r"""[^\s,\[\](){}'"][^\s,\[\]{}]*"""
+_EMPTY = r"(?:None|nan|null|NULL|<NA>)"
+_IDS, _TEXTS = f"(?:{_QUOTED}|{_BARE})", f"(?:{_QUOTED}|{_EMPTY})"
+_LIST_OF_IDS, _LIST_OF_TEXTS = (
+    rf"(?s)\s*[\[({{]\s*(?:{item}(?:(?:\s*,\s*|\s+){item})*\s*,?)?\s*[\])}}]\s*" for item in (_IDS, _TEXTS)
+)
+_CUT = r"[\[\s,]\.\.\.[\s,\]]"
+"""What NumPy puts in place of the middle of a long list."""
+_BEGINS_AS_LIST = (
+    r"""(?s)^\s*(?:\[|[({]\s*['"\[({]|[({][^(){}]*,[^(){}]*[)}]\s*$|[({]\s*[)}]\s*$|[a-z]+\(\s*['"\[({])"""
+)
+_HOLDS_LIST = r"""(?s)^\s*(?:[\[({]\s*['"\[({]|\[\s*\]|\[[^\[\]]*,[^\[\]]*\]\s*$|[a-z]+\(\s*[\[({])"""
+"""How a list begins among names, which may stand in brackets themselves, such as [Anonymous]."""
+_ROUNDED = r"[0-9](?:\.[0-9]+)?[eE]\+[0-9]{2,3}|[0-9]{16,}\.0*"
+
+
+def whole_number(text: Expression) -> Expression:
+    """A text as `without_decimals` has it."""
+    number = f"split_part({text}, '.', 1)"
+    is_exact = f"regexp_full_match({text}, '{WHOLE_DECIMAL}') AND TRY_CAST({number} AS BIGINT) < {EXACT}"
+    return f"CASE WHEN {is_exact} THEN {number} ELSE {text} END"
+
+
+def whole_float(number: Expression, bits: int) -> Expression:
+    """The text of a number that a Parquet file has as a float: as a whole number if it can stand for no other."""
+    exact = {16: 1 << 11, 32: 1 << 24}.get(bits, EXACT)
+    return f"""CASE WHEN isnan({number}) THEN NULL WHEN abs({number}) >= {exact} THEN format('{{:e}}', {number}::DOUBLE)
+        WHEN {number} = trunc({number}) THEN TRY_CAST({number} AS BIGINT)::VARCHAR ELSE {number}::VARCHAR END"""
+
+
+def is_nothing(text: Expression) -> Expression:
+    """Whether a text without spaces around it is empty, or what programs write where there is no id."""
+    return f"CASE WHEN length({text}) > 4 THEN false ELSE trim({text}) = '' OR lower({text}) IN {NOTHING} END"
+
+
+def begins_as_list(text: Expression) -> Expression:
+    """Whether the text of an id, or of ids, is a list, or the beginning of one."""
+    return _matches_brackets(text, _BEGINS_AS_LIST)
+
+
+def holds_list(text: Expression) -> Expression:
+    """Whether a text that may be a name is a list of names, or the beginning of one."""
+    return _matches_brackets(text, _HOLDS_LIST)
+
+
+def is_rounded(text: Expression) -> Expression:
+    """Whether an id is a decimal that several whole numbers can have become."""
+    return f"regexp_full_match({text}, {as_text(_ROUNDED)})"
+
+
+def is_refused(text: Expression) -> Expression:
+    """Whether a text is the id of no paper, although ids may be any text."""
+    return f"({begins_as_list(text)} OR {is_rounded(text)})"
+
+
+def listed_items(text: Expression, otherwise: Expression, *, ids: bool) -> Expression:
+    """The items of a list that was written as text, as JSON or as programs show it; `otherwise` for other texts.
+
+    A list that cannot be read is one item, which `is_refused` or `holds_list` finds.
+    """
+    is_list, grammar, item = (
+        (begins_as_list(text), _LIST_OF_IDS, _IDS) if ids else (holds_list(text), _LIST_OF_TEXTS, _TEXTS)
+    )
+    bare = rf"""CASE WHEN item[1] IN ('''', '"') THEN regexp_replace(item[2:-2], '\\(.)', '\1', 'g')
+        WHEN NOT regexp_full_match(item, '{_EMPTY}') THEN item END"""
+    inner = rf"regexp_extract({text}, '(?s)^\s*[\[({{](.*)[\])}}]\s*$', 1)"
+    is_readable = f"regexp_full_match({text}, {as_text(grammar)}) AND NOT regexp_matches({text}, '{_CUT}')"
+    return f"""CASE WHEN NOT {is_list} THEN {otherwise}
+        WHEN CASE WHEN json_valid({text}) THEN json_type({text}) = 'ARRAY' ELSE false END
+        THEN json_extract_string({text}, '$[*]')
+        WHEN {is_readable}
+        THEN list_transform(regexp_extract_all({inner}, {as_text("(?s)" + item)}), lambda item: {bare})
+        ELSE [{text}] END"""
+
+
+def _matches_brackets(text: Expression, pattern: str) -> Expression:
+    # Most cells have no bracket, and looking for one takes a fraction of the time.
+    has_bracket = " OR ".join(f"contains({text}, '{bracket}')" for bracket in "[({")
+    return f"CASE WHEN {has_bracket} THEN regexp_matches({text}, {as_text(pattern)}) ELSE false END"
