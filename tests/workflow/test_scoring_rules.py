@@ -1,10 +1,12 @@
 """The rules of evaluation: folders that others put together, and models in any number."""
 
 import copy
+import gzip
 import json
 import os
 import re
 
+from tests.evaluation.collections import csfcube, library
 from tests.workflow.conftest import SMALL
 
 from cocite.tables.files import read_json, read_table
@@ -58,9 +60,9 @@ def test_no_command_grows_with_the_tables_of_all_models(run):
 
 
 def write_scifact(folder):
-    """A collection with as many queries as SciFact has, and the judgement of one document for each."""
+    """A collection with as many queries and documents as SciFact has, and the judgement of one document for each."""
     (folder / "qrels").mkdir(parents=True)
-    documents = [{"_id": f"d{number}", "title": f"Title {number}", "text": "Words."} for number in range(20)]
+    documents = [{"_id": f"d{number}", "title": f"Title {number}", "text": "Words."} for number in range(5183)]
     queries = [{"_id": f"q{number}", "text": f"Claim {number}"} for number in range(300)]
     for name, rows in (("corpus", documents), ("queries", queries)):
         (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
@@ -88,3 +90,29 @@ def test_scores_that_others_reported_are_read_beside_a_benchmark_and_again_when_
     planned = run.snakemake("-n", "all", config=config).stdout
     omissions = "results/evaluation/omissions/beir_theirs.parquet"
     assert re.findall(r"output: (.*theirs.*)", planned) == [f"{read}, {omissions}"]
+
+
+def test_metrics_and_folds_that_the_configuration_asks_for_are_measured(run):
+    library(run.folder / "data")
+    corpus = run.folder / "data/library/corpus.jsonl"
+    corpus.with_name("corpus.jsonl.gz").write_bytes(gzip.compress(corpus.read_bytes()))
+    corpus.unlink()
+    csfcube(run.folder / "facets")
+    [names] = [list(json.loads(path.read_text())) for path in (run.folder / "facets").glob("*-method.json")]
+    named = {facet: [f"{query}_{facet}" for query in names] for facet in ("background", "method", "result")}
+    named["all"] = [name for of in named.values() for name in of]
+    folds = {facet: {"fold1_test": of[:3], "fold2_test": of[3:]} for facet, of in named.items()}
+    (run.folder / "facets/evaluation_splits.json").write_text(json.dumps(folds))
+    benchmarks = {
+        "searches": {"kind": "beir", "folder": "data", "metrics": ["map", "recall_5"]},
+        "facets": {"kind": "csfcube", "folder": "facets", "folds": True, "tasks": ["csfcube_method", "csfcube_all"]},
+    }
+    config = run.configure(SMALL | {"benchmarks": benchmarks, "baselines": {"bm25": {"kind": "bm25"}}})
+    targets = [f"results/evaluation/{name}/scores/small/bm25-0.parquet" for name in benchmarks]
+    result = run.snakemake("--show-failed-logs", *targets, config=config)
+    assert result.returncode == 0, result.stdout + result.stderr
+    searched, faceted = (read_table(run.folder / target, "scores").to_pylist() for target in targets)
+    assert [row["metric"] for row in searched] == ["map", "ndcg_cut_10", "recall_5"]
+    assert {row["unfindable"] for row in searched} == {0}
+    assert {row["task"] for row in faceted} == {"csfcube_all", "csfcube_method"}
+    assert {row["metric"].endswith("_folds") for row in faceted} == {True}
