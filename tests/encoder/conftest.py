@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.encoder.published import as_sentence_transformer, dense, published
 from tests.examples import HYBRID, files_in, written_aspects, written_crops, written_examples
 from tests.papers import papers_table
 
@@ -79,6 +80,13 @@ def encoder(corpus: Path, small_settings: EncoderSettings, tmp_path_factory: pyt
     folder = tmp_path_factory.mktemp("encoder") / "model"
     build_encoder([corpus / "papers.parquet"], corpus / "queries.parquet", folder, settings=small_settings, seed=1)
     return folder
+
+
+@pytest.fixture(scope="session")
+def layered(tmp_path_factory):
+    """A BERT with a linear map, in the layout of sentence-transformers."""
+    folder = tmp_path_factory.mktemp("published")
+    return as_sentence_transformer(published(folder / "plain"), folder / "layered", dense())
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,9 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import CONFIG_MAPPING, AutoModel, PreTrainedTokenizerFast
 
+from cocite.config.encoders import EncoderSettings
+from cocite.encoder.fetch import fetch_encoder
+
 SENTENCES = [
     "Bees collect nectar from flowers in the meadow.",
     "Compilers allocate registers for loops in programs.",
@@ -113,3 +116,9 @@ def edit(path: Path, change: Callable[[Any], Any] | None = None, **settings: Any
     content = json.loads(path.read_text()) if path.is_file() else {}
     content = change(content) if change else content | settings
     path.write_text(json.dumps(content))
+
+
+def fetched(source: Path, output: Path, **settings: Any) -> Path:
+    """Fetch an encoder from a folder."""
+    fetch_encoder(EncoderSettings(**{"model": str(source), "max_length": 32} | settings), output)
+    return output

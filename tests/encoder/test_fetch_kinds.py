@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Normalize
-from tests.encoder.published import SENTENCES, as_sentence_transformer, dense, published
+from tests.encoder.published import SENTENCES, as_sentence_transformer, dense, fetched, published
 
 from cocite.config.encoders import EncoderSettings
 from cocite.encoder.fetch import fetch_encoder
@@ -21,11 +21,6 @@ from cocite.ground.errors import InputError
 KINDS = ("bert", "distilbert", "roberta", "mpnet", "camembert", "xlm-roberta", "modernbert", "deberta-v2", "electra")
 POSITIONS_BEHIND_PADDING = ("roberta", "mpnet", "camembert", "xlm-roberta")
 TEXTS = [*SENTENCES, " ".join(SENTENCES * 9), "Ж 字 [MASK] <mask> \U0001f41d"]
-
-
-def fetched(source, output, **settings):
-    fetch_encoder(EncoderSettings(**{"model": str(source), "max_length": 32} | settings), output)
-    return output
 
 
 def vectors(folder):

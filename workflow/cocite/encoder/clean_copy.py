@@ -5,6 +5,7 @@ an index names, and fetches kernels, code and vocabularies from a hub. The copy 
 those settings that the architecture itself declares. Nothing else comes along.
 """
 
+from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,7 @@ TOKENIZER_KEYS = {
     "tokenize_chinese_chars",
     "tokenizer_class",
     "trim_offsets",
+    "truncation_side",
     "unk_id",
     "wordpieces_prefix",
 }
@@ -108,7 +110,7 @@ def copy_clean(source: Path, folder: Path) -> None:
             _link(source / name, folder)
     for name in TOKENIZER_SETTINGS:
         if (source / name).is_file():
-            write_json(folder / name, _of_tokenizer(read_object(source / name)))
+            write_json(folder / name, _of_tokenizer(source / name))
 
 
 def _link_weights(source: Path, folder: Path) -> dict[str, int]:
@@ -124,6 +126,8 @@ def _link_weights(source: Path, folder: Path) -> dict[str, int]:
     sizes, places = {}, {}
     for file in _parts(source):
         of_file = checked_sizes(file)
+        if twice := sorted(sizes.keys() & of_file.keys()):
+            raise InputError(f"{file}: has {twice[0]}, as another file of {source / INDEX} does.")
         _link(file, folder)
         sizes |= of_file
         places |= dict.fromkeys(of_file, file.name)
@@ -165,12 +169,25 @@ def _architecture(settings: dict[str, Any], path: Path, weights: dict[str, int])
     own_keys = _names(declared) - _names(PreTrainedConfig)
     taken = {key: settings[key] for key in settings if key in own_keys | set(declared.attribute_map) | FURTHER_KEYS}
     _check_sizes(taken, declared.attribute_map, path, weights)
-    if declared.sub_configs or declared(**taken).is_encoder_decoder:
-        shape = "several models" if declared.sub_configs else "an encoder with a decoder"
+    if shape := _other_shape(declared, taken):
         raise InputError(f"{path}: its architecture {kind} is {shape}; a single encoder of texts is needed.")
-    if left_out := sorted(settings.keys() - taken.keys() - {"model_type"}):
-        report(f"Settings of {CONFIG} that are left out: {', '.join(left_out)}.")
+    _tell_left_out(settings.keys() - taken.keys() - {"model_type"}, path.name)
     return taken | {"model_type": kind}
+
+
+def _other_shape(declared: Any, settings: dict[str, Any]) -> str | None:
+    """What an architecture is, if it is no single encoder."""
+    if declared.sub_configs:
+        return "several models"
+    config = declared(**settings)
+    if config.is_encoder_decoder:
+        return "an encoder with a decoder"
+    return "a decoder (is_decoder)" if getattr(config, "is_decoder", False) else None
+
+
+def _tell_left_out(keys: Iterable[str], file: str) -> None:
+    if left_out := sorted(keys):
+        report(f"Settings of {file} that are left out: {', '.join(left_out)}.")
 
 
 def _check_sizes(settings: dict[str, Any], names: dict[str, str], path: Path, weights: dict[str, int]) -> None:
@@ -187,10 +204,13 @@ def _names(kind: type) -> set[str]:
     return {each.name for each in fields(kind)}
 
 
-def _of_tokenizer(settings: dict[str, Any]) -> dict[str, Any]:
+def _of_tokenizer(path: Path) -> dict[str, Any]:
+    """The settings of a tokenizer that are taken of a file."""
+    settings = read_object(path)
     taken = {key: settings[key] for key in settings if key in TOKENIZER_KEYS or key.endswith("_token")}
-    if not isinstance(taken.get("model_max_length"), int):
+    if type(taken.get("model_max_length")) is not int:
         taken.pop("model_max_length", None)
+    _tell_left_out(settings.keys() - taken.keys(), path.name)
     return taken
 
 

@@ -22,7 +22,7 @@ from cocite.encoder.card import card_of_untrained
 from cocite.encoder.clean_copy import copy_clean
 from cocite.encoder.dense import Dense, dense_of_probe
 from cocite.encoder.fields import write_reading
-from cocite.encoder.layout import Layout, check_prompts, layout_of, tell_pooling
+from cocite.encoder.layout import Layout, check_prompts, layout_of, tell_replaced
 from cocite.encoder.model import ADAPTERS, Encoder, kept_of, open_encoder, readable, save_encoder
 from cocite.encoder.prediction import save_head
 from cocite.encoder.prompts import write_prompts
@@ -113,10 +113,12 @@ def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, card: 
     with readable(source), tempfile.TemporaryDirectory(prefix="cocite-clean-") as temporary:
         layout, clean = layout_of(source), Path(temporary)
         check_prompts(layout, settings, source)
-        tell_pooling(layout, settings.pooling)
+        tell_replaced(layout, settings)
         copy_clean(layout.transformer, clean)
-        opened = {"dtype": torch.float32, "output_loading_info": True, **OFFLINE}
-        transformer, loading = AutoModel.from_pretrained(clean, use_safetensors=True, **opened)
+        told = {"output_loading_info": True, "ignore_mismatched_sizes": True}
+        transformer, loading = AutoModel.from_pretrained(
+            clean, use_safetensors=True, dtype=torch.float32, **told, **OFFLINE
+        )
         _check_weights(transformer, loading, source)
         tokenizer = AutoTokenizer.from_pretrained(clean, **OFFLINE)
         _check_vocabulary(tokenizer, source)
@@ -181,12 +183,14 @@ def _check_weights(transformer: Any, loading: dict[str, Any], source: Path) -> N
     missing = sorted(name for name in loading["missing_keys"] if not name.startswith("pooler."))
     if missing:
         raise InputError(f"{source}: its safetensors lack {len(missing)} weights of the transformer, as {missing[0]}.")
+    if loading["mismatched_keys"]:
+        name, of_file, of_transformer = min(loading["mismatched_keys"])
+        raise InputError(f"{source}: {name} is {tuple(of_file)}; by config.json it must be {tuple(of_transformer)}.")
     within = {name for name, _ in transformer.named_children()} - {"pooler"}
-    prefix = f"{transformer.base_model_prefix}."
     left_out = sorted(
         name
         for name in loading["unexpected_keys"]
-        if name.removeprefix(prefix).partition(".")[0] in within and not name.endswith(INDEX_BUFFER)
+        if not within.isdisjoint(name.split(".")) and not name.endswith(INDEX_BUFFER)
     )
     if left_out:
         raise InputError(
@@ -207,8 +211,7 @@ def _check_vocabulary(tokenizer: Any, folder: Path) -> None:
 
 def _check_case(tokenizer: Any, folder: Path, *, lowers: bool) -> None:
     """Raise if texts are put into lowercase before they reach the tokenizer, which does not do so itself."""
-    upper, lower = (tokenizer(text)["input_ids"] for text in (MIXED_CASE, MIXED_CASE.lower()))
-    if lowers and upper != lower:
+    if lowers and tokenizer(MIXED_CASE)["input_ids"] != tokenizer(MIXED_CASE.lower())["input_ids"]:
         raise InputError(
             f"{folder}: its texts are put into lowercase (do_lower_case of its settings for sentence-transformers), "
             "and its tokenizer tells uppercase from lowercase. Set do_lower_case in the tokenizer itself."

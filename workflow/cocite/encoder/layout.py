@@ -14,6 +14,7 @@ from typing import Any
 from cocite.config.encoders import EncoderSettings
 from cocite.encoder.dense import BEHIND, CONFIG, Dense, read_dense, refuse_unless
 from cocite.encoder.poolings import pooling_of
+from cocite.encoder.prompts import PROMPTS
 from cocite.ground.atomic import read_json, read_object
 from cocite.ground.errors import InputError
 from cocite.ground.progress import report
@@ -56,6 +57,8 @@ class Layout:
     """The folder of the transformer."""
     pooling: Mapping[str, Any] = field(default_factory=dict)
     """Settings of the pooling; empty if the folder has none."""
+    prompts: Mapping[str, Any] = field(default_factory=dict)
+    """Its own prompts by name."""
     dense: Dense | None = None
     """The linear map behind the pooling."""
     lowers: bool = False
@@ -80,6 +83,7 @@ def layout_of(source: Path) -> Layout:
     return Layout(
         transformer=folders["Transformer"],
         pooling=_settings_in(folders["Pooling"]) if "Pooling" in folders else {},
+        prompts=_prompts_in(source),
         dense=read_dense(folders["Dense"]) if "Dense" in folders else None,
         lowers=_lowers(folders["Transformer"]),
     )
@@ -96,11 +100,15 @@ def check_prompts(layout: Layout, settings: EncoderSettings, source: Path) -> No
         )
 
 
-def tell_pooling(layout: Layout, pooling: str) -> None:
-    """Report that the setting replaces the folder's own pooling, if they differ."""
+def tell_replaced(layout: Layout, settings: EncoderSettings) -> None:
+    """Report the folder's own pooling and prompts, if the settings replace them."""
     own = pooling_of(layout.pooling)
-    if layout.pooling and own != pooling:
-        report(f"The encoder's own pooling is {own or 'none of ours'}; the setting pooling makes it {pooling}.")
+    if layout.pooling and own != settings.pooling:
+        report(
+            f"The encoder's own pooling is {own or 'none of ours'}; the setting pooling makes it {settings.pooling}."
+        )
+    if settings.prompts is None and any(layout.prompts.values()):
+        report(f"The encoder has prompts that are left out, as the setting prompts is: {dict(layout.prompts)!r:.200}.")
 
 
 def _modules_in(source: Path) -> Iterator[tuple[str, Path]]:
@@ -126,6 +134,11 @@ def _modules_in(source: Path) -> Iterator[tuple[str, Path]]:
 def _settings_in(folder: Path) -> dict[str, Any]:
     """The settings in a module's folder; none if there is no such file."""
     return read_object(folder / CONFIG) if (folder / CONFIG).is_file() else {}
+
+
+def _prompts_in(source: Path) -> dict[str, Any]:
+    settings = read_object(source / PROMPTS) if (source / PROMPTS).is_file() else {}
+    return settings.get("prompts") or {}
 
 
 def _lowers(folder: Path) -> bool:

@@ -206,8 +206,10 @@ def readable(folder: Path, use: str = "be opened as an encoder") -> Iterator[Non
     except (InputError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # a panic within tokenizers is no Exception
-        lines = str(error).strip().splitlines()
-        raise InputError(f"{folder}: cannot {use}: {lines[0] if lines else type(error).__name__}") from error
+        reason = " ".join(str(error).split())[:300]
+        if not isinstance(error, OSError | ValueError | RuntimeError):
+            reason = f"{type(error).__name__}: {reason}"
+        raise InputError(f"{folder}: cannot {use}: {reason}") from error
 
 
 def embed(encoder: Encoder, documents: Documents) -> NDArray[np.float32]:

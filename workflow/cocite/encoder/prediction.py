@@ -101,11 +101,12 @@ def open_head(folder: Path, transformer: Any) -> PredictionHead:
 
 def save_head(source: Path, transformer: Any, folder: Path) -> bool:
     """Write the head that is among the weights in the folder `source`, if it is; return whether it is."""
+    told = {"output_loading_info": True, "ignore_mismatched_sizes": True}
     model, loading = AutoModelForMaskedLM.from_pretrained(
-        source, use_safetensors=True, dtype=torch.float32, output_loading_info=True, local_files_only=True
+        source, use_safetensors=True, dtype=torch.float32, local_files_only=True, **told
     )
     prefix = f"{model.base_model_prefix}."
-    if any(not name.startswith(prefix) for name in loading["missing_keys"]):
+    if loading["mismatched_keys"] or any(not name.startswith(prefix) for name in loading["missing_keys"]):
         return False
     embeddings = transformer.get_input_embeddings().weight
     own = PredictionHead(model, embeddings).own(embeddings)

@@ -18,6 +18,8 @@ from cocite.ground.errors import InputError
 
 PLAIN = "Bees gather nectar, Ωmega Ж 字 \U000f1234 \U0001f41d 42%."
 """Words, and characters that many vocabularies lack."""
+DIFFERENT = ("Bees", "Bees gather nectar")
+"""Texts that no encoder gives the same vector, even one that knows none of their words."""
 
 
 def try_out(encoder: Encoder) -> None:
@@ -29,7 +31,7 @@ def try_out(encoder: Encoder) -> None:
     _check_ids(encoder)
     longest = _longest(encoder)
     try:
-        vectors = embed(encoder, documents_of([longest, *tokenizer(_texts(tokenizer))]))
+        vectors = embed(encoder, documents_of([*tokenizer([*DIFFERENT, *_texts(tokenizer)]), longest]))
     except Exception as error:
         reads = bisect_left(range(1, len(longest) + 1), True, key=lambda end: not _reads(encoder, longest[:end]))
         if not 0 < reads < len(longest):
@@ -39,6 +41,8 @@ def try_out(encoder: Encoder) -> None:
         raise ValueError(f"its vectors have {vectors.shape[1]} dimensions, and its settings say {encoder.dimension}")
     if not np.isfinite(vectors).all():
         raise ValueError("its vectors are not finite")
+    if np.array_equal(vectors[0], vectors[1]):
+        raise ValueError(f"it gives {DIFFERENT[0]!r} and {DIFFERENT[1]!r} the same vector")
 
 
 def _check_ids(encoder: Encoder) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from cocite.ground.errors import InputError
@@ -18,16 +18,18 @@ def checked_sizes(file: Path) -> dict[str, int]:
 
     Raises `InputError` if a weight is no floating-point number, as in quantised encoders, or is not finite in float32.
     """
-    sizes = {}
-    with safe_open(file, framework="pt") as opened:
-        for name in opened.keys():  # noqa: SIM118 - the file is no dictionary
-            weight: Tensor = opened.get_tensor(name)
-            sizes[name] = weight.numel()
-            if name.endswith(INDEX_BUFFER):
-                continue
-            if weight.dtype not in FLOATS:
-                kind = str(weight.dtype).removeprefix("torch.")
-                raise InputError(f"{file}: {name} is {kind}; weights must be float64, float32, float16 or bfloat16.")
-            if not weight.float().isfinite().all():
-                raise InputError(f"{file}: {name} has numbers that are not finite in float32.")
-    return sizes
+    try:
+        with safe_open(file, framework="pt") as opened:
+            return {name: _checked_size(file, name, opened.get_tensor(name)) for name in opened.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise InputError(f"{file}: cannot be read as safetensors: {error}.") from error
+
+
+def _checked_size(file: Path, name: str, weight: Tensor) -> int:
+    if not name.endswith(INDEX_BUFFER):
+        if weight.dtype not in FLOATS:
+            kind = str(weight.dtype).removeprefix("torch.")
+            raise InputError(f"{file}: {name} is {kind}; weights must be float64, float32, float16 or bfloat16.")
+        if not weight.float().isfinite().all():
+            raise InputError(f"{file}: {name} has numbers that are not finite in float32.")
+    return weight.numel()
