@@ -346,6 +346,8 @@ rule write_page:
         failures=all_scored("failures"),
         reported=all_reported(),
         summaries=summaries(),
+        documents=expand("<results>/evaluation/{benchmark}/documents.parquet", benchmark=config["benchmarks"]),
+        fields=expand("<results>/evaluation/{benchmark}/document_fields.parquet", benchmark=with_fields_described()),
         over_tasks="<results>/evaluation/task_comparisons.parquet" if config["benchmarks"] else [],
         curves=trained("<results>/encoder/{model}/seed-{seed}/training_curves.parquet"),
         settings=trained("<results>/encoder/{model}/seed-{seed}/settings.json"),

@@ -79,3 +79,8 @@ def logs_of_rules():
         return json.dumps({rule.name: str(rule.log[0]) for rule in workflow.rules if rule.log}, sort_keys=True)
 
     return as_json
+
+
+def with_fields_described():
+    """The benchmarks whose documents have been looked up for more than title and abstract: all, if an encoder reads more."""
+    return config["benchmarks"] if any(map(further_fields, [*config["models"], *UNTRAINED])) else []

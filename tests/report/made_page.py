@@ -207,6 +207,7 @@ def _score_tables(
         **{f"tasks_{name}": table for name, table in of_tasks.items()},
         "incomplete": of_models.incomplete(scores),
         "failures": pl.DataFrame(schema=["task"]),
+        "empty_fields": pl.DataFrame(schema=["benchmark"]),
         "losses": of_models.losses(scores, curves, configuration),
         "difficulties": of_models.difficulties(scores, curves, configuration),
     }

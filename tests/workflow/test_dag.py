@@ -488,3 +488,12 @@ def test_baselines_are_on_maps_by_their_vectors(run):
         "results/encoder/cocite/seed-1/embeddings/holdout.parquet",
         "results/encoder/untrained_small/seed-0/embeddings/holdout.parquet",
     ]
+
+
+@pytest.mark.parametrize("text", [None, ["title", "abstract", "venue"]])
+def test_the_report_reads_further_fields_of_documents_where_an_encoder_does(run, text):
+    encoders = {name: entry | ({"text": text} if text else {}) for name, entry in SMALL["encoders"].items()}
+    jobs = run.snakemake("--dry-run", "all", config=run.configure(edited(encoders=encoders))).stdout
+    [inputs] = re.findall(r"rule write_page:\n +input: (.*)\n", jobs)
+    assert ("document_fields.parquet" in inputs) is bool(text)
+    assert all(f"results/evaluation/{name}/documents.parquet" in inputs for name in SMALL["benchmarks"])

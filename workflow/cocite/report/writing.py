@@ -26,6 +26,7 @@ from cocite.report.ablations import ablations
 from cocite.report.cards import write_cards
 from cocite.report.costs import costs_of_rules, read_jobs, time_at_work, write_costs
 from cocite.report.differences import differences
+from cocite.report.empty_fields import empty_fields
 from cocite.report.maps.results import read_map, read_map_scores
 from cocite.report.maps.scores import agreement_table
 from cocite.report.objectives import objectives
@@ -130,6 +131,7 @@ def _scores(results: Path, scores: pl.DataFrame, configuration: Mapping[str, Any
         "models": of_models.models_by_format(scores, configuration),
         **{f"tasks_{benchmark}": table for benchmark, table in of_models.tasks(scores, configuration).items()},
         "incomplete": of_models.incomplete(scores),
+        "empty_fields": empty_fields(results, configuration),
         "losses": of_models.losses(scores, curves, configuration),
         "difficulties": of_models.difficulties(scores, curves, configuration),
     }
