@@ -43,7 +43,7 @@ def fit_labels(protocol: Protocol, points: Points, labels: NDArray[np.int64]) ->
 
     def fit(column: NDArray[np.int64]) -> LinearModel:
         if np.ptp(column) == 0:
-            return LinearModel(UNCHANGED, np.zeros((points.shape[1], 1)), 2.0 * column[:1] - 1)
+            return LinearModel(UNCHANGED, np.zeros((points.shape[1], 1)), np.full(1, 2.0 * column[0] - 1))
         machine = LinearSVC(max_iter=SWEEPS_FOR_LABELS, random_state=protocol.seed)
         return _fitted(machine, points, column, CLASSIFICATION_GRID)
 
