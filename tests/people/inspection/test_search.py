@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -109,6 +110,51 @@ def test_without_a_name_the_first_model_with_vectors_is_taken_and_a_wrong_name_l
     assert len(search("1")) == 3
     with pytest.raises(InputError, match="--model can be earlier-in-the-alphabet/1 or model/1 or untrained_small/0"):
         search("1", "--model", "mode")
+
+
+def test_a_model_that_was_trained_later_and_has_no_vectors_is_named_with_what_to_run(embedded):
+    newer = write_model(embedded, "newer", seed=7)
+    command = ["search", "1", "--results", str(embedded)]
+    assert CliRunner().invoke(app, command, catch_exceptions=False).stderr == ""
+    later = time.time() + 60
+    os.utime(newer / "modules.json", (later, later))
+    untrained = write_model(embedded, "untrained_small", seed=0)
+    os.utime(untrained / "modules.json", (later + 1, later + 1))
+    answered = CliRunner().invoke(app, command, catch_exceptions=False)
+    assert ", by model model, seed 1\n" in answered.stdout
+    assert (
+        "since the papers have no vectors of model newer, seed 7, which was trained after its own were made"
+        in answered.stderr
+    )
+    assert f"{embedded}/encoder/newer/seed-7/papers/{{0..1}}.parquet" in answered.stderr
+    for named in (["--model", "model"], ["--model", "model/1"]):
+        assert CliRunner().invoke(app, [*command, *named], catch_exceptions=False).stderr == ""
+    of_rows = CliRunner().invoke(app, [*command, "--format", "csv"], catch_exceptions=False)
+    assert "by model model, seed 1" in of_rows.stderr
+
+
+def test_the_model_that_was_trained_last_embeds_the_papers_when_it_is_asked_to(
+    embedded, search, write_vectors, monkeypatch
+):
+    newer = write_model(embedded, "newer", seed=7)
+    os.utime(newer / "modules.json", (1_000_000_001, 1_000_000_001))
+    asked = []
+
+    def embed(command, **options):
+        asked.append(command)
+        for bucket in (0, 1):
+            write_vectors(embedded / f"encoder/newer/seed-7/papers/{bucket}.parquet", {1 + bucket: [float(bucket)]})
+
+    monkeypatch.setattr(subprocess, "run", embed)
+    for _ in range(2):
+        assert [row["corpusid"] for row in search("1", "--embed")] == [2]
+    ((*shell, command),) = asked
+    assert shell == ["bash", "-c"]
+    assert f"{embedded}/encoder/newer/seed-7/papers/{{0..1}}.parquet" in command
+    (embedded / "encoder/newer/seed-7/papers/0.parquet").unlink()
+    monkeypatch.setattr(subprocess, "run", lambda *command, **options: None)
+    with pytest.raises(InputError, match="were not embedded by model newer, seed 7; see above"):
+        search("1", "--embed")
 
 
 def test_a_seed_can_be_chosen(embedded, search, write_vectors):

@@ -10,6 +10,7 @@ import typer
 
 from cocite.ground.errors import InputError
 from cocite.ground.options import ConfigFile, Results
+from cocite.ground.progress import report
 
 app = typer.Typer(add_completion=False)
 
@@ -72,6 +73,9 @@ def search(
     configfile: ConfigFile = None,
     limit: Limit = 10,
     form: Format = "text",
+    embed: Annotated[
+        bool, typer.Option(help="Ask the model that was trained last, and embed the papers by it first if need be.")
+    ] = False,
 ) -> None:
     """Find the papers that a trained model places nearest to a text or a paper."""
     from cocite.people.inspection.answers import print_answer
@@ -81,6 +85,9 @@ def search(
     if not query.strip():
         raise InputError("There is nothing to search for: the query is empty.")
     folder = results_of(results, configfile)
-    chosen = choose_model(folder, model, configfile)
+    chosen = choose_model(folder, model, configfile, embed=embed)
     with open_results(folder, {"papers"}) as db:
-        print_answer(nearest_papers(db, chosen, query, limit), form)
+        answer = nearest_papers(db, chosen, query, limit)
+    if form != "text":
+        report(answer.heading)
+    print_answer(answer, form)

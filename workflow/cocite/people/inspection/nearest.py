@@ -6,6 +6,8 @@ by the adapter of queries where the model has one.
 """
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from glob import escape
@@ -17,6 +19,7 @@ from pyarrow.parquet import read_schema
 from cocite.config.remaking import remaking_command
 from cocite.config.stale import configuration_of, is_configured
 from cocite.ground.errors import InputError
+from cocite.ground.progress import report
 from cocite.people.inspection.answers import Answer, fetched
 from cocite.people.inspection.papers import NO_RECORD, corpus_id, known_as
 from cocite.tables import TABLES
@@ -35,21 +38,32 @@ class Model:
     seed: int
     folder: Path
     """Folder of the encoder."""
+    made: float
+    """When it was trained, in seconds since 1970."""
     vectors: list[Path]
     """The buckets of the table paper_embeddings; empty where they are not all there."""
 
 
-def choose_model(results: Path, name: str | None, configfile: Path | None = None) -> Model:
+def choose_model(results: Path, name: str | None, configfile: Path | None = None, *, embed: bool = False) -> Model:
     """The model of this name, or model/seed; without a name the first model, if possible one with vectors.
 
-    Raises `InputError` that lists the choices where no model has this name, or gives the command that embeds the papers
-    where its vectors are missing.
+    One that was trained after these were made, and has none, is told. With `embed`, it is the one that was trained
+    last, whose vectors are made first where they are missing. Raises `InputError` that lists the choices where no model
+    has this name, or gives the command that embeds the papers where its vectors are missing.
     """
     chosen = find_model(results, name)
+    last = max(_named(results, name), key=lambda model: (not model.name.startswith(UNTRAINED), model.made))
+    if embed:
+        return last if last.vectors else _with_vectors(results, last, configfile)
     if not chosen.vectors:
         raise InputError(
             f"The papers have no vectors of model {chosen.name}, seed {chosen.seed}, that are newer than it is. "
             f"{_how_to_embed(results, chosen, configfile)}"
+        )
+    if not last.vectors and last.made > max(file.stat().st_mtime for file in chosen.vectors):
+        report(
+            f"Model {chosen.name}, seed {chosen.seed}, answers, since the papers have no vectors of model {last.name}, "
+            f"seed {last.seed}, which was trained after its own were made. {_how_to_embed(results, last, configfile)}"
         )
     return chosen
 
@@ -59,16 +73,20 @@ def find_model(results: Path, name: str | None, asked_by: str = "--model") -> Mo
 
     Raises `InputError` that lists the choices where no model has this name.
     """
-    models = models_of(results)
-    named = [model for model in models if name in (None, model.name, f"{model.name}/{model.seed}")]
+    named = _named(results, name)
     if not named:
-        choices = " or ".join(f"{model.name}/{model.seed}" for model in models)
+        choices = " or ".join(f"{model.name}/{model.seed}" for model in models_of(results))
         raise InputError(
             f"There is no model {name!r}; {asked_by} can be {choices}."
-            if models
+            if choices
             else f"{results}/encoder holds no trained model; finish a run, or name its results with --results."
         )
     return min(named, key=lambda model: not model.vectors)
+
+
+def _named(results: Path, name: str | None) -> list[Model]:
+    """The models of this name, or model/seed; without a name all."""
+    return [model for model in models_of(results) if name in (None, model.name, f"{model.name}/{model.seed}")]
 
 
 def models_of(results: Path) -> list[Model]:
@@ -82,30 +100,49 @@ def models_of(results: Path) -> list[Model]:
         name, seed = folder.parent.parent.name, SEED.fullmatch(folder.parent.name)
         if seed and (config is None or is_configured({"model": name, "seed": seed[1]}, config)):
             made = vectors.get((("model", name), ("seed", seed[1])), [])
-            current = _all_of(papers, made, folder)
-            found.append(Model(name=name, seed=int(seed[1]), folder=folder, vectors=current))
+            trained = modules.stat().st_mtime
+            current = _all_of(papers, made, trained)
+            found.append(Model(name=name, seed=int(seed[1]), folder=folder, made=trained, vectors=current))
     return sorted(found, key=lambda model: (model.name.startswith(UNTRAINED), model.name, model.seed))
 
 
-def _all_of(papers: list[Path], vectors: list[Path], model: Path) -> list[Path]:
+def _all_of(papers: list[Path], vectors: list[Path], trained: float) -> list[Path]:
     """The files of vectors, if every bucket of papers has one that is newer than the model; none otherwise."""
-    made = (model / "modules.json").stat().st_mtime
-    current = [path for path in vectors if path.stat().st_mtime >= made]
+    current = [path for path in vectors if path.stat().st_mtime >= trained]
     return current if papers and {path.name for path in current} == {path.name for path in papers} else []
 
 
 def _how_to_embed(results: Path, model: Model, configfile: Path | None) -> str:
-    """The command that embeds the papers, its files in the shell's braces, or the reason why there is none."""
+    """The command that embeds the papers, or the reason why there is none."""
+    try:
+        command = _embedding_command(results, model, configfile)
+    except InputError as error:
+        return str(error)
+    return f"`cocite search --embed` or this embeds them, and can take long on a large corpus:\n  {command}"
+
+
+def _with_vectors(results: Path, model: Model, configfile: Path | None) -> Model:
+    """A model after the papers were embedded by it. Raises `InputError` where that fails."""
+    command = _embedding_command(results, model, configfile)
+    report(f"Embedding the papers by model {model.name}, seed {model.seed}:\n  {command}")
+    subprocess.run(["bash", "-c", command], stdout=sys.stderr, check=False)
+    (embedded,) = _named(results, f"{model.name}/{model.seed}")
+    if not embedded.vectors:
+        raise InputError(f"The papers were not embedded by model {model.name}, seed {model.seed}; see above.")
+    return embedded
+
+
+def _embedding_command(results: Path, model: Model, configfile: Path | None) -> str:
+    """The command that embeds the papers, its files in the shell's braces.
+
+    Raises `InputError` where there are no papers, or the run of these results is elsewhere.
+    """
     buckets = sorted(int(path.stem) for path in path_of(results, "papers").glob("[0-9]*.parquet"))
     if not buckets:
         raise InputError(f"{results} holds no table papers, and a search needs it; run the workflow up to its end.")
     braces = f"{{{buckets[0]}..{buckets[-1]}}}" if len(buckets) > 1 else str(buckets[0])
     target = str(path_of(Path(), "paper_embeddings", model=model.name, seed=model.seed, bucket=braces))
-    try:
-        command = remaking_command(results, [target], configfile)
-    except InputError as error:
-        return str(error)
-    return f"This embeds them, and can take long on a large corpus:\n  {command}"
+    return remaking_command(results, [target], configfile)
 
 
 _NEAREST = """
