@@ -122,3 +122,6 @@ rule report:
 
 
 include: "rules/common/targets.smk"
+
+
+warn_of_memory()

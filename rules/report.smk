@@ -164,7 +164,9 @@ rule lay_out_map:
     benchmark:
         "<benchmarks>/report/maps/{map}/layout-{model}-{seed}.jsonl"
     wildcard_constraints:
-        model=either(model for entry in config["maps"].values() for model, _ in mapped_runs(config, entry.get("models"))),
+        model=either(
+            model for entry in config["maps"].values() for model, _ in mapped_runs(config, entry.get("models"))
+        ),
     conda:
         "../envs/pipeline.yaml"
     resources:

@@ -9,6 +9,8 @@ than exceed it: its request is a constant. Where an input does not exist yet, Sn
 from math import ceil
 from pathlib import Path
 
+from snakemake.resources import Resource
+
 A_DAY = 24 * 60  # minutes: what most clusters grant
 
 
@@ -36,3 +38,28 @@ def by_size(least, every=0, **of_inputs):
 
 megabytes = by_size  # of memory
 minutes = by_size
+
+
+def warned(name, asked):
+    """A function that gives what a resource does, and warns, once, where a job of this name is granted less of it."""
+    said = []
+
+    def amount(wildcards, **given):
+        value, granted = asked.evaluate(wildcards, **given).value, workflow.global_resources[asked.name].value
+        if isinstance(value, int) and value > granted and not said:
+            said.append(value)
+            logger.warning(
+                f"{name} asks for {value:,} MB of memory, and all jobs together are granted {granted:,} MB (--resources "
+                "mem_mb, or MEMORY_MB of make). It is started all the same, and may take more than it is granted."
+            )
+        return value
+
+    return amount
+
+
+def warn_of_memory():
+    """Let jobs that ask for more memory than there is say so before they start: Snakemake lowers requests in silence."""
+    for each in workflow.rules if "mem_mb" in workflow.global_resources else ():
+        asked = each.resources.get("mem_mb")
+        if asked is not None and asked.is_evaluable():
+            each.resources["mem_mb"] = Resource("mem_mb", warned(each.name, asked))

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from snakemake.resources import Resource
 from tests.workflow.conftest import ROOT
 
 from cocite.config.benchmarks import TASKS
@@ -221,6 +222,32 @@ def test_scoring_asks_by_the_documents_of_its_tasks_alone(tmp_path, suite, mode,
     wildcards, scored = SimpleNamespace(benchmark="holdout", suite=suite), scoring(mode)
     assert scored["scoring_memory"]("embeddings", 700, ranked=3, fitted=12)(wildcards, inputs, 1) == memory
     assert scored["scoring_minutes"]("embeddings")(wildcards, inputs, 1) == pytest.approx(time, abs=1)
+
+
+def test_a_job_that_is_granted_less_memory_than_it_asks_for_says_so_once_before_it_starts():
+    said: list[str] = []
+    names = {
+        "workflow": SimpleNamespace(global_resources={"mem_mb": Resource("mem_mb", 8000)}),
+        "logger": SimpleNamespace(warning=said.append),
+    }
+    warned = runpy.run_path(str(ROOT / "rules/common/resources.smk"), names)["warned"]
+    asked = Resource("mem_mb", lambda wildcards, input, attempt: input.mb * attempt)
+    memory = warned("train_encoder", asked)
+    for mb, attempt in ((8000, 1), (9300, 1), (9300, 1), (4500, 2)):
+        assert memory(None, input=SimpleNamespace(mb=mb), attempt=attempt, threads=1) == mb * attempt
+    (message,) = said
+    assert message.startswith("train_encoder asks for 9,300 MB of memory, and all jobs together are granted 8,000 MB (")
+
+
+def test_a_dry_run_names_the_jobs_that_would_be_granted_too_little(run):
+    manifest = "results/corpus/manifest.json"
+    told = run.snakemake("--dry-run", manifest, "--resources", "mem_mb=100")
+    assert told.returncode == 0, told.stderr
+    said = re.findall(
+        r"^(\w+) asks for [\d,]+ MB of memory, and .* granted 100 MB", told.stdout + told.stderr, re.MULTILINE
+    )
+    assert sorted(said) == ["generate_release", "list_shards"]
+    assert "MB of memory, and all jobs" not in run.snakemake("--dry-run", manifest).stderr
 
 
 def jobs_of(folder: Path) -> list[tuple[str, dict[str, str], dict[str, Any]]]:
