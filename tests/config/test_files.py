@@ -131,6 +131,7 @@ def test_entries_may_be_repeated_by_their_names(written, tmp_path):
         "user:secret@mirror.org",
         "https://mirror.org/v1?key=secret",
         "https://mirror.org/v1#secret",
+        "https://mirror org?key=secret",
         ["https://user:secret@mirror.org"],
         {"url": "https://user:secret@mirror.org"},
     ],

@@ -117,6 +117,11 @@ def test_runs_in_different_folders_of_results_do_not_wait_for_each_other(holder,
         "-p -k all",
         "-- --dry-run",
         "--config a=-n",
+        "--report-after-run --report report.zip all",
+        "--cleanup-shadow",
+        "-R train_encoder -t",
+        "all --cores 2 --set-resources train_encoder:mem_mb=3",
+        "--batch all=1/2 -U train_encoder",
     ],
 )
 def test_what_makes_or_deletes_results_takes_the_lock(arguments):
@@ -139,6 +144,15 @@ def test_what_makes_or_deletes_results_takes_the_lock(arguments):
         "--dag dot all",
         "--rulegraph",
         "--delete-all-output --dry-run",
+        "--forcerun train_encoder all --dry-run",
+        "-nF all",
+        "--report-after-run --report report.zip -n all",
+        "-S",
+        "-D",
+        "-l",
+        "--d3dag",
+        "--list-params-changes",
+        "--archive run.tar.gz",
     ],
 )
 def test_what_only_reads_does_not_wait_for_a_run(arguments):

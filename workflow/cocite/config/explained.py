@@ -69,7 +69,7 @@ def shown(text: str) -> str:
 
 def without_password(text: str) -> str:
     """The text without what can be a user and a password before a host, or a key behind an address."""
-    return re.sub(r"(?s)[^'\"\s]*:.*@|(?<=://)[^'\"\s]*[?#][^'\"\s]*", "…", text)
+    return re.sub(r"(?s)[^'\"\s]*:.*@|(?<=://)[^'\"]*[?#][^'\"\s]*", "…", text)
 
 
 def joined(key: str, name: str) -> str:

@@ -45,7 +45,8 @@ def writes_results(arguments: Sequence[str]) -> bool:
     from snakemake.cli import get_argument_parser
 
     given, _ = get_argument_parser().parse_known_args(arguments)
-    return all(getattr(given, mode) in (None, False) for mode in READING)
+    asked = {mode for mode in READING if getattr(given, mode) not in (None, False)}
+    return not asked or (given.report_after_run and asked <= {"report", "reporter"})
 
 
 def hold_steps_lock() -> None:
