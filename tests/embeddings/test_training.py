@@ -131,6 +131,14 @@ def test_other_losses_comparators_and_bounds_learn_as_well(
     assert trained.scores[-1]["raw"]["auc"] > 0.8
 
 
+def test_a_training_whose_vectors_become_zeros_stops_with_the_setting_to_lower(
+    communities: Path, tmp_path: Path, settings: Settings
+) -> None:
+    with pytest.raises(InputError, match=r"has collapsed: .*vectors are zeros\); lower lr, which is 1e\+30\.$"):
+        train(communities, **arguments(tmp_path, settings(lr=1e30, epochs=1)))
+    assert not (tmp_path / "vectors").exists()
+
+
 def test_progress_tells_edges_a_second(
     communities: Path, tmp_path: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,9 +8,79 @@ import numpy as np
 import pytest
 
 from cocite.embeddings.engines.biggraph.checkpoints import map_vectors
+from cocite.embeddings.engines.fastrp import FastRP
 from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.vectors import Vectors, write_vectors
+from cocite.ground.errors import InputError
 from cocite.tables.files import read_table, vectors_of
+
+PAPERS = 300
+DRAWN = np.random.default_rng(1).normal(size=(PAPERS, 8)).astype(np.float32)
+IS_SOME = np.arange(PAPERS)[:, None] % 4 == 0
+EQUAL = {
+    "zeros": np.zeros_like(DRAWN),
+    "ones": np.ones_like(DRAWN),
+    "nearly ones": 1 + 1e-7 * DRAWN,
+    "one direction": DRAWN[:1] * np.arange(1, PAPERS + 1)[:, None],
+    "one large direction": DRAWN[:1] * np.geomspace(1e-20, 1e30, PAPERS)[:, None],
+    "two vectors": DRAWN[np.arange(PAPERS) % 2],
+    "a quarter zeros": np.where(IS_SOME, 0, DRAWN),
+    "a quarter equal": np.where(IS_SOME, 1, DRAWN),
+    "pairs": DRAWN[np.arange(PAPERS) // 2],
+}
+NOT_FINITE = {
+    "not numbers": np.full_like(DRAWN, np.nan),
+    "infinite": np.full_like(DRAWN, np.inf),
+    "one number": np.where(np.arange(PAPERS * 8).reshape(PAPERS, 8) == 99, np.nan, DRAWN),
+}
+DISTINCT = {
+    "drawn": DRAWN,
+    "small": DRAWN * 1e-30,
+    "of very different lengths": DRAWN * np.geomspace(1e-9, 1e9, PAPERS)[:, None],
+    "near": DRAWN[:1] + 1e-3 * DRAWN,
+    "in two bytes": (DRAWN.view(np.uint32) & 0xFFFF0000).view(np.float32),
+    "some equal": np.where(np.arange(PAPERS)[:, None] < 20, 1, DRAWN),
+}
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory, graphs: SimpleNamespace) -> ImportedFolder:
+    """A graph in which all papers have different neighbours."""
+    return ImportedFolder(graphs.imported(tmp_path_factory.mktemp("graph"), graphs.random(PAPERS, 3000)))
+
+
+@pytest.mark.parametrize("vectors", EQUAL.values(), ids=EQUAL)
+def test_vectors_that_collapsed_are_refused_with_what_to_change(
+    tmp_path: Path, graph: ImportedFolder, vectors: np.ndarray
+) -> None:
+    with pytest.raises(
+        InputError, match=r"has collapsed: of 300 papers, \d+ have the vector of another.*; lower lr\.$"
+    ):
+        write_vectors(tmp_path / "vectors", graph, Vectors([vectors.astype(np.float32)]), "lower lr")
+    assert not (tmp_path / "vectors").exists()
+
+
+@pytest.mark.parametrize("vectors", NOT_FINITE.values(), ids=NOT_FINITE)
+def test_vectors_that_are_not_finite_are_refused(tmp_path: Path, graph: ImportedFolder, vectors: np.ndarray) -> None:
+    with pytest.raises(InputError, match=r"vectors that are not finite; lower lr\.$"):
+        write_vectors(tmp_path / "vectors", graph, Vectors([vectors]), "lower lr")
+    assert not (tmp_path / "vectors").exists()
+
+
+@pytest.mark.parametrize("vectors", DISTINCT.values(), ids=DISTINCT)
+def test_vectors_that_differ_are_written(tmp_path: Path, graph: ImportedFolder, vectors: np.ndarray) -> None:
+    write_vectors(tmp_path / "vectors", graph, Vectors([vectors.astype(np.float32)]), "lower lr")
+
+
+def test_equal_vectors_of_papers_with_the_same_neighbours_are_written(tmp_path: Path, graphs: SimpleNamespace) -> None:
+    """Three hubs that are neighbours, each of 30 papers with no other; as `fastrp` has them, these are equal."""
+    leaves = [(hub, 100 * (hub + 1) + leaf) for hub in range(3) for leaf in range(30)]
+    imported = graphs.imported(tmp_path, [(0, 1), (1, 2), (0, 2), *leaves])
+    engine = FastRP(engine="fastrp", dimension=16)
+    trained = engine.train(imported, seed=1, state=tmp_path / "state").vectors
+    write_vectors(tmp_path / "vectors", ImportedFolder(imported), trained)
+    table = read_table(tmp_path / "vectors", "graph_embeddings")
+    assert len(np.unique(vectors_of(table), axis=0)) < len(table) / 4
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
@@ -24,10 +94,10 @@ def test_papers_that_no_training_edge_moved_have_no_vector(
     for part in range(partitions):
         with h5py.File(tmp_path / f"{part}.h5", "w") as file:
             of_part = papers[starts[part] : starts[part + 1]]
-            file.create_dataset("embeddings", data=np.stack([of_part, -of_part], axis=1).astype(np.float32))
+            file.create_dataset("embeddings", data=np.stack([of_part, 200 - of_part], axis=1).astype(np.float32))
         parts.append(map_vectors(tmp_path / f"{part}.h5"))
     assert write_vectors(tmp_path / "vectors", ImportedFolder(imported), Vectors(parts)) == len(held_out) > 0
     table = read_table(tmp_path / "vectors", "graph_embeddings")
     trained = sorted(set(range(200)) - held_out)
     assert table.column("corpusid").to_pylist() == trained
-    assert vectors_of(table).tolist() == [[paper, -paper] for paper in trained]
+    assert vectors_of(table).tolist() == [[paper, 200 - paper] for paper in trained]

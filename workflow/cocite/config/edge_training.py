@@ -57,6 +57,11 @@ class EdgeTraining(Engine):
     uniform_negatives: Natural = 50
     """Negatives that are drawn from all papers, for each edge and side."""
 
+    @property
+    def remedy(self) -> str:
+        """A smaller learning rate."""
+        return f"lower lr, which is {self.lr:g}"
+
     @model_validator(mode="after")
     def _has_negatives(self) -> "EdgeTraining":
         if self.batch_negatives + self.uniform_negatives == 0:

@@ -41,6 +41,11 @@ class Engine(Entry):
         """Files outside the run that a training reads; a training is made again when one of them changes."""
         return ()
 
+    @property
+    def remedy(self) -> str:
+        """What to change if the vectors have collapsed."""
+        return "change the settings of its engine"
+
     def training_memory(self, papers: float, edges_mb: float) -> float:
         """Memory that a training takes, MB.
 

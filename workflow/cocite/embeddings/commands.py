@@ -60,7 +60,7 @@ def train(
 
     engine = parse_settings(AnyEngine, settings)
     trained = engine.train(imported, seed=seed, state=state)
-    untrained = write_vectors(vectors, ImportedFolder(imported), trained.vectors)
+    untrained = write_vectors(vectors, ImportedFolder(imported), trained.vectors, engine.remedy)
     write_scores(scores, trained.scores)
     write_omissions(omissions, {"papers whose edges were all held out: never trained, no vector": untrained})
     write_json(written_settings, {**as_json(engine), "seed": seed})

@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cocite.embeddings.collapse import check_distinct, sample_of
 from cocite.embeddings.edges import TRAINING, Papers, Rows
 from cocite.embeddings.imported import ImportedFolder
+from cocite.ground.errors import InputError
 from cocite.ground.progress import report
 from cocite.tables.files import vector_column, write_table
 
@@ -63,15 +65,18 @@ class Trained:
     """What `link_prediction.measure` gave after each epoch."""
 
 
-def write_vectors(path: Path, graph: ImportedFolder, vectors: Vectors) -> int:
+def write_vectors(path: Path, graph: ImportedFolder, vectors: Vectors, remedy: str = "change its settings") -> int:
     """Write table `graph_embeddings`; return the number of papers left out because no training edge moved them.
 
     Papers whose edges are all held out stay where they were drawn, near the origin, and by L2 would be near to all.
+    Raises `InputError` if vectors are not finite, or collapsed; the message ends with `remedy`.
     """
     papers = graph.papers()
     trained = np.flatnonzero(_has_training_edge(graph, len(papers)))
     rows = trained[np.argsort(papers[trained])]
-    write_table(path, "graph_embeddings", _batches(papers, rows, vectors))
+    sample = sample_of(trained, vectors.dimension)
+    check_distinct(graph, sample, _finite(vectors.of(sample), remedy), remedy)
+    write_table(path, "graph_embeddings", _batches(papers, rows, vectors, remedy))
     untrained = len(papers) - len(rows)
     report(f"{len(rows):,} papers with a vector; {untrained:,} left out whose edges were all held out")
     return untrained
@@ -96,8 +101,15 @@ def _has_training_edge(graph: ImportedFolder, papers: int) -> NDArray[np.bool_]:
     return found
 
 
-def _batches(papers: Papers, rows: Rows, vectors: Vectors) -> Iterator[pa.RecordBatch]:
+def _batches(papers: Papers, rows: Rows, vectors: Vectors, remedy: str) -> Iterator[pa.RecordBatch]:
     size = max(1, VALUES_IN_MEMORY // vectors.dimension)
     for start in range(0, len(rows), size):
         block = rows[start : start + size]
-        yield pa.record_batch({"corpusid": pa.array(papers[block]), "vector": vector_column(vectors.of(block))})
+        of_block = _finite(vectors.of(block), remedy)
+        yield pa.record_batch({"corpusid": pa.array(papers[block]), "vector": vector_column(of_block)})
+
+
+def _finite(vectors: NDArray[np.float32], remedy: str) -> NDArray[np.float32]:
+    if not np.isfinite(vectors).all():
+        raise InputError(f"The graph embedding has vectors that are not finite; {remedy}.")
+    return vectors
