@@ -152,7 +152,7 @@ rule train_encoder:
         runtime=1440,
         gpu=lambda wildcards: config["models"][wildcards.model]["processes"] if WITH_GPU else 0,
     params:
-        version=6,
+        version=7,
         settings=settings("models", "model", TrainingSettings),
         run_seed=config["seed"],
         origin=origin_of_model,

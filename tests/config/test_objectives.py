@@ -38,7 +38,7 @@ def test_a_model_without_a_loss_has_the_usual_one_and_no_objectives(written):
 
 def test_objectives_stand_in_place_of_a_loss(with_aspects):
     model = resolve(with_aspects)["models"]["aspects"]
-    assert model["objectives"] == [{"loss": SUPCON, "space": "aspects"}]
+    assert model["objectives"] == [{"loss": SUPCON, "one_per_query": False, "space": "aspects"}]
     assert "loss" not in model
 
 
@@ -217,6 +217,7 @@ def test_a_model_learns_from_the_sets_of_its_objectives_and_starts_from_the_enco
         ),
         ("objectives", [CROPS, {"loss": "mnrl"}], "either all of them name triplets, or none"),
         ("objectives", [CROPS, CROPS], "name the triplets crops twice"),
+        ("one_per_query", True, "one_per_query has no effect where objectives have sets"),
         ("triplets", "crops", "one of the two"),
         ("encoder", None, "starts from one of the two: encoder, or from"),
         ("from", "then", "starts from one of the two: encoder, or from"),

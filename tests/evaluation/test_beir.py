@@ -208,6 +208,22 @@ def test_what_is_wrong_is_reported_with_its_place(beir, path, text, message):
     assert message in str(error.value)
 
 
+def test_judgements_may_lie_beside_the_corpus_unless_there_are_those_of_the_split(tmp_path):
+    datasets = Datasets(tmp_path, "beir")
+    documents = [{"_id": name, "title": name, "text": "text"} for name in ("a", "b")]
+    datasets.write_dataset("iclr2022", documents, [{"_id": "q", "text": "words"}], [("q", "a", 1)])
+    datasets.write_text("iclr2022/qrels.tsv", "query-id\tcorpus-id\tscore\nq\tb\t2\n")
+    folder = datasets.root / "iclr2022"
+    assert datasets.prepare().judgements["beir_iclr2022"] == {"q": {"a": 1}}
+    (folder / "qrels/test.tsv").unlink()
+    assert datasets.prepare().judgements["beir_iclr2022"] == {"q": {"b": 2}}
+    entry = Beir.model_validate({"kind": "beir", "datasets": {"iclr2022": str(folder)}})
+    assert [*entry.faults("benchmarks.iclr", {})] == []
+    (folder / "qrels.tsv").unlink()
+    [said] = entry.faults("benchmarks.iclr", {})
+    assert said.endswith("the dataset iclr2022 has no file qrels/test.tsv.")
+
+
 @pytest.mark.parametrize("lost", ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"])
 def test_a_missing_file_is_named(beir, lost):
     (beir.root / "scifact" / lost).unlink()

@@ -20,6 +20,7 @@ from cocite.ground.text_ids import text_id
 from cocite.tables.files import read_table, write_table
 from cocite.triplets.samplers.contexts import CitingSentences
 from cocite.triplets.sampling import sample as run_sampler
+from cocite.triplets.sentences import TOO_FEW, WITHOUT_TEXT
 from cocite.triplets.texts import training_examples, write_documents
 
 ROOT = Path(__file__).parents[2]
@@ -66,6 +67,25 @@ SENTENCES = [
     (2, "only this one", [14]),
     (3, "of no query", [15]),
 ]
+
+
+@pytest.mark.parametrize(
+    ("sentences", "expected", "omitted"),
+    [
+        ([], {"both are here"}, {TOO_FEW: 2}),
+        ([(1, "three are here", [11, 12, 13])], {"both are here", "three are here"}, {TOO_FEW: 2}),
+        ([(1, "one of two has a text", [11, 99])], {"both are here"}, {TOO_FEW: 3}),
+        ([(1, "none of two has a text", [98, 99])], {"both are here"}, {TOO_FEW: 2, WITHOUT_TEXT: 1}),
+    ],
+)
+def test_sentences_that_cite_too_few_papers_with_a_text_make_no_example(tmp_path, sentences, expected, omitted):
+    published = {"min_cited": 2, "positives": 1, "elsewhere": 0, "easy": 1}
+    rows, counts = sampled(tmp_path, [*SENTENCES, *sentences], [1], **published)
+    assert set(rows) == expected
+    assert counts == omitted
+    for (row,) in rows.values():
+        assert (len(row["positives"]), len(row["negatives"]), row["negative_kinds"]) == (1, 1, ["easy"])
+        assert row["negatives"][0] not in {11, 12, 13}
 
 
 def test_positives_are_cited_in_the_sentence_and_hard_negatives_elsewhere_in_the_paper(tmp_path):

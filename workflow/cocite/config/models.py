@@ -106,6 +106,9 @@ class TrainingSettings(Entry):
     supcon compare within them. 1 shuffles all triplets, as published for the triplet loss. Left out, the published 4
     in infonce, 1 in mnrl, cosent and angle, which compare the queries of a batch with each other, and 8 in the others;
     of several losses, the largest."""
+    one_per_query: bool = False
+    """Whether an epoch has one example of each query, another one in each epoch, in place of all of them. Objectives
+    with sets of their own say it for each set."""
     epochs: Count = 1
     """Passes over the triplets."""
     max_steps: Count | None = None
@@ -167,6 +170,10 @@ class TrainingSettings(Entry):
         """Raise a sentence where sets and shares of the objectives do not fit."""
         given = self.objectives or ()
         with_sets = [term.triplets for term in given if term.triplets is not None]
+        if self.one_per_query and with_sets:
+            raise inconsistent(".one_per_query has no effect where objectives have sets; say it in each of them.")
+        if not with_sets and any(term.one_per_query for term in given):
+            raise inconsistent(".objectives: one_per_query needs triplets in the objective, or stands beside them.")
         if self.mixing is not None and not with_sets:
             raise inconsistent(f".mixing ({self.mixing}) has no effect where objectives have no sets of their own.")
         if not with_sets:
@@ -190,6 +197,11 @@ class TrainingSettings(Entry):
             return (1.0,)
         given = self.objectives or ()
         return tuple(1 / len(given) if term.weight is None else term.weight for term in given)
+
+    @property
+    def of_one_per_query(self) -> tuple[bool, ...]:
+        """Whether each set gives one example of each query in a round."""
+        return tuple(term.one_per_query for term in self.objectives or ()) if self.sets else (self.one_per_query,)
 
     @property
     def sets(self) -> tuple[str, ...]:

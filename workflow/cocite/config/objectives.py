@@ -30,6 +30,8 @@ class Term(Entry):
     model; with one, each objective has one, and they are mixed as the model's mixing says."""
     loss: Annotated[AnyLoss, ShortFor("kind")]
     """How examples are compared: a name, or a name and its settings."""
+    one_per_query: bool = False
+    """Of a set of its own, whether a round through it has one example of each query, and the next round another one."""
     space: Literal["encoder", "aspects"] = "encoder"
     """Where: the vectors of the encoder, or those that a linear map of each aspect makes of them."""
     negatives: Kinds | None = None

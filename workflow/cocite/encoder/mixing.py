@@ -31,6 +31,13 @@ class Chosen(NamedTuple):
         return Chosen(self.numbers[start:stop], self.rounds[start:stop])
 
 
+def one_of_each(queries: Numbers, *, seed: int, number: int) -> Numbers:
+    """One example of each query: in as many rounds as a query has examples, each of them once."""
+    order = np.lexsort((generator(seed, "one of each query").permutation(len(queries)), queries))
+    _, starts, sizes = np.unique(queries[order], return_index=True, return_counts=True)
+    return order[starts + number % sizes]
+
+
 def round_order(queries: Numbers, *, block: int, seed: int, number: int) -> Numbers:
     """The order of the examples of a set in one round: blocks of up to `block` examples of one query, shuffled.
 
@@ -64,19 +71,20 @@ class Mixture:
     """Examples of a batch."""
     block: int
     """Examples of a query that stay together."""
+    one_per_query: Sequence[bool] = ()
+    """Whether a round of each set has one example of each query; empty if none has."""
     seed: int
 
     @property
     def examples(self) -> int:
         """Examples of an epoch; of alternating batches, all are whole."""
-        together = sum(map(len, self.queries))
+        together = sum(map(self._length, range(len(self.queries))))
         return -(-together // self._unit) * self._unit
 
     def epoch(self, epoch: int) -> Chosen:
         """The examples of an epoch, in their order."""
         if len(self.queries) == 1:
-            [queries] = self.queries
-            order = round_order(queries, block=self.block, seed=self.seed, number=epoch)
+            order = self._round(0, self.seed, epoch)
             return Chosen(order, np.full(len(order), epoch))
         counts = self._counts
         set_of = self._turns(counts) if self.mixing == "alternating" else np.repeat(np.arange(len(counts)), counts)
@@ -111,13 +119,29 @@ class Mixture:
 
     def _taken(self, each: int, start: int, count: int) -> Chosen:
         """So many examples of a set, from a place on in its rounds."""
-        queries = self.queries[each]
         before = sum(map(len, self.queries[:each]))
         places = np.arange(start, start + count)
-        rounds, within = np.divmod(places, len(queries))
+        rounds, within = np.divmod(places, self._length(each))
         seed = derive_seed(self.seed, "set", each)
         numbers = np.empty(count, dtype=np.int64)
         for number in np.unique(rounds):
-            order = round_order(queries, block=self.block, seed=seed, number=int(number))
+            order = self._round(each, seed, int(number))
             numbers[rounds == number] = before + order[within[rounds == number]]
         return Chosen(numbers, rounds)
+
+    def _is_single(self, each: int) -> bool:
+        """Whether a round of a set has one example of each query."""
+        return bool(self.one_per_query) and self.one_per_query[each]
+
+    def _length(self, each: int) -> int:
+        """Examples of a round of a set."""
+        queries = self.queries[each]
+        return len(np.unique(queries)) if self._is_single(each) else len(queries)
+
+    def _round(self, each: int, seed: int, number: int) -> Numbers:
+        """The order of the examples of a set in one round."""
+        queries = self.queries[each]
+        if self._is_single(each):
+            chosen = one_of_each(queries, seed=seed, number=number)
+            return chosen[round_order(queries[chosen], block=1, seed=seed, number=number)]
+        return round_order(queries, block=self.block, seed=seed, number=number)

@@ -36,6 +36,9 @@ from cocite.tables.files import read_table
 from cocite.tables.probes import Trained, name_of_map
 from cocite.tables.vectors import vectors_of_papers
 
+TOGETHER = 8
+"""Triplets of a query that stay together in a batch of a loss that asks for none: vectors are ready, so that a map sees
+each query's positives against the same others."""
 LARGEST_NORM = 1.0
 """Gradients of a map are clipped to this norm."""
 
@@ -136,7 +139,8 @@ def train_map(ready: Ready, loss: Loss, batch_size: int, settings: MapTraining, 
 
 def schedule_of(ready: Ready, loss: Loss, batch_size: int, settings: MapTraining, seed: int) -> Schedule:
     """The steps of a map's training: those of an encoder's with the same settings, without a warm-up."""
-    mixture = Mixture(queries=[ready.examples.queries], batch_size=batch_size, block=loss.together, seed=seed)
+    block = loss.together if loss.together > 1 else TOGETHER
+    mixture = Mixture(queries=[ready.examples.queries], batch_size=batch_size, block=block, seed=seed)
     asked = TrainingSettings(
         loss=loss,
         batch_size=batch_size,

@@ -157,6 +157,7 @@ def mixture_of(training: Examples, settings: TrainingSettings, seed: int) -> Mix
     return Mixture(
         queries=np.split(training.queries, np.cumsum(sizes)[:-1]),
         shares=settings.shares,
+        one_per_query=settings.of_one_per_query,
         mixing=settings.mixing or "in-batch",
         batch_size=settings.batch_size,
         block=settings.together,

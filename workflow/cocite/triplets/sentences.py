@@ -29,6 +29,7 @@ KINDS = ("elsewhere", "easy")
 TABLE = "contexts"
 OF_KEPT_OUT = "sentences of papers that are kept out, or that cite one"
 WITHOUT_TEXT = "sentences that cite no paper with a text"
+TOO_FEW = "sentences that cite a paper with a text, but fewer than min_cited"
 MORE = "sentences of a paper beyond per_query"
 OF_OTHERS = "sentences that a paper with a smaller id has as well"
 ROWS_AT_ONCE = 1 << 16
@@ -41,6 +42,7 @@ class Asked:
     """What the examples shall have; see the sampler `contexts`."""
 
     per_query: int
+    min_cited: int
     positives: int
     elsewhere: int
     easy: int
@@ -63,9 +65,9 @@ class Sentences(NamedTuple):
         """The sentence of each cited paper."""
         return np.repeat(np.arange(len(self.citing)), np.diff(self.starts))
 
-    def any_cited(self, is_one: Flags) -> Flags:
-        """Whether each sentence cites a paper that is one, as a flag for each cited paper says."""
-        return np.bincount(self.rows[is_one], minlength=len(self.citing)) > 0
+    def cited_among(self, is_one: Flags) -> NDArray[np.int64]:
+        """How many papers each sentence cites that are one, as a flag for each cited paper says."""
+        return np.bincount(self.rows[is_one], minlength=len(self.citing))
 
 
 class Examples(NamedTuple):
@@ -80,7 +82,7 @@ class Examples(NamedTuple):
 def sample_sentences(block: Block, asked: Asked) -> Sampled:
     """The examples of the sentences of a block's queries, and the texts of these."""
     forbidden = contexts_of_kept_out(block)
-    counts = dict.fromkeys((OF_KEPT_OUT, WITHOUT_TEXT, MORE, OF_OTHERS), 0)
+    counts = dict.fromkeys((OF_KEPT_OUT, WITHOUT_TEXT, TOO_FEW, MORE, OF_OTHERS), 0)
     has_sentence, is_served = (np.zeros(len(block.queries), dtype=bool) for _ in range(2))
     found = [_none(asked)]
     for path in block.files(TABLE):
@@ -108,7 +110,7 @@ def contexts_of_kept_out(block: Block) -> Ids:
     kept_out, found = set_of(block.kept_out), [NO_IDS]
     for path in block.files(TABLE):
         for sentences in _read(path):
-            is_out = are_in(kept_out, sentences.citing) | sentences.any_cited(are_in(kept_out, sentences.cited))
+            is_out = are_in(kept_out, sentences.citing) | (sentences.cited_among(are_in(kept_out, sentences.cited)) > 0)
             found.append(sentences.context[is_out])
     return np.unique(np.concatenate(found))
 
@@ -143,15 +145,16 @@ def _of_queries(block: Block, path: Path) -> Sentences:
 def _examples(block: Block, asked: Asked, sentences: Sentences, forbidden: Ids, counts: dict[str, int]) -> Examples:
     """The examples of some sentences; counts what was left out."""
     is_out = look_up(forbidden, sentences.context)[1]
-    has_positive = sentences.any_cited(are_in(block.papers, sentences.cited))
-    usable = np.flatnonzero(~is_out & has_positive)
+    cited = sentences.cited_among(are_in(block.papers, sentences.cited))
+    usable = np.flatnonzero(~is_out & (cited >= asked.min_cited))
     drawn = priorities(block.seed, "sentences", sentences.citing[usable], sentences.context[usable])
     usable = usable[np.lexsort((drawn, sentences.citing[usable]))]
     paper = sentences.citing[usable]
     place = np.arange(len(usable)) - np.searchsorted(paper, paper)
     chosen = np.sort(usable[place < asked.per_query])
     counts[OF_KEPT_OUT] += int(np.count_nonzero(is_out))
-    counts[WITHOUT_TEXT] += int(np.count_nonzero(~is_out & ~has_positive))
+    counts[WITHOUT_TEXT] += int(np.count_nonzero(~is_out & (cited == 0)))
+    counts[TOO_FEW] += int(np.count_nonzero(~is_out & (cited > 0) & (cited < asked.min_cited)))
     counts[MORE] += len(usable) - len(chosen)
     of_texts = replace(block, queries=sentences.context[chosen])
     positives = picks(len(chosen), asked.positives, block.seed, "positives")

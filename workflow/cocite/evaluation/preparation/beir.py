@@ -2,7 +2,7 @@
 
     corpus.jsonl        documents: _id, title, text
     queries.jsonl       queries: _id, text, and a title where a query is a document itself
-    qrels/test.tsv      judgements: query, document, relevance, behind a line of names
+    qrels/test.tsv      judgements: query, document, relevance, behind a line of names; or qrels.tsv
 
 The same in gzip or Parquet, keys named id and abstract, and qrels as TREC has them are read as well. Queries are
 searched in the whole corpus of their dataset. Only queries with a judgement are kept. Judged documents that the corpus

@@ -27,6 +27,8 @@ class CitingSentences(Sampler):
     brings_texts: ClassVar[bool] = True
     per_query: Count = 5
     """Sentences of each citing paper at most, drawn at random."""
+    min_cited: Count = 1
+    """Papers with a text that a sentence must cite (published: 2)."""
     positives: Count = 5
     """Positives of an example at most."""
     elsewhere: Natural = 3
@@ -61,6 +63,7 @@ class CitingSentences(Sampler):
 
         asked = Asked(
             per_query=self.per_query,
+            min_cited=self.min_cited,
             positives=self.positives,
             elsewhere=self.elsewhere,
             easy=self.easy,
