@@ -251,6 +251,9 @@ def test_a_hash_of_which_two_records_differ_is_looked_for_by_its_title(found):
         (SHA + "1", "cafe maps", [(3, "title")]),
         (SHA + "1", "twins", [(5, "title"), (6, "title")]),
         ("doc-1", "Ｍａｐｓ", [(1, "title")]),
+        ("doc-1", "ma\u00adp\u200bs", [(1, "title")]),
+        ("doc-1", "MÁPS", [(1, "title")]),
+        ("1234567890" * 4, "maps", [(1, "title")]),
         ("10.1234/A5", "Maps", [(5, "doi")]),
         ("cite:10.1234/a6", None, [(6, "doi")]),
         ("https://doi.org/10.1234/a1", None, [(1, "doi")]),
@@ -278,11 +281,28 @@ def test_short_queries_are_no_papers(found):
     assert found({"7": None, "q": "maps", "d": "maps"}, short=("7", "q")) == ({"d": [(1, "title")]}, {})
 
 
-@pytest.mark.parametrize("line", ["not JSON", '{"sha": ', "\x00"])
-def test_a_folder_of_something_else_than_paper_ids_is_refused(tmp_path, line):
+UNREADABLE = "cannot be read as Semantic Scholar's dataset paper-ids"
+WITHOUT_HASHES = "no record has a sha and a corpusid"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("not JSON", UNREADABLE),
+        ('{"sha": ', UNREADABLE),
+        ("\\x00", UNREADABLE),
+        ("[1, 2]", UNREADABLE),
+        (f'{{"sha": "{SHA}1", "corpusid": {2**63}}}', UNREADABLE),
+        ('{"corpusid": 1, "externalids": {}}', WITHOUT_HASHES),
+        (f'{{"sha": "{SHA}1", "corpusid": null}}', WITHOUT_HASHES),
+        ('{"sha": null, "corpusid": 5}', WITHOUT_HASHES),
+        ("", WITHOUT_HASHES),
+    ],
+)
+def test_a_folder_of_something_else_than_paper_ids_is_refused(tmp_path, line, said):
     documents = write_documents(tmp_path / "documents.parquet", {SHA + "1": None})
     (tmp_path / "paper-ids").mkdir()
     (tmp_path / "paper-ids/0.jsonl").write_text(line + "\n")
     evidence = Evidence(papers=tmp_path, matches=None, paper_ids=tmp_path / "paper-ids")
-    with pytest.raises(InputError, match=r"paper-ids: cannot be read as Semantic Scholar's dataset paper-ids"):
+    with pytest.raises(InputError, match=rf"paper-ids: {said}"):
         find_documents(documents, evidence, output=tmp_path / "o", omissions=tmp_path / "left", **LIMITS)

@@ -115,20 +115,27 @@ def _read_hashes(connection: DuckDBPyConnection, folder: Path) -> None:
     records = """
         read_json($files, format = 'newline_delimited', columns = {sha: 'VARCHAR', corpusid: 'VARCHAR'})
     """
+    known = f"sha IS NOT NULL AND regexp_full_match(corpusid, '{DIGITS}')"
+    files = {"files": list(map(str, shards))}
     try:
+        has_hashes = connection.execute(f"SELECT 1 FROM {records} WHERE {known} LIMIT 1", files).fetchall()
         connection.execute(
             f"""
             INSERT INTO theirs
             SELECT document, min(corpusid::BIGINT), 'sha'
-            FROM (SELECT lower(sha) AS sha, corpusid FROM {records}) JOIN hashes USING (sha)
-            WHERE regexp_full_match(corpusid, '{DIGITS}')
+            FROM (SELECT lower(sha) AS sha, corpusid FROM {records} WHERE {known}) JOIN hashes USING (sha)
             GROUP BY document HAVING min(corpusid::BIGINT) = max(corpusid::BIGINT)
             """,
-            {"files": list(map(str, shards))},
+            files,
         )
     except (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.IOException) as error:
         said = str(error).splitlines()[0]
         raise InputError(f"{folder}: cannot be read as Semantic Scholar's dataset paper-ids ({said}).") from None
+    if not has_hashes:
+        raise InputError(
+            f"{folder}: no record has a sha and a corpusid, as those of Semantic Scholar's dataset paper-ids do; name "
+            "its folder in corpus.paper_ids."
+        )
 
 
 def _find_by_doi(connection: DuckDBPyConnection, papers: Path) -> None:

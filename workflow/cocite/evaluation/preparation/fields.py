@@ -83,9 +83,8 @@ def add_fields_of_papers(
     found = dict(fields)
     for name, paper in zip(names.to_pylist(), ids.tolist(), strict=True):
         if paper in known:
-            own = found.get(name, (None, None, None))
-            venue, authors, year = (mine or theirs for mine, theirs in zip(own, known[paper], strict=True))
-            found[name] = venue, authors, year
+            (venue, authors, year), of_paper = found.get(name, (None, None, None)), known[paper]
+            found[name] = venue or of_paper[0], authors or of_paper[1], year or of_paper[2]
     return {name: each for name, each in found.items() if any(each)}
 
 

@@ -1,0 +1,19 @@
+"""The experiments at paper scale can be planned: every job of every published model is there."""
+
+import copy
+
+import pytest
+from tests.published_sizes import experiments as experiments
+from tests.workflow.conftest import planned
+
+
+@pytest.mark.parametrize("name", ["cocite", "losses", "graph-embeddings", "ablations", "aspects", "objectives"])
+def test_an_experiment_at_paper_scale_is_planned_with_a_training_for_each_model_and_seed(run, experiments, name):
+    config = copy.deepcopy(experiments(name))
+    config["corpus"] |= {"buckets": 2}
+    if config["corpus"]["source"] == "s2":
+        config["corpus"]["shards"] = {"papers": 1, "abstracts": 1, "citations": 2}
+    jobs = planned(run, config)
+    assert len(jobs.get("train_encoder", [])) == sum(len(model["seeds"]) for model in config["models"].values())
+    assert len(jobs.get("train_graph_embedding", [])) == len(config["embeddings"])
+    assert len(jobs.get("check_leaks", [])) == 1
