@@ -53,7 +53,7 @@ class ParquetFormat(Entry):
 
 
 class JsonLinesFormat(Entry):
-    """A JSON object a line."""
+    """A JSON object a line, or one JSON list of objects, however it is laid out."""
 
     kind: Literal["jsonl"]
     """How the files are written."""

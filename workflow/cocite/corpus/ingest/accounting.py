@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cocite.config.release_folder import PACKED
 from cocite.ground.errors import InputError
 from cocite.ground.written_ids import is_id
 from cocite.tables import TABLES, empty_schema
@@ -98,13 +99,19 @@ def account(reports: Path | Sequence[Path], *, malformed: float, omissions: Path
         total += lines if dataset not in BESIDE else 0
     if counts[MALFORMED] > malformed * total:
         first = rows.filter(pc.equal(rows["outcome"], MALFORMED)).sort_by("shard").slice(0, 1).to_pylist()[0]
-        row = "row" if first["shard"].endswith(".parquet") else "line"
+        row = (
+            "row" if first["shard"].endswith(".parquet") else "line or item" if _may_be_list(first["shard"]) else "line"
+        )
         raise InputError(
             f"{first['dataset']}: {counts[MALFORMED]} of {total} lines are malformed, more than the share of "
             f"{malformed} that corpus.malformed allows; the first: {first['shard']}, {row} {first['first_line']}: "
             f"{first['fault']}."
         )
     write_omissions(omissions, {outcome: lines for outcome, lines in counts.items() if outcome != KEPT})
+
+
+def _may_be_list(shard: str) -> bool:
+    return shard.lower().removesuffix(PACKED).endswith(".json")
 
 
 class MalformedError(InputError):

@@ -15,7 +15,7 @@ import numpy as np
 from isal import igzip, igzip_lib
 from numpy.typing import NDArray
 
-from cocite.config.release_folder import unpacked
+from cocite.corpus.ingest.lists import open_lines
 from cocite.ground.ahead import ahead
 from cocite.ground.errors import InputError
 
@@ -44,7 +44,9 @@ class Block:
 
 
 def unpack(path: Path, *, blocks_ahead: int = 0, bytes_in_block: int = BYTES_IN_BLOCK) -> Iterator[Block]:
-    """The lines of a shard, in blocks, of which up to `blocks_ahead` are unpacked before they are asked for.
+    """The lines of a shard, or the items of one that is a JSON list, in blocks.
+
+    Up to `blocks_ahead` of them are unpacked before they are asked for.
 
     Raises `InputError`, with the first block or a later one, where the file is cut short or no gzip file, or a line is
     longer than `LONGEST_LINE`.
@@ -63,7 +65,7 @@ def _recycle(blocks: Iterator[Block], spare: list[Text]) -> Iterator[Block]:
 def _unpack(path: Path, spare: list[Text], size: int) -> Iterator[Block]:
     """The blocks, in buffers that are spare: the last one first, which is still in the processor's cache."""
     rest, before = np.empty(0, dtype=np.uint8), 0
-    with explained(path), unpacked(path) as file:
+    with explained(path), open_lines(path) as file:
         while True:
             buffer = _room_after(rest, spare, size)
             filled = len(rest) + _fill(file, buffer[len(rest) : -PADDING])
@@ -105,13 +107,13 @@ def explained(path: Path) -> Iterator[None]:
 def _too_long(path: Path, before: int) -> InputError:
     """The error for the line that begins after `before` bytes. Lines are counted only here, because it takes time."""
     line = 1
-    with unpacked(path) as file:
+    with open_lines(path) as file:
         while before:
             text = file.read(min(before, BYTES_IN_BLOCK))
             line, before = line + text.count(b"\n"), before - len(text)
     return InputError(
-        f"{path}, line {line}: is longer than {LONGEST_LINE / 1e6:.0f} MB; a shard has one record a line, and none is "
-        "that long."
+        f"{path}, line {line}: is longer than {LONGEST_LINE / 1e6:.0f} MB; a shard has one record a line, or is a list "
+        "of records, and none is that long."
     )
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from cocite.config.explained import shown
-from cocite.config.release_folder import unpacked
 from cocite.config.table_files import CsvFormat, JsonLinesFormat, TableFiles, TsvFormat, named_columns
+from cocite.corpus.ingest.lists import open_lines
 from cocite.corpus.ingest.tables.files import explained_parquet, open_text
-from cocite.corpus.ingest.unpacking import explained
+from cocite.corpus.ingest.unpacking import LONGEST_LINE, explained
 from cocite.ground.errors import InputError
 
 TEXT = CsvFormat | TsvFormat
@@ -49,8 +49,9 @@ def columns_in(table: TableFiles, path: Path) -> list[str]:
         with open_text(form, path) as (reader, _):
             return list(reader.schema.names)
     if isinstance(form, JsonLinesFormat):
-        with explained(path), unpacked(path) as lines:
-            return list(dict.fromkeys(key for line in islice(lines, RECORDS) for key in _keys(line)))
+        with explained(path), open_lines(path) as file:
+            lines = islice(iter(lambda: file.readline(LONGEST_LINE), b""), RECORDS)
+            return list(dict.fromkeys(key for line in lines for key in _keys(line)))
     with explained_parquet(path):
         return list(pq.read_schema(path).names)
 

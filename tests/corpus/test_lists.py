@@ -1,0 +1,120 @@
+"""A file that is one JSON list, as AMiner and DBLP hand them out, is read as if each item stood on a line."""
+
+import gzip
+import json
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.corpus.made import Made, make_corpus
+
+from cocite.config.configuration import resolve
+from cocite.corpus.ingest import lists
+from cocite.corpus.release.plan import plan_corpus
+from cocite.ground.errors import InputError
+
+RECORDS: list[dict[str, Any]] = [
+    {
+        "id": 1,
+        "title": 'On [lists], {objects} "quotes" \\ and, commas\n',
+        "abstract": "A",
+        "refs": [2, 3],
+        "year": 2009,
+    },
+    {"id": 2, "title": "[", "abstract": "}],{", "refs": [], "venue": {"raw": "JCDL"}, "year": 2010},
+    {"id": 3, "title": 'Ünïcode \\" ]', "abstract": None, "refs": [1], "year": 2011},
+]
+LAYOUTS: dict[str, Callable[[list[Any]], str]] = {
+    "lines": lambda records: "".join(json.dumps(record) + "\n" for record in records),
+    "on one line": json.dumps,
+    "on one line, without spaces": lambda records: json.dumps(records, separators=(",", ":"), ensure_ascii=False),
+    "indented": lambda records: json.dumps(records, indent=2) + "\n",
+    "lines that begin with a comma": lambda records: "[\n" + "\n,".join(map(json.dumps, records)) + "\n]\n",
+    "lines that end with a comma": lambda records: "[\r\n" + ",\r\n".join(map(json.dumps, records)) + "\r\n]",
+    "a comma too much": lambda records: "[" + "".join(json.dumps(record) + "," for record in records) + "]",
+    "behind blank lines": lambda records: "\n  \n" + json.dumps(records),
+    "behind a mark": lambda records: "\ufeff" + json.dumps(records),
+    "several lists": lambda records: "".join(json.dumps([record]) + "\n" for record in records),
+    "an export of MongoDB": lambda records: json.dumps(records, indent=2).replace("2009,", "NumberInt(2009),"),
+}
+
+
+def corpus_of(folder: Path, text: str, name: str = "papers.json") -> dict[str, Any]:
+    (folder / name).write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    columns = {"id": "id", "title": "title", "abstract": "abstract", "year": "year", "venue": "venue.raw"}
+    return {
+        "source": "table",
+        "papers": {"files": str(folder / name), "columns": columns},
+        "citations": {"files": str(folder / name), "columns": {"citing": "id", "cited": "refs"}},
+    }
+
+
+def contents(made: Made) -> Any:
+    return made.rows("papers"), made.pairs, made.omitted("without a cited id")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("bytes_at_once", [3, 1 << 20])
+def test_a_list_of_any_layout_is_read_as_lines_are(
+    layout: str, bytes_at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "BYTES_AT_ONCE", bytes_at_once)
+    name = "papers.json.gz" if layout == "indented" else "papers.json"
+    corpus = corpus_of(tmp_path, LAYOUTS[layout](RECORDS), name)
+    config = {"release": "mine", "corpus": corpus, "pathvars": {"results": str(tmp_path / "planned")}}
+    assert plan_corpus(resolve(config)).needs["papers"].shards == 1
+    made = make_corpus(tmp_path / "made", corpus)
+    assert {row["title"] for row in made.papers.values()} == {record["title"] for record in RECORDS}
+    expected = make_corpus(tmp_path / "expected", corpus_of(tmp_path, LAYOUTS["lines"](RECORDS), "lines.jsonl"))
+    assert contents(made) == contents(expected)
+
+
+def test_a_release_in_a_folder_may_be_lists(tmp_path: Path) -> None:
+    records = {
+        "papers": [{"corpusid": 1, "title": "A"}, {"corpusid": 2, "title": "B"}],
+        "abstracts": [{"corpusid": 1, "abstract": "Text"}, {"corpusid": 2, "abstract": "Text"}],
+        "citations": [{"citingcorpusid": 1, "citedcorpusid": 2}, {"citingcorpusid": 2, "citedcorpusid": 1}],
+    }
+    for dataset, rows in records.items():
+        (tmp_path / "release" / dataset).mkdir(parents=True)
+        (tmp_path / "release" / dataset / "0.json").write_text(json.dumps(rows, indent=1))
+    made = make_corpus(tmp_path / "made", {"source": "directory", "path": str(tmp_path / "release")})
+    assert {row["title"]: row["abstract"] for row in made.papers.values()} == {"A": "Text", "B": "Text"}
+    assert made.pairs == {(1, 2), (2, 1)}
+
+
+BROKEN = {
+    "cut within an item": ('[{"id": 1, "title": "a"}, {"id": 2, "ti', "is cut short: the JSON list in it does not end"),
+    "cut behind an item": ('[{"id": 1, "title": "a"},', "is cut short: the JSON list in it does not end"),
+    "not closed": ('[\n{"id": 1, "title": "a"}\n', "is cut short: the JSON list in it does not end"),
+    "an empty list": ("[]", "has no column id"),
+    "an item that is no JSON": ('[{"id": 1}, {"id": 2,, "title": "a"}]', "line or item 2: is not JSON"),
+    "an item that is no object": ('[{"id": 1}, [2]]', "line or item 2: is a list, not an object"),
+    "an item without an id": ('[{"id": 1},\n {"title": "a"}]', "line or item 2: id holds no id"),
+    "a missing comma": ('[{"id": 1}, {"id": 2} {"id": 3}]', "line or item 2: is not JSON"),
+    "something behind it": ('[{"id": 1}] x', "line or item 2: is not JSON"),
+    "a closing bracket too much": ('[{"id": 1}]]', "line or item 2: is not JSON"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), BROKEN.values(), ids=BROKEN)
+def test_a_list_that_is_broken_is_named_with_the_item(text: str, message: str, tmp_path: Path) -> None:
+    corpus = corpus_of(tmp_path, text)
+    corpus["papers"]["columns"] = {"id": "id"}
+    corpus["citations"] = {"files": str(tmp_path / "c.csv"), "columns": {"citing": "a", "cited": "b"}}
+    (tmp_path / "c.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match=r"papers\.json") as raised:
+        make_corpus(tmp_path / "made", corpus)
+    assert message in str(raised.value)
+
+
+def test_a_long_list_is_read_in_little_memory(tmp_path: Path) -> None:
+    item = json.dumps({"id": 1, "title": "x" * 1000})
+    (tmp_path / "long.json").write_text("[" + ",".join([item] * 50_000) + "]")  # 51 MB on one line
+    tracemalloc.start()
+    with lists.open_lines(tmp_path / "long.json") as file:
+        assert sum(1 for _ in file) == 50_000
+    assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    tracemalloc.stop()
