@@ -97,7 +97,8 @@ def read_from_shards():
 def accounted(*names):
     """The accounts of the lines that papers, abstracts or citations were read from."""
     datasets = dict.fromkeys(HELD_IN[name] for name in names)
-    return expand("<results>/corpus/omissions/ingest-{dataset}.parquet", dataset=datasets)
+    checked = ["<results>/corpus/omissions/cited.parquet"] if FROM_TABLES and "citations" in names else []
+    return expand("<results>/corpus/omissions/ingest-{dataset}.parquet", dataset=datasets) + checked
 
 
 def rows_to_merge(dataset):

@@ -111,6 +111,70 @@ rule ingest_tables:
         """
 
 
+rule count_cited:
+    input:
+        manifest="<results>/corpus/manifest.json",
+        accounted=ancient("<results>/corpus/omissions/ingest-citations.parquet"),
+        papers=rows_to_merge("papers"),
+        citations=rows_to_merge("citations"),
+        names="<results>/corpus/names.parquet" if WITH_NAMES else [],
+    output:
+        "<results>/corpus/cited_ids.parquet",
+    log:
+        "<logs>/corpus/count-cited.log",
+    benchmark:
+        "<benchmarks>/corpus/count-cited.jsonl"
+    conda:
+        "../../envs/pipeline.yaml"
+    threads: 2
+    resources:
+        mem_mb=megabytes(2000),
+        runtime=minutes(10, papers=0.02, citations=0.02),
+    params:
+        version=1,
+        ingested=f"{RESULTS}/corpus/ingested",
+    shell:
+        """
+        cocite corpus count-cited \
+            --manifest {input.manifest:q} \
+            --papers {params.ingested:q}/papers \
+            --citations {params.ingested:q}/citations \
+            --names={input.names:q} \
+            --memory-mb {resources.mem_mb} \
+            --threads {threads} \
+            --output {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
+rule check_cited:
+    input:
+        "<results>/corpus/cited_ids.parquet",
+    output:
+        "<results>/corpus/omissions/cited.parquet",
+    log:
+        "<logs>/corpus/check-cited.log",
+    benchmark:
+        "<benchmarks>/corpus/check-cited.jsonl"
+    localrule: True
+    conda:
+        "../../envs/pipeline.yaml"
+    resources:
+        # It reads a few numbers per file.
+        mem_mb=megabytes(300),
+        runtime=minutes(5),
+    params:
+        version=1,
+        outside=config["corpus"].get("outside", 1),
+    shell:
+        """
+        cocite corpus check-cited {input:q} \
+            --outside {params.outside} \
+            --omissions {output:q} \
+            >> {log:q} 2>&1
+        """
+
+
 rule number_ids:
     input:
         file=named_papers,

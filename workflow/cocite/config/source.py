@@ -56,7 +56,7 @@ class Source(Entry):
     are known by their titles alone. Variables of the environment are filled in."""
 
     work_keys: ClassVar[tuple[str, ...]] = (
-        *("buckets", "malformed", "keep_ingested", "keep_raw", "authors", "contexts"),
+        *("buckets", "malformed", "outside", "keep_ingested", "keep_raw", "authors", "contexts"),
         *("id_space", "match", "paper_ids"),
     )
     """Keys that say how the release is worked on; the others say which shards there are."""
@@ -138,6 +138,10 @@ class Source(Entry):
     def jobs_in_words(self, shards: Mapping[str, int]) -> str:
         """What a plan says of the jobs, given the number of shards of each dataset."""
         return f"Each of the {sum(shards.values())} shards is ingested by a job of its own."
+
+    def remarks(self) -> Iterator[str]:
+        """What a plan says of the records themselves, where they can be read before the run."""
+        return iter(())
 
     def listing_settings(self) -> dict[str, Any]:
         """The keys that say which shards there are."""

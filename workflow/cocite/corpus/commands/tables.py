@@ -76,6 +76,37 @@ def ingest_tables(
 
 
 @app.command()
+def count_cited(
+    manifest: ManifestFile,
+    papers: Annotated[Path, typer.Option(help="Folder of the table ingested_papers.")],
+    citations: Annotated[Path, typer.Option(help="Folder of the table ingested_citations, a file for each of theirs.")],
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+    names: Annotated[str, typer.Option(help="Table names, where ids are texts.")] = "",
+) -> None:
+    """Count the cited ids in each file of citations that are papers."""
+    from cocite.corpus.ingest.tables.outside import count_cited as count
+    from cocite.corpus.release.manifest import read_manifest
+
+    shards = read_manifest(manifest).datasets["citations"].shards
+    cost = {"memory_mb": memory_mb, "threads": threads}
+    count(papers, citations, shards, Path(names) if names else None, output=output, **cost)
+
+
+@app.command()
+def check_cited(
+    file: Annotated[Path, typer.Argument(help="Table cited_ids.")],
+    outside: Annotated[float, typer.Option(help="Largest share of citations of papers that may lead to no paper.")],
+    omissions: Omissions,
+) -> None:
+    """Report the cited ids that are no paper; stop where a table must have been misread."""
+    from cocite.corpus.ingest.tables.outside import check_cited as check
+
+    check(file, outside, omissions=omissions)
+
+
+@app.command()
 def number_ids(
     file: Annotated[Path, typer.Argument(help="Text file with the name of a paper a line.")],
     names: Annotated[Path, typer.Option(help="Table names.")],

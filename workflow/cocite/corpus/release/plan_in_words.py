@@ -24,6 +24,7 @@ def describe(plan: Plan, configfile: Path) -> str:
         _table(plan.needs) + _time_in_words(plan.needs),
         _disk_in_words(plan),
         plan.source.jobs_in_words({name: need.shards for name, need in plan.needs.items()}),
+        *plan.source.remarks(),
         _next_step(plan.source, configfile),
     ]
     return "\n\n".join(paragraphs)

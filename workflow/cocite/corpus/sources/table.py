@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import Field
 
 from cocite.config.entries import Whole
 from cocite.config.id_spaces import IdSpace
@@ -30,6 +32,10 @@ class Table(MatchedSource):
     """Whose ids whole numbers are: s2 stands for Semantic Scholar's corpus ids, openalex for the numbers of OpenAlex's
     works, own for others. Documents of benchmarks are known to be papers of the corpus by ids of the same origin
     alone."""
+
+    outside: Annotated[float, Field(ge=0, le=1)] = 0.999
+    """Largest share of the citations of papers that may lead to ids that are no paper, in a file or in all, before the
+    run stops, since the two tables then write ids differently; 1 never stops it."""
 
     fetches: ClassVar = False
     # A file of papers counts for papers, and once more for abstracts. The releases hci and synergy as packed CSV
@@ -75,6 +81,12 @@ class Table(MatchedSource):
         """How many jobs read the files."""
         first = ", after others have listed their ids" if self.ids == "string" else ""
         return f"{sum(shards.values())} jobs read a file each{first}: those of papers once more for the abstracts."
+
+    def remarks(self) -> Iterator[str]:
+        """Which cited ids are no papers, in the first rows of the files."""
+        from cocite.corpus.ingest.tables.sampling import shares_in_words
+
+        yield shares_in_words(self.papers, self.citations, self.outside, numbers=self.ids == "integer")
 
     def faults(self, key: str, config: Whole) -> Iterator[str]:
         """A release whose name no folder can have, files that cannot be read, and keys that do not go together."""

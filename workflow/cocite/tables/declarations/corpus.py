@@ -151,6 +151,20 @@ TABLES = [
         },
     ),
     Table(
+        name="cited_ids",
+        path="corpus/cited_ids.parquet",
+        description="How many of the cited ids in each file of a source table are papers.",
+        key=("shard",),
+        columns={
+            "shard": required(TEXT, "the file"),
+            "citations": required(COUNT, "its citations, without those by the paper itself and those with one id"),
+            "touching": required(COUNT, "those of which at least one end is a paper"),
+            "inside": required(COUNT, "those that lead to a paper"),
+            "outside_example": optional(TEXT, "a cited id that is no paper, as the file has it"),
+            "paper_example": optional(TEXT, "the id of a paper, as its file has it"),
+        },
+    ),
+    Table(
         name="ingest_report",
         path="corpus/ingest_report/{dataset}/{part}.parquet",
         description="What became of the lines of each shard; the lines of a shard's outcomes sum up to all it has.",

@@ -7,6 +7,7 @@ few or too many cells are handed over with what is wrong with them.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from glob import escape
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,16 +50,23 @@ class Ragged(NamedTuple):
 
 
 def read_rows(
-    connection: duckdb.DuckDBPyConnection, table: TableFiles, path: Path, columns: Sequence[str], statement: str
+    connection: duckdb.DuckDBPyConnection,
+    table: TableFiles,
+    path: Path,
+    columns: Sequence[str],
+    statement: str,
+    *,
+    batches: int | None = None,
 ) -> None:
     """Execute a statement over the view `given` of a file, which shows these columns, some rows at a time.
 
     Beside them it shows the numbers of the rows and their faults. Of JSON Lines the columns are keys, and their cells
-    JSON; the fault of a line that is no object is the line itself. Raises `InputError` where the file is broken.
+    JSON; the fault of a line that is no object is the line itself. With `batches`, it is executed for the first batches
+    of text or lines alone; a Parquet file is one batch. Raises `InputError` where the file is broken.
     """
     form = table.format_of(str(path))
     if isinstance(form, TextFile):
-        for batch in _rows_of_text(form, path, list(dict.fromkeys(columns))):
+        for batch in islice(_rows_of_text(form, path, list(dict.fromkeys(columns))), batches):
             connection.register("given", pa.table(batch))
             connection.execute(statement)
     elif isinstance(form, ParquetFormat):
@@ -67,7 +75,7 @@ def read_rows(
             verify_pages(path, {*columns, *(name.partition(".")[0] for name in columns)})
             connection.execute(statement)
     else:
-        for batch in _lines(path):
+        for batch in islice(_lines(path), batches):
             connection.register("lines", pa.table(batch))
             connection.execute(_view_of_lines(list(dict.fromkeys(name.partition(".")[0] for name in columns))))
             connection.execute(statement)

@@ -1,0 +1,182 @@
+"""Cited ids that are no paper are counted by file, and stop a run where no real corpus has as many."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import yaml
+from tests.corpus.made import Made, make_corpus
+from typer.testing import CliRunner
+
+from cocite.cli import app
+from cocite.corpus.ingest.tables.outside import check_cited, count_cited
+from cocite.corpus.release.manifest import read_manifest
+from cocite.ground.errors import InputError
+from cocite.tables.files import read_table
+
+Write = Callable[[dict[str, list[tuple[str, str]]]], dict[str, Any]]
+PAPERS = [f"10.1/p{number}" for number in range(200)]
+
+
+def ring(count: int, form: str = "{}", citing: str = "{}") -> list[tuple[str, str]]:
+    """Citations from papers to papers, of which the cited ones, or both, are written in a form."""
+    return [(citing.format(PAPERS[at % 200]), form.format(PAPERS[(at + 1 + at // 200) % 200])) for at in range(count)]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def write(files: dict[str, list[tuple[str, str]]], papers: list[str] = PAPERS) -> dict[str, Any]:
+        pl.DataFrame({"id": papers}).write_csv(tmp_path / "papers.csv")
+        for name, rows in files.items():
+            pl.DataFrame(rows, schema=["citing", "cited"], orient="row").write_csv(tmp_path / f"citations-{name}.csv")
+        return {
+            **{"source": "table", "ids": "string"},
+            "papers": {"files": str(tmp_path / "papers.csv"), "columns": {"id": "id"}},
+            "citations": {
+                "files": f"{tmp_path}/citations-*.csv",
+                "columns": {"citing": "citing", "cited": "cited"},
+            },
+        }
+
+    return write
+
+
+def check(made: Made, outside: float = 0.999) -> dict[str, int]:
+    """Count and judge the cited ids; what the omissions have."""
+    corpus = made.results / "corpus"
+    shards = read_manifest(corpus / "manifest.json").datasets["citations"].shards
+    names = corpus / "names.parquet" if (corpus / "names.parquet").exists() else None
+    written = {"output": corpus / "cited_ids.parquet", "memory_mb": 500, "threads": 1}
+    count_cited(corpus / "ingested/papers", corpus / "ingested/citations", shards, names, **written)
+    check_cited(corpus / "cited_ids.parquet", outside, omissions=corpus / "omissions/cited.parquet")
+    rows = read_table(corpus / "omissions/cited.parquet", "omissions").to_pylist()
+    return {row["reason"].partition("citations-")[2]: row["count"] for row in rows}
+
+
+def test_cited_ids_that_are_no_paper_are_counted_and_logged_by_file(
+    write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outside = [("10.1/p0", f"elsewhere {number}") for number in range(30)]
+    corpus = write({"a": ring(70) + outside, "b": ring(50), "c": [("nobody", "elsewhere 1"), ("nobody", "10.1/p1")]})
+    found = check(make_corpus(tmp_path / "made", corpus))
+    assert found == {
+        "a.csv: 30.0% of 100 cited ids": 30,
+        "b.csv: 0.0% of 50 cited ids": 0,
+        "c.csv: 50.0% of 2 cited ids": 1,
+    }
+    assert "citations-a.csv: 30.0% of 100 cited ids are no paper." in capsys.readouterr().err
+    rows = read_table(tmp_path / "made/corpus/cited_ids.parquet", "cited_ids").to_pylist()
+    assert [(row["citations"], row["touching"], row["inside"]) for row in rows] == [
+        (100, 100, 70),
+        (50, 50, 50),
+        (2, 1, 1),
+    ]
+    assert (rows[0]["outside_example"], rows[0]["paper_example"]) == ("elsewhere 0", "10.1/p0")
+
+
+FORMS = ["https://doi.org/{}", "doi:{}", "{}v1", "{}.", "'{}'", "<{}>", "DOI {}", "{}\t", "{}​", "paper/{}.pdf"]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("both_ends", [False, True])
+def test_a_file_whose_ids_are_written_otherwise_stops_although_the_others_match(
+    form: str, both_ends: bool, write: Write, tmp_path: Path
+) -> None:
+    odd = ring(80, form, form if both_ends else "{}")
+    made = make_corpus(tmp_path / "made", write({"a": ring(80), "b": odd, "c": ring(80)}))
+    with pytest.raises(InputError, match=r"citations-b\.csv: 100\.0% of 80 cited ids are no paper.*corpus\.outside: 1"):
+        check(made)
+    assert check(made, 1)["b.csv: 100.0% of 80 cited ids"] == 80
+
+
+def test_a_corpus_none_of_whose_cited_ids_is_a_paper_stops_however_small_it_is(write: Write, tmp_path: Path) -> None:
+    made = make_corpus(tmp_path / "made", write({"a": ring(2, "doi:{}"), "b": ring(1, "doi:{}")}))
+    with pytest.raises(
+        InputError, match=r"all files: 100\.0% of 3 cited ids.* A cited id is 'doi:10\.1/p1', a paper's"
+    ):
+        check(made)
+
+
+def test_few_citations_that_all_lead_outside_say_nothing_of_their_file(write: Write, tmp_path: Path) -> None:
+    few = [("10.1/p1", f"elsewhere {number}") for number in range(40)]
+    elsewhere = [("10.1/p1", f"far {number}") for number in range(1000)]
+    # With 8% inside elsewhere, as in synergy, a paper with 40 references would have three inside.
+    made = make_corpus(tmp_path / "made", write({"a": ring(80) + elsewhere, "b": few}))
+    assert check(made)["b.csv: 100.0% of 40 cited ids"] == 40
+
+
+def test_a_table_of_all_citations_beside_the_papers_of_a_field_is_no_fault(write: Write, tmp_path: Path) -> None:
+    others = [(f"x{number}", f"x{number + 1}") for number in range(50_000)]
+    made = make_corpus(tmp_path / "made", write({"a": others + ring(20), "b": others + ring(10)}))
+    assert check(made)["b.csv: 100.0% of 50,010 cited ids"] == 50_000
+
+
+def test_whole_numbers_are_counted_as_well(write: Write, tmp_path: Path) -> None:
+    papers = [str(number) for number in range(100)]
+    corpus = write({"a": [("1", "2"), ("2", "200")], "b": [("3", "4")]}, papers) | {"ids": "integer"}
+    assert check(make_corpus(tmp_path / "made", corpus))["a.csv: 50.0% of 2 cited ids"] == 1
+
+
+def plan(corpus: dict[str, Any], folder: Path) -> str:
+    """What `cocite corpus plan` prints."""
+    config = folder / "my.yaml"
+    config.write_text(yaml.safe_dump({"release": "mine", "corpus": corpus, "pathvars": {"results": str(folder / "r")}}))
+    result = CliRunner().invoke(app, ["corpus", "plan", "--configfile", str(config)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.mark.parametrize("ids", ["integer", "string"])
+def test_a_plan_shows_the_share_of_cited_ids_that_are_no_paper(ids: str, write: Write, tmp_path: Path) -> None:
+    papers = [str(number) for number in range(200)]
+    half = [(papers[at], papers[at + 1] if at % 2 else "7" * 9) for at in range(100)]
+    said = plan(write({"a": half}, papers) | {"ids": ids}, tmp_path)
+    assert "citations-a.csv: 50.0% of 100 cited ids are no paper" in said
+    assert "would stop" not in said
+    misread = plan(
+        write({"a": half, "b": [(citing, "8" * 9) for citing, _ in half * 4]}, papers) | {"ids": ids}, tmp_path
+    )
+    assert "The run would stop." in misread
+    assert "citations-b.csv: 100.0% of 400" in misread
+
+
+def test_a_plan_reads_lists_and_parquet_as_the_run_does(tmp_path: Path) -> None:
+    records = [{"id": number, "refs": [number + 1.0, 10.0**6]} for number in range(30)]
+    (tmp_path / "papers.json").write_text(json.dumps(records, indent=1))
+    pl.DataFrame(records).write_parquet(tmp_path / "papers.parquet")
+    for name in ("papers.json", "papers.parquet"):
+        table = {"files": str(tmp_path / name)}
+        corpus = {
+            **{"source": "table", "papers": table | {"columns": {"id": "id"}}},
+            "citations": table | {"columns": {"citing": "id", "cited": "refs"}},
+        }
+        assert f"{name}: 51.7% of 60 cited ids are no paper" in plan(corpus, tmp_path)
+
+
+SHARED = Path(os.environ.get("COCITE_SHARED", Path(__file__).parents[3] / "shared")) / "data/releases"
+
+
+@pytest.mark.parametrize(("release", "share"), [("hci", "56.8%"), ("synergy", "91.8%")])
+def test_real_corpora_do_not_stop(release: str, share: str, tmp_path: Path) -> None:
+    folder = SHARED / release
+    if not folder.is_dir():
+        pytest.skip(f"{folder} is not there")
+    corpus = {
+        "source": "table",
+        "papers": {"files": f"{folder}/papers/*.gz", "format": "jsonl", "columns": {"id": "corpusid"}},
+        "citations": {
+            "files": f"{folder}/citations/*.gz",
+            "format": "jsonl",
+            "columns": {"citing": "citingcorpusid", "cited": "citedcorpusid"},
+        },
+    }
+    said = plan(corpus, tmp_path)
+    assert said.count("are no paper") == 4
+    assert "would stop" not in said
+    check(make_corpus(tmp_path / "made", corpus))
+    rows = read_table(tmp_path / "made/corpus/cited_ids.parquet", "cited_ids").to_pylist()
+    assert f"{1 - sum(row['inside'] for row in rows) / sum(row['citations'] for row in rows):.1%}" == share

@@ -1,0 +1,162 @@
+"""How many of the cited ids are no paper, file by file, and when a file must have been misread.
+
+In a real corpus most citations may lead outside of it: 57% in hci, 92% in synergy. Ids that are written in another way
+than those of the papers, however, lead to papers nowhere in their file. Citations between two others, such as most of
+OpenCitations beside a table of a field, say nothing of that and are left out of the share that is judged.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from cocite.corpus.release.manifest import Shard
+from cocite.ground.database import connect
+from cocite.ground.errors import InputError
+from cocite.ground.progress import report
+from cocite.tables import TABLES, empty_schema
+from cocite.tables.files import read_table, scan_table, write_omissions, write_table
+
+EXPECTED = 75
+"""Citations to papers that a file must be expected to have, by the share of the others, before it counts that it has
+none. Of 20,538 citing papers in hci and synergy, each taken as a file, the furthest off had none of 60."""
+NAMED = 20
+"""Files that the omissions name: those with most cited ids that are no paper."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cited:
+    """The citations of one file, by what their ends are."""
+
+    shard: str
+    """The file."""
+    citations: int
+    """Those that have two ids, not the same."""
+    touching: int
+    """Those of which at least one end is a paper."""
+    inside: int
+    """Those that lead to a paper."""
+    outside_example: str | None
+    """A cited id that is no paper."""
+    paper_example: str | None
+    """The id of a paper."""
+
+    @property
+    def outside(self) -> int:
+        """Citations that lead to no paper."""
+        return self.citations - self.inside
+
+    @property
+    def judged(self) -> float:
+        """The share of the citations of papers that lead to no paper; of all citations if none is of a paper."""
+        return 1 - self.inside / max(self.touching or self.citations, 1) if self.citations else 0.0
+
+    @property
+    def in_words(self) -> str:
+        """The file, and the share of all its cited ids that are no paper."""
+        return f"{self.shard}: {self.outside / max(self.citations, 1):.1%} of {self.citations:,} cited ids"
+
+
+def count_cited(
+    papers: Path,
+    citations: Path,
+    shards: Sequence[Shard],
+    names: Path | None,
+    *,
+    output: Path,
+    memory_mb: int,
+    threads: int,
+) -> None:
+    """Write the table `cited_ids` of the ingested citations, whose parts are those of the shards, a file each."""
+    parts = {str(citations / f"{part}.parquet"): shard.name for part, shard in enumerate(shards)}
+    with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
+        connection.read_parquet(scan_table(papers, "ingested_papers").files).create_view("ingested_papers")
+        connection.execute("CREATE TEMP TABLE papers AS SELECT DISTINCT corpusid AS id FROM ingested_papers")
+        connection.register("parts", pa.table({"filename": list(parts), "shard": list(parts.values())}))
+        connection.read_parquet(list(parts), filename=True).create_view("ingested_citations")
+        connection.execute("CREATE TEMP VIEW citations AS FROM ingested_citations JOIN parts USING (filename)")
+        if names:
+            connection.read_parquet(scan_table(names, "names").files).create_view("names")
+        written = "(SELECT name FROM names WHERE corpusid = {})" if names else "{}::VARCHAR"
+        found = counted(connection, written)
+    write_table(
+        output, "cited_ids", pa.Table.from_pylist([asdict(each) for each in found], empty_schema(TABLES["cited_ids"]))
+    )
+
+
+def counted(connection: duckdb.DuckDBPyConnection, written: str = "{}") -> list[Cited]:
+    """Count the table `citations` (shard, citing, cited) by file, given the table `papers` (id)."""
+    query = f"""
+        WITH found AS (
+            SELECT shard, count(*) AS citations, count(*) FILTER (of_paper OR to_paper) AS touching,
+                count(*) FILTER (to_paper) AS inside, min(cited) FILTER (NOT to_paper) AS example
+            FROM (SELECT shard, cited, citing IN (FROM papers) AS of_paper, cited IN (FROM papers) AS to_paper
+                FROM citations)
+            GROUP BY shard
+        )
+        SELECT shard, citations, touching, inside, {written.format("example")}, {written.format("paper")}
+        FROM found, (SELECT min(id) AS paper FROM papers) ORDER BY shard
+    """
+    return [Cited(**dict(zip(_columns(), row, strict=True))) for row in connection.execute(query).fetchall()]
+
+
+def check_cited(file: Path, largest: float, *, omissions: Path) -> None:
+    """Log the table `cited_ids`, and sum it into the omissions.
+
+    Raises `InputError` if the share that leads to no paper is larger than `largest` in all files together, or in one of
+    which the others give reason to expect another.
+    """
+    files = [Cited(**row) for row in read_table(file, "cited_ids").to_pylist()]
+    worst = sorted(files, key=lambda each: (-each.outside, each.shard))[:NAMED]
+    others = [_together([each for each in files if each not in worst], "other files")] if len(files) > NAMED else []
+    for each in [*worst, *others]:
+        report(f"{each.in_words} are no paper.")
+    misread = find_misread(files, largest)
+    if misread:
+        raise InputError(explain(misread, largest))
+    counts = {
+        f"cited ids that are no paper (kept, in no triplet), {each.in_words}": each.outside
+        for each in [*worst, *others]
+    }
+    write_omissions(omissions, counts)
+
+
+def find_misread(files: Sequence[Cited], largest: float) -> Cited | None:
+    """The file whose ids must have been misread, or all of them together; None if there is none."""
+    whole = _together(files, "all files")
+    if whole.judged > largest:
+        return whole if len(files) > 1 else files[0]
+    for each in files:
+        others = whole.citations - each.citations
+        expected = each.citations * (whole.inside - each.inside) / max(others, 1)
+        if each.judged > largest and expected >= EXPECTED:
+            return each
+    return None
+
+
+def explain(misread: Cited, largest: float) -> str:
+    """Why a run stops."""
+    return (
+        f"{misread.in_words} are no paper, and {misread.judged:.2%} of those in citations of papers, more than the "
+        f"share of {largest} that corpus.outside allows: the two tables write ids differently. A cited id is "
+        f"{misread.outside_example!r}, a paper's is {misread.paper_example!r}; see prefix, lowercase, separator and "
+        "columns of corpus.papers and corpus.citations, or set corpus.outside: 1 if this is as it should be."
+    )
+
+
+def _together(files: Sequence[Cited], name: str) -> Cited:
+    citations, touching, inside = (
+        sum(getattr(each, name) for each in files) for name in ("citations", "touching", "inside")
+    )
+    outside = next((each.outside_example for each in files if each.outside_example), None)
+    paper = files[0].paper_example if files else None
+    return Cited(
+        **{"shard": name, "citations": citations, "touching": touching, "inside": inside},
+        **{"outside_example": outside, "paper_example": paper},
+    )
+
+
+def _columns() -> list[str]:
+    return [field.name for field in fields(Cited)]
