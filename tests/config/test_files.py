@@ -1,5 +1,6 @@
 """Files of configuration: what cannot be read is told with its line, and what a run makes of a file."""
 
+import re
 from datetime import date
 from pathlib import Path
 
@@ -192,3 +193,67 @@ def test_a_folder_may_lie_under_the_home_of_the_user(written, tmp_path, monkeypa
     written["queries"] |= {"from": "triplets", "dataset": "~/bert", "count": 5}
     resolved = resolve(written)
     assert resolved["encoders"]["small"]["model"] == resolved["queries"]["dataset"] == str(tmp_path / "bert")
+
+
+TABLE = """
+release: mine
+corpus:
+  source: table
+  ids: string
+  papers: {{files: {here}/p.csv, columns: {{id: id, title: title}}, nulls: {nulls}}}
+  citations: {{files: {here}/c.csv, columns: {{citing: a, cited: b}}, lowercase: {lowercase}}}
+queries: {{from: rule, count: {count}, min_year: {year}}}
+"""
+USUAL = {"nulls": "[NA]", "lowercase": "false", "count": "10", "year": "1990"}
+NO_VALUE = 'not None (YAML reads null, ~ and an empty place as no value: take it out, or write "null" in quotes)'
+TRUTHS = "YAML reads yes, no, on and off as true and false"
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "said"),
+    [
+        ("nulls", "[NA, null]", f"corpus.papers.nulls[1] must be of type string, {NO_VALUE}"),
+        ("nulls", "[NA, ~]", f"corpus.papers.nulls[1] must be of type string, {NO_VALUE}"),
+        ("nulls", "[NA, NULL]", f"corpus.papers.nulls[1] must be of type string, {NO_VALUE}"),
+        ("nulls", "[NA, no]", f"nulls[1] must be of type string, not False ({TRUTHS}: write it in quotes)"),
+        ("nulls", "[On]", f"nulls[0] must be of type string, not True ({TRUTHS}: write it in quotes)"),
+        ("nulls", "[-1]", "nulls[0] must be of type string, not -1 (write it in quotes)"),
+        ("nulls", "[.nan]", "nulls[0] is nan; it must be a number that is finite"),
+        ("lowercase", "y", "lowercase must be of type boolean, not 'y' (write true, without quotes)"),
+        ("lowercase", "'No'", "lowercase must be of type boolean, not 'No' (write false, without quotes)"),
+        ("lowercase", "'true'", "lowercase must be of type boolean, not 'true' (write true, without quotes)"),
+        ("lowercase", "1", "lowercase must be of type boolean, not 1 (write true or false)"),
+        ("lowercase", "2", "lowercase must be of type boolean, not 2."),
+        ("year", "01990", "'01990' (YAML does not read it as a number, since it begins with 0: write 1990)"),
+        ("year", "'1990'", "'1990' (write it without quotes)"),
+        (
+            "year",
+            "02000",
+            "line 8: YAML reads 02000 as 1024 (a number that begins with 0 is octal, one with colons has",
+        ),
+        ("year", "-0777", "line 8: YAML reads -0777 as -511 ("),
+        ("year", "19:90", "must be of type integer, not '19:90'."),
+        ("year", "19:50", "line 8: YAML reads 19:50 as 1190 ("),
+        ("year", "yes", f"must be of type integer, not True ({TRUTHS})"),
+        ("count", "1e3", "'1e3' (YAML reads numbers such as 2e-5 as text: write 2.0e-5)"),
+        ("count", "many", "must be of type integer, not 'many'."),
+        ("count", "null, no: 1", f"queries has an entry False ({TRUTHS}: write it in quotes)"),
+        (
+            "count",
+            "1, ~: 1",
+            "queries has an entry None (YAML reads null, ~ and an empty name as no value: write it in",
+        ),
+    ],
+)
+def test_what_yaml_makes_of_a_word_is_told_with_what_to_write(tmp_path, key, text, said):
+    for name in ("p.csv", "c.csv"):
+        (tmp_path / name).write_text("id,title,a,b\n")
+    (tmp_path / "my.yaml").write_text(TABLE.format(here=tmp_path, **{**USUAL, key: text}))
+    with pytest.raises(InputError, match=re.escape(said)):
+        resolve(written_configuration(tmp_path / "my.yaml"))
+
+
+def test_numbers_that_yaml_reads_as_they_stand_are_taken(tmp_path):
+    (tmp_path / "my.yaml").write_text("a: 0\nb: -0\nc: 10\nd: 1_000\ne: '0123'\nf: 0x1f\ng: 2026-01-06\nh: 0.5\n")
+    found = written_configuration(tmp_path / "my.yaml")
+    assert [found[key] for key in "abcdefh"] == [0, 0, 10, 1000, "0123", 31, 0.5]

@@ -6,8 +6,10 @@ import json
 import pytest
 from tests.corpus.ingested import SHARD, citation, settings
 
+from cocite.config.table_files import PaperTable
 from cocite.corpus.ingest import unpacking
 from cocite.corpus.ingest.shards import ingest
+from cocite.corpus.ingest.tables.columns import columns_in
 from cocite.corpus.release.manifest import Shard
 from cocite.ground.errors import InputError
 
@@ -30,6 +32,9 @@ GOOD = {"corpusid": 1, "abstract": "text"}
         (b'{"corpusid": null, "abstract": "text"}', "corpusid is null"),
         (b'{"corpusid": "x7", "abstract": "text"}', 'corpusid is "x7", not a whole number'),
         (b'{"corpusid": [7], "abstract": "text"}', "not a whole number"),
+        (b'{"corpusid": "\\ud800", "abstract": "text"}', r'corpusid is "\\ud800", not a whole number'),
+        (b'{"corpusid": "7\xc2\x9b2J", "abstract": "text"}', r'corpusid is "7\\x9b2J", not a whole number'),
+        (b'{"corpusid": 2, "abstract": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "is not JSON that can be read"),
         (b'{"corpusid": 2, "abstract": "\xff"}', "is not UTF-8"),
         (b'{"corpusid": 2, "abstract": "\\ud800"}', "holds half of a surrogate pair"),
         (b'{"corpusid": 99999999999999999999, "abstract": "text"}', "not a whole number from 0 to 2⁶³ − 1"),
@@ -139,3 +144,9 @@ def test_a_shard_that_is_missing_or_of_another_size_than_listed_is_named(read, s
     for listed, reason in ((Shard(name="b.gz", bytes=9), "b.gz does not exist"), (Shard(name=SHARD, bytes=9), SHARD)):
         with pytest.raises(InputError, match=reason):
             ingest(settings("abstracts"), path.parent, [listed], output=tmp_path / "out", report=tmp_path / "report")
+
+
+def test_the_keys_of_records_are_found_beside_a_line_that_is_nested_too_deeply(tmp_path):
+    table = PaperTable.model_validate({"files": "*.jsonl", "columns": {"id": "id", "title": "name"}})
+    (tmp_path / "a.jsonl").write_bytes(b'{"id": ' + b"[" * 100_000 + b"]" * 100_000 + b'}\n{"id": 1, "name": "x"}\n')
+    assert columns_in(table, tmp_path / "a.jsonl") == ["id", "name"]

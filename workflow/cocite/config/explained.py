@@ -34,6 +34,10 @@ FOLLOWS = "default_factory_not_called"
 """pydantic's name for a default that was not looked for, since another value is wrong."""
 LONGEST_VALUE = 60
 WRONG_CHOICE, MISSING, OTHER = range(3)
+WORDS_OF_TRUTH = "YAML reads yes, no, on and off as true and false"
+TRUTHS = {**dict.fromkeys(("true", "yes", "on", "y"), "true"), **dict.fromkeys(("false", "no", "off", "n"), "false")}
+NUMBER = re.compile(r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+LEADING_ZERO = re.compile(r"(?<![\d.])0+(?=\d)")
 
 
 def explain(error: ValidationError, kind: Any, given: Any, what: str = "Configuration key") -> list[str]:
@@ -165,7 +169,8 @@ def _sentence(place: _Place, faults: list[ErrorDetails], what: str) -> str:
     if all(kinds):
         if not key:
             return f"A configuration must be of type {' or '.join(kinds)}, not {quoted(value)}."
-        return f"{what} {key} must be of type {' or '.join(kinds)}, not {quoted(value)}{_hint(value, kinds)}."
+        hint = _hint(value, kinds, is_item=isinstance(place.keys[-1], int))
+        return f"{what} {key} must be of type {' or '.join(kinds)}, not {quoted(value)}{hint}."
     return f"{what} {key} is {_fault(next(fault for fault in faults if not _kind(fault['type'])))}."
 
 
@@ -199,7 +204,8 @@ def _kind(error: str) -> str:
 def _no_choice(key: str, given: Any, expected: str) -> str:
     choices = re.findall(r"'([^']*)'", expected)
     suggestion = _suggest(str(given), choices, list_all=False)
-    return f"{key} is {quoted(given)}; it must be one of {', '.join(choices)}{suggestion}"
+    words = f" ({WORDS_OF_TRUTH}: write it in quotes)" if isinstance(given, bool) else ""
+    return f"{key} is {quoted(given)}{words}; it must be one of {', '.join(choices)}{suggestion}"
 
 
 def _stranger(name: str, kind: type[Entry], siblings: list[type[Entry]]) -> str:
@@ -219,22 +225,35 @@ def _example(kind: type[Entry], name: str) -> str:
     return f"{{{tag}{name}: …}}"
 
 
-def _hint(value: Any, kinds: list[str]) -> str:
-    if isinstance(value, str) and _is_number(value):
+def _hint(value: Any, kinds: list[str], *, is_item: bool) -> str:
+    """What YAML may have made of what was written, and how to write it."""
+    match value:
+        case str():
+            return _hint_on_text(value, kinds)
+        case None if is_item or "string" in kinds:
+            return ' (YAML reads null, ~ and an empty place as no value: take it out, or write "null" in quotes)'
+        case None:
+            return " (nothing stands behind the key: leave it out, or write {} or [])"
+        case bool():
+            return f" ({WORDS_OF_TRUTH}{': write it in quotes' if 'string' in kinds else ''})"
+        case int() | float() if "string" in kinds:
+            return " (write it in quotes)"
+        case 0 | 1 if "boolean" in kinds:
+            return " (write true or false)"
+        case _:
+            return ""
+
+
+def _hint_on_text(text: str, kinds: list[str]) -> str:
+    if "boolean" in kinds and text.lower() in TRUTHS:
+        return f" (write {TRUTHS[text.lower()]}, without quotes)"
+    if not {"integer", "number"} & {*kinds} or not NUMBER.fullmatch(text):
+        return ""
+    if "e" in text.lower() and "." not in text:
         return " (YAML reads numbers such as 2e-5 as text: write 2.0e-5)"
-    if value is None:
-        return " (nothing stands behind the key: leave it out, or write {} or [])"
-    if "string" in kinds and isinstance(value, int | float):
-        return " (write it in quotes)"
-    return ""
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    if LEADING_ZERO.match(text):
+        return f" (YAML does not read it as a number, since it begins with 0: write {LEADING_ZERO.sub('', text)})"
+    return " (write it without quotes)"
 
 
 def _suggest(given: str, known: list[str], *, list_all: bool = True) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from cocite.config.explained import joined, quoted, shown
+from cocite.config.explained import WORDS_OF_TRUTH, joined, quoted, shown
 from cocite.ground.errors import InputError
 
 LARGEST_NUMBER = (1 << 63) - 1
@@ -19,6 +19,8 @@ MOST_LEVELS = 50
 TOO_DEEP = f"entries are within each other at more than {MOST_LEVELS} levels; no configuration has so many."
 CREDENTIALS = re.compile(r"://\S*@")
 """A URL with a user, and perhaps a password: what a configuration holds is written down, shown and published."""
+OTHER_BASE = re.compile(r"[-+]?(?:0[0-7_]+|[0-9_]+(?::[0-5]?[0-9])+)")
+"""Whole numbers that YAML reads in another base, and that people write as dates, times, hashes or years."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -43,6 +45,12 @@ class _Loader(yaml.SafeLoader):
             raise _UnreadableError(f"line {line}: more than {MOST_VALUES:,} keys are merged by <<; write them out")
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        if node.tag == "tag:yaml.org,2002:int" and OTHER_BASE.fullmatch(node.value):
+            line, read = node.start_mark.line + 1, super().construct_object(node)
+            raise _UnreadableError(
+                f"line {line}: YAML reads {node.value} as {read} (a number that begins with 0 is octal, one with "
+                "colons has base 60); write the number itself, or a text in quotes"
+            )
         try:
             return super().construct_object(node, deep)
         except (ValueError, LookupError, AttributeError) as error:  # what looks like a date or a number, and is none
@@ -105,7 +113,8 @@ def _as_json(value: Any, key: str) -> Any:
     match value:
         case Mapping():
             named = (
-                (str(_as_json(name, key) if isinstance(name, int) else name), each) for name, each in value.items()
+                (_name(_as_json(name, key) if isinstance(name, int) else name, key), each)
+                for name, each in value.items()
             )
             return {_text(name, joined(key, name)): _as_json(each, joined(key, name)) for name, each in named}
         case list():
@@ -134,3 +143,13 @@ def _text(text: str, key: str) -> str:
         if character == "\0" or "\ud800" <= character <= "\udfff":
             raise InputError(f"Configuration key {key} is {quoted(text)}; a text must not have {character!r}.")
     return text
+
+
+def _name(name: Any, key: str) -> str:
+    """The name of an entry. Raises `InputError` for a word that YAML does not take for one."""
+    if name is None or isinstance(name, bool):
+        said = "reads null, ~ and an empty name as no value" if name is None else WORDS_OF_TRUTH.removeprefix("YAML ")
+        raise InputError(
+            f"Configuration key {key or 'at the top'} has an entry {name!r} (YAML {said}: write it in quotes)."
+        )
+    return str(name)

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from cocite.config.release_folder import PACKED
 from cocite.ground.errors import InputError
+from cocite.ground.words import printable
 from cocite.ground.written_ids import is_id
 from cocite.tables import TABLES, empty_schema
 from cocite.tables.files import read_table, write_omissions
@@ -157,6 +158,6 @@ def parse_object(line: bytes, kind: Callable[[list[tuple[str, Any]]], Any] | Non
 
 
 def quoted(value: Any) -> str:
-    """A value as JSON, cut where it is long."""
-    text = json.dumps(value, ensure_ascii=False)
+    """A value as JSON that can be written and shown, cut where it is long."""
+    text = printable(json.dumps(value, ensure_ascii=False))
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"

@@ -65,7 +65,7 @@ def _keys(line: bytes) -> list[str]:
     """The keys of an object; none of what is no object, which is counted where it is read."""
     try:
         record = json.loads(line.decode("utf-8-sig"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     return list(record) if isinstance(record, dict) else []
 
