@@ -8,13 +8,17 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.papers import papers_table
 from typer.testing import CliRunner
 
+from cocite import cli
 from cocite.cli import app
 from cocite.ground.errors import InputError
+from cocite.ground.progress import report
 from cocite.people.inspection import opening
 from cocite.people.inspection.answers import Answer, as_text, print_answer
 from cocite.tables import TABLES
+from cocite.tables.files import write_table
 
 
 @pytest.fixture
@@ -271,3 +275,55 @@ def test_rows_of_too_many_columns_become_records(capsys, monkeypatch):
 )
 def test_values_read_well(value, text):
     assert as_text(value) == text
+
+
+HOSTILE = {
+    1: "\x1b]0;owned\x07Bees\x1b[2J",
+    2: "Nectar\x9b31m \u202eEVIL",
+    3: "Flowers \x08\x7f",
+    4: '=HYPERLINK("http://evil","x")',
+    5: "@SUM(A1)\r\n+1",
+}
+
+
+@pytest.fixture
+def hostile(results):
+    """The same papers with titles that a terminal obeys, or that a spreadsheet computes."""
+    for bucket in (0, 1):
+        texts = {paper: (title, None) for paper, title in HOSTILE.items() if paper % 2 == bucket}
+        write_table(results / f"corpus/papers/{bucket}.parquet", "papers", papers_table(texts))
+
+
+@pytest.mark.usefixtures("hostile")
+@pytest.mark.parametrize("form", ["text", "csv", "json"])
+@pytest.mark.parametrize("about", [["papers"], ["cocitations", "--paper", "1", "--of", "all"]])
+def test_no_title_reaches_the_terminal_as_anything_but_text(show, form, about):
+    printed = show(*about, "--format", form)
+    assert [each for each in printed if not each.isprintable() and each != "\n"] == []
+    if form == "json" and about == ["papers"]:
+        assert {row["corpusid"]: row["title"] for row in json.loads(printed)} == HOSTILE
+    if form == "text" and about != ["papers"]:
+        assert r"\x1b]0;owned\x07Bees\x1b[2J" in printed  # the heading
+
+
+@pytest.mark.usefixtures("hostile")
+def test_no_cell_of_csv_is_computed_by_a_spreadsheet_and_numbers_stay_numbers(show):
+    titles = [row["title"] for row in csv.DictReader(io.StringIO(show("papers", "--format", "csv")))]
+    assert sorted(titles)[:2] == ['\'=HYPERLINK("http://evil","x")', "'@SUM(A1)\\r\n+1"]
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@a", "\t=1", "\r=1", "＝1", "－1"])
+def test_what_a_spreadsheet_computes_begins_with_an_apostrophe(text, capsys):
+    print_answer(Answer("", ["number", "text"], [[-1.5, text]]), "csv")
+    number, _, cell = capsys.readouterr().out.splitlines()[1].partition(",")
+    assert (number, cell[0]) == ("-1.5", "'")
+
+
+def test_an_error_and_a_report_are_printed_without_characters_that_a_terminal_obeys(monkeypatch, capsys):
+    def fail():
+        report("Left out: \x1b[2J")
+        raise InputError("Paper 1, “\x1b]0;owned\x07”, is not there.")
+
+    monkeypatch.setattr(cli, "app", fail)
+    assert cli._run() == 1
+    assert capsys.readouterr().err == "Left out: \\x1b[2J\nError: Paper 1, “\\x1b]0;owned\\x07”, is not there.\n"

@@ -118,7 +118,9 @@ def test_a_folder_without_a_run_is_refused_and_so_is_a_copy(status, start, folde
         status()
     start(FINISHED)
     shutil.copytree("results", "copy")
-    with pytest.raises(InputError, match="No run has been started in copy"):
+    with pytest.raises(
+        InputError, match=f"copy was copied or moved from {folder}/results, where its run was started on"
+    ):
         status("--results", "copy")
 
 

@@ -87,15 +87,23 @@ def read_start(results: Path) -> Start | None:
 
     Raises `InputError` where the record is broken.
     """
-    path = results / FILE
-    if not path.is_file():
+    if not (results / FILE).is_file():
         return None
+    start = record_of(results)
+    return start if start.path(start.results).resolve() == results.resolve() else None
+
+
+def record_of(results: Path) -> Start:
+    """The run that is recorded in a folder of results, also where that is a copy of another folder.
+
+    Raises `InputError` where the record is missing or broken.
+    """
+    path = results / FILE
+    stated = read_json(path)
     try:
-        stated = read_json(path)
-        start = Start(**{**stated, "jobs": [Job(**job) for job in stated["jobs"]]})
+        return Start(**{**stated, "jobs": [Job(**job) for job in stated["jobs"]]})
     except (TypeError, KeyError):
         raise InputError(f"{path}: is no record of a run; delete it, and the next run writes it again.") from None
-    return start if start.path(start.results).resolve() == results.resolve() else None
 
 
 def is_copy(results: Path) -> bool:

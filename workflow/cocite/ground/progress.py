@@ -6,6 +6,8 @@ from typing import TypeVar
 
 from tqdm import tqdm
 
+from cocite.ground.words import printable
+
 Item = TypeVar("Item")
 
 SECONDS_BETWEEN_LOG_LINES = 30.0
@@ -22,8 +24,8 @@ def progress_bar(*, of: str, unit: str, total: int | None, initial: int = 0) -> 
 
 
 def report(line: str) -> None:
-    """Write one plain line where progress is written (standard error)."""
-    sys.stderr.write(f"{line}\n")
+    """Write one line where progress is written (standard error), without characters that a terminal obeys."""
+    sys.stderr.write(f"{printable(line)}\n")
     sys.stderr.flush()
 
 

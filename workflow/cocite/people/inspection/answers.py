@@ -12,11 +12,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cocite.ground.words import OBEYED, printable
 from cocite.people.inspection import Form
 
 if TYPE_CHECKING:
     import duckdb
 
+COMPUTED = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
+"""What the texts begin with that spreadsheets compute; the last four are as wide as a Chinese character."""
 WIDTH = 100
 """Characters of a line where the output is not a terminal."""
 NUMBERS = 3
@@ -42,18 +45,29 @@ def fetched(found: "duckdb.DuckDBPyConnection") -> tuple[list[str], list[tuple[A
 
 
 def print_answer(answer: Answer, form: Form) -> None:
-    """Print to standard output; the table for people omits columns without values."""
+    """Print to standard output; the table for people omits columns without values.
+
+    Texts come from strangers: they are printed without characters that a terminal obeys, and CSV without formulas.
+    """
     if form == "json":
         rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
-        sys.stdout.write(json.dumps(rows, ensure_ascii=False, indent=2) + "\n")
+        text = json.dumps(rows, ensure_ascii=False, indent=2)
+        sys.stdout.write(OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
     elif form == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(answer.columns)
-        writer.writerows(
-            [json.dumps(value) if isinstance(value, list) else value for value in row] for row in answer.rows
-        )
+        writer.writerows(map(_cell, row) for row in answer.rows)
     else:
         _print_text(answer)
+
+
+def _cell(value: Any) -> Any:
+    """A value as a cell of CSV: a text that a spreadsheet would take for a formula begins with an apostrophe."""
+    if isinstance(value, list):
+        return json.dumps(value)
+    if not isinstance(value, str):
+        return value
+    return f"'{printable(value)}" if value.startswith(COMPUTED) else printable(value)
 
 
 def _print_text(answer: Answer) -> None:
@@ -61,7 +75,7 @@ def _print_text(answer: Answer) -> None:
     columns = [answer.columns[place] for place in kept]
     rows = [[row[place] for place in kept] for row in answer.rows]
     console = Console(width=shutil.get_terminal_size((WIDTH, 0)).columns, highlight=False)
-    console.print(Text(answer.heading, style="bold"))
+    console.print(Text(printable(answer.heading), style="bold"))
     if _least_width(columns, rows) <= console.width:
         console.print(_table(columns, rows, answer.shown))
     else:
@@ -106,7 +120,7 @@ def as_text(value: Any) -> str:
     if isinstance(value, list):
         shown = value[:NUMBERS] if value and isinstance(value[0], float) else value
         return ", ".join(map(as_text, shown)) + (f", … ({len(value)})" if len(shown) < len(value) else "")
-    return str(value)
+    return printable(str(value))
 
 
 def _shortened(text: str, shown: int) -> str:
