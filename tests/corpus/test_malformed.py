@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import time
 
 import pytest
 from tests.corpus.ingested import SHARD, citation, settings
@@ -150,3 +151,24 @@ def test_the_keys_of_records_are_found_beside_a_line_that_is_nested_too_deeply(t
     table = PaperTable.model_validate({"files": "*.jsonl", "columns": {"id": "id", "title": "name"}})
     (tmp_path / "a.jsonl").write_bytes(b'{"id": ' + b"[" * 100_000 + b"]" * 100_000 + b'}\n{"id": 1, "name": "x"}\n')
     assert columns_in(table, tmp_path / "a.jsonl") == ["id", "name"]
+
+
+@pytest.mark.parametrize("dataset", ["papers", "abstracts", "citations"])
+@pytest.mark.parametrize("blank", [b"\n", b" \t\r\n"])
+def test_a_shard_of_blank_lines_is_refused_before_they_take_long(tmp_path, dataset, blank):
+    """Records among them do not help: a hundred kilobytes of gzip would be read for minutes."""
+    path = tmp_path / "0.gz"
+    path.write_bytes(gzip.compress((b"{}\n" + blank * (3_000_000 // len(blank))) * 4, 1))
+    shard, files = (
+        Shard(name=path.name, bytes=path.stat().st_size),
+        {"output": tmp_path / "o", "report": tmp_path / "r"},
+    )
+    began = time.process_time()
+    with pytest.raises(InputError, match=r"0\.gz: more than 4 MB of it are blank lines; a shard has one record a line"):
+        ingest(settings(dataset), tmp_path, [shard], **files)
+    assert time.process_time() - began < 20
+
+
+def test_blank_lines_among_records_are_counted(read, shard):
+    ingested = read("abstracts", shard(*[line for _ in range(2_000) for line in (GOOD, b"", b"  ", b"")]))
+    assert (ingested.lines("blank"), ingested.lines("kept")) == (6_000, 2_000)

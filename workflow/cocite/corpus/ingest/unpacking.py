@@ -27,6 +27,11 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 """What some editors put before the first line; it is no part of it."""
 LONGEST_LINE = 32_000_000
 """Bytes of a line: a record is far shorter, and DuckDB needs several times as many for one in the memory of a job."""
+MOST_BLANK = 4_000_000
+"""Bytes of blocks that hold hardly anything but blank lines: 100 kB of gzip can hold 100 million lines, which no reader
+gets through in reasonable time."""
+SHARE_BLANK, SAMPLED = 15 / 16, 64
+"""A block is one of these if this share of its bytes is blank; one in 64 bytes is looked at."""
 PADDING = 64
 """Bytes after a block's text that may be read, because the scanner reads whole words."""
 
@@ -48,8 +53,8 @@ def unpack(path: Path, *, blocks_ahead: int = 0, bytes_in_block: int = BYTES_IN_
 
     Up to `blocks_ahead` of them are unpacked before they are asked for.
 
-    Raises `InputError`, with the first block or a later one, where the file is cut short or no gzip file, or a line is
-    longer than `LONGEST_LINE`.
+    Raises `InputError`, with the first block or a later one, where the file is cut short or no gzip file, a line is
+    longer than `LONGEST_LINE`, or there are more than `MOST_BLANK` bytes of blank lines.
     """
     spare: list[Text] = []
     blocks = _unpack(path, spare, bytes_in_block)
@@ -64,7 +69,7 @@ def _recycle(blocks: Iterator[Block], spare: list[Text]) -> Iterator[Block]:
 
 def _unpack(path: Path, spare: list[Text], size: int) -> Iterator[Block]:
     """The blocks, in buffers that are spare: the last one first, which is still in the processor's cache."""
-    rest, before = np.empty(0, dtype=np.uint8), 0
+    rest, before, blank = np.empty(0, dtype=np.uint8), 0, 0
     with explained(path), open_lines(path) as file:
         while True:
             buffer = _room_after(rest, spare, size)
@@ -78,12 +83,23 @@ def _unpack(path: Path, spare: list[Text], size: int) -> Iterator[Block]:
             before += length
             if len(rest) > LONGEST_LINE:
                 raise _too_long(path, before)
+            blank += length if _is_blank(buffer[:length]) else 0
+            if blank > MOST_BLANK:
+                raise InputError(
+                    f"{path}: more than {MOST_BLANK / 1e6:.0f} MB of it are blank lines; a shard has one record a line."
+                )
             if length:
                 yield Block(text=buffer, length=length)
     if len(rest):
         # A last line that no newline ends.
         buffer = np.concatenate([rest, np.frombuffer(b"\n" + bytes(PADDING), dtype=np.uint8)])
         yield Block(text=buffer, length=len(rest) + 1)
+
+
+def _is_blank(text: Text) -> bool:
+    """Whether whole lines hold hardly anything but blanks."""
+    sampled = text[::SAMPLED]
+    return bool(np.count_nonzero(sampled <= ord(" ")) > SHARE_BLANK * len(sampled))
 
 
 def _room_after(rest: Text, spare: list[Text], size: int) -> Text:
