@@ -68,6 +68,7 @@ from cocite.config.runs import (
 )
 from cocite.config.walks import Links, WalkSettings, ranking_of, rankings
 from cocite.ground.gpus import gpus
+from cocite.config.leftovers import check_times, remove_unneeded
 from cocite.people.status.described import report_failures
 from cocite.config.started import write_start
 from cocite.config.targets import check_spelling, check_targets, targets_of
@@ -212,8 +213,13 @@ def surplus_files():
 
 
 onstart:
+    try:
+        check_times(workflow)
+    except InputError as error:
+        raise WorkflowError(error) from None
     for file in surplus_files():
         file.unlink()
+    remove_unneeded(workflow)
     record(config, Path(RESULTS))
     write_start(workflow, log, Path(RESULTS))
 
