@@ -48,7 +48,7 @@ class Scored:
     """How many documents the task asks for."""
     missing: int
     """How many of them have no vector."""
-    search: tuple[int | None, int | None, int | None] = (None, None, None)
+    search: tuple[int, ...] = ()
     """Of a search: documents of the collection, those of them that repeat a text, and relevant judgements of others."""
     scores: list[Row] = field(default_factory=list)
     outcomes: list[Row] = field(default_factory=list)
