@@ -148,7 +148,11 @@ def test_a_short_query_with_the_text_and_id_of_a_document_is_another_document(tm
 @pytest.mark.parametrize(
     ("missing", "judged", "omitted"),
     [
-        ("keep", {"c": {"2": 1, "scifact:lost": 1, "0": 0}, "d": {"scifact:gone": 2}}, {"counts as not found": 2}),
+        (
+            "keep",
+            {"c": {"2": 1, "not in scifact: lost": 1, "0": 0}, "d": {"not in scifact: gone": 2}},
+            {"counts as not found": 2},
+        ),
         ("drop", {"c": {"2": 1, "0": 0}}, {"left out": 2}),
     ],
 )
@@ -467,6 +471,7 @@ def test_a_query_finds_a_document_that_only_has_its_number(tmp_path):
         ([("1", None, "T1, x1!"), ("2", None, "t2")], {"own-query:1": "own:1", "own-query:2": "own:2"}),
         ([("1", "t1", "x1"), ("2", None, "other words"), ("3", None, "still others")], {}),
         ([("7", "t1", "x1")], {}),
+        ([("1", None, "?"), ("2", None, None)], {}),
     ],
 )  # fmt: skip
 def test_whether_ids_are_shared_is_seen_by_the_words_of_most_of_them(tmp_path, queries, expected):
@@ -474,6 +479,13 @@ def test_whether_ids_are_shared_is_seen_by_the_words_of_most_of_them(tmp_path, q
     rows = [{"_id": name, "title": title, "text": text} for name, title, text in queries]
     folder.write_dataset("own", map(document, range(4)), rows, [(name, 0, 1) for name, *_ in queries])
     assert folder.prepare().own.get("beir_own", {}) == expected
+
+
+def test_a_judged_document_that_is_missing_is_no_other_one(tmp_path):
+    folder = Datasets(tmp_path, "beir")
+    corpus = [{"_id": name, "text": "x"} for name in ("d0", "own:d9", "not in own: d9")]
+    folder.write_dataset("own", corpus, ASKED, [("q1", "d0", 1), ("q1", "d9", 1)])
+    assert folder.prepare().judgements == {"beir_own": {"q1": {"d0": 1, "not not in own: d9": 1}}}
 
 
 def test_judged_documents_that_are_missing_and_copies_of_a_text_stand_beside_each_score(tmp_path):

@@ -47,6 +47,11 @@ def test_a_facet_is_a_task_with_graded_candidates(csfcube):
     assert csfcube.omitted()["task csfcube_background absent"] == 1
 
 
+def test_a_grade_may_be_written_as_a_decimal_and_one_below_0_counts_as_0(csfcube):
+    judge(csfcube, "method", q0={"1": 2.0, "2": -1})
+    assert csfcube.prepare().judgements == {"csfcube_method": {"0": {"1": 2, "2": 0}}}
+
+
 def measured(grades, relevant_from=2):
     """The metrics of candidates with these grades, the nearest first."""
     [task] = [task for task in CsfCube.declared if task.name == "csfcube_method"]
@@ -89,6 +94,8 @@ def test_the_metrics_of_the_released_evaluation_are_what_loops_give(grades):
     [
         ({"0": {"cands": ["1"], "relevance_adju": [1, 2]}}, "has 1 cands and 2 grades in relevance_adju"),
         ({"0": {"cands": ["1"], "relevance_adju": ["high"]}}, "relevance_adju must be a list of grades"),
+        ({"0": {"cands": ["1"], "relevance_adju": [True]}}, "relevance_adju must be a list of grades"),
+        ({"0": {"cands": ["1"], "relevance_adju": [1.5]}}, "relevance must be a whole number, not 1.5"),
         ({"0": {"cands": ["1"]}}, "the key 'relevance_adju' is missing or null"),
         ({"0": {"cands": ["99"], "relevance_adju": [1]}}, "no text for the document '99'"),
     ],

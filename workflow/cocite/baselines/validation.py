@@ -105,8 +105,8 @@ def _judged(cited: dict[int, Ids], pool: Ids, with_text: set[int], seed: int) ->
 def _judgements(rows: Sequence[tuple[str, str, int]]) -> pa.Table:
     query, candidate, relevance = zip(*sorted(rows), strict=True)
     columns = {"task": [TASK] * len(rows), "query": query, "candidate": candidate, "relevance": relevance}
-    schema = empty_schema(TABLES["judgements"])
-    return pa.table({**columns, **dict.fromkeys(("propensity", "fold"), [None] * len(rows))}, schema=schema)
+    schema = pa.schema([field for field in empty_schema(TABLES["judgements"]) if field.name != "fold"])
+    return pa.table({**columns, "propensity": [None] * len(rows)}, schema=schema)
 
 
 def _documents(papers: Sequence[Path], needed: Ids) -> pa.Table:

@@ -125,11 +125,11 @@ def _namespaces(task: Task) -> tuple[str, str]:
 
 
 def _is_same(query: Text | None, document: Text | None) -> bool:
-    """Whether a document has most of the words of a query."""
+    """Whether a document has most of the words of a query, which has some."""
     asked, there = (
         set(WORD.findall(" ".join(part for part in (text or ())[:2] if part).casefold())) for text in (query, document)
     )
-    return len(asked & there) >= SAME_WORDS * len(asked)
+    return bool(asked) and len(asked & there) >= SAME_WORDS * len(asked)
 
 
 def _read_judgements(path: Path, task: Task, known: set[str], settings: BeirSettings, builder: Builder) -> None:

@@ -68,6 +68,13 @@ class Texts:
             return None
         return f"{namespace}:{identifier}" if identifier in self._clashing else identifier
 
+    def unused_name(self, namespace: str, identifier: str) -> str:
+        """A name for a document without text, which no document with one has."""
+        name = f"not in {namespace}: {identifier}"
+        while name in self._first:
+            name = f"not {name}"
+        return name
+
     def of(self, namespace: str, identifier: str) -> Text | None:
         """The text of an id, if it has one."""
         return self._texts.get((namespace, identifier))
@@ -113,7 +120,7 @@ class References:
 
     def judged(self, place: str, namespace: str, identifier: str) -> str:
         """The name of a document that a search may find, or one that no document has: it counts as not found."""
-        return self.find(place, namespace, identifier) or f"{namespace}:{identifier}"
+        return self.find(place, namespace, identifier) or self._texts.unused_name(namespace, identifier)
 
     def check(self, owner: str, largest_missing: float) -> None:
         """Raise `InputError` if too large a share of the documents has no text."""

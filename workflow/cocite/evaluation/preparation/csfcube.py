@@ -16,6 +16,7 @@ from pathlib import Path
 from cocite.config.benchmarks.csfcube import ALL, FACETS, FOLDS, JUDGED, TEXTS
 from cocite.config.tasks import Task
 from cocite.evaluation.preparation.builder import Builder, References, Texts
+from cocite.evaluation.preparation.files import as_number, relevance
 from cocite.ground.errors import InputError
 from cocite.ground.progress import progress
 from cocite.ground.rows import Row, read_lines, read_objects, shown
@@ -108,8 +109,8 @@ def _folds(path: Path, facets: Mapping[str, Row], facet: str) -> Iterator[tuple[
 def _grades(judged: Row) -> list[int]:
     """A grade for each candidate of a query."""
     grades, candidates = judged.require("relevance_adju"), judged.identifiers("cands")
-    if not isinstance(grades, list) or not all(isinstance(grade, int) and grade >= 0 for grade in grades):
+    if not isinstance(grades, list) or any(as_number(grade) is None for grade in grades):
         raise InputError(f"{judged.place}: relevance_adju must be a list of grades, not {shown(grades)}.")
     if len(grades) != len(candidates):
         raise InputError(f"{judged.place}: has {len(candidates)} cands and {len(grades)} grades in relevance_adju.")
-    return grades
+    return [relevance(grade, judged.place) for grade in grades]

@@ -73,8 +73,10 @@ def grade(value: object, place: str) -> int:
 
 def as_number(value: object) -> float | None:
     """A number, or a text that is one; None where it is neither."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float) or "_" in str(value):
+        return None
     try:
-        return float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else None
+        return float(value)
     except (ValueError, OverflowError):
         return None
 

@@ -65,7 +65,7 @@ def _of_lines(path: Path) -> Iterator[Judgement]:
         if len(fields) != count:
             raise InputError(f"{place}: has {len(fields)} fields, where {count} are expected.")
         query, document, written = (fields[column] for column in chosen)
-        yield Judgement(place, query, document, grade(written, place))
+        yield Judgement(place, query, document, grade(written.strip('"'), place))
     if not count:
         raise InputError(f"{path}: has no rows.")
 
