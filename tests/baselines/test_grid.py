@@ -75,7 +75,7 @@ def test_a_point_is_worth_the_mean_reciprocal_rank_of_cited_papers_among_random_
 
 def test_the_best_point_is_taken_with_its_settings_and_the_first_of_equals(tmp_path):
     judgements = pa.table(
-        [["t"] * 2, ["q"] * 2, ["c", "r"], [1, 0], [None] * 2], schema=empty_schema(TABLES["judgements"])
+        [["t"] * 2, ["q"] * 2, ["c", "r"], [1, 0], [None] * 2, [None] * 2], schema=empty_schema(TABLES["judgements"])
     )
     write_table(tmp_path / "judgements.parquet", "judgements", judgements)
     near, far = {"q": [0.0], "c": [1.0], "r": [2.0]}, {"q": [0.0], "c": [3.0], "r": [2.0]}
