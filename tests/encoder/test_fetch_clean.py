@@ -33,6 +33,13 @@ def test_texts_in_lowercase_need_a_tokenizer_that_does_so_itself(layered, tmp_pa
         fetched(cased, tmp_path / "model")
 
 
+def test_sentences_need_tokens_that_they_start_and_end_with(layered, tmp_path):
+    folder = shutil.copytree(layered, tmp_path / "layered")
+    edit(folder / "tokenizer_config.json", sep_token=None, cls_token=None)
+    with pytest.raises(InputError, match="layered: its vocabulary has no tokens that a sentence starts and ends with"):
+        fetched(folder, tmp_path / "model", pooling="sentences")
+
+
 TAKEN = {
     "another attention": written("config.json", _attn_implementation="some-org/kernels"),
     "no tuples": written("config.json", return_dict=False, output_attentions=True, torchscript=True),

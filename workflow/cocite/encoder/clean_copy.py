@@ -123,7 +123,8 @@ def _link_weights(source: Path, folder: Path) -> dict[str, int]:
             f"{source}: holds no safetensors; pickled weights are not loaded. Convert them to {WEIGHTS}, or pin the "
             "commit of a conversion."
         )
-    sizes, places = {}, {}
+    sizes: dict[str, int] = {}
+    places: dict[str, str] = {}
     for file in _parts(source):
         of_file = checked_sizes(file)
         if twice := sorted(sizes.keys() & of_file.keys()):

@@ -51,11 +51,20 @@ def fetch_encoder(settings: EncoderSettings, output: Path, *, maps: Path | None 
     card = card_of_untrained(origin, text)
     with atomic_path(output) as folder, _source(settings) as source:
         _write_encoder(source, folder, settings, card, maps)
-        with readable(source, "embed a text"):
-            encoder = open_encoder(folder).cpu()
-            try_out(encoder)
+        encoder = _tried_encoder(folder, source)
         for name, adapter in (settings.adapters or {}).items():
             _write_adapter(adapter, encoder, folder, name)
+
+
+def _tried_encoder(folder: Path, source: Path) -> Encoder:
+    """Open the encoder that was written and try it out. Raises `InputError` about its source if it does not work."""
+    try:
+        with readable(folder, "embed a text"):
+            encoder = open_encoder(folder).cpu()
+            try_out(encoder)
+    except InputError as error:
+        raise InputError(str(error).replace(str(folder), str(source))) from error
+    return encoder
 
 
 @contextmanager
