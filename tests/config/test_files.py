@@ -257,3 +257,12 @@ def test_numbers_that_yaml_reads_as_they_stand_are_taken(tmp_path):
     (tmp_path / "my.yaml").write_text("a: 0\nb: -0\nc: 10\nd: 1_000\ne: '0123'\nf: 0x1f\ng: 2026-01-06\nh: 0.5\n")
     found = written_configuration(tmp_path / "my.yaml")
     assert [found[key] for key in "abcdefh"] == [0, 0, 10, 1000, "0123", 31, 0.5]
+
+
+def test_a_path_that_begins_with_a_hyphen_is_no_option_of_a_command(written, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("-ids.txt").write_text("1\n")
+    written["exclude"] = ["-ids.txt"]
+    resolved = resolve(written)
+    assert resolved["exclude"] == ["./-ids.txt"]
+    assert resolve(resolved) == resolved

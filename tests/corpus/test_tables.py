@@ -6,12 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import polars as pl
 import pytest
 from tests.corpus.made import Made, make_corpus
 from tests.graph.conftest import count_all, pair_counting, write_queries
 
 from cocite.config.configuration import resolve, resolve_or_explain
+from cocite.config.table_files import CitationTable
+from cocite.corpus.ingest.tables import files
 from cocite.corpus.release.plan import plan_corpus
 from cocite.ground.errors import InputError
 
@@ -51,6 +54,18 @@ def table(tmp_path: Path) -> Write:
         return {"files": str(tmp_path / name), "columns": columns or COLUMNS["citations"], **keys}
 
     return table
+
+
+@pytest.mark.parametrize("name", ["a*.parquet", "[ab].parquet", "a?.parquet", "[!x].parquet"])
+def test_a_file_whose_name_is_a_pattern_is_read_and_no_other(tmp_path, name):
+    rows = {name: [1, 2], "a.parquet": [3], "b.parquet": [4], "ab.parquet": [5]}
+    for file, ids in rows.items():
+        pl.DataFrame({"from": ids, "to": ids}).write_parquet(tmp_path / file)
+    given = CitationTable(files=str(tmp_path / name), columns={"citing": "from", "cited": "to"})
+    with duckdb.connect() as connection:
+        read = 'CREATE TABLE found AS SELECT "from" FROM given'
+        files.read_rows(connection, given, Path(given.paths()[0]), ["from"], read)
+        assert connection.sql("SELECT * FROM found").fetchall() == [(1,), (2,)]
 
 
 def write(folder: Path, form: str) -> dict[str, Any]:
