@@ -254,13 +254,22 @@ def test_documents_with_hashes_for_ids_are_looked_for_among_the_papers_before_th
     (run.folder / "paper-ids/0.gz").touch()
     config = edited(exclude=["scidocs"], benchmarks={"scidocs": {"kind": "scidocs", "folder": "scidocs"}})
     config["corpus"] |= {"paper_ids": "paper-ids"}
+    config["encoders"]["small"]["text"] = ["title", "abstract", "venue"]
+    config["baselines"] = {
+        "fasttext": {"kind": "fasttext"},
+        "sif": {"kind": "sif", "of": "fasttext"},
+        "sgc": {"kind": "sgc", "of": "sif", "graph": "citation"},
+    }
     planned = run.snakemake("-n", "-p", "all", config=run.configure(config)).stdout
     found = "results/corpus/document_papers/scidocs.parquet"
     inputs = re.search(r"rule find_documents:\n    input: (.*)", planned)[1]
     assert {"results/corpus/papers/0.parquet", "paper-ids/0.gz"} <= set(inputs.split(", "))
     assert "--papers=results/corpus/papers" in planned
     assert "--paper-ids=paper-ids" in planned
-    assert f"cocite corpus select results/evaluation/scidocs/documents.parquet {found} " in planned
+    for command in ("corpus select", "triplets check"):
+        assert f"cocite {command} results/evaluation/scidocs/documents.parquet {found} " in planned
+    assert f'"document_papers": "{found}"' in planned  # of the baseline sgc
+    assert f"--document-papers={found}" in planned  # of the venues of documents
 
 
 def test_each_config_of_a_benchmark_on_the_hub_is_fetched_by_a_job_of_its_own(run):
