@@ -4,7 +4,7 @@ import json
 
 import pyarrow as pa
 import pytest
-from tests.corpus.small_corpus import PAPERS, WITHOUT_TEXT, by_hand
+from tests.corpus.small_corpus import PAPERS, WITHOUT_TEXT, by_hand, write_corpus
 from tests.evaluation.folders import BenchmarkFolder
 
 from cocite.corpus.matching.documents import Evidence, find_documents
@@ -109,6 +109,13 @@ def test_no_query_at_all_is_an_error(choose, tmp_path):
     (tmp_path / "ids.txt").write_text("5\n10\n")
     with pytest.raises(InputError, match=r"ids\.txt: none of its 2 ids"):
         choose(from_="file", path=str(tmp_path / "ids.txt"))
+
+
+def test_no_query_names_ids_that_lead_to_no_paper_as_the_first_cause(choose, pairs, tmp_path):
+    corpus = write_corpus(tmp_path / "other", [(citing, cited + 10**6) for citing, cited in pairs], 2)
+    message = rf"No paper can be a query: ({len(pairs):,}) of \1 citations lead to ids that are no paper of the corpus"
+    with pytest.raises(InputError, match=message):
+        choose(corpus, holdout=0)
 
 
 def test_documents_of_other_ids_are_excluded_as_the_papers_that_they_are_matched_with(choose, tmp_path):

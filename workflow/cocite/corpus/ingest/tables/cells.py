@@ -1,7 +1,7 @@
 """What the cells of a file hold, as expressions of SQL over the view `given`: texts, ids and lists."""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,13 +92,19 @@ def _of_parquet(schema: pa.Schema) -> Cells:
             return _split(_text_of(cell, kind), named.separator, ids=ids)
         if kind is not None and _is_list(kind) and not pa.types.is_nested(kind.value_type):
             return f"list_transform({cell}, lambda item: {_text_of('item', _plain(kind.value_type))})"
-        return nested.items(named, ids)
+        return _bounded_items(nested.items(named, ids), leaf(named.column))
+
+    def leaf(name: str) -> pa.DataType:
+        key = first_key(name, schema.names)
+        return _leaf(types.get(key, pa.null()), [part for part in name[len(key) :].split(".") if part])
 
     def holds_text(name: str) -> bool:
         return name in types and not pa.types.is_nested(types[name])
 
     return Cells(
-        value=lambda name: _text_of(as_name(name), types[name]) if holds_text(name) else nested.value(name),
+        value=lambda name: (
+            _text_of(as_name(name), types[name]) if holds_text(name) else _bounded(nested.value(name), leaf(name))
+        ),
         items=items,
         is_nested=lambda name: "false" if holds_text(name) else nested.is_nested(name),
     )
@@ -111,6 +117,27 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 def _is_list(kind: pa.DataType) -> bool:
     return pa.types.is_list(kind) or pa.types.is_large_list(kind)
+
+
+def _leaf(kind: pa.DataType, within: Sequence[str]) -> pa.DataType:
+    """The type of the values in a nested column that a path of names leads to; null where it leads to none."""
+    if pa.types.is_struct(kind):
+        place = kind.get_field_index(within[0]) if within else -1
+        return _leaf(kind.field(place).type, within[1:]) if place >= 0 else pa.null()
+    return _leaf(kind.value_type, within) if pa.types.is_nested(kind) and hasattr(kind, "value_type") else _plain(kind)
+
+
+def _bounded(text: Expression, kind: pa.DataType) -> Expression:
+    """The text of a value in JSON, where a float does not show how many bits it had."""
+    if not pa.types.is_floating(kind):
+        return text
+    number = f"TRY_CAST({text} AS DOUBLE)"
+    return f"CASE WHEN {number} IS NULL THEN {text} ELSE {whole_float(number, kind.bit_width)} END"
+
+
+def _bounded_items(items: Expression, kind: pa.DataType) -> Expression:
+    is_float = pa.types.is_floating(kind)
+    return f"list_transform({items}, lambda item: {_bounded('item', kind)})" if is_float else items
 
 
 def _text_of(cell: Expression, kind: pa.DataType) -> Expression:

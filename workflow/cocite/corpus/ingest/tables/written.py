@@ -14,7 +14,7 @@ NOTHING = ("nan", "none", "null", "nat", "na", "n/a", "#n/a", "<na>")
 Expression = str
 
 _QUOTED = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
-_BARE = r"""[^\s,\[\](){}'"][^\s,\[\]{}]*"""
+_BARE = r"""[^\s,\[\](){}'"][^\s,\[\]{}'"]*"""
 _EMPTY = r"(?:None|nan|null|NULL|<NA>)"
 _IDS, _TEXTS = f"(?:{_QUOTED}|{_BARE})", f"(?:{_QUOTED}|{_EMPTY})"
 _LIST_OF_IDS, _LIST_OF_TEXTS = (
@@ -23,11 +23,12 @@ _LIST_OF_IDS, _LIST_OF_TEXTS = (
 _CUT = r"[\[\s,]\.\.\.[\s,\]]"
 """What NumPy puts in place of the middle of a long list."""
 _BEGINS_AS_LIST = (
-    r"""(?s)^\s*(?:\[|[({]\s*['"\[({]|[({][^(){}]*,[^(){}]*[)}]\s*$|[({]\s*[)}]\s*$|[a-z]+\(\s*['"\[({])"""
+    r"""(?s)^\s*(?:\[|[({]\s*['"\[({]|[({][^(){}]*,[^(){}]*[)}]\s*$|[({]\s*[)}]\s*$|"""
+    r"""[A-Za-z_.]+\(\s*(?:['"\[({]|\)\s*$))"""
 )
-_HOLDS_LIST = r"""(?s)^\s*(?:[\[({]\s*['"\[({]|\[\s*\]|\[[^\[\]]*,[^\[\]]*\]\s*$|[a-z]+\(\s*[\[({])"""
+_HOLDS_LIST = r"""(?s)^\s*(?:[\[({]\s*['"\[({]|\[\s*\]|\[[^\[\]]*,[^\[\]]*\]\s*$|[A-Za-z_.]+\(\s*[\[({]\s*['"])"""
 """How a list begins among names, which may stand in brackets themselves, such as [Anonymous]."""
-_ROUNDED = r"[0-9](?:\.[0-9]+)?[eE]\+[0-9]{2,3}|[0-9]{16,}\.0*"
+_ROUNDED = r"(?i)[-+]?inf(?:inity)?|-?[0-9](?:\.[0-9]+)?[eE]\+[0-9]{2,3}|[0-9]{16,}\.0*"
 
 
 def whole_number(text: Expression) -> Expression:
@@ -40,8 +41,9 @@ def whole_number(text: Expression) -> Expression:
 def whole_float(number: Expression, bits: int) -> Expression:
     """The text of a number that a Parquet file has as a float: as a whole number if it can stand for no other."""
     exact = {16: 1 << 11, 32: 1 << 24}.get(bits, EXACT)
-    return f"""CASE WHEN isnan({number}) THEN NULL WHEN abs({number}) >= {exact} THEN format('{{:e}}', {number}::DOUBLE)
-        WHEN {number} = trunc({number}) THEN TRY_CAST({number} AS BIGINT)::VARCHAR ELSE {number}::VARCHAR END"""
+    is_whole = f"abs({number}) < {exact} AND {number} = trunc({number})"
+    return f"""CASE WHEN isnan({number}) THEN NULL WHEN {is_whole} THEN TRY_CAST({number} AS BIGINT)::VARCHAR
+        ELSE format('{{:e}}', {number}::DOUBLE) END"""
 
 
 def is_nothing(text: Expression) -> Expression:
