@@ -128,6 +128,7 @@ rule count_cited:
         "../../envs/pipeline.yaml"
     threads: 2
     resources:
+        # Bounded: 8 million citations among a million papers took 295 MB and 2 s of processor time.
         mem_mb=megabytes(2000),
         runtime=minutes(10, papers=0.02, citations=0.02),
     params:

@@ -151,10 +151,13 @@ def _together(files: Sequence[Cited], name: str) -> Cited:
         sum(getattr(each, name) for each in files) for name in ("citations", "touching", "inside")
     )
     outside = next((each.outside_example for each in files if each.outside_example), None)
-    paper = files[0].paper_example if files else None
     return Cited(
-        **{"shard": name, "citations": citations, "touching": touching, "inside": inside},
-        **{"outside_example": outside, "paper_example": paper},
+        shard=name,
+        citations=citations,
+        touching=touching,
+        inside=inside,
+        outside_example=outside,
+        paper_example=files[0].paper_example if files else None,
     )
 
 
