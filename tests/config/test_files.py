@@ -235,7 +235,9 @@ TRUTHS = "YAML reads yes, no, on and off as true and false"
         ("year", "19:90", "must be of type integer, not '19:90'."),
         ("year", "19:50", "line 8: YAML reads 19:50 as 1190 ("),
         ("year", "yes", f"must be of type integer, not True ({TRUTHS})"),
-        ("count", "1e3", "'1e3' (YAML reads numbers such as 2e-5 as text: write 2.0e-5)"),
+        ("count", "1e3", "'1e3' (write the number out in digits)"),
+        ("count", "١٠", "must be of type integer, not '١٠'."),
+        ("count", "null", "not None (nothing stands behind the key: leave it out)"),
         ("count", "many", "must be of type integer, not 'many'."),
         ("count", "null, no: 1", f"queries has an entry False ({TRUTHS}: write it in quotes)"),
         (

@@ -36,7 +36,11 @@ def complaint(kind: Any, given: Any) -> str:
     ("kind", "given", "sentence"),
     [
         (EdgeSettings, {"holdout": 0.5}, "key holdout is 0.5; it must be less than 0.5."),
-        (EdgeSettings, {"weights": "yes"}, "key weights must be of type boolean, not 'yes'."),
+        (
+            EdgeSettings,
+            {"weights": "yes"},
+            "key weights must be of type boolean, not 'yes' (write true, without quotes).",
+        ),
         (EdgeSettings, {"max_weight": 9.0}, "max_weight has no effect without weighted: true."),
         (EdgeSettings, {"weighted": True, "max_weight": 0.0}, "key max_weight is 0.0; it must be more than 0."),
         (EdgeSettings, {"weighted": True, "weights": True}, "weighted does not go with weights: true, which"),
@@ -49,7 +53,7 @@ def complaint(kind: Any, given: Any) -> str:
         (
             AnyEngine,
             {"max_norm": "1"},
-            "key max_norm must be of type number, not '1' (YAML reads numbers such",
+            "key max_norm must be of type number, not '1' (write it without quotes).",
         ),
         (AnyEngine, {"batch_size": 999}, "batch_size (999) must be a multiple of batch_negatives (50)."),
         (

@@ -36,8 +36,10 @@ LONGEST_VALUE = 60
 WRONG_CHOICE, MISSING, OTHER = range(3)
 WORDS_OF_TRUTH = "YAML reads yes, no, on and off as true and false"
 TRUTHS = {**dict.fromkeys(("true", "yes", "on", "y"), "true"), **dict.fromkeys(("false", "no", "off", "n"), "false")}
-NUMBER = re.compile(r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-LEADING_ZERO = re.compile(r"(?<![\d.])0+(?=\d)")
+NUMBER = re.compile(r"[+-]?(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+LEADING_ZERO = re.compile(r"(?<![0-9.])0+(?=[0-9])")
+EXPONENT = re.compile(r"\.[0-9]*[eE][+-]")
+"""What a number has that YAML reads as one: a point, and a sign in its exponent."""
 
 
 def explain(error: ValidationError, kind: Any, given: Any, what: str = "Configuration key") -> list[str]:
@@ -233,7 +235,8 @@ def _hint(value: Any, kinds: list[str], *, is_item: bool) -> str:
         case None if is_item or "string" in kinds:
             return ' (YAML reads null, ~ and an empty place as no value: take it out, or write "null" in quotes)'
         case None:
-            return " (nothing stands behind the key: leave it out, or write {} or [])"
+            empty = ", or write {} or []" if {"object", "array"} & {*kinds} else ""
+            return f" (nothing stands behind the key: leave it out{empty})"
         case bool():
             return f" ({WORDS_OF_TRUTH}{': write it in quotes' if 'string' in kinds else ''})"
         case int() | float() if "string" in kinds:
@@ -249,8 +252,10 @@ def _hint_on_text(text: str, kinds: list[str]) -> str:
         return f" (write {TRUTHS[text.lower()]}, without quotes)"
     if not {"integer", "number"} & {*kinds} or not NUMBER.fullmatch(text):
         return ""
-    if "e" in text.lower() and "." not in text:
-        return " (YAML reads numbers such as 2e-5 as text: write 2.0e-5)"
+    if "e" in text.lower() and "number" not in kinds:
+        return " (write the number out in digits)"
+    if "e" in text.lower() and not EXPONENT.search(text):
+        return " (YAML reads numbers such as 2e-5 and 1.5e3 as text: write 2.0e-5 and 1.5e+3)"
     if LEADING_ZERO.match(text):
         return f" (YAML does not read it as a number, since it begins with 0: write {LEADING_ZERO.sub('', text)})"
     return " (write it without quotes)"
