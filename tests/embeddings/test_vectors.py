@@ -21,8 +21,7 @@ EQUAL = {
     "zeros": np.zeros_like(DRAWN),
     "ones": np.ones_like(DRAWN),
     "nearly ones": 1 + 1e-7 * DRAWN,
-    "one direction": DRAWN[:1] * np.arange(1, PAPERS + 1)[:, None],
-    "one large direction": DRAWN[:1] * np.geomspace(1e-20, 1e30, PAPERS)[:, None],
+    "large": np.full_like(DRAWN, 1e30),
     "two vectors": DRAWN[np.arange(PAPERS) % 2],
     "a quarter zeros": np.where(IS_SOME, 0, DRAWN),
     "a quarter equal": np.where(IS_SOME, 1, DRAWN),
@@ -37,6 +36,7 @@ DISTINCT = {
     "drawn": DRAWN,
     "small": DRAWN * 1e-30,
     "of very different lengths": DRAWN * np.geomspace(1e-9, 1e9, PAPERS)[:, None],
+    "in one direction": DRAWN[:1] * np.arange(1, PAPERS + 1)[:, None],
     "near": DRAWN[:1] + 1e-3 * DRAWN,
     "in two bytes": (DRAWN.view(np.uint32) & 0xFFFF0000).view(np.float32),
     "some equal": np.where(np.arange(PAPERS)[:, None] < 20, 1, DRAWN),
@@ -81,6 +81,13 @@ def test_equal_vectors_of_papers_with_the_same_neighbours_are_written(tmp_path: 
     write_vectors(tmp_path / "vectors", ImportedFolder(imported), trained)
     table = read_table(tmp_path / "vectors", "graph_embeddings")
     assert len(np.unique(vectors_of(table), axis=0)) < len(table) / 4
+
+
+def test_equal_vectors_of_papers_that_are_all_neighbours_are_written(tmp_path: Path, graphs: SimpleNamespace) -> None:
+    """Thirty communities, each with a vector; nearly all of their edges are there to train on."""
+    imported = graphs.imported(tmp_path, graphs.communities(30, 10), holdout=0.001)
+    communities = ImportedFolder(imported).papers() // 10
+    write_vectors(tmp_path / "vectors", ImportedFolder(imported), Vectors([DRAWN[communities]]))
 
 
 @pytest.mark.parametrize("partitions", [1, 3])

@@ -2,7 +2,7 @@
 
 Neighbours among equal vectors would be in order of id, and look like any others. A sample of the papers with an edge
 to train on is compared. Papers with the same neighbours may have the same vector: `fastrp` gives one to all papers
-that have only one neighbour, and the same one.
+that have only one neighbour, and the same one. So may papers with the same neighbours that are each other's.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ VALUES_SAMPLED = 8_000_000
 SHARE = 0.1
 """Share of the papers that may have the vector of a paper with other neighbours, as short vectors may by chance."""
 STEPS = 2**16
-"""Vectors are equal if their directions are, in steps of this part of their length."""
+"""Vectors are equal if their directions and lengths are, in steps of this part of their length."""
 
 
 def check_distinct(graph: ImportedFolder, rows: Rows, vectors: NDArray[np.float32], remedy: str) -> None:
@@ -28,10 +28,11 @@ def check_distinct(graph: ImportedFolder, rows: Rows, vectors: NDArray[np.float3
     """
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))[:, None]
     directions = np.divide(vectors, lengths, where=lengths > 0, out=np.zeros(vectors.shape))
-    equal = len(rows) - len(np.unique(np.rint(directions * STEPS).astype(np.int32), axis=0))
+    steps = np.hstack([directions, np.log(lengths, where=lengths > 0, out=np.zeros(lengths.shape))]) * STEPS
+    equal = len(rows) - len(np.unique(np.rint(steps).astype(np.int32), axis=0))
     if equal <= SHARE * len(rows):
         return
-    equal -= len(rows) - _count_neighbourhoods(graph, rows)
+    equal -= _count_twins(graph, rows)
     if equal <= SHARE * len(rows):
         return
     zeros = int((~vectors.any(axis=1)).sum())
@@ -47,8 +48,11 @@ def sample_of(rows: Rows, dimension: int) -> Rows:
     return np.sort(generator(1, "collapse").choice(rows, size, replace=False))
 
 
-def _count_neighbourhoods(graph: ImportedFolder, rows: Rows) -> int:
-    """How many different sets of neighbours the papers in these rows, rising, have in the edges to train on."""
+def _count_twins(graph: ImportedFolder, rows: Rows) -> int:
+    """How many of the papers in these rows, rising, have the neighbours of another one before them.
+
+    They have the same neighbours in the edges to train on, without or with themselves among them.
+    """
     papers = int(graph.starts()[-1])
     place = np.full(papers, -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
@@ -59,4 +63,5 @@ def _count_neighbourhoods(graph: ImportedFolder, rows: Rows) -> int:
             pairs = np.union1d(pairs, place[paper[chosen]] * papers + other[chosen])
     sums = np.zeros(len(rows), dtype=np.uint64)
     np.add.at(sums, pairs // papers, mix((pairs % papers).astype(np.uint64)))
-    return len(np.unique(sums))
+    with_themselves = sums + mix(rows.astype(np.uint64))
+    return sum(len(rows) - len(np.unique(each)) for each in (sums, with_themselves))
