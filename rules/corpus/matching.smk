@@ -51,7 +51,8 @@ rule find_documents:
     conda:
         "../../envs/pipeline.yaml"
     resources:
-        # It holds the names and titles of a benchmark's documents, which the others stream past.
+        # It holds the names and titles of a benchmark's documents, which the others stream past: 100,000 with hashes among
+        # 500,000 papers (11 MB without abstracts) took 409 MB and 10 s of processor time.
         mem_mb=megabytes(1000, documents=4),
         runtime=minutes(10, documents=0.05, papers=0.01, matches=0.01, paper_ids=0.01),
     params:
