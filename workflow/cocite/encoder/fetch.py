@@ -229,7 +229,7 @@ def _check_case(tokenizer: Any, folder: Path, *, lowers: bool) -> None:
 
 def _check_length(transformer: Any, tokenizer: Any, length: int) -> None:
     positions = getattr(transformer.config, "max_position_embeddings", length)
-    limit = min(size for size in (positions, tokenizer.model_max_length) if size > 0)
+    limit = min((size for size in (positions, tokenizer.model_max_length) if size > 0), default=length)
     if length > limit:
         raise InputError(f"Setting max_length is {length}; the encoder reads at most {limit} tokens.")
 
