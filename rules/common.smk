@@ -58,13 +58,14 @@ from cocite.config.runs import (
     mapped_runs,
     averages,
     model_of,
-    repooled,
     scored_in,
     scored_models,
     runs_of,
     runs_that_rank_alone,
     scored_runs,
+    training_seeds,
     untrained,
+    with_weights,
 )
 from cocite.config.walks import Links, WalkSettings, ranking_of, rankings
 from cocite.ground.gpus import gpus
@@ -119,13 +120,7 @@ APPROXIMATE = [name for name, entry in config["embeddings"].items() if entry["ne
 RANKINGS = rankings(config)
 ASPECT_GRAPHS = graphs_of_aspects(config)
 UNTRAINED = untrained(config)
-# What has a folder with weights: models, with their further poolings and averages, and encoders before fine-tuning.
-WITH_WEIGHTS = [
-    *config["models"],
-    *(name for model, entry in config["models"].items() for name in repooled(model, entry)),
-    *averages(config),
-    *UNTRAINED,
-]
+WITH_WEIGHTS = [*with_weights(config), *UNTRAINED]
 ON_CLUSTER = workflow.resource_settings.nodes is not None
 # Without a cluster, jobs are given the GPUs of this machine, unless `--resources gpu=…` says how many.
 WITH_GPU = config["gpu"] if ON_CLUSTER else bool(gpus())

@@ -353,8 +353,7 @@ rule write_page:
         over_tasks="<results>/evaluation/task_comparisons.parquet" if config["benchmarks"] else [],
         curves=trained("<results>/encoder/{model}/seed-{seed}/training_curves.parquet"),
         settings=trained("<results>/encoder/{model}/seed-{seed}/settings.json"),
-        models=trained("<results>/encoder/{model}/seed-{seed}/model")
-        + expand("<results>/encoder/{model}/seed-0/model", model=averages(config)),
+        models=models_with_cards(),
         graphs=expand("<results>/embeddings/{embedding}/graph_scores.parquet", embedding=config["embeddings"]),
         searches=measured_searches(),
         bands=expand("<results>/triplets/band_quality/{embedding}.parquet", embedding=RANKINGS),

@@ -6,6 +6,15 @@ def trained(path):
     return [file for name, entry in config["models"].items() for file in expand(path, model=name, seed=entry["seeds"])]
 
 
+def models_with_cards():
+    """The encoders that have a card with their scores: each training, with its further poolings, and the averages."""
+    return [
+        f"<results>/encoder/{name}/seed-{seed}/model"
+        for name in with_weights(config)
+        for seed in training_seeds(config, name)
+    ]
+
+
 def models_of_all_seeds(wildcards):
     """The encoders that a model became, one for each of its seeds."""
     entry = config["models"][wildcards.model]

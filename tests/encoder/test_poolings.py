@@ -109,7 +109,9 @@ def test_another_pooling_of_an_encoder_has_its_weights_and_other_vectors(encoder
     repool(encoder, "cls", tmp_path / "run/model_in_cls/model")
     other = tmp_path / "run/model_in_cls/model"
     assert poolings.pooling_in(encoder) != poolings.pooling_in(other) == "cls"
-    assert (other / "model.safetensors").resolve() == (encoder / "model.safetensors").resolve()
+    assert (other / "model.safetensors").samefile(encoder / "model.safetensors")
+    assert "The pooling is cls, and was mean in the training" in (other / "README.md").read_text()
+    assert "The pooling is cls" not in (encoder / "README.md").read_text()
     texts = ["bees collect nectar"]
     theirs = SentenceTransformer(str(other), device="cpu")
     tokens = theirs.tokenize(texts)

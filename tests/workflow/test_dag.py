@@ -125,6 +125,9 @@ def test_a_model_is_scored_with_further_poolings_and_trained_once(run):
     ]
     assert f"rule embed_own_documents:\n    input: {repooled}" in planned_jobs
     assert re.search(r"output: results/evaluation/\w+/scores/\w+/cocite_in_cls-1.parquet", planned_jobs)
+    spaces = edited(models=models, benchmarks__holdout__spaces=False)
+    planned_jobs = run.snakemake("--dry-run", "evaluation", config=run.configure(spaces)).stdout
+    assert "results/evaluation/holdout/scores/small/cocite_in_cls-1.parquet" in planned_jobs
 
 
 def test_a_search_among_the_papers_of_triplets_waits_for_them(run):
@@ -141,12 +144,14 @@ def test_a_search_among_the_papers_of_triplets_waits_for_them(run):
     ("neighbours", "message"),
     [
         ({"papers_of": "cocite"}, "the set cocite is sampled from these neighbours"),
-        ({"papers_of": "specter", "among": "texts"}, "papers_of takes the place of among"),
+        ({"papers_of": "specter", "among": "texts"}, "papers_of takes the place of among: texts"),
+        ({"papers_of": "part"}, "the set part is sampled from these neighbours"),
         ({"papers_of": "missing"}, "papers_of names 'missing'"),
     ],
 )
 def test_papers_of_a_search_that_cannot_be_are_refused(run, neighbours, message):
-    asked = run.configure(edited(**{"embeddings__cocitation-dot__neighbours": {"k": 100, **neighbours}}))
+    sets = SMALL["triplets"] | {"part": {"sampler": "subset", "of": "cocite", "share": 0.5, "group": "part"}}
+    asked = run.configure(edited(**{"embeddings__cocitation-dot__neighbours": {"k": 100, **neighbours}}, triplets=sets))
     assert message in run.snakemake("--dry-run", "neighbours", config=asked).stdout
 
 

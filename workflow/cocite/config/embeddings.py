@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from cocite.config.edges import HeldOutEdges
 from cocite.config.engine import Engine
-from cocite.config.entries import Count, Entry, Refers, ShortFor, Whole, all_parts, inconsistent
+from cocite.config.entries import Count, Entry, Refers, ShortFor, Whole, inconsistent
 from cocite.config.plugins import one_of
 from cocite.config.settings import entry_of, settings_of
 from cocite.config.walks import more_than_papers
@@ -139,13 +139,25 @@ class GraphEmbedding(HeldOutEdges):
         at, name = f"{key}.neighbours.papers_of", self.neighbours.papers_of
         if name is None:
             return
-        sets = [name, *all_parts(name, lambda part: config.triplets[part].parts)]
-        if "among" in self.neighbours.model_fields_set:
-            yield f"{at} takes the place of among; leave one of them out."
+        if self.neighbours.among == "texts":
+            yield f"{at} takes the place of among: texts; leave one of them out."
+        sets = _sets_behind(name, config)
         if any(getattr(config.triplets[each], "embedding", None) == key.removeprefix("embeddings.") for each in sets):
             yield f"{at}: the set {name} is sampled from these neighbours; name one that is not."
-        if any(config.triplets[each].gives != "triplets" for each in sets):
+        if config.triplets[name].gives != "triplets":
             yield f"{at}: the set {name} has examples, and no triplets."
+
+
+def _sets_behind(name: str, config: Whole) -> set[str]:
+    """A set, its parts, and the sets whose papers are searched for the neighbours that these are sampled from."""
+    behind, left = set[str](), [name]
+    while left:
+        each = left.pop()
+        if each not in behind:
+            behind.add(each)
+            embedding = config.embeddings.get(getattr(config.triplets[each], "embedding", None))
+            left += [*config.triplets[each].parts, *filter(None, [embedding and embedding.neighbours.papers_of])]
+    return behind
 
 
 def _beside(engine: type[Engine]) -> tuple[type[Entry], ...]:

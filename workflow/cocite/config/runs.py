@@ -25,7 +25,7 @@ def untrained(config: Mapping[str, Any]) -> list[str]:
 
 
 def scored_models(config: Mapping[str, Any]) -> list[str]:
-    """What the models are called: each as it is, then in the further spaces in which it is scored, then averaged."""
+    """What the models are called: each as it is, in its further spaces, with further poolings, and averaged."""
     return [
         called
         for name, entry in config["models"].items()
@@ -45,6 +45,12 @@ def averages(config: Mapping[str, Any]) -> list[str]:
 def names_in_spaces(model: str, entry: Mapping[str, Any]) -> dict[str, str]:
     """What a model is called in each space in which it is scored, by the name of the space."""
     return {"encoder": model, **{space: f"{model}{IN_SPACE}{space}" for space in entry.get("spaces", ())}}
+
+
+def with_weights(config: Mapping[str, Any]) -> list[str]:
+    """What the models are called that have a folder of weights: as trained, with further poolings, and averaged."""
+    models = config["models"]
+    return [*models, *(each for name, entry in models.items() for each in repooled(name, entry)), *averages(config)]
 
 
 def repooled(model: str, entry: Mapping[str, Any]) -> list[str]:
@@ -94,7 +100,7 @@ def names_in_order(config: Mapping[str, Any]) -> list[str]:
 def runs_of(config: Mapping[str, Any], benchmark: str | None = None) -> list[str]:
     """All runs that are scored on a benchmark, or on any."""
     in_spaces = benchmark is None or config["benchmarks"][benchmark].get("spaces", True)
-    names = scored_models(config) if in_spaces else [*config["models"], *averages(config)]
+    names = scored_models(config) if in_spaces else with_weights(config)
     trained = [f"{name}-{seed}" for name in names for seed in training_seeds(config, name)]
     return [
         *trained,

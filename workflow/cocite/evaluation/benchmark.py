@@ -123,10 +123,10 @@ def read_task(task: Task, tables: Path) -> Benchmark:
         candidates[row["candidate"]] = row["relevance"]
         if row.get("propensity") is not None:
             benchmark.weights.setdefault(task.name, {})[row["query"]] = 1 / row["propensity"]
-    for row in _rows_of(task, tables, "clicks"):
-        benchmark.clicks.setdefault(task.name, []).append(Click(**{name: row[name] for name in Click._fields}))
         if row.get("fold") is not None:
             benchmark.folds.setdefault(task.name, {})[row["query"]] = row["fold"]
+    for row in _rows_of(task, tables, "clicks"):
+        benchmark.clicks.setdefault(task.name, []).append(Click(**{name: row[name] for name in Click._fields}))
     for row in _rows_of(task, tables, "collections"):
         benchmark.collections.setdefault(task.name, set()).add(row["document"])
         if row.get("query") is not None:

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from cocite.config.origins import CARD_SCORES
-from cocite.config.runs import averages, model_of, training_seeds
+from cocite.config.runs import model_of, training_seeds, with_weights
 from cocite.config.terms import generated_benchmarks
 from cocite.config.triplets import oracle_models
 from cocite.report.labels import measure, over_seeds
@@ -15,11 +15,11 @@ from cocite.tables.files import atomic_path
 
 
 def write_cards(results: Path, scores: pl.DataFrame, provenance: Mapping[str, Any], output: Path) -> None:
-    """Write `<model>/seed-<seed>/README.md` into a folder, for each training that the configuration names, and mean."""
+    """Write `<model>/seed-<seed>/README.md` into a folder, for each training of a model, further pooling and mean."""
     configuration = provenance["configuration"]
     with atomic_path(output) as folder:
         folder.mkdir()
-        for model in (*configuration["models"], *averages(configuration)):
+        for model in with_weights(configuration):
             of_model = scores.filter(model=model)
             for seed in training_seeds(configuration, model):
                 card = (results / f"encoder/{model}/seed-{seed}/model/README.md").read_text(encoding="utf-8")

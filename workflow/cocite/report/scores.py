@@ -10,7 +10,7 @@ import polars as pl
 
 from cocite.config.benchmarks import is_held_out, tasks_of
 from cocite.config.lineage import encoder_under
-from cocite.config.runs import names_in_order
+from cocite.config.runs import names_in_order, repooled
 from cocite.config.tasks import BOTH, FORMATS, WITH_FEW_SHOT
 from cocite.report.labels import METRICS, loss_of, measure, over_seeds, sets_in_words
 
@@ -165,12 +165,14 @@ def _side_by_side(
 ) -> pl.DataFrame:
     """Each model that differs from another one in one thing, with what is known of it, its accuracy and its scores.
 
-    `differing` holds the thing, and all else that the configuration says of a model.
+    `differing` holds the thing, and all else that the configuration says of a model. A model has a further row with
+    each of its further poolings.
     """
     rows = [
-        {"model": name, **known[name], "validation accuracy": _best_accuracy(curves[name])}
+        {"model": called, **known[name], "validation accuracy": _best_accuracy(curves[name]) if called == name else "–"}
         for name, (thing, rest) in differing.items()
         if any(thing != other and rest == others for other, others in differing.values())
+        for called in (name, *repooled(name, configuration["models"][name]))
     ]
     if not rows:
         return pl.DataFrame(schema=["model", "validation accuracy"])

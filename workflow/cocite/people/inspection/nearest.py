@@ -17,6 +17,7 @@ import duckdb
 from pyarrow.parquet import read_schema
 
 from cocite.config.remaking import remaking_command
+from cocite.config.runs import model_of
 from cocite.config.stale import configuration_of, is_configured
 from cocite.ground.errors import InputError
 from cocite.ground.progress import report
@@ -52,7 +53,7 @@ def choose_model(results: Path, name: str | None, configfile: Path | None = None
     has this name, or gives the command that embeds the papers where its vectors are missing.
     """
     chosen = find_model(results, name)
-    last = max(_named(results, name), key=lambda model: (not model.name.startswith(UNTRAINED), model.made))
+    last = max(_named(results, name), key=lambda model: (_is_trained(model), model.made))
     if embed:
         return last if last.vectors else _with_vectors(results, last, configfile)
     if not chosen.vectors:
@@ -66,6 +67,11 @@ def choose_model(results: Path, name: str | None, configfile: Path | None = None
             f"seed {last.seed}, which was trained after its own were made. {_how_to_embed(results, last, configfile)}"
         )
     return chosen
+
+
+def _is_trained(model: Model) -> bool:
+    """Whether a training made it: neither an untrained encoder nor another pooling nor a mean."""
+    return not model.name.startswith(UNTRAINED) and model_of(model.name) == model.name
 
 
 def find_model(results: Path, name: str | None, asked_by: str = "--model") -> Model:
