@@ -169,3 +169,11 @@ def test_an_error_that_no_table_causes_stays_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(cli, "app", fail)
     with pytest.raises(pa.ArrowInvalid, match="of another cause"):
         cli._run()
+
+
+def test_a_row_group_without_rows_has_no_pages_to_compare(tmp_path):
+    with pq.ParquetWriter(tmp_path / "t.parquet", pa.schema({"a": pa.int64()}), write_page_checksum=True) as writer:
+        for values in ([1, 2], [], [3]):
+            writer.write_table(pa.table({"a": pa.array(values, pa.int64())}))
+    assert pq.read_metadata(tmp_path / "t.parquet").num_row_groups == 3
+    verify_pages(tmp_path / "t.parquet")

@@ -46,7 +46,7 @@ def verify_pages(path: Path, columns: Collection[str] | None = None, bucket: int
                 chunk = group.column(number)
                 name = f"{chunk.path_in_schema}."
                 is_asked = columns is None or any(name.startswith(f"{column}.") for column in columns)
-                if is_asked and (bucket is None or _may_hold(group, bucket)):
+                if group.num_rows and is_asked and (bucket is None or _may_hold(group, bucket)):
                     _verify(path, content, chunk)
 
 
