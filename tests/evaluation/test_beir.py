@@ -225,7 +225,7 @@ def test_judgements_may_lie_beside_the_corpus_unless_there_are_those_of_the_spli
     assert [*entry.faults("benchmarks.iclr", {})] == []
     (folder / "qrels.tsv").unlink()
     [said] = entry.faults("benchmarks.iclr", {})
-    assert said.endswith("the dataset iclr2022 has no file qrels/test.tsv.")
+    assert "the dataset iclr2022 has no file qrels/test.tsv" in said
 
 
 @pytest.mark.parametrize("lost", ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"])

@@ -88,6 +88,7 @@ def test_documents_of_scidocs_have_venue_and_authors_of_the_papers_that_they_are
     layout = BenchmarkFolder(tmp_path, "scidocs")
     papers = {name: {"paper_id": name, "title": name, "year": 2001, "authors": ["3", "4"]} for name in "qab"}
     layout.write_text("paper_metadata_recomm.json", json.dumps(papers))
+    layout.write_text("recomm/train.csv", 'pid,clicked_pid,similar_papers\nq,a,"a,b"\n')
     layout.write_text("recomm/test.csv", 'pid,clicked_pid,similar_papers\nq,a,"a,b"\nq,b,"a,b"\n')
     layout.write_text("recomm/propensity_scores.json", json.dumps({"scores": [0.5, 0.25]}))
     layout.prepare()

@@ -110,8 +110,8 @@ def test_no_key_of_the_server_is_in_a_result_or_log(finished):
 
 def test_nothing_is_left_of_resumable_state(finished):
     left = {path.name: path for path in (finished.folder / "results/.state").rglob("*") if path.is_file()}
-    # What all jobs take turns by, and the record of the run; nothing that a job goes on from.
-    assert set(left) == {"api-turns", "run.json"}
+    # What jobs and runs take turns by, and two records of the run; nothing that a job resumes from.
+    assert set(left) == {"api-turns", "configuration.json", "run.json", "run.lock", "steps.lock"}
     assert left["api-turns"].stat().st_size == 0
 
 
