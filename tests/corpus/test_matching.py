@@ -281,6 +281,16 @@ def test_short_queries_are_no_papers(found):
     assert found({"7": None, "q": "maps", "d": "maps"}, short=("7", "q")) == ({"d": [(1, "title")]}, {})
 
 
+def test_a_folder_of_hashes_is_no_pattern(tmp_path):
+    write_table(tmp_path / "papers/0.parquet", "papers", papers_table({5: ("A", None), 6: ("B", None)}))
+    write_paper_ids(tmp_path / "ids1", {"sha": SHA + "1", "corpusid": 5})
+    write_paper_ids(tmp_path / "ids[1]", {"sha": SHA + "1", "corpusid": 6})
+    evidence = Evidence(papers=tmp_path / "papers", matches=None, paper_ids=tmp_path / "ids[1]")
+    documents = write_documents(tmp_path / "documents.parquet", {SHA + "1": None})
+    find_documents(documents, evidence, output=tmp_path / "o", omissions=tmp_path / "left", **LIMITS)
+    assert read_table(tmp_path / "o", "document_papers")["corpusid"].to_pylist() == [6]
+
+
 UNREADABLE = "cannot be read as Semantic Scholar's dataset paper-ids"
 WITHOUT_HASHES = "no record has a sha and a corpusid"
 

@@ -11,6 +11,7 @@ preprint and its published version: all of them are the document, since each wou
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 
 import duckdb
@@ -116,7 +117,7 @@ def _read_hashes(connection: DuckDBPyConnection, folder: Path) -> None:
         read_json($files, format = 'newline_delimited', columns = {sha: 'VARCHAR', corpusid: 'VARCHAR'})
     """
     known = f"sha IS NOT NULL AND regexp_full_match(corpusid, '{DIGITS}')"
-    files = {"files": list(map(str, shards))}
+    files = {"files": [escape(str(shard)) for shard in shards]}
     try:
         has_hashes = connection.execute(f"SELECT 1 FROM {records} WHERE {known} LIMIT 1", files).fetchall()
         connection.execute(
