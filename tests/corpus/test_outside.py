@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from tests.corpus.made import Made, make_corpus
@@ -113,6 +114,21 @@ def test_a_table_of_all_citations_beside_the_papers_of_a_field_is_no_fault(write
     others = [(f"x{number}", f"x{number + 1}") for number in range(50_000)]
     made = make_corpus(tmp_path / "made", write({"a": others + ring(20), "b": others + ring(10)}))
     assert check(made)["b.csv: 100.0% of 50,010 cited ids"] == 50_000
+
+
+@pytest.mark.parametrize("table", ["ingested/papers/0", "ingested/citations/1", "names"])
+def test_a_spoilt_page_is_named(table: str, write: Write, tmp_path: Path) -> None:
+    made = make_corpus(tmp_path / "made", write({"a": ring(30), "b": ring(20)}))
+    path = made.results / f"corpus/{table}.parquet"
+    groups = pq.ParquetFile(path).metadata.row_group(0)
+    columns = [groups.column(number) for number in range(groups.num_columns)]
+    column = next(each for each in columns if each.path_in_schema in ("corpusid", "cited"))
+    content = bytearray(path.read_bytes())
+    start = column.dictionary_page_offset or column.data_page_offset
+    content[start + column.total_compressed_size - 1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=rf"{table}\.parquet"):
+        check(made)
 
 
 def test_whole_numbers_are_counted_as_well(write: Write, tmp_path: Path) -> None:

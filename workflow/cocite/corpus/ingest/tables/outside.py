@@ -17,7 +17,7 @@ from cocite.ground.database import connect
 from cocite.ground.errors import InputError
 from cocite.ground.progress import report
 from cocite.tables import TABLES, empty_schema
-from cocite.tables.files import read_table, scan_table, write_omissions, write_table
+from cocite.tables.files import read_table, verified_files, write_omissions, write_table
 
 EXPECTED = 75
 """Citations to papers that a file must be expected to have, by the share of the others, before it counts that it has
@@ -70,15 +70,16 @@ def count_cited(
     threads: int,
 ) -> None:
     """Write the table `cited_ids` of the ingested citations, whose parts are those of the shards, a file each."""
-    parts = {str(citations / f"{part}.parquet"): shard.name for part, shard in enumerate(shards)}
+    paths = [citations / f"{part}.parquet" for part in range(len(shards))]
+    parts = verified_files(paths, "ingested_citations", ["citing", "cited"])
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
-        connection.read_parquet(scan_table(papers, "ingested_papers").files).create_view("ingested_papers")
+        connection.read_parquet(verified_files(papers, "ingested_papers", ["corpusid"])).create_view("ingested_papers")
         connection.execute("CREATE TEMP TABLE papers AS SELECT DISTINCT corpusid AS id FROM ingested_papers")
-        connection.register("parts", pa.table({"filename": list(parts), "shard": list(parts.values())}))
-        connection.read_parquet(list(parts), filename=True).create_view("ingested_citations")
+        connection.register("parts", pa.table({"filename": parts, "shard": [shard.name for shard in shards]}))
+        connection.read_parquet(parts, filename=True).create_view("ingested_citations")
         connection.execute("CREATE TEMP VIEW citations AS FROM ingested_citations JOIN parts USING (filename)")
         if names:
-            connection.read_parquet(scan_table(names, "names").files).create_view("names")
+            connection.read_parquet(verified_files(names, "names")).create_view("names")
         written = "(SELECT name FROM names WHERE corpusid = {})" if names else "{}::VARCHAR"
         found = counted(connection, written)
     write_table(
