@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.baselines.steps import Training
+from cocite.ground.checksums import checked_path
 from cocite.ground.errors import InputError
 from cocite.ground.progress import progress
-from cocite.tables.files import atomic_path, count_rows, read_json, write_text
+from cocite.tables.files import count_rows, read_json
 
 Counts = dict[str, int]
 Accents = Literal["unicode", "ascii"]
@@ -72,7 +73,7 @@ def write_words(training: Training, path: Path, most: int, accents: Accents = "u
     words_of, occurrences, in_papers = analyser(accents), Counts(), Counts()
     papers = words = floor = 0
     batches = progress(training.seen(), of="Words", unit="batch", total=-(-count_rows(training.papers) // 4096))
-    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+    with checked_path(path) as temporary, temporary.open("w", encoding="utf-8") as file:
         for batch in batches:
             for text in batch.texts:
                 found = words_of(text)
@@ -90,7 +91,8 @@ def write_words(training: Training, path: Path, most: int, accents: Accents = "u
     if not papers:
         raise InputError("No paper of the corpus that is not kept out has a title or an abstract; nothing to train on.")
     counted = Counted(papers=papers, words=words, occurrences=occurrences, in_papers=in_papers)
-    write_text(counts, json.dumps(vars(counted)))  # with the words in their order, which the training depends on
+    with checked_path(counts) as temporary:  # with the words in their order, which the training depends on
+        temporary.write_text(json.dumps(vars(counted)), encoding="utf-8")
     return counted
 
 
