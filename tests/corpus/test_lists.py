@@ -71,6 +71,24 @@ def test_a_list_of_any_layout_is_read_as_lines_are(
     assert contents(made) == contents(expected)
 
 
+@pytest.mark.parametrize("bytes_at_once", range(1, 12))
+def test_where_a_piece_ends_changes_nothing(
+    bytes_at_once: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lists, "BYTES_AT_ONCE", bytes_at_once)
+    items = [
+        '{"a": NaN, "b": "(x)"}',
+        '{"a": Infinity, "b": "I"}',
+        '{"a": NumberInt(3), "b": ISODate("N")}',
+        '{"a": 1}',
+    ]
+    (tmp_path / "list.json").write_text(f"[{','.join(items)}]")
+    with lists.open_lines(tmp_path / "list.json") as file:
+        lines = [line.decode().split() for line in file if line.strip()]
+    items[2] = '{"a":           3 , "b":         "N" }'
+    assert lines == [item.split() for item in items]
+
+
 def test_a_release_in_a_folder_may_be_lists(tmp_path: Path) -> None:
     records = {
         "papers": [{"corpusid": 1, "title": "A"}, {"corpusid": 2, "title": "B"}],

@@ -51,15 +51,22 @@ class _Items(io.RawIOBase):
     def __init__(self, file: io.BufferedIOBase, path: Path) -> None:
         self._file, self._path = file, path
         self._state = np.zeros(4, dtype=np.int64)
+        self._ahead = b""
+        """The byte behind those that were rewritten, which tells a name at their end."""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, room: Any) -> int:
-        length = self._file.readinto(room)
-        if not length and len(room) and (self._state[_DEPTH] or self._state[_IN_STRING]):
+        if not len(room):
+            return 0
+        piece, given = memoryview(room), len(self._ahead)
+        piece[:given] = self._ahead
+        length = given + self._file.readinto(piece[given:])
+        self._ahead = self._file.read(1)
+        if not length and (self._state[_DEPTH] or self._state[_IN_STRING]):
             raise InputError(f"{self._path} is cut short: the JSON list in it does not end; fetch it again.")
-        _rewrite(np.frombuffer(room, dtype=np.uint8)[:length], self._state)
+        _rewrite(np.frombuffer(room, dtype=np.uint8)[:length], ord(self._ahead or b" "), self._state)
         return length
 
     def close(self) -> None:
@@ -68,8 +75,11 @@ class _Items(io.RawIOBase):
 
 
 @njit(nogil=True, cache=True)
-def _rewrite(text, state):  # type: ignore[no-untyped-def]
-    """Rewrite a piece of a list in place, given the state at its beginning, which becomes that at its end."""
+def _rewrite(text, ahead, state):  # type: ignore[no-untyped-def]
+    """Rewrite a piece of a list in place, given the state at its beginning, which becomes that at its end.
+
+    `ahead` is the byte behind the piece.
+    """
     depth, in_string, escaped, in_name = state
     for place in range(len(text)):
         byte = text[place]
@@ -96,7 +106,7 @@ def _rewrite(text, state):  # type: ignore[no-untyped-def]
         elif byte == _END_BRACKET or ((byte in (_NEWLINE, _RETURN)) and depth > 0):
             text[place] = _SPACE
         elif byte in (_NUMBER, _OBJECT_ID, _ISO_DATE):
-            after = text[place + 1] if place + 1 < len(text) else _U  # NaN and Infinity are no names
+            after = text[place + 1] if place + 1 < len(text) else ahead  # NaN and Infinity are no names
             in_name = byte == _OBJECT_ID or after in (_U, _S)
             if in_name:
                 text[place] = _SPACE
