@@ -1,5 +1,6 @@
 """Encoders that are fetched: from a package, a folder, or a hub."""
 
+import errno
 import json
 import shutil
 import subprocess
@@ -10,11 +11,12 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 from tests.hub import COMMIT, serve_hub
+from transformers import AutoConfig, AutoModelForMaskedLM
 
 from cocite.config.encoders import EncoderSettings
 from cocite.encoder.adapters import adapters_in, new_adapter, save_adapters, switch_on
 from cocite.encoder.fetch import fetch_encoder
-from cocite.encoder.model import open_encoder
+from cocite.encoder.model import open_encoder, readable
 from cocite.ground.errors import InputError
 
 
@@ -169,3 +171,37 @@ def test_the_hub_gives_what_is_pinned_and_neither_pickle_nor_code(hub, encoder, 
     assert files
     assert all(f"/resolve/{COMMIT}/" in path for path in files)
     assert not [path for path in files if path.endswith((".bin", ".py"))]
+
+
+FULL = "No space left on device (os error 28)"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        OSError(errno.EDQUOT, "Disk quota exceeded"),
+        OSError(errno.EIO, "Input/output error", "model.safetensors"),
+        MemoryError("no memory"),
+        torch.OutOfMemoryError("CUDA out of memory"),
+    ],
+)
+def test_a_full_disk_and_missing_memory_are_no_faults_of_the_encoder(error, tmp_path):
+    with pytest.raises(type(error)) as raised, readable(tmp_path):
+        raise error
+    assert raised.value is error
+
+
+@pytest.mark.parametrize(
+    "writer", ["transformers.PreTrainedTokenizerFast.save_pretrained", "cocite.encoder.prediction.save_file"]
+)
+def test_an_encoder_that_a_full_disk_has_no_room_for_is_not_blamed(writer, encoder, tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise Exception(FULL)  # as tokenizers and safetensors do
+
+    source = shutil.copytree(encoder, tmp_path / "source")
+    model = AutoModelForMaskedLM.from_config(AutoConfig.from_pretrained(source))
+    model.save_pretrained(source)
+    monkeypatch.setattr(writer, refuse)
+    with pytest.raises(InputError, match="The disk is full"):
+        fetch_encoder(EncoderSettings(model=str(source), max_length=16), tmp_path / "model")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 from transformers import AutoModel, AutoTokenizer
 
 from cocite.config.encoders import Adapter, EncoderSettings
@@ -24,7 +25,7 @@ from cocite.encoder.dense import Dense, dense_of_probe
 from cocite.encoder.fields import write_reading
 from cocite.encoder.layout import Layout, check_prompts, layout_of, tell_replaced
 from cocite.encoder.model import ADAPTERS, Encoder, kept_of, open_encoder, readable, save_encoder
-from cocite.encoder.prediction import save_head
+from cocite.encoder.prediction import read_head, save_head
 from cocite.encoder.prompts import write_prompts
 from cocite.encoder.trial import try_out
 from cocite.encoder.weights import INDEX_BUFFER
@@ -119,25 +120,28 @@ def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, card: 
     Raises `InputError` if that lacks weights or a vocabulary, or has anything that makes another model of them; and if
     its transformer reads fewer tokens than asked for.
     """
-    with readable(source), tempfile.TemporaryDirectory(prefix="cocite-clean-") as temporary:
-        layout, clean = layout_of(source), Path(temporary)
-        check_prompts(layout, settings, source)
-        tell_replaced(layout, settings)
-        copy_clean(layout.transformer, clean)
-        told = {"output_loading_info": True, "ignore_mismatched_sizes": True}
-        transformer, loading = AutoModel.from_pretrained(
-            clean, use_safetensors=True, dtype=torch.float32, **told, **OFFLINE
-        )
-        _check_weights(transformer, loading, source)
-        tokenizer = AutoTokenizer.from_pretrained(clean, **OFFLINE)
-        _check_vocabulary(tokenizer, source)
-        _check_case(tokenizer, source, lowers=layout.lowers)
-        _check_length(transformer, tokenizer, settings.max_length)
-        behind = _map_behind(layout, transformer, settings, maps, source)
-        tokenizer.model_max_length = settings.max_length
+    with tempfile.TemporaryDirectory(prefix="cocite-clean-") as temporary:
+        with readable(source):
+            layout, clean = layout_of(source), Path(temporary)
+            check_prompts(layout, settings, source)
+            tell_replaced(layout, settings)
+            copy_clean(layout.transformer, clean)
+            told = {"output_loading_info": True, "ignore_mismatched_sizes": True}
+            transformer, loading = AutoModel.from_pretrained(
+                clean, use_safetensors=True, dtype=torch.float32, **told, **OFFLINE
+            )
+            _check_weights(transformer, loading, source)
+            tokenizer = AutoTokenizer.from_pretrained(clean, **OFFLINE)
+            _check_vocabulary(tokenizer, source)
+            _check_case(tokenizer, source, lowers=layout.lowers)
+            _check_length(transformer, tokenizer, settings.max_length)
+            behind = _map_behind(layout, transformer, settings, maps, source)
+            tokenizer.model_max_length = settings.max_length
+            # Among weights behind the transformer may be the head for masked tokens.
+            head = _head_of(clean, transformer) if loading["unexpected_keys"] else {}
         tokenizer.save_pretrained(folder)
-        if loading["unexpected_keys"]:  # weights behind the transformer, among which the head for masked tokens may be
-            _keep_head(clean, transformer, folder)
+    if head:
+        save_head(head, folder)
     save_encoder(transformer, folder, behind=behind, card=card, **kept_of(settings))
     write_prompts(folder, settings)
     write_reading(folder, settings)
@@ -158,14 +162,15 @@ def _map_behind(
     return behind
 
 
-def _keep_head(source: Path, transformer: Any, folder: Path) -> None:
-    """Write the head that predicts masked tokens to the encoder's folder, if the source has one."""
+def _head_of(source: Path, transformer: Any) -> dict[str, Tensor]:
+    """The weights of the head that predicts masked tokens, if the source has one."""
     try:
-        save_head(source, transformer, folder)
+        return read_head(source, transformer)
     except ValueError:
         report(
             "Its weights behind the transformer are left out: transformers has no masked language model of its kind."
         )
+        return {}
 
 
 def _write_adapter(adapter: Adapter, encoder: Encoder, folder: Path, name: str) -> None:

@@ -27,7 +27,7 @@ from cocite.encoder.dense import Dense
 from cocite.encoder.documents import Documents
 from cocite.encoder.sentences import Names, open_names, save_names
 from cocite.encoder.tokens import Tokenizer, batches_of_like_length, features_of, open_tokenizer
-from cocite.ground.errors import InputError
+from cocite.ground.errors import InputError, is_of_surroundings
 from cocite.ground.precision import Precision, computes_in
 from cocite.tables.files import read_json, write_json, write_text
 
@@ -200,12 +200,17 @@ def save_trained(encoder: Encoder, source: Path, folder: Path, card: str) -> Non
 
 @contextmanager
 def readable(folder: Path, use: str = "be opened as an encoder") -> Iterator[None]:
-    """Name the folder if the libraries cannot make an encoder of what is in it, whatever they raise."""
+    """Name the folder if the libraries cannot make an encoder of what is in it, whatever they raise.
+
+    The block must do nothing but read. Errors of the surroundings, a full disk and missing memory pass.
+    """
     try:
         yield
-    except (InputError, KeyboardInterrupt, SystemExit, GeneratorExit):
+    except (InputError, MemoryError, torch.OutOfMemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # a panic within tokenizers is no Exception
+        if is_of_surroundings(error):
+            raise
         reason = " ".join(str(error).split())[:300]
         if not isinstance(error, OSError | ValueError | RuntimeError):
             reason = f"{type(error).__name__}: {reason}"

@@ -5,6 +5,7 @@ where the class ties them. The head is no part of an encoder: it learns beside i
 that an encoder was pre-trained with lies in the encoder's folder, in a file of its own, if its source had one.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -99,16 +100,19 @@ def open_head(folder: Path, transformer: Any) -> PredictionHead:
     return head
 
 
-def save_head(source: Path, transformer: Any, folder: Path) -> bool:
-    """Write the head that is among the weights in the folder `source`, if it is; return whether it is."""
+def read_head(source: Path, transformer: Any) -> dict[str, Tensor]:
+    """The weights of the head that is among those in the folder `source`, by name; none if it is not."""
     told = {"output_loading_info": True, "ignore_mismatched_sizes": True}
     model, loading = AutoModelForMaskedLM.from_pretrained(
         source, use_safetensors=True, dtype=torch.float32, local_files_only=True, **told
     )
     prefix = f"{model.base_model_prefix}."
     if loading["mismatched_keys"] or any(not name.startswith(prefix) for name in loading["missing_keys"]):
-        return False
+        return {}
     embeddings = transformer.get_input_embeddings().weight
-    own = PredictionHead(model, embeddings).own(embeddings)
-    save_file({name: weight.contiguous() for name, weight in own.items()}, folder / HEAD)
-    return True
+    return PredictionHead(model, embeddings).own(embeddings)
+
+
+def save_head(head: Mapping[str, Tensor], folder: Path) -> None:
+    """Write the weights of a head to an encoder's folder."""
+    save_file({name: weight.contiguous() for name, weight in head.items()}, folder / HEAD)

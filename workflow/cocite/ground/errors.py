@@ -36,6 +36,13 @@ def surroundings(error: OSError) -> str | None:
     return f"{error.filename}: {error.strerror}; {SURROUNDINGS[error.errno]}."
 
 
+def is_of_surroundings(error: BaseException) -> bool:
+    """Whether an error names a cause outside the file that is read: its surroundings, or a full disk."""
+    if not isinstance(error, OSError):
+        return False
+    return error.errno in (errno.ENOSPC, errno.EDQUOT) or surroundings(error) is not None
+
+
 @contextmanager
 def explain_unreadable(path: Path, kind: str, advice: str = "") -> Iterator[None]:
     """Turn whatever goes wrong in the block, which reads a file of this kind, into an `InputError` about the file.
@@ -52,7 +59,7 @@ def explain_unreadable(path: Path, kind: str, advice: str = "") -> Iterator[None
     except MemoryError:
         raise InputError(f"{path}: not a readable {kind} (it asks for more memory than there is){advice}.") from None
     except Exception as error:
-        if isinstance(error, OSError) and (error.errno in (errno.ENOSPC, errno.EDQUOT) or surroundings(error)):
+        if is_of_surroundings(error):
             raise
         raise InputError(f"{path}: not a readable {kind} ({reason_of(error)}){advice}.") from error
 
