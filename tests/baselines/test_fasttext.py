@@ -166,17 +166,16 @@ def test_words_are_counted_in_bounded_memory(tmp_path):
 
 def test_a_resumed_training_reads_the_words_that_were_counted(tmp_path, monkeypatch):
     fasttext = FastText(kind="fasttext", **SMALL)
-    monkeypatch.setattr(gensim_training, "_keep", refuse)
-    monkeypatch.setattr(gensim_training, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
-    with pytest.raises(KeyboardInterrupt):
-        trained(fasttext, tmp_path, corpus())
-    monkeypatch.undo()
+
+    def refuse(*_):
+        raise RuntimeError("stopped")
+
+    with monkeypatch.context() as stopping:
+        stopping.setattr("cocite.baselines.word_vectors.train_epochs", refuse)
+        with pytest.raises(RuntimeError, match="stopped"):
+            trained(fasttext, tmp_path, corpus())
     monkeypatch.setattr("cocite.baselines.words.analyser", refuse)
     trained(fasttext, tmp_path, corpus())
-
-
-def refuse(*_):
-    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize(
