@@ -347,7 +347,7 @@ rule average_scores:
         mem_mb=megabytes(400, every=20),
         runtime=minutes(5, every=1),
     params:
-        version=2,
+        version=3,
         scores=subpath(input[0], ancestor=2),
         suites=suites_as_json,
         runs=runs,
@@ -418,7 +418,7 @@ rule compare_over_tasks:
         mem_mb=megabytes(600, every=100),
         runtime=minutes(5, every=10),
     params:
-        version=2,
+        version=3,
     shell:
         """
         cocite evaluation compare-over-tasks {input:q} \

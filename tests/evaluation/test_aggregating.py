@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from cocite.config.benchmarks import TASKS
+from cocite.config.benchmarks.csfcube import CsfCube
 from cocite.config.benchmarks.holdout import Holdout
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.evaluation.averages import averages, expected_values, write_averages
@@ -86,6 +87,24 @@ def test_the_average_of_one_run_has_no_deviation(tmp_path):
     }
     assert {(row["mean"], row["deviation"], row["runs"], row["values"]) for row in rows} == {(70, None, 1, 1)}
     assert {row["over"]: row["expected"] for row in rows} == {"all": 4, "format": 4, "group": 4, "metric": None}
+
+
+@pytest.mark.parametrize(
+    ("listed", "mean", "tasks"),
+    [(["csfcube_background", "csfcube_method", "csfcube_all"], 20, 2), (["csfcube_all"], 90, 1)],
+)
+def test_a_task_that_repeats_the_queries_of_others_is_in_no_average_with_them(tmp_path, listed, mean, tasks):
+    values = {"csfcube_background": 10.0, "csfcube_method": 30.0, "csfcube_all": 90.0}
+    scores, output = tmp_path / "scores.parquet", tmp_path / "averages.parquet"
+    rows = sorted((row(task, values[task]) | COUNTS for task in listed), key=lambda row: row["task"])
+    write_table(scores, "scores", pa.Table.from_pylist(rows))
+    write_averages([scores], CsfCube.tasks_in({"tasks": listed}), output)
+    found = read_table(output, "averages").to_pylist()
+    assert {row["over"]: (row["mean"], row["values"]) for row in found} == dict.fromkeys(
+        ("all", "format", "group", "metric"), (mean, tasks)
+    )
+    [of_all] = [row for row in found if row["over"] == "all"]
+    assert of_all["expected"] == tasks * len(CsfCube.declared[0].metrics)
 
 
 def test_a_task_that_one_run_lacks_is_in_no_run_of_that_average():

@@ -115,6 +115,19 @@ def test_over_all_benchmarks_a_task_that_two_of_them_have_counts_once(tmp_path):
     assert found["c", "both", "a", "b"]["difference"] == pytest.approx(28)
 
 
+def test_a_task_that_repeats_the_queries_of_others_counts_only_where_it_is_alone(tmp_path):
+    facets = [comparison(f"csfcube_{facet}", value) for facet, value in (("background", 1.0), ("method", 2.0))]
+    whole = comparison("csfcube_all", 60.0)
+    other = [comparison("cite", 6.0, benchmark="c")]
+    found = compared(tmp_path, [*facets, whole], other, [whole | {"benchmark": "d"}])
+    assert {over: (row["tasks"], row["difference"]) for (over, *_), row in found.items()} == {
+        "b": (2, pytest.approx(1.5)),
+        "all benchmarks": (3, pytest.approx(3)),
+    }
+    alone = compared(tmp_path, [whole], other)
+    assert alone["all benchmarks", "both", "a", "b"]["tasks"] == 2
+
+
 def test_of_one_benchmark_there_is_nothing_over_all_and_of_one_task_nothing_at_all(tmp_path):
     assert compared(tmp_path, [comparison("cite", 1.0)]) == {}
     found = compared(tmp_path, [comparison("cite", 1.0), comparison("cocite", 1.0)], [])

@@ -1,6 +1,7 @@
 """The report's tables of models say what the scores say."""
 
 import polars as pl
+import pytest
 
 from cocite.config.benchmarks import declared
 from cocite.report.inputs import graph_embeddings
@@ -80,6 +81,22 @@ def test_a_format_is_the_mean_over_the_first_metric_of_each_task():
         "beir: search": "45.0",
         "cube: proximity": str(facets[first]),
     }
+
+
+@pytest.mark.parametrize(
+    ("listed", "cell"),
+    [(["csfcube_background", "csfcube_method", "csfcube_all"], "20.0"), (["csfcube_all"], "90.0")],
+)
+@pytest.mark.parametrize("folds", [False, True])
+def test_a_task_that_repeats_the_queries_of_others_is_not_averaged_with_them(listed, cell, folds):
+    values = {"csfcube_background": 10.0, "csfcube_method": 30.0, "csfcube_all": 90.0}
+    metric = "map_folds" if folds else "map"
+    scores = [
+        score("bm25", values[task], benchmark="cube", task=task, metric=metric, format="proximity") for task in listed
+    ]
+    benchmarks = {"cube": {"kind": "csfcube", "folds": folds, "tasks": listed}}
+    table = models_by_format(pl.DataFrame(scores), {**CONFIGURATION, "benchmarks": benchmarks})
+    assert table.to_dicts() == [{"model": "bm25", "cube: proximity": cell}]
 
 
 def test_the_deviation_is_over_training_seeds_whatever_evaluation_seeds_there_are():

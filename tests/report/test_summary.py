@@ -164,6 +164,25 @@ def test_the_best_model_of_a_task_stands_with_its_gains_and_their_intervals():
     ]
 
 
+@pytest.mark.parametrize(
+    ("entry", "metric", "label"),
+    [
+        ({"kind": "csfcube"}, "map", "mean MAP over the tasks"),
+        ({"kind": "csfcube", "folds": True}, "map_folds", "mean MAP (mean over folds) over the tasks"),
+        ({"kind": "doris_mae", "tasks": ["doris_mae_graded"]}, "ndcg_10%", "mean nDCG at 10% over the tasks"),
+    ],
+)
+def test_the_best_model_is_that_by_the_metric_that_the_tasks_have(entry, metric, label):
+    configuration = provenance(seeds=[(1,), (1,)], s=entry)["configuration"]
+    found = pl.DataFrame(
+        average(model, mean, mode="both") | {"over": "metric", "average": metric}
+        for model, mean in (("m0", 40.0), ("m1", 50.0))
+    )
+    none = pl.DataFrame([comparison("m1", "m0", 10.0)])
+    [row] = best_scores(pl.DataFrame([score("m0", 60.0)]), found, none, configuration).rows()
+    assert row[:4] == ("s", label, "m1", "50.0")
+
+
 def test_an_oracle_is_never_the_best_model():
     scores = [score("m0", 60.0), score("m1", 70.0)]
     configuration = provenance(seeds=[(1,), (1,)], h={"kind": "holdout"})["configuration"]

@@ -3,7 +3,7 @@
 The tasks themselves are declared in `benchmarks`, a module a benchmark.
 """
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -94,6 +94,8 @@ class Task:
     cosine."""
     mteb: InMteb | None = None
     """The same task in mteb, where it has it."""
+    is_union: bool = False
+    """Whether it repeats the queries of the other tasks of its group, and so is averaged and compared with none."""
     large: bool = False
     """Whether it takes minutes or gigabytes as it was published, and so a job of its own."""
 
@@ -137,11 +139,28 @@ class Task:
         """Whether queries rank documents; such tasks can be scored by words as well."""
         return self.format in ("proximity", "reviewer-matching", "search")
 
+    @property
+    def main_metric(self) -> str:
+        """The metric that stands for the task: the first."""
+        return self.metrics[0]
+
     def is_main(self, metric: str) -> bool:
-        """Whether a metric is the first of the task, in whichever way it is averaged: the one that stands for it."""
-        return metric.removesuffix(WITH_FEW_SHOT).removesuffix(OVER_FOLDS) == self.metrics[0]
+        """Whether a metric is the one that stands for the task, in whichever way either is averaged."""
+        return _measure(metric) == _measure(self.main_metric)
 
     @property
     def query_namespace(self) -> str:
         """The namespace of its queries' ids: their own for queries of words, that of the documents for papers."""
         return f"{self.texts_folder}-query" if self.kind in ("search", "retrieval") else self.texts_folder
+
+
+def without_unions(tasks: Iterable[Task]) -> list[Task]:
+    """The tasks without those that repeat the queries of others among them."""
+    given = list(tasks)
+    groups = {task.group for task in given if not task.is_union}
+    return [task for task in given if not task.is_union or task.group not in groups]
+
+
+def _measure(metric: str) -> str:
+    """A metric without the way in which it is averaged."""
+    return metric.removesuffix(WITH_FEW_SHOT).removesuffix(OVER_FOLDS)

@@ -6,7 +6,7 @@ Rankings do not depend on the evaluation seed and the mode, and count in every r
 
 SciRepEval's average (Singh et al., 2023) is over 25 values: 6 of classification, 5 of regression, 11 of proximity (the
 four SciDocs rankings have two metrics each) and 3 of search. Reviewer matching has a format of its own, the mean of its
-four values, and is in no other average.
+four values, and is in no other average. A task that repeats the queries of others of the benchmark is in none.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from cocite.config.benchmarks import declared
-from cocite.config.tasks import BOTH, FORMATS, Task
+from cocite.config.tasks import BOTH, FORMATS, Task, without_unions
 from cocite.evaluation.benchmark import write_rows
 from cocite.tables.files import open_table
 
@@ -34,12 +34,15 @@ Value = tuple[str, str]
 
 def write_averages(scores: Sequence[Path], tasks: Sequence[Task], output: Path) -> None:
     """Write the table averages of one benchmark, which has these tasks."""
+    counted = without_unions(tasks)
+    names = {task.name for task in counted}
     of_models: dict[tuple[str, str], list[Score]] = {}
     for path in scores:
         with open_table(path, "scores") as file:
             for row in file.read().to_pylist():
-                of_models.setdefault((row["benchmark"], row["model"]), []).append(row)
-    expected = expected_values(tasks)
+                if row["task"] in names:
+                    of_models.setdefault((row["benchmark"], row["model"]), []).append(row)
+    expected = expected_values(counted)
     rows = [
         (*name, mode, *average, *found, expected.get(average))
         for name, of_model in of_models.items()

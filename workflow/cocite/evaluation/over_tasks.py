@@ -6,7 +6,7 @@ the tasks of a benchmark, and over those of all benchmarks, the differences are 
 "Statistical Comparisons of Classifiers over Multiple Data Sets"). The test is exact, and looks at which differences are
 larger than which, not by how much, since tasks have different metrics. The mean difference has the interval of
 Student's t over tasks. Holm's procedure raises the p-values for all pairs over the same tasks, without those that have
-too few tasks to reach so small a p-value (Tarone).
+too few tasks to reach so small a p-value (Tarone). A task that repeats the queries of others beside it does not count.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cocite.config.benchmarks import declared
-from cocite.config.tasks import BOTH
+from cocite.config.tasks import BOTH, without_unions
 from cocite.evaluation.benchmark import write_rows
 from cocite.evaluation.significance import Part, error_of, holm, interval_of, signed_rank_p_value
 from cocite.tables.files import read_table
@@ -99,7 +99,7 @@ def _comparisons(tables: Iterable[Sequence[Row]]) -> Iterator[tuple[str, list[Ro
     of_all: dict[str, list[Row]] = {}
     benchmarks = 0
     for rows in tables:
-        leading = [row for row in rows if declared(row["task"]).is_main(row["metric"])]
+        leading = _distinct([row for row in rows if declared(row["task"]).is_main(row["metric"])])
         if leading:
             yield leading[0]["benchmark"], leading
             benchmarks += 1
@@ -108,4 +108,10 @@ def _comparisons(tables: Iterable[Sequence[Row]]) -> Iterator[tuple[str, list[Ro
             by_task.setdefault(row["task"], []).append(row)
         of_all = by_task | of_all
     if benchmarks > 1:
-        yield ALL, [row for of_task in of_all.values() for row in of_task]
+        yield ALL, _distinct([row for of_task in of_all.values() for row in of_task])
+
+
+def _distinct(rows: Sequence[Row]) -> list[Row]:
+    """The rows of the tasks that do not repeat the queries of others."""
+    names = {task.name for task in without_unions(map(declared, {row["task"] for row in rows}))}
+    return [row for row in rows if row["task"] in names]

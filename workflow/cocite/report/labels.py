@@ -6,29 +6,21 @@ from typing import Any
 import polars as pl
 
 from cocite.config.lineage import sets_of
-from cocite.config.tasks import BOTH
+from cocite.config.tasks import BOTH, OVER_FOLDS, WITH_FEW_SHOT
 
 METRICS = {
     "map": "MAP",
     "ndcg": "nDCG",
     "f1": "F1",
-    "f1_with_few_shot": "F1, few-shot included",
     "f1_macro": "macro F1",
-    "f1_macro_with_few_shot": "macro F1, few-shot included",
     "kendall_tau": "Kendall τ",
-    "P_5": "P@5",
-    "P_10": "P@10",
-    "recall_5": "recall@5",
-    "recall_100": "recall@100",
-    "ndcg_cut_10": "nDCG@10",
-    "recip_rank_10": "MRR@10",
     "ndcg_adjusted": "adjusted nDCG",
     "P_1_adjusted": "adjusted P@1",
-    "P_20": "P@20",
-    "recall_20": "recall@20",
     "Rprec": "R-precision",
     "Rprec_csfcube": "R-precision as CSFCube has it",
+    "recip_rank": "MRR",
     "ndcg_csfcube": "nDCG as CSFCube has it",
+    "ndcg_20_csfcube": "nDCG@20 as CSFCube has it",
     "ndcg_20%_csfcube": "nDCG at 20% as CSFCube has it",
     "ndcg_10%": "nDCG at 10%",
     "ndcg_10%_exp": "nDCG at 10%, gains of 2 to the grade",
@@ -37,7 +29,18 @@ METRICS = {
     "b3_precision": "B³ precision",
     "b3_recall": "B³ recall",
 }
-
+"""Metrics, and what they are called."""
+AT_A_DEPTH = {
+    "P": "P",
+    "recall": "recall",
+    "success": "success",
+    "ndcg_cut": "nDCG",
+    "map_cut": "MAP",
+    "recip_rank": "MRR",
+}
+"""Metrics that have a depth behind their name."""
+AVERAGED = {WITH_FEW_SHOT: ", few-shot included", OVER_FOLDS: " (mean over folds)"}
+"""What the end of a metric's name says of the way in which it is averaged."""
 GRAPH_METRICS = {
     "loss": "loss",
     "mean_rank": "mean rank",
@@ -59,9 +62,20 @@ def with_mode(name: str, mode: str) -> str:
     return name if mode == BOTH else f"{name} ({mode})"
 
 
+def metric_in_words(metric: str) -> str:
+    """What a metric is called; an unknown one goes by its name."""
+    for end, words in AVERAGED.items():
+        if metric.endswith(end):
+            return f"{metric_in_words(metric.removesuffix(end))}{words}"
+    name, _, depth = metric.rpartition("_")
+    if name in AT_A_DEPTH and depth.isdecimal():
+        return f"{AT_A_DEPTH[name]}@{depth}"
+    return METRICS.get(metric, metric)
+
+
 def measure(task: str, metric: str, mode: str) -> str:
     """What a metric of a task is called."""
-    return with_mode(f"{task} {METRICS.get(metric, metric)}", mode)
+    return with_mode(f"{task} {metric_in_words(metric)}", mode)
 
 
 def loss_of(model: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ import polars as pl
 
 from cocite.config.baselines import reported_on
 from cocite.config.runs import names_in_order
-from cocite.report.labels import METRICS, over_seeds
+from cocite.report.labels import metric_in_words, over_seeds
 from cocite.report.results import nothing_of, read
 
 REPORTED = "reported"
@@ -37,7 +37,7 @@ def beside_reported(scores: pl.DataFrame, reported: pl.DataFrame, configuration:
     """
     if reported.is_empty():
         return pl.DataFrame(schema=["model"])
-    labels = pl.format("{} {}", "mteb_task", pl.col("metric").replace(METRICS))
+    labels = pl.format("{} {}", "mteb_task", pl.col("metric").map_elements(metric_in_words, return_dtype=pl.String))
     labelled = reported.with_columns(column=labels)
     asked = labelled.select("benchmark", "task", "metric", "column").unique()
     measured = scores.join(asked, on=["benchmark", "task", "metric"])

@@ -11,8 +11,8 @@ import polars as pl
 from cocite.config.benchmarks import is_held_out, tasks_of
 from cocite.config.lineage import encoder_under
 from cocite.config.runs import names_in_order, repooled
-from cocite.config.tasks import BOTH, FORMATS, WITH_FEW_SHOT
-from cocite.report.labels import METRICS, loss_of, measure, over_seeds, sets_in_words
+from cocite.config.tasks import BOTH, FORMATS, without_unions
+from cocite.report.labels import loss_of, measure, metric_in_words, over_seeds, sets_in_words
 
 Configuration = Mapping[str, Any]
 Curves = Mapping[str, pl.DataFrame]
@@ -134,14 +134,22 @@ def _labelled(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> pl.DataFra
     mode = pl.when(pl.col("mode") == BOTH).then(pl.lit("")).otherwise(pl.format(" ({})", "mode"))
     column = (
         pl.when(is_holdout)
-        .then(pl.format("{}: {} {}", "benchmark", "task", pl.col("metric").replace(METRICS)))
+        .then(
+            pl.format(
+                "{}: {} {}", "benchmark", "task", pl.col("metric").map_elements(metric_in_words, return_dtype=pl.String)
+            )
+        )
         .otherwise(pl.format("{}: {}{}", "benchmark", "format", mode))
     )
-    leading = [(name, task.name, task.metrics[0]) for name, entry in benchmarks.items() for task in tasks_of(entry)]
-    keys = ["benchmark", "task"]
-    first = pl.DataFrame(leading, schema=dict.fromkeys([*keys, "first"], pl.String), orient="row")
-    is_shown = is_holdout | (pl.col("metric").str.strip_suffix(WITH_FEW_SHOT) == pl.col("first"))
-    return scores.join(first, on=keys, maintain_order="left").filter(is_shown).with_columns(column=column)
+    shown = {(name, task.name): task for name, entry in benchmarks.items() for task in without_unions(tasks_of(entry))}
+    keys = ["benchmark", "task", "metric"]
+    measured = [
+        row
+        for row in scores.select(keys).unique().iter_rows()
+        if (task := shown.get(row[:2])) and (is_held_out(benchmarks[row[0]]) or task.is_main(row[2]))
+    ]
+    found = pl.DataFrame(measured, schema=dict.fromkeys(keys, pl.String), orient="row")
+    return scores.join(found, on=keys, maintain_order="left").with_columns(column=column)
 
 
 def _columns(labelled: pl.DataFrame, benchmarks: Mapping[str, Any]) -> Sequence[str]:

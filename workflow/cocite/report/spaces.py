@@ -58,7 +58,7 @@ def draw_spaces(scores: pl.DataFrame, configuration: Mapping[str, Any], output: 
 def _cells(scores: pl.DataFrame, models: Mapping[str, Mapping[str, str]], tasks: Sequence[Task]) -> Cells:
     """All cells of a benchmark."""
     named = [name for spaces in models.values() for name in spaces.values()]
-    metrics = pl.DataFrame({"task": [task.name for task in tasks], "metric": [task.metrics[0] for task in tasks]})
+    metrics = pl.DataFrame({"task": [task.name for task in tasks], "metric": [task.main_metric for task in tasks]})
     shown = scores.filter(pl.col("model").is_in(named)).join(metrics, on=["task", "metric"])
     return {(model, task): cell for model, task, cell in over_seeds(shown, ["model", "task"]).iter_rows()}
 

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from cocite.config.baselines import baselines_of, kind_of, that_rank_alone
-from cocite.config.benchmarks import BENCHMARKS, is_held_out, tasks_of
+from cocite.config.benchmarks import is_held_out, tasks_of
 from cocite.config.lineage import encoder_under
 from cocite.config.origins import corpus_in_words, encoder_in_words
 from cocite.config.runs import model_of, scored_in, scored_models, untrained
@@ -17,7 +17,7 @@ from cocite.config.triplets import oracle_models
 from cocite.ground.words import clock_time
 from cocite.report.costs import SNAKEMAKE
 from cocite.report.differences import difference_of
-from cocite.report.labels import METRICS, mean_cell, measure, over_seeds, with_mode
+from cocite.report.labels import mean_cell, measure, metric_in_words, over_seeds, with_mode
 
 Configuration = Mapping[str, Any]
 OF_ALL = ("all", "all")
@@ -187,7 +187,7 @@ def _best_by_task(
     """The best model on the first metric of each task, with intervals."""
     rows = []
     for task in tasks_of(entry):
-        asked = {"benchmark": benchmark, "task": task.name, "metric": task.metrics[0], "mode": BOTH}
+        asked = {"benchmark": benchmark, "task": task.name, "metric": task.main_metric, "mode": BOTH}
         models = _competing(configuration)
         of_task = scores.filter(pl.col("model").is_in(models), **asked)
         if of_task.is_empty():
@@ -197,7 +197,7 @@ def _best_by_task(
         compared = comparisons.filter(**asked)
         gains = [_gain(compared, best, other) for other in _references(best, configuration)]
         cells = over_seeds(of_task.filter(model=best), ["model"])["cell"]
-        rows.append((benchmark, measure(task.name, task.metrics[0], BOTH), best, cells.item(), *gains))
+        rows.append((benchmark, measure(task.name, task.main_metric, BOTH), best, cells.item(), *gains))
     return rows
 
 
@@ -205,7 +205,7 @@ def _best_by_average(
     benchmark: str, entry: Mapping[str, Any], averages: pl.DataFrame, configuration: Configuration
 ) -> list[tuple[str, ...]]:
     """The best model by the average that the literature takes; there is one a mode."""
-    over, average = _leading_average(entry["kind"])
+    over, average = _leading_average(entry)
     found = averages.filter(benchmark=benchmark, over=over, average=average)
     rows = []
     for (mode,), part in sorted(found.partition_by("mode", as_dict=True).items()):
@@ -219,7 +219,7 @@ def _best_by_average(
             f"{of_models[best]['mean'] - of_models[other]['mean']:+.1f}" if other in of_models else "–"
             for other in _references(best, configuration)
         ]
-        label = f"average of {most} values" if over == "all" else f"mean {METRICS.get(average, average)} over the tasks"
+        label = f"average of {most} values" if over == "all" else f"mean {metric_in_words(average)} over the tasks"
         score = mean_cell(of_models[best]["mean"], of_models[best]["deviation"])
         rows.append((benchmark, with_mode(label, mode), best, score, *gains))
     return rows
@@ -231,9 +231,9 @@ def _competing(configuration: Configuration) -> list[str]:
     return [name for name in scored_models(configuration) if model_of(name) not in given_answers]
 
 
-def _leading_average(kind: str) -> tuple[str, str]:
-    """The average of a kind of benchmark: over all values in SciRepEval's way, else over its first metric."""
-    return OF_ALL if kind in ("scirepeval", "scidocs") else ("metric", BENCHMARKS[kind][0].metrics[0])
+def _leading_average(entry: Mapping[str, Any]) -> tuple[str, str]:
+    """The average of a benchmark: over all values in SciRepEval's way, else over the main metric of its first task."""
+    return OF_ALL if entry["kind"] in ("scirepeval", "scidocs") else ("metric", tasks_of(entry)[0].main_metric)
 
 
 def _references(model: str, configuration: Configuration) -> Sequence[str]:

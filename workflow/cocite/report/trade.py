@@ -17,7 +17,7 @@ from cocite.config.benchmarks import sides_of
 from cocite.config.runs import model_of, untrained
 from cocite.config.triplets import oracle_models
 from cocite.report.canvas import COLOURS, Entry, Titles, canvas
-from cocite.report.labels import METRICS, mean_cell
+from cocite.report.labels import mean_cell, metric_in_words
 from cocite.report.svg import SERIES
 
 SIZE = (5.2, 3.6)
@@ -125,7 +125,7 @@ def _runs(scores: pl.DataFrame, side: Mapping[tuple[str, str], str]) -> pl.DataF
 
 def _measured(side: Mapping[tuple[str, str], str]) -> str:
     """What the values of a side are."""
-    metrics = " or ".join(dict.fromkeys(METRICS.get(metric, metric) for metric in side.values()))
+    metrics = " or ".join(dict.fromkeys(metric_in_words(metric) for metric in side.values()))
     return f"{metrics}, 1 task" if len(side) == 1 else f"{metrics}, mean over {len(side)} tasks"
 
 

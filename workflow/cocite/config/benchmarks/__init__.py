@@ -7,7 +7,7 @@ from cocite.config.benchmark import Benchmark, Fetched
 from cocite.config.benchmarks.beir import task_named
 from cocite.config.id_spaces import DocumentIds
 from cocite.config.plugins import check_choice, one_of, plugins
-from cocite.config.tasks import Task
+from cocite.config.tasks import Task, without_unions
 
 PACKAGE = "cocite.config.benchmarks"
 
@@ -98,10 +98,10 @@ def sides_of(config: Mapping[str, Any]) -> tuple[Side, Side]:
     documents: Side = {}
     for name, entry in config["benchmarks"].items():
         asks_shortly = entry.get("queries") != "documents"
-        for task in tasks_of(entry):
+        for task in without_unions(tasks_of(entry)):
             if task.format in ("search", "proximity"):
                 side = short if task.format == "search" and asks_shortly else documents
-                side[name, task.name] = task.metrics[0]
+                side[name, task.name] = task.main_metric
     return short, documents
 
 

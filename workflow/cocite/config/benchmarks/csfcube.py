@@ -20,7 +20,15 @@ RELEASED = ("map", "Rprec_csfcube", "P_20", "recall_20", "ndcg_csfcube", "ndcg_2
 
 
 def _task(facet: str) -> Task:
-    return Task(name=f"csfcube_{facet}", kind="ranking", group="csfcube", metrics=METRICS, test=facet, relevant_from=2)
+    return Task(
+        name=f"csfcube_{facet}",
+        kind="ranking",
+        group="csfcube",
+        metrics=METRICS,
+        test=facet,
+        relevant_from=2,
+        is_union=facet == ALL,
+    )
 
 
 class CsfCube(FolderBenchmark):
