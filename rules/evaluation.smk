@@ -100,16 +100,18 @@ rule prepare_folder:
         mem_mb=megabytes(1000, files=memory_of_reader),
         runtime=minutes(20, files=0.02),
     params:
-        version=6,
+        version=7,
         tables=subpath(output.sizes, parent=True),
         folder=benchmark_folder,
         kind=lookup(within=config, dpath="benchmarks/{benchmark}/kind"),
         tasks=lambda wildcards: ",".join(config["benchmarks"][wildcards.benchmark].get("tasks", [])),
+        metrics=asked_metrics,
     shell:
         """
         cocite evaluation prepare-folder {params.folder:q} \
             --kind {params.kind} \
             --tasks={params.tasks:q} \
+            --metrics={params.metrics:q} \
             --tables {params.tables:q} \
             --omissions {output.omissions:q} \
             >> {log:q} 2>&1
@@ -136,7 +138,7 @@ rule prepare_beir:
         mem_mb=dataset_memory,
         runtime=minutes(20, files=0.02),
     params:
-        version=2,
+        version=3,
         tables=subpath(output.sizes, parent=True),
         settings=settings("benchmarks", "benchmark", BeirSettings),
         tasks=lambda wildcards: ",".join(config["benchmarks"][wildcards.benchmark].get("tasks", [])),
@@ -312,17 +314,17 @@ rule read_reported:
         mem_mb=megabytes(400, judgements=100),
         runtime=minutes(5, judgements=1),
     params:
-        version=2,
+        version=3,
         path=lookup(within=config, dpath="baselines/{baseline}/path"),
         tables=subpath(input.judgements, parent=True),
         tasks=lambda wildcards: ",".join(task.name for task in tasks_of(config["benchmarks"][wildcards.benchmark])),
-        split=lookup(within=config, dpath="benchmarks/{benchmark}/split"),
+        settings=settings("benchmarks", "benchmark", BeirSettings),
     shell:
         """
         cocite evaluation read-reported {params.path:q} \
             --tables {params.tables:q} \
             --tasks {params.tasks} \
-            --split {params.split:q} \
+            --settings {params.settings:q} \
             --baseline {wildcards.baseline} \
             --output {output.scores:q} \
             --omissions {output.omissions:q} \

@@ -66,10 +66,10 @@ class BenchmarkFolder:
         file.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.Table.from_pylist(list(rows)), file)
 
-    def prepare(self, *tasks: str) -> Benchmark:
+    def prepare(self, *tasks: str, metrics: Sequence[str] = ()) -> Benchmark:
         """Prepare these tasks, or all that there are; return what they ask."""
         omissions = self.tables / "omissions.parquet"
-        prepare_folder(self.root, self.kind, tasks, tables=self.tables, omissions=omissions)
+        prepare_folder(self.root, self.kind, tasks, metrics, tables=self.tables, omissions=omissions)
         return read_benchmark(self.tables)
 
     def documents(self) -> dict[str, tuple[str | None, str | None]]:

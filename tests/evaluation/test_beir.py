@@ -507,6 +507,13 @@ def test_judged_documents_that_are_missing_and_copies_of_a_text_stand_beside_eac
     assert {row[13:] for row in by_words.scores} == {(6, 2, 2)}
 
 
+def test_documents_without_a_text_are_no_copies_of_each_other(tmp_path):
+    folder = Datasets(tmp_path, "beir")
+    corpus = [*CORPUS, CORPUS[1] | {"_id": "e"}, *({"_id": name, "title": "", "text": " "} for name in "xyz")]
+    folder.write_dataset("own", corpus, ASKED, [("q1", "d0", 1)])
+    assert folder.prepare().copies == {"beir_own": {"e": "d1"}}
+
+
 MEASURES = ["map", "map_cut_5", "ndcg_cut_20", "recall_1000", "P_7", "success_3", "recip_rank", "recip_rank_3", "Rprec"]
 
 

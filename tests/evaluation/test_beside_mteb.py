@@ -13,6 +13,7 @@ from tests.evaluation.folders import BenchmarkFolder
 from tests.evaluation.test_beir import Datasets
 
 from cocite.config.benchmarks import declared, tasks_of
+from cocite.config.benchmarks.beir import BeirSettings
 from cocite.config.encoders import EncoderSettings
 from cocite.config.mteb import name_in_mteb
 from cocite.config.tasks import InMteb
@@ -141,7 +142,7 @@ def test_a_model_has_the_score_in_mteb_that_it_has_here(collection, model, tmp_p
 
     own = replace(declared("beir_own"), mteb=InMteb(name="Own", queries=60, documents=400))
     files = {name: tmp_path / f"{name}.parquet" for name in ("output", "omissions")}
-    write_reported(tmp_path / "cache", folder.tables, [own], split="test", baseline="theirs", **files)
+    write_reported(tmp_path / "cache", folder.tables, [own], settings=BeirSettings(), baseline="theirs", **files)
     [row] = read_table(files["output"], "reported_scores").to_pylist()
     assert (row["mteb_task"], row["mteb_version"]) == ("Own", mteb.__version__)
     assert row["value"] == pytest.approx(100 * found.get_score(), abs=1e-4)

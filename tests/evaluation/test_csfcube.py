@@ -137,6 +137,9 @@ FOLDED = {"0": {"1": 3, "2": 0}, "1": {"2": 3, "3": 0}, "2": {"3": 0, "4": 2}, "
 """Judgements of one facet; the vectors below rank the candidate with the smaller number first."""
 
 
+OVER_FOLDS = [f"{metric}_folds" for metric in RELEASED]
+
+
 def fold(folder, first, second, facet="method", **more):
     named = [[f"{each}_{facet}" for each in ids] for ids in (first, second)]
     of_facet = dict(zip(("fold1_test", "fold2_test"), named, strict=True))
@@ -156,7 +159,7 @@ def scored(folder, tmp_path, benchmark, *, folds, name="csfcube_method"):
 def test_the_mean_of_two_test_folds_is_what_the_released_evaluation_prints(csfcube, tmp_path):
     judge(csfcube, "method", **{f"q{query}": grades for query, grades in FOLDED.items()})
     fold(csfcube, "012", "34")
-    benchmark = csfcube.prepare()
+    benchmark = csfcube.prepare(metrics=OVER_FOLDS)
     assert benchmark.folds == {"csfcube_method": {"0": 1, "1": 1, "2": 1, "3": 2, "4": 2}}
     # Average precision of the queries: 1, 1, ½ in the first fold and ½, 1 in the second.
     alike, folded = (scored(csfcube, tmp_path, benchmark, folds=folds) for folds in (False, True))
@@ -174,7 +177,7 @@ def test_all_facets_together_are_a_task_where_it_is_asked_for(csfcube, tmp_path)
     names = [f"{query}_{facet}" for facet in ("background", "method", "result") for query in "03"]
     of_all = {"fold1_test": names[:2], "fold2_test": names[2:]}
     fold(csfcube, "0", "3", all=of_all)
-    benchmark = csfcube.prepare("csfcube_all")
+    benchmark = csfcube.prepare("csfcube_all", metrics=OVER_FOLDS)
     judged = benchmark.judgements["csfcube_all"]
     assert (judged["0_method"], judged["0_result"]) == ({"1": 3, "2": 0}, {"1": 0, "2": 3})
     assert csfcube.documents()["0_method"] == csfcube.documents()["0"]
@@ -194,17 +197,18 @@ def test_a_query_is_in_one_fold(csfcube, first, second, message):
     judge(csfcube, "method", q0={"1": 3}, q3={"4": 2})
     fold(csfcube, first, second)
     with pytest.raises(InputError, match=rf"evaluation_splits\.json, {message}"):
-        csfcube.prepare()
+        csfcube.prepare(metrics=OVER_FOLDS)
+    assert csfcube.prepare().folds == {}  # no metric needs them
 
 
 def test_folds_that_are_asked_for_must_be_there(csfcube, tmp_path):
     judge(csfcube, "method", q0={"1": 3}, q3={"4": 2})
-    benchmark = csfcube.prepare()
+    benchmark = csfcube.prepare(metrics=OVER_FOLDS)
     with pytest.raises(UnscorableError, match="csfcube_method have no test folds, over which map_folds is a mean"):
         scored(csfcube, tmp_path, benchmark, folds=True)
     csfcube.write_text("evaluation_splits.json", "{}")
     with pytest.raises(InputError, match=r"evaluation_splits\.json: the key 'method', of the folds of this facet, is"):
-        csfcube.prepare()
+        csfcube.prepare(metrics=OVER_FOLDS)
 
 
 def test_a_folder_is_checked_for_its_files_before_anything_runs(csfcube):

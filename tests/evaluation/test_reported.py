@@ -53,10 +53,10 @@ def beir(tmp_path):
     return tables
 
 
-def read(beir, folder, tasks="beir_scifact,beir_nfcorpus", split="test"):
+def read(beir, folder, tasks="beir_scifact,beir_nfcorpus", **settings):
     """The rows that a folder gives, and what was counted."""
     files = {name: beir.parent / f"{name}.parquet" for name in ("output", "omissions")}
-    options = {"tables": beir, "tasks": tasks, "split": split, "baseline": "theirs", **files}
+    options = {"tables": beir, "tasks": tasks, "settings": json.dumps(settings), "baseline": "theirs", **files}
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     CliRunner().invoke(app, ["read-reported", str(folder), *words], catch_exceptions=False)
     counted = read_table(files["omissions"], "omissions").to_pylist()
@@ -109,6 +109,27 @@ def test_what_answers_another_question_is_left_out_and_counted(beir, tmp_path, c
     rows, omitted = read(beir, write_results(tmp_path / "theirs", [content]))
     assert rows == []
     assert omitted == {reason: 1, WITHOUT: 2}
+
+
+@pytest.mark.parametrize(
+    ("settings", "found"),
+    [
+        ({}, {"ArguAna", "SciFact"}),
+        ({"missing_documents": "keep", "ignore_identical_ids": "auto"}, {"ArguAna", "SciFact"}),
+        ({"missing_documents": "drop"}, set()),
+        ({"ignore_identical_ids": False}, {"SciFact"}),
+        ({"ignore_identical_ids": True}, {"ArguAna"}),
+    ],
+)
+def test_a_score_does_not_count_where_judgements_or_identical_ids_are_treated_in_another_way(
+    beir, tmp_path, settings, found
+):
+    queries = {"beir_scifact": 300, "beir_arguana": 1406}
+    judgements = {task: {f"q{each}": {"d1": 1} for each in range(number)} for task, number in queries.items()}
+    write_tables(Benchmark(judgements=judgements), beir)
+    folder = write_results(tmp_path / "theirs", [current(), current("ArguAna")])
+    rows, _ = read(beir, folder, tasks="beir_scifact,beir_arguana", **settings)
+    assert {row["mteb_task"] for row in rows} == found
 
 
 def test_a_score_on_a_sample_of_the_documents_does_not_count(beir, tmp_path):

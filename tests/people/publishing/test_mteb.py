@@ -178,6 +178,20 @@ def test_a_sample_of_the_documents_and_judgements_that_leave_some_out_are_other_
     assert names(folder / "cocite__bm25") == ["CoCite-beir-beir_scifact"]
 
 
+@pytest.mark.parametrize(
+    ("setting", "found"),
+    [("auto", ["ArguAna", "SciFact"]), (False, ["CoCite-beir-beir_arguana", "SciFact"])],
+)
+def test_a_query_that_finds_itself_makes_another_test(results, tmp_path, setting, found):
+    config = yaml.safe_load((results / "configuration.yaml").read_text())
+    config["benchmarks"]["beir"]["ignore_identical_ids"] = setting
+    write_json(results / "provenance.json", {"configuration": config})
+    scored = rows("cocite", "beir", "beir_scifact", MEASURED)
+    write_scores(results, scored + rows("cocite", "beir", "beir_arguana", MEASURED, queries=1406))
+    export(results, tmp_path / "out")
+    assert names(tmp_path / "out") == found
+
+
 def test_metrics_have_the_names_that_mteb_has_for_them(results, tmp_path):
     measured = {
         "ndcg_cut_10": 70.0,

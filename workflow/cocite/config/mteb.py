@@ -4,8 +4,9 @@ mteb writes a file of JSON a task, `results/<model>/<revision>/<task>.json`, wit
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from cocite.config.tasks import InMteb
 from cocite.ground.errors import InputError
@@ -26,13 +27,20 @@ def name_in_mteb(metric: str) -> str:
     return f"{MEASURES[cut[1]]}_at_{cut[2]}" if cut else metric
 
 
-def is_same_test(task: InMteb, split: str, queries: int, searched: int | None) -> bool:
-    """Whether a split with so many queries, searched in so many documents, can be the test that mteb makes.
+def is_same_test(task: InMteb, entry: Mapping[str, Any], queries: int, searched: int | None) -> bool:
+    """Whether a benchmark with so many queries, searched in so many documents, can make the test that mteb makes.
 
-    A sample of the queries or of the documents is another test, and so is another split. `searched` is None where it is
-    not known.
+    A sample of the queries or of the documents is another test. So is another split, one without the judgements of
+    documents that are missing, and one where other queries find the document with their own id. `entry` holds the
+    settings of the benchmark. `searched` is None where it is not known.
     """
-    return split == SPLIT and queries == task.queries and searched in (None, task.documents)
+    return (
+        entry.get("split", SPLIT) == SPLIT
+        and entry.get("missing_documents", "keep") == "keep"
+        and entry.get("ignore_identical_ids", "auto") in ("auto", task.ignores_identical_ids)
+        and queries == task.queries
+        and searched in (None, task.documents)
+    )
 
 
 def result_files(path: Path) -> list[Path]:

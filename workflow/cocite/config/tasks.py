@@ -63,6 +63,8 @@ class InMteb:
     """How many queries its split `test` has."""
     documents: int
     """How many documents are searched there."""
+    ignores_identical_ids: bool = False
+    """Whether a query does not find the document with its own id there."""
 
 
 @dataclass(frozen=True, kw_only=True)

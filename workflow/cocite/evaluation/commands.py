@@ -103,6 +103,7 @@ def prepare_folder_command(
     *,
     kind: Annotated[str, typer.Option(help="Kind of the benchmark: a module of cocite.config.benchmarks.")],
     tasks: TaskNames,
+    metrics: Metrics = "",
     tables: Tables,
     omissions: Omissions,
 ) -> None:
@@ -110,7 +111,7 @@ def prepare_folder_command(
     from cocite.config.benchmarks import names
     from cocite.evaluation.preparation.readers import prepare_folder
 
-    prepare_folder(folder, kind, names(tasks), tables=tables, omissions=omissions)
+    prepare_folder(folder, kind, names(tasks), names(metrics), tables=tables, omissions=omissions)
 
 
 @app.command("describe-documents")
@@ -213,15 +214,19 @@ def read_reported_command(
     *,
     tables: Tables,
     tasks: Annotated[str, typer.Option(help="Names of the benchmark's tasks, with commas between them.")],
-    split: Annotated[str, typer.Option(help="The split of the judgements that the benchmark has.")],
+    settings: Settings,
     baseline: Annotated[str, typer.Option(help="Name of the baseline.")],
     output: Output,
     omissions: Omissions,
 ) -> None:
     """Read scores that others reported, from files of the library mteb, on the tasks that a benchmark has as well."""
+    from cocite.config.benchmarks.beir import BeirSettings
+    from cocite.config.settings import parse_settings
     from cocite.evaluation.reported import write_reported
 
-    write_reported(path, tables, _tasks(tasks), split=split, baseline=baseline, output=output, omissions=omissions)
+    files = {"output": output, "omissions": omissions}
+    parsed = parse_settings(BeirSettings, settings)
+    write_reported(path, tables, _tasks(tasks), settings=parsed, baseline=baseline, **files)
 
 
 @app.command()

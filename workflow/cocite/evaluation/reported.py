@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cocite.config.benchmarks.beir import BeirSettings
 from cocite.config.mteb import META, SPLIT, is_same_test, name_in_mteb, result_files
 from cocite.config.tasks import Task
 from cocite.evaluation.benchmark import read_task, write_rows
@@ -46,9 +47,18 @@ class OmittedError(Exception):
 
 
 def write_reported(
-    path: Path, tables: Path, tasks: Sequence[Task], *, split: str, baseline: str, output: Path, omissions: Path
+    path: Path,
+    tables: Path,
+    tasks: Sequence[Task],
+    *,
+    settings: BeirSettings,
+    baseline: str,
+    output: Path,
+    omissions: Path,
 ) -> None:
     """Write the scores that files of mteb report on the tasks of a benchmark, and what in them does not count.
+
+    `settings` says how the benchmark was read.
 
     Raises `InputError` where a file is of another layout, or a value is none of that metric.
     """
@@ -63,12 +73,12 @@ def write_reported(
             omitted["result on a task that the benchmark does not have"] += 1
             continue
         try:
-            value = score_of(result, task, split, *sizes[task.name])
+            value = score_of(result, task, settings, *sizes[task.name])
         except OmittedError as reason:
             omitted[str(reason)] += 1
             continue
         found.add(task.name)
-        key = (baseline, tables.name, task.name, task.metrics[0])
+        key = (baseline, tables.name, task.name, task.main_metric)
         rows.append((*key, round(100 * value, 6), result.task, *model_of(result), result.revision, result.version))
     omitted["task of the benchmark without a reported score"] = len(tasks) - len(found)
     write_rows(output, "reported_scores", rows)
@@ -108,20 +118,20 @@ def _sizes(task: Task, tables: Path) -> tuple[int, int | None]:
     return len(benchmark.judgements.get(task.name, ())), len(benchmark.collections.get(task.name, ())) or None
 
 
-def score_of(result: Result, task: Task, split: str, queries: int, searched: int | None) -> float:
+def score_of(result: Result, task: Task, settings: BeirSettings, queries: int, searched: int | None) -> float:
     """The value of the first metric of a task, from 0 to 1.
 
     Raises `OmittedError` where the result is of another test or has another main score, and `InputError` where a value
     is no number from 0 to 1.
     """
-    if task.mteb is None or not is_same_test(task.mteb, split, queries, searched):
+    if task.mteb is None or not is_same_test(task.mteb, settings.model_dump(), queries, searched):
         raise OmittedError("result on a task whose queries or documents are others here than in mteb")
     if SPLIT not in result.splits:
         raise OmittedError(f"result without the split {SPLIT}")
     if len(result.splits[SPLIT]) != 1:
         raise OmittedError("result with several subsets of a task, or with none")
     [scores] = result.splits[SPLIT]
-    metric = name_in_mteb(task.metrics[0])
+    metric = name_in_mteb(task.main_metric)
     if scores.get(metric) is None:
         raise OmittedError(f"result without {metric}")
     value = _checked(result, scores, metric)

@@ -30,7 +30,7 @@ PUBLISHED = {
     "scifact": InMteb(name="SciFact", queries=300, documents=5183),
     "nfcorpus": InMteb(name="NFCorpus", queries=323, documents=3633),
     "trec-covid": InMteb(name="TRECCOVID", queries=50, documents=171332),
-    "arguana": InMteb(name="ArguAna", queries=1406, documents=8674),
+    "arguana": InMteb(name="ArguAna", queries=1406, documents=8674, ignores_identical_ids=True),
     "scidocs": InMteb(name="SCIDOCS", queries=1000, documents=25657),
 }
 """The scientific part of BEIR (Thakur et al., 2021), over which averages are published, and its tasks in mteb."""

@@ -203,7 +203,11 @@ class Builder:
 
 
 def _copies(documents: Iterable[str], texts: Mapping[str, Text]) -> dict[str, str]:
-    """The documents with the text of another one, each with the first of these by name."""
+    """The documents with the text of another one, each with the first of these by name.
+
+    Documents without a text are no copies: they are not ranked.
+    """
     first: dict[Text, str] = {}
-    found = {document: first.setdefault(texts[document], document) for document in sorted(documents)}
+    with_text = sorted(document for document in documents if any(texts[document]))
+    found = {document: first.setdefault(texts[document], document) for document in with_text}
     return {document: original for document, original in found.items() if document != original}

@@ -2,7 +2,8 @@
 
 abstracts-csfcube-preds.jsonl           texts: a paper a line, its id under paper_id; an abstract is a list of sentences
 test-pid2anns-csfcube-<facet>.json      query → candidates (cands) and, aligned with them, their grades (relevance_adju)
-evaluation_splits.json                  facet → fold1_test and fold2_test, queries named <id>_<facet>; may be missing
+evaluation_splits.json                  facet → fold1_test and fold2_test, queries named <id>_<facet>; read only where
+                                        a metric is a mean over folds, and may be missing
 
 The pool of a query may hold the query itself, which the released rankings leave out, and so do we. In the task of all
 facets, a query is named <id>_<facet> as well, since a paper asks for other papers in each facet.
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cocite.config.benchmarks.csfcube import ALL, FACETS, FOLDS, JUDGED, TEXTS
-from cocite.config.tasks import Task
+from cocite.config.tasks import OVER_FOLDS, Task
 from cocite.evaluation.preparation.builder import Builder, References, Texts
 from cocite.evaluation.preparation.files import as_number, relevance
 from cocite.ground.errors import InputError
@@ -45,7 +46,8 @@ def read_csfcube(
             with builder.documents_of(task) as references:
                 for facet, path in files.items():
                     _read_facet(path, facet, task, references, builder)
-            _read_folds(folder / FOLDS, task, builder)
+            if any(metric.endswith(OVER_FOLDS) for metric in task.metrics):
+                _read_folds(folder / FOLDS, task, builder)
     if not builder.benchmark.judgements:
         raise InputError(f"{folder}: holds no facet; there must be files such as {JUDGED.format('background')}.")
     return builder

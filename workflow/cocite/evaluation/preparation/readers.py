@@ -1,6 +1,7 @@
 """The benchmarks that others made: which reader takes the files of which layout."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cocite.config.benchmarks import BENCHMARKS, KINDS, LAYOUTS
@@ -28,14 +29,19 @@ READERS: Mapping[str, Callable[..., Builder]] = {
 }
 
 
-def prepare_folder(folder: Path, kind: str, names: Sequence[str], *, tables: Path, omissions: Path) -> None:
+def prepare_folder(
+    folder: Path, kind: str, names: Sequence[str], metrics: Sequence[str] = (), *, tables: Path, omissions: Path
+) -> None:
     """Write the tables of a benchmark: of the tasks of these names, or of all in the folder where none are named.
+
+    What only some metrics need, such as test folds, is read where these metrics are given instead of the declared ones.
 
     Raises `InputError` where a named task is not in the folder, where none is, where a file is missing or wrong, and
     where no document of a task has a text.
     """
     check_choice(kind, [known for known, layout in LAYOUTS.items() if layout in READERS and known != "beir"], "--kind")
-    builder = READERS[LAYOUTS[kind]](folder, BENCHMARKS[kind], names)
+    tasks = [replace(task, metrics=tuple(metrics) or task.metrics) for task in BENCHMARKS[kind]]
+    builder = READERS[LAYOUTS[kind]](folder, tasks, names)
     builder.check_texts(dict.fromkeys(builder.benchmark.tasks, folder))
     builder.write(tables=tables, omissions=omissions)
 

@@ -135,13 +135,8 @@ def _results(scores: pl.DataFrame, benchmarks: Mapping[str, Any]) -> Iterator[Re
         rows = parts[name, task, mode]
         values = dict(rows.select("metric", "value").iter_rows())
         entry, in_mteb = benchmarks[name], declared(task).mteb
-        split = entry.get("split", SPLIT)
-        is_same = (
-            in_mteb is not None
-            and entry.get("missing_documents") != "drop"
-            and is_same_test(in_mteb, split, rows["queries"][0], rows["searched"][0])
-        )
-        yield Result(name, task, mode, is_same, split, values)
+        is_same = in_mteb is not None and is_same_test(in_mteb, entry, rows["queries"][0], rows["searched"][0])
+        yield Result(name, task, mode, is_same, entry.get("split", SPLIT), values)
 
 
 def _named(results: Iterator[Result]) -> Iterator[tuple[str, Result]]:
