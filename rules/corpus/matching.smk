@@ -56,7 +56,7 @@ rule find_documents:
         mem_mb=megabytes(1000, documents=4),
         runtime=minutes(10, documents=0.05, papers=0.01, matches=0.01, paper_ids=0.01),
     params:
-        version=2,
+        version=3,
         papers=folders_of("papers"),  # empty if nothing leads to them
         paper_ids=config["corpus"].get("paper_ids", ""),
         matches=lambda wildcards, input: str(input.matches),  # empty where nothing matches

@@ -125,7 +125,7 @@ def test_a_document_that_is_no_paper_keeps_its_own_features_with_length_1(tmp_pa
 def test_documents_of_other_ids_are_the_papers_that_they_are_matched_with(tmp_path):
     model = propagate(tmp_path, {1: [1, 0], 2: [0, 1]}, [(1, 2, 1.0)], BY_HOPS[1])
     source = documents(tmp_path / "documents.parquet", dict.fromkeys(("1", "70"), ("title", None)))
-    found = pa.table({"document": ["70"], "corpusid": [2], "matched_by": ["mag"]})
+    found = pa.table({"document": ["70"], "corpusid": [2], "matched_by": ["mag"], "has_record": [True]})
     write_table(tmp_path / "papers.parquet", "document_papers", found)
     below = document_vectors(tmp_path / "below.parquet", {"1": [3, 4], "70": [3, 4]})
     given = {"model": model, "document_vectors": below, "document_papers": tmp_path / "papers.parquet"}

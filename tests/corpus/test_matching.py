@@ -202,7 +202,7 @@ def found(tmp_path):
         rows = read_table(paths["output"], "document_papers").to_pylist()
         counts = {row["reason"]: row["count"] for row in read_table(paths["omissions"], "omissions").to_pylist()}
         by_document = {}
-        for row in rows:
+        for row in filter(lambda row: row["has_record"], rows):
             by_document.setdefault(row["document"], []).append((row["corpusid"], row["matched_by"]))
         return by_document, {reason: count for reason, count in counts.items() if count}
 
@@ -225,9 +225,19 @@ def test_without_matches_no_document_is_found_and_all_with_a_number_are_counted(
 
 def test_hashes_lead_to_corpus_ids_by_the_dataset_paper_ids(found):
     records = [{"sha": SHA.lower() + "1", "corpusid": 5, "primary": True}, {"sha": SHA + "2", "corpusid": "6"}]
-    papers, counts = found({SHA + "1": None, f"again2:{SHA}2": None, SHA + "3": None, "7": None}, paper_ids=records)
-    assert papers == {SHA + "1": [(5, "sha")], f"again2:{SHA}2": [(6, "sha")], "7": [(7, "id")]}
+    papers, counts = found({SHA + "1": None, f"again2:{SHA}2": None, SHA + "3": None, "9": None}, paper_ids=records)
+    assert papers == {SHA + "1": [(5, "sha")], f"again2:{SHA}2": [(6, "sha")], "9": [(9, "id")]}
     assert counts == {UNKNOWN: 1}
+
+
+def test_ids_without_a_record_are_no_papers_of_the_corpus_and_stand_apart(found, tmp_path):
+    records = [{"sha": SHA + "1", "corpusid": 70}, {"sha": SHA + "2", "corpusid": 80}]
+    papers, counts = found({"7": "Maps", "9": None, SHA + "1": "Maps", SHA + "2": None}, paper_ids=records)
+    assert papers == {"9": [(9, "id")], SHA + "1": [(1, "title")]}
+    assert counts == {NOT_MATCHED: 1, UNKNOWN: 1}
+    rows = read_table(tmp_path / "bench.parquet", "document_papers").to_pylist()
+    without = {(row["document"], row["corpusid"], row["matched_by"]) for row in rows if not row["has_record"]}
+    assert without == {("7", 7, "id"), (SHA + "1", 70, "sha"), (SHA + "2", 80, "sha")}
 
 
 def test_hashes_lead_to_papers_of_other_ids_through_the_matches(found):
@@ -262,7 +272,7 @@ def test_a_hash_of_which_two_records_differ_is_looked_for_by_its_title(found):
         (SHA + "1", "", None),
         (SHA + "1", "…", None),
         (SHA + "1", None, None),
-        ("0123", "Maps", [(123, "id")]),
+        ("09", "Maps", [(9, "id")]),
     ],
 )
 def test_documents_without_a_number_are_found_by_doi_or_by_the_words_of_their_title(found, name, title, expected):
@@ -313,6 +323,7 @@ def test_a_folder_of_something_else_than_paper_ids_is_refused(tmp_path, line, sa
     documents = write_documents(tmp_path / "documents.parquet", {SHA + "1": None})
     (tmp_path / "paper-ids").mkdir()
     (tmp_path / "paper-ids/0.jsonl").write_text(line + "\n")
-    evidence = Evidence(papers=tmp_path, matches=None, paper_ids=tmp_path / "paper-ids")
+    papers = write_papers(tmp_path / "papers", {W: (1, None)})
+    evidence = Evidence(papers=papers, matches=None, paper_ids=tmp_path / "paper-ids")
     with pytest.raises(InputError, match=rf"paper-ids: {said}"):
         find_documents(documents, evidence, output=tmp_path / "o", omissions=tmp_path / "left", **LIMITS)

@@ -10,6 +10,8 @@ from tests.evaluation.folders import BenchmarkFolder
 from cocite.corpus.matching.documents import Evidence, find_documents
 from cocite.corpus.queries.selection import ASKED_AND_EXCLUDED, NO_CORPUS_ID, UNKNOWN
 from cocite.ground.errors import InputError
+from cocite.tables import TABLES, empty_schema
+from cocite.tables.documents import NO_PAPER, papers_of_documents
 from cocite.tables.files import read_table, write_table
 
 
@@ -124,7 +126,7 @@ def test_documents_of_other_ids_are_excluded_as_the_papers_that_they_are_matched
     more = pa.array([[] for _ in names], pa.list_(pa.string()))
     documents, papers = tmp_path / "scirepeval/documents.parquet", tmp_path / "papers/scirepeval.parquet"
     write_table(documents, "documents", pa.table({"document": names, **nothing, "more": more}))
-    found = pa.table({"document": ["13"], "corpusid": [40], "matched_by": ["doi"]})
+    found = pa.table({"document": ["13"], "corpusid": [40], "matched_by": ["doi"], "has_record": [True]})
     write_table(papers, "document_papers", found)
     splits, omissions = choose(exclude=[documents, papers])
     assert splits["excluded"] == {40}
@@ -156,6 +158,22 @@ def test_an_excluded_benchmark_whose_papers_are_only_cited_is_kept_out(choose, p
     documents = pa.table({"document": [str(cited)], **nothing, "more": pa.array([[]], pa.list_(pa.string()))})
     write_table(tmp_path / "mdcr/documents.parquet", "documents", documents)
     assert choose(exclude=[tmp_path / "mdcr/documents.parquet"])[0]["excluded"] == {cited}
+
+
+def test_documents_that_are_only_cited_are_kept_out_beside_those_that_are_found(choose, corpus, pairs, tmp_path):
+    cited, others = next(paper for _, paper in pairs if paper > PAPERS), {"title": None, "abstract": None}
+    documents, found = tmp_path / "beir/documents.parquet", tmp_path / "document_papers/beir.parquet"
+    rows = [
+        {"document": name, **others, "more": [], "field": None, "is_query": False}
+        for name in sorted(["12", str(cited), "MED-4"])
+    ]
+    write_table(documents, "documents", pa.Table.from_pylist(rows, empty_schema(TABLES["documents"])))
+    evidence = Evidence(papers=corpus / "papers", matches=None)
+    find_documents(documents, evidence, output=found, omissions=tmp_path / "left", memory_mb=500, threads=1)
+    splits, omissions = choose(exclude=[documents, found])
+    assert splits["excluded"] == {12, cited}
+    assert omissions[NO_CORPUS_ID] == 1
+    assert papers_of_documents(found)(pa.array(["12", str(cited)])).tolist() == [12, NO_PAPER]
 
 
 def test_an_excluded_scidocs_is_kept_out_of_the_queries_by_its_titles(choose, corpus, tmp_path):

@@ -200,5 +200,5 @@ def test_an_encoder_that_a_full_disk_has_no_room_for_is_not_blamed(writer, encod
     model = AutoModelForMaskedLM.from_config(AutoConfig.from_pretrained(source))
     model.save_pretrained(source)
     monkeypatch.setattr(writer, refuse)
-    with pytest.raises(Exception, match="^Disk quota exceeded"):
+    with pytest.raises(Exception, match=r"^Disk quota exceeded"):
         fetch_encoder(EncoderSettings(model=str(source), max_length=16), tmp_path / "model")

@@ -92,7 +92,12 @@ def test_documents_of_scidocs_have_venue_and_authors_of_the_papers_that_they_are
     layout.write_text("recomm/test.csv", 'pid,clicked_pid,similar_papers\nq,a,"a,b"\nq,b,"a,b"\n')
     layout.write_text("recomm/propensity_scores.json", json.dumps({"scores": [0.5, 0.25]}))
     layout.prepare()
-    told = {"document": ["a", "again2:q", "q"], "corpusid": [9, 7, 7], "matched_by": ["sha"] * 3}
+    told = {
+        "document": ["a", "again2:q", "q"],
+        "corpusid": [9, 7, 7],
+        "matched_by": ["sha"] * 3,
+        "has_record": [True] * 3,
+    }
     write_table(tmp_path / "told.parquet", "document_papers", pa.table(told))
     documents, known = layout.tables / "documents.parquet", {"document_papers": tmp_path / "told.parquet"}
     found = described(

@@ -137,10 +137,11 @@ def test_a_planted_paper_of_a_benchmark_is_found(checked, tmp_path):
     ]
 
 
-def write_document_papers(path, papers):
+def write_document_papers(path, papers, without_record=()):
     ids = pa.array(papers.values(), pa.int64())
     columns = {"document": pa.array(papers, pa.string()), "corpusid": ids}
     columns["matched_by"] = pa.array(["mag"] * len(papers), pa.string())
+    columns["has_record"] = pa.array([name not in without_record for name in papers], pa.bool_())
     write_table(path, "document_papers", pa.table(columns))
     return path
 
@@ -154,6 +155,14 @@ def test_documents_of_other_ids_are_found_by_their_matches_and_not_by_their_numb
         {"check": "in benchmark", "part": "other", "found": 1, "among": 2},
         {"check": "not matched", "part": "other", "found": 2, "among": 4},
     ]
+
+
+def test_ids_of_documents_without_a_record_are_not_matched(checked, tmp_path):
+    documents = write_documents(tmp_path / "other/documents.parquet", ["20", "98", "99"])
+    known = {"20": 20, "98": 98, "99": 99}
+    papers = write_document_papers(tmp_path / "papers_of/other.parquet", known, without_record=("98", "99"))
+    rows = [row for row in checked(documents, papers)["checks"] if row["check"] == "not matched"]
+    assert rows == [{"check": "not matched", "part": "other", "found": 2, "among": 3}]
 
 
 def test_documents_of_other_ids_that_nothing_matches_are_counted_and_not_said_to_be_absent(checked, tmp_path):

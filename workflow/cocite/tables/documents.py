@@ -55,7 +55,7 @@ def corpus_ids_of(documents: Path, papers: Path | None = None) -> tuple[NDArray[
     """Corpus ids of the documents in a table documents, and how many documents have none.
 
     If their own ids do not say which papers they are, `papers` is the table document_papers; otherwise they are corpus
-    ids.
+    ids. Ids without a record in papers are among them in both cases: they may be ends of citations.
     """
     if papers is None:
         numbers = numbers_of(documents)["number"]
@@ -65,13 +65,18 @@ def corpus_ids_of(documents: Path, papers: Path | None = None) -> tuple[NDArray[
 
 
 def papers_of_documents(papers: Path | None) -> Callable[[pa.Array], NDArray[np.int64]]:
-    """Gives documents by their names their corpus ids, as `corpus_ids_of` does, the first of several; NO_PAPER
-    if there is none."""
+    """Gives documents by their names their corpus ids, the first of several; NO_PAPER if none is known."""
     if papers is None:
         return lambda names: numbers_in(names).fill_null(NO_PAPER).to_numpy(zero_copy_only=False)
-    known = read_table(papers, "document_papers", ["document", "corpusid"])
+    known = known_papers(papers)
     documents, ids = known["document"].combine_chunks(), np.append(known["corpusid"].to_numpy(), NO_PAPER)
     return lambda names: ids[pc.index_in(names, value_set=documents).fill_null(len(known)).to_numpy()]
+
+
+def known_papers(papers: Path) -> pa.Table:
+    """The documents in a table document_papers that papers of the corpus are known for, with these."""
+    found = read_table(papers, "document_papers", ["document", "corpusid", "has_record"])
+    return found.filter(found["has_record"])
 
 
 def with_papers(paths: Sequence[Path]) -> Iterator[tuple[Path, Path | None]]:

@@ -25,12 +25,13 @@ from cocite.tables.documents import (
     NO_PAPER,
     corpus_ids_of,
     keys_in,
+    known_papers,
     names_of_papers,
     papers_of_documents,
     text_ids_of,
     with_papers,
 )
-from cocite.tables.files import open_table, read_table, write_table
+from cocite.tables.files import open_table, write_table
 from cocite.tables.splits import read_queries
 from cocite.triplets.false_negatives import check_mined
 from cocite.triplets.sampled import ROLES, read_papers, table_in
@@ -139,7 +140,7 @@ def _not_matched(documents: Path, of_documents: Path) -> tuple[int, int]:
     """How many of the distinct numbers and hashes of documents are known of no paper, and how many there are."""
     names = names_of_papers(documents)
     ids = keys_in(names)
-    told = pc.is_in(names, value_set=read_table(of_documents, "document_papers")["document"])
+    told = pc.is_in(names, value_set=known_papers(of_documents)["document"])
     all_ids = pc.unique(ids.drop_null())
     return len(all_ids) - len(pc.unique(ids.filter(told).drop_null())), len(all_ids)
 

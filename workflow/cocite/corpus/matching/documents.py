@@ -1,7 +1,8 @@
 """Which documents of a benchmark are which papers of the corpus, if their ids alone do not say so.
 
 In: the table documents of a benchmark, and what leads from its documents to papers. Out: the table `document_papers`,
-which is empty if nothing does; documents without a paper are counted and reported.
+which is empty if nothing does; documents without a paper are counted and reported. Corpus ids that have no record in
+papers are in the table too, marked as such: they may be ends of citations, and are kept out with the others.
 
 Documents have Semantic Scholar's corpus ids or, as those of SciDocs, its hashes, which the dataset paper-ids translates
 into corpus ids. If the ids of the corpus are others, the table matches leads on from there. Other documents without a
@@ -60,13 +61,17 @@ def find_documents(
     """
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         connection.register("numbers", numbers_of(documents))
-        connection.execute("CREATE TABLE found (document VARCHAR, corpusid BIGINT, matched_by VARCHAR)")
+        for table in ("found", "without_record"):
+            connection.execute(f"CREATE TABLE {table} (document VARCHAR, corpusid BIGINT, matched_by VARCHAR)")
         common = 0
         if evidence is not None:
+            paths = verified_files(evidence.papers, "papers", ["corpusid", "doi"])
+            connection.read_parquet(paths).create_view("papers")
             _find_by_ids(connection, evidence)
-            _find_by_doi(connection, evidence.papers)
+            _find_by_doi(connection)
             common = _find_by_title(connection, documents, evidence.papers)
-        rows = connection.sql("FROM found ORDER BY document, corpusid").to_arrow_table()
+        both = "SELECT *, true AS has_record FROM found UNION ALL SELECT *, false FROM without_record"
+        rows = connection.sql(f"{both} ORDER BY document, corpusid").to_arrow_table()
         rest = "FROM numbers WHERE document NOT IN (SELECT document FROM found)"
         without, numbered = (number(connection, f"SELECT count({of}) {rest}") for of in ("*", "number"))
         among = number(connection, "SELECT count(*) FROM numbers")
@@ -78,7 +83,7 @@ def find_documents(
     )
     write_omissions(omissions, left_out)
     report(f"{among - without:,} of {among:,} documents are known to be papers of the corpus")
-    for by, count in sorted(Counter(rows["matched_by"].to_pylist()).items()):
+    for by, count in sorted(Counter(rows.filter(rows["has_record"])["matched_by"].to_pylist()).items()):
         report(f"{count:,} papers by {by}")
     for reason, count in left_out.items():
         report(f"{count:,} {reason}")
@@ -98,7 +103,8 @@ def _find_by_ids(connection: DuckDBPyConnection, evidence: Evidence) -> None:
     if evidence.paper_ids is not None:
         _read_hashes(connection, evidence.paper_ids)
     if evidence.matches is None:
-        connection.execute("INSERT INTO found FROM theirs")
+        for table, join in (("found", "SEMI"), ("without_record", "ANTI")):
+            connection.execute(f"INSERT INTO {table} FROM theirs {join} JOIN papers ON s2_corpusid = corpusid")
         return
     connection.read_parquet(verified_files(evidence.matches, "matches")).create_view("matches")
     connection.execute(
@@ -139,9 +145,8 @@ def _read_hashes(connection: DuckDBPyConnection, folder: Path) -> None:
         )
 
 
-def _find_by_doi(connection: DuckDBPyConnection, papers: Path) -> None:
+def _find_by_doi(connection: DuckDBPyConnection) -> None:
     """Add the papers that have the DOI which is a document's id."""
-    connection.read_parquet(verified_files(papers, "papers", ["corpusid", "doi"])).create_view("papers")
     connection.execute(
         rf"""
         INSERT INTO found

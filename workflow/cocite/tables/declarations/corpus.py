@@ -244,7 +244,8 @@ TABLES = [
         path="corpus/document_papers/{benchmark}.parquet",
         description=(
             "Documents of a benchmark that are papers of the corpus, if their ids are of another origin than those of "
-            "the corpus or hashes; empty if nothing matches the two. A title may be that of several papers."
+            "the corpus or hashes; empty if nothing matches the two. A title may be that of several papers. Corpus ids "
+            "of documents stand here as well where papers has no record of them, since they may be cited."
         ),
         key=("document", "corpusid"),
         columns={
@@ -255,6 +256,7 @@ TABLES = [
                 "id: Semantic Scholar's corpus id; sha: hash, by the dataset paper-ids; mag or doi: by the table "
                 "matches; doi, too, if the document's id is one; title",
             ),
+            "has_record": required(pa.bool_(), "whether papers has a record of the id; it is kept out also if not"),
         },
     ),
     Table(
