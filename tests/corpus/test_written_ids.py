@@ -96,7 +96,25 @@ LISTS = {
     "no list": ("10.1/p1000", ["10.1/p1000"]),
     "an id with brackets": ("10.1002/(SICI)1097-4571(199012)41:6<391::AID-ASI1>3.0.CO;2-9", None),
     "brackets within ids": ("[10.1002/(SICI)1097, 10.1/x(y)]", ["10.1002/(SICI)1097", "10.1/x(y)"]),
-    "an id in braces": ("{0A1B-22}", None),
+    "a list of PostgreSQL with one id": ("{10.1/p1000}", ["10.1/p1000"]),
+    "a list of PostgreSQL with one number": ("{1000}", ["1000"]),
+    "a list of PostgreSQL with nothing": ("{NULL}", []),
+    "parentheses within ids of PostgreSQL": ("{10.1/c(d)e,10.1/p1000}", ["10.1/c(d)e", "10.1/p1000"]),
+    "one UUID of PostgreSQL": (
+        "{0a1b2c3d-0000-4000-8000-00a0c91e6bf6}",
+        ["0a1b2c3d-0000-4000-8000-00a0c91e6bf6"],
+    ),
+    "a GUID in braces": ("{0A1B2C3D-0000-4000-8000-00A0C91E6BF6}", None),
+    "one in parentheses": ("(10.1/p1000)", ["10.1/p1000"]),
+    "with exponents in texts": ('["10.1/4e5", "1e5"]', ["10.1/4e5", "1e5"]),
+    "with a backslash": (r"['10.1/a\\b']", [r"10.1/a\b"]),
+    "an id with all signs": ("10.1002/(SICI)1097-4571(1999)50:1<3::AID>3.0.CO;2-A", None),
+    "an id of Elsevier": ("10.1016/S0167(97)00036-1", None),
+    "an id with square brackets": ("10.1890/0012-9658(2003)084[0001:X]2.0.CO;2", None),
+    "an id that begins with parentheses": ("(OCoLC)1234", None),
+    "an id that begins with letters": ("S0167(97)00036-1", None),
+    "an id with parentheses at its end": ("arXiv:1234(5)", None),
+    "an id that begins with a quote": ("'tHooft1974", None),
 }
 
 
@@ -134,6 +152,24 @@ REFUSED = {
     "texts with their type": ("[np.str_('10.1/p1000')]", "a list that cannot be read"),
     "an index of pandas": ("Index(['10.1/p1000'], dtype='object')", "a list that cannot be read"),
     "an empty set of Python": ("set()", "a list that cannot be read"),
+    "a rounded number of NumPy": ("[4.31234568e+09]", "a list that cannot be read"),
+    "a rounded number among others": ('["1000", 4.3E9]', "a list that cannot be read"),
+    "a round number of NumPy": ("[1.e+16 2.e+00]", "a list that cannot be read"),
+    "a round number": ("1.e+16", "a decimal, to which ids have been rounded"),
+    "a number of Java": ("4.31234568E9", "a decimal, to which ids have been rounded"),
+    "numbers with their type": ("[np.int64(1000), np.int64(1001)]", "a list that cannot be read"),
+    "a line break as an escape": (r"['10.1/p1000\n']", "a list that cannot be read"),
+    "half a surrogate": (r'["10.1/p1000\ud83d"]', "a list that cannot be read"),
+    "JSON in JSON": (r'"[\"10.1/p1000\", \"10.1/p1001\"]"', "a list that cannot be read"),
+    "semicolons in brackets": ("[10.1/p1000; 10.1/p1001]", "a list that cannot be read"),
+    "bars in brackets": ("[10.1/p1000|10.1/p1001]", "a list that cannot be read"),
+    "spaces in brackets": ("[10.1/p1000 10.1/p1001]", "a list that cannot be read"),
+    "an array of SQL": ("ARRAY['10.1/p1000','10.1/p1001']", "a list that cannot be read"),
+    "an array of Spark": ("WrappedArray(10.1/p1000, 10.1/p(1)001)", "a list that cannot be read"),
+    "an array of Spark with one id": ("WrappedArray(10.1/p1000)", "a list that cannot be read"),
+    "quoted ids without brackets": ("'10.1/p1000', '10.1/p1001'", "a list that cannot be read"),
+    "a list of PostgreSQL that is cut": ("{10.1/p1000,10.1/p10", "a list that cannot be read"),
+    "a tuple that is cut": ("(10.1/p1000, 10.1/p10", "a list that cannot be read"),
     "numbers whose middle was left out": ("[1 2 ... 8 9]", "a list that cannot be read"),
     "a rounded id": ("1.2345678901234568e+16", "a decimal, to which ids have been rounded"),
     "an id that may be rounded": ("9007199254740994.0", "a decimal, to which ids have been rounded"),
@@ -143,11 +179,18 @@ REFUSED = {
 
 @pytest.mark.parametrize(("text", "message"), REFUSED.values(), ids=REFUSED)
 @pytest.mark.parametrize("ids", ["integer", "string"])
-def test_what_may_not_be_read_stops_with_file_and_column(text: str, message: str, ids: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_what_may_not_be_read_stops_with_file_and_column(
+    text: str, message: str, form: str, ids: str, tmp_path: Path
+) -> None:
     citing = "1" if ids == "integer" else "10.1/p1"
-    path = write_rows(tmp_path / "citations.csv", [(citing, citing), (citing, text)])
-    with pytest.raises(InputError, match=rf"citations\.csv, line 3: cited is .*{re.escape(message)}"):
-        made_of(tmp_path, path, ids=ids)
+    path = tmp_path / f"citations.{form}"
+    if form == "csv":
+        write_rows(path, [(citing, citing), (citing, text)])
+    else:
+        path.write_text("\n\n" + json.dumps({"citing": citing, "cited": text}))
+    with pytest.raises(InputError, match=rf"citations\.{form}, line 3: cited is .*{re.escape(message)}"):
+        made_of(tmp_path, str(path), ids=ids)
 
 
 def test_a_list_is_the_id_of_no_paper(tmp_path: Path) -> None:
@@ -185,8 +228,24 @@ NAMES_IN_CELLS = {
     '["Physics", "Andr\\u00e9"]': ["Physics", "André"],
     "['Physics' 'Computer Science']": ["Physics", "Computer Science"],
     "[None, 'Physics']": ["Physics"],
+    "[None 'Physics']": ["Physics"],
     "[]": [],
+    "{}": [],
+    "()": [],
+    "[None]": [],
+    "[nan]": [],
+    "[nan nan]": [],
+    '[NaN, "Physics"]': ["Physics"],
+    "['a, 1e5 ... b']": ["a, 1e5 ... b"],
+    '{"Computer Science"}': ["Computer Science"],
     "[Anonymous]": ["[Anonymous]"],
+    "{NASA}": ["{NASA}"],
+    "Andr{\\'e}": ["Andr{\\'e}"],
+    "(Physics)": ["(Physics)"],
+    "Physics (applied)": ["Physics (applied)"],
+    "'t Hooft": ["'t Hooft"],
+    "O'Brien": ["O'Brien"],
+    '"Babe" Ruth': ['"Babe" Ruth'],
     "Physics": ["Physics"],
     "(Applied) Physics": ["(Applied) Physics"],
 }
@@ -200,9 +259,39 @@ def test_lists_of_names_that_were_written_as_text_are_read(separator: str | None
     assert [row["fields"] for row in made.papers.values()] == [*NAMES_IN_CELLS.values()]
 
 
-@pytest.mark.parametrize(
-    "text", ["['Physics', 'Comp", "[{'name': 'Physics'}]", '[{"name": "Physics"}]', "[Physics, Biology]", "[['a']]"]
-)
+def test_names_with_a_comma_are_names(tmp_path: Path) -> None:
+    names = ["Smith (Jr), John", "Smith, John (Jr)", "'t Hooft, Gerard", "{van der} Berg, Jan", "Lee, J. [orcid:1, x]"]
+    write_fields(tmp_path, names)
+    made = make_with_fields(tmp_path, "fields")
+    assert [row["fields"] for row in made.papers.values()] == [[name] for name in names]
+
+
+LISTS_OF_NAMES_REFUSED = [
+    "['Physics', 'Comp",
+    "[{'name': 'Physics'}]",
+    '[{"name": "Physics"}]',
+    "[Physics, Biology]",
+    "[Physics; Biology]",
+    "[Physics, Biol",
+    "[['a']]",
+    "(Physics, Biology)",
+    '{Physics,"Computer Science"}',
+    "{Physics,Biology}",
+    "set()",
+    "array([], dtype=object)",
+    'c("a", "b")',
+    "ARRAY['Physics']",
+    "['Physics' 1]",
+    "WrappedArray(Physics, Biology)",
+    "'Physics', 'Biology'",
+    r'"[\"Physics\", \"Biology\"]"',
+    r"['A.\xa0Smith']",
+    r"['Comp\nSci']",
+    r'["A\ud83d"]',
+]
+
+
+@pytest.mark.parametrize("text", LISTS_OF_NAMES_REFUSED)
 def test_a_list_of_names_that_cannot_be_read_stops_with_file_and_column(text: str, tmp_path: Path) -> None:
     write_fields(tmp_path, [text])
     with pytest.raises(InputError, match=r"papers\.csv, line 2: fields is a list that cannot be read"):

@@ -13,22 +13,37 @@ NOTHING = ("nan", "none", "null", "nat", "na", "n/a", "#n/a", "<na>")
 
 Expression = str
 
-_QUOTED = r"""(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
-_BARE = r"""[^\s,\[\](){}'"][^\s,\[\]{}'"]*"""
-_EMPTY = r"(?:None|nan|null|NULL|<NA>)"
+_QUOTED = r"""(?:'(?:[^'\\]|\\['"\\/])*'|"(?:[^"\\]|\\['"\\/])*")"""
+_PLAIN = r"""[^\s,;|\\\[\](){}'"]"""
+_BARE = rf"{_PLAIN}(?:{_PLAIN}|\({_PLAIN}*\))*"
+_EMPTY = r"(?:None|nan|NaN|null|NULL|<NA>)"
 _IDS, _TEXTS = f"(?:{_QUOTED}|{_BARE})", f"(?:{_QUOTED}|{_EMPTY})"
+_NUMBERS = f"(?:{_QUOTED}|{_EMPTY}|[-+.0-9]+)"
 _LIST_OF_IDS, _LIST_OF_TEXTS = (
-    rf"(?s)\s*[\[({{]\s*(?:{item}(?:(?:\s*,\s*|\s+){item})*\s*,?)?\s*[\])}}]\s*" for item in (_IDS, _TEXTS)
+    rf"(?s)\s*[\[({{]\s*(?:{item}(?:\s*,\s*{item})*\s*,?|{spaced}(?:\s+{spaced})*)?\s*[\])}}]\s*"
+    for item, spaced in ((_IDS, _NUMBERS), (_TEXTS, _TEXTS))
 )
-_CUT = r"[\[\s,]\.\.\.[\s,\]]"
-"""What NumPy puts in place of the middle of a long list."""
+"""Lists with commas, and those of NumPy with spaces, which in place of commas may be part of other texts."""
+_STRING = r"""(?s)'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_UNCLEAR = r"[\[({\s,](?:\.\.\.|[-+]?[0-9]+\.?[0-9]*[eE][-+]?[0-9]+)[\s,\])}]"
+"""What NumPy puts in place of the middle of a long list, or a number that may be rounded, outside of strings."""
+_IN_PARENTHESES = r"(?:[^()]|\([^()]*\))*"
+_TYPE = r"[A-Za-z_][\w.]*"
+"""What programs write before the bracket of a list: array, WrappedArray, np.int64."""
 _BEGINS_AS_LIST = (
-    r"""(?s)^\s*(?:\[|[({]\s*['"\[({]|[({][^(){}]*,[^(){}]*[)}]\s*$|[({]\s*[)}]\s*$|"""
-    r"""[A-Za-z_.]+\(\s*(?:['"\[({]|\)\s*$))"""
+    rf"""(?s)^\s*(?:[\[{{]|{_TYPE}\[|(?:{_TYPE})?\((?:\s*['"\[({{]|{_IN_PARENTHESES}\)?\s*$)|"""
+    r"""['"]\s*[\[({]|'.*'\s*$|".*"\s*$)"""
 )
-_HOLDS_LIST = r"""(?s)^\s*(?:[\[({]\s*['"\[({]|\[\s*\]|\[[^\[\]]*,[^\[\]]*\]\s*$|[A-Za-z_.]+\(\s*[\[({]\s*['"])"""
+_GUID = r"^\s*\{[0-9A-F]{8}(?:-[0-9A-F]{4}){3}-[0-9A-F]{12}\}"
+"""An id that may stand in braces. PostgreSQL writes such ids in small letters, and a list of one in braces."""
+_HOLDS_LIST = (
+    rf"""(?s)^\s*(?:(?:\{{|(?:{_TYPE})?[\[(])\s*(?:(?:{_EMPTY}[\s,]+)*['"\[({{]|(?:{_EMPTY}[\s,]*)*[\])}}]\s*$)|"""
+    rf"""(?:{_TYPE})?\[[^\[\]]*[,;|][^\[\]]*\]?\s*$|\{{[^{{}}]*[,;|"][^{{}}]*\}}?\s*$|"""
+    rf"""(?:{_TYPE})?\({_IN_PARENTHESES}[,;|]{_IN_PARENTHESES}\)\s*$|"""
+    rf"""['"]\s*[\[({{]|{_QUOTED}(?:\s*[,;|]?\s*{_QUOTED})+\s*$)"""
+)
 """How a list begins among names, which may stand in brackets themselves, such as [Anonymous]."""
-_ROUNDED = r"(?i)[-+]?inf(?:inity)?|-?[0-9](?:\.[0-9]+)?[eE]\+[0-9]{2,3}|[0-9]{16,}\.0*"
+_ROUNDED = r"(?i)[-+]?inf(?:inity)?|-?[0-9](?:\.[0-9]*e\+?|e\+)[0-9]{1,3}|[0-9]{16,}\.0*"
 
 
 def whole_number(text: Expression) -> Expression:
@@ -53,12 +68,13 @@ def is_nothing(text: Expression) -> Expression:
 
 def begins_as_list(text: Expression) -> Expression:
     """Whether the text of an id, or of ids, is a list, or the beginning of one."""
-    return _matches_brackets(text, _BEGINS_AS_LIST)
+    is_list = _matches_signs(text, _BEGINS_AS_LIST)
+    return f"CASE WHEN {is_list} THEN NOT regexp_matches({text}, {as_text(_GUID)}) ELSE false END"
 
 
 def holds_list(text: Expression) -> Expression:
     """Whether a text that may be a name is a list of names, or the beginning of one."""
-    return _matches_brackets(text, _HOLDS_LIST)
+    return _matches_signs(text, _HOLDS_LIST)
 
 
 def is_rounded(text: Expression) -> Expression:
@@ -82,16 +98,18 @@ def listed_items(text: Expression, otherwise: Expression, *, ids: bool) -> Expre
     bare = rf"""CASE WHEN item[1] IN ('''', '"') THEN regexp_replace(item[2:-2], '\\(.)', '\1', 'g')
         WHEN NOT regexp_full_match(item, '{_EMPTY}') THEN item END"""
     inner = rf"regexp_extract({text}, '(?s)^\s*[\[({{](.*)[\])}}]\s*$', 1)"
-    is_readable = f"regexp_full_match({text}, {as_text(grammar)}) AND NOT regexp_matches({text}, '{_CUT}')"
+    rest = f"regexp_replace({text}, {as_text(_STRING)}, '', 'g')"
     return f"""CASE WHEN NOT {is_list} THEN {otherwise}
-        WHEN CASE WHEN json_valid({text}) THEN json_type({text}) = 'ARRAY' ELSE false END
+        WHEN regexp_matches({rest}, {as_text(_UNCLEAR)}) THEN [{text}]
+        WHEN CASE WHEN json_valid({text}) THEN json_type({text}) = 'ARRAY' AND NOT contains(lower({rest}), 'nan')
+            ELSE false END
         THEN json_extract_string({text}, '$[*]')
-        WHEN {is_readable}
+        WHEN regexp_full_match({text}, {as_text(grammar)})
         THEN list_transform(regexp_extract_all({inner}, {as_text("(?s)" + item)}), lambda item: {bare})
         ELSE [{text}] END"""
 
 
-def _matches_brackets(text: Expression, pattern: str) -> Expression:
-    # Most cells have no bracket, and looking for one takes a fraction of the time.
-    has_bracket = " OR ".join(f"contains({text}, '{bracket}')" for bracket in "[({")
-    return f"CASE WHEN {has_bracket} THEN regexp_matches({text}, {as_text(pattern)}) ELSE false END"
+def _matches_signs(text: Expression, pattern: str) -> Expression:
+    # Most cells have neither bracket nor quote, and looking for one takes a fraction of the time.
+    has_sign = " OR ".join(f"contains({text}, {as_text(sign)})" for sign in "[({'\"")
+    return f"CASE WHEN {has_sign} THEN regexp_matches({text}, {as_text(pattern)}) ELSE false END"
