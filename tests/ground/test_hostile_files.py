@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import re
 import struct
 import zipfile
 from collections import Counter
@@ -16,6 +17,7 @@ import pytest
 from cocite.baselines.brought import read_vectors
 from cocite.ground.errors import InputError
 from cocite.ground.rows import read_items, read_members, read_rows
+from cocite.triplets.brought_pairs.msmarco import read_msmarco
 from cocite.triplets.brought_pairs.scores import Bounds, deal_out_scores, scores_of_part
 from cocite.triplets.brought_pairs.specter import read_specter
 from cocite.triplets.brought_pairs.text_rows import read_text_rows
@@ -101,6 +103,51 @@ def test_a_hostile_value_in_a_large_object_is_refused_or_a_value(tmp_path, value
         assert said.startswith(str(tmp_path / "o.json"))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"1": ' + '["]",' * 20_000,
+        '{"1": ' + '{"}": [' * 1_000,
+        '{"1": ' + r'["\\", "\"]", ' * 1_001,
+        " " * 65_530 + '{"1": ' + "[" * 1_000,
+    ],
+)
+def test_nesting_is_as_deep_as_its_brackets_outside_texts(tmp_path, text):
+    (tmp_path / "o.json").write_text(text)
+    for read in (read_members, lambda path: read_items(path, "1")):
+        with pytest.raises(InputError, match=r"o\.json: not JSON that can be read \(nested too deeply\)"):
+            list(read(tmp_path / "o.json"))
+
+
+@pytest.mark.parametrize("length", range(65_490, 65_540, 3))
+def test_brackets_in_texts_are_no_levels_wherever_a_read_ends(tmp_path, length):
+    values = {" " * length: '\\"[{' * 20, "b": [["[" * 2_000, '"{' * 2_000]] * 3}
+    (tmp_path / "o.json").write_text(json.dumps(values))
+    assert dict(read_members(tmp_path / "o.json")) == values
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("neg", '{"bm25": "35"}', "neg must have a list for the system 'bm25', not '35'"),
+        ("neg", '{"bm25": {"3": 1, "5": 2}}', "neg must have a list for the system 'bm25', not {'3': 1, '5': 2}"),
+        ("neg", '{"bm25": 5}', "neg must have a list for the system 'bm25', not 5"),
+        ("neg", '{"bm25": null}', "neg must have a list for the system 'bm25', not None"),
+        ("neg", '{"bm25": ["\\ud83d"]}', "neg holds half of a surrogate pair"),
+        ("neg", '{"bm25": [true]}', "neg must be a string or an integer, not True"),
+        ("pos", '["\\ud83d"]', "pos holds half of a surrogate pair"),
+        ("pos", '[3, "\\ud83d"]', "pos holds half of a surrogate pair"),
+        ("pos", '{"3": 1}', "pos must be a string or an integer, not {'3': 1}"),
+    ],
+)
+def test_a_hostile_value_in_mined_negatives_is_named_by_its_line(tmp_path, key, value, said):
+    row, path = {"qid": 1, "pos": [2], "neg": {"bm25": [3]}}, tmp_path / "msmarco-hard-negatives.jsonl"
+    path.write_bytes(json.dumps(row).encode() + b"\n" + line_with(row, key, value))
+    layout = {"bounds": Bounds(), "per_system": None, "systems": (), "spill_to": tmp_path}
+    with pytest.raises(InputError, match=re.escape(f"negatives.jsonl, line 2: {said}")):
+        list(read_msmarco(tmp_path, tmp_path, None, **layout).examples(Counter()))
+
+
 def whole_npz(path, **arrays):
     with path.open("wb") as file:
         np.savez(file, **{"ids": np.array(IDS), "vectors": np.array(VECTORS), **arrays})
@@ -155,6 +202,12 @@ def test_an_npz_that_is_cut_or_spoilt_anywhere_is_refused_or_read_as_it_was(tmp_
 def test_an_npz_with_an_array_that_is_none_is_refused(tmp_path, vectors):
     npz_of(tmp_path / "v.npz", vectors)
     with pytest.raises(InputError, match=r"v\.npz"):
+        vectors_in(tmp_path / "v.npz")
+
+
+def test_an_npz_with_ids_of_characters_that_there_are_not_is_refused(tmp_path):
+    whole_npz(tmp_path / "v.npz", ids=np.array([97, 98, 0x00FFFFFF], np.uint32).view("<U1"))
+    with pytest.raises(InputError, match=r"v\.npz: not a readable NPZ file"):
         vectors_in(tmp_path / "v.npz")
 
 
@@ -219,6 +272,21 @@ def test_scores_that_would_be_those_of_other_documents_are_refused(tmp_path, col
     pq.write_table(pa.table(columns), tmp_path / "s.parquet")
     with pytest.raises(InputError, match=said):
         deal_out_scores([tmp_path / "s.parquet"], tmp_path)
+
+
+@pytest.mark.parametrize("key", ["qid", "pid"])
+def test_scores_of_names_that_are_not_utf8_are_refused(tmp_path, key):
+    spoilt = pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xff\xfe"]).buffers())
+    pq.write_table(pa.table({"qid": ["1"], "pid": ["2"], "score": [0.5], key: spoilt}), tmp_path / "s.parquet")
+    with pytest.raises(InputError, match=r"s\.parquet: not a readable Parquet file"):
+        deal_out_scores([tmp_path / "s.parquet"], tmp_path)
+
+
+@pytest.mark.parametrize("name", ["r.jsonl.gz", "v.jsonl.gz"])
+def test_an_emptied_gzip_file_is_refused(tmp_path, name):
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(InputError, match=rf"{re.escape(name)}: not a whole gzip file \(it is empty\)"):
+        vectors_in(tmp_path / name) if name[0] == "v" else list(read_rows(tmp_path / name))
 
 
 def test_scores_may_be_lists_of_any_kind_and_ids_decimals_without_a_fraction(tmp_path):

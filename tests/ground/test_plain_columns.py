@@ -35,6 +35,7 @@ IDS = {
     "decimals without a fraction": NUMBERS.cast(pa.float64()),
     "short decimals without a fraction": NUMBERS.cast(pa.float16()),
     "exact decimals": pa.array([decimal.Decimal(number) for number in (11, 12, 13)], pa.decimal128(10, 0)),
+    "exact decimals of two places": pa.array([decimal.Decimal(f"{number}.00") for number in (11, 12, 13)]),
 }
 LISTS = {
     "list": pa.array(VECTORS, pa.list_(pa.float64())),
@@ -77,6 +78,26 @@ def test_ids_of_triplets_may_be_of_any_type_in_a_column_or_a_field(tmp_path, kin
     assert [ids[2].to_pylist() for ids in read_triplet_ids(path)] == [[11, 12, 13]]
 
 
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        (pa.array([2047.0, 2049.0, 3.0], pa.float16()), [2047, None, 3]),
+        (pa.array([2.0**24 - 1, 2.0**24 + 1, 3.0], pa.float32()), [2**24 - 1, None, 3]),
+        (pa.array([2.0**53 - 1, 2.0**53 + 1, 3.0], pa.float64()), [2**53 - 1, None, 3]),
+        (pa.array([1e11, float("nan"), 123456789012.0]), [10**11, None, 123456789012]),
+        (pa.array([1e11, 1.5, float("inf")]), [10**11, None, None]),
+        (pa.array([decimal.Decimal("11.00"), decimal.Decimal("1.50"), None]), [11, None, None]),
+        (pa.array([11, 12, None], pa.decimal32(9, 0)).cast(pa.decimal32(9, 1)), [11, 12, None]),
+    ],
+)
+def test_of_decimals_only_those_that_are_exact_whole_numbers_are_ids(tmp_path, ids, expected):
+    path = write(tmp_path, query=ids, positive=ids, negative=ids)
+    assert [found[1].to_pylist() for found in read_triplet_ids(path)] == [expected]
+    columns = {name: pa.StructArray.from_arrays([ids], ["corpus_id"]) for name in ("query", "pos", "neg")}
+    path = write(tmp_path, **columns)
+    assert [found[2].to_pylist() for found in read_triplet_ids(path)] == [expected]
+
+
 @pytest.mark.parametrize("kind", TEXTS)
 def test_texts_of_pairs_may_be_of_any_type_in_a_column_or_a_list(tmp_path, kind):
     listed = pa.ListArray.from_arrays([0, 2, 2, 3], TEXTS[kind])
@@ -100,6 +121,11 @@ def test_lists_keep_gaps_and_all_of_their_items(kind):
     [
         [1.0, 2.5, 3.0],
         [1.0, None, 3.0],
+        pa.array([2048.0, 1.0, 2.0], pa.float16()),
+        pa.array([1.0, 2.0**24, 2.0], pa.float32()),
+        [1.0, 2.0**53, 2.0],
+        [1e11, float("nan"), 1e12],
+        [1e11, float("inf"), 1e12],
         [True, False, True],
         [date(2020, 1, day) for day in (1, 2, 3)],
         [None, None, None],

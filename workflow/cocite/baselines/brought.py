@@ -162,7 +162,9 @@ def _of_npz(path: Path, names: Names) -> Iterator[Part]:
         )
     for start in range(0, len(ids), ROWS_AT_ONCE):
         some = slice(start, start + ROWS_AT_ONCE)
-        yield Part([str(each) for each in ids[some].tolist()], _as_float32(vectors[some]), _places(path, "row", start))
+        with explain_unreadable(path, "NPZ file"):
+            texts = [str(each) for each in ids[some].tolist()]
+        yield Part(texts, _as_float32(vectors[some]), _places(path, "row", start))
 
 
 def _of_json_lines(path: Path, names: Names) -> Iterator[Part]:
@@ -227,14 +229,17 @@ def _line_by_line(path: Path, names: Names, after: int) -> Iterator[Part]:
 def _from_arrow(ids: Any, vectors: Any, called: tuple[str, str], place: Callable[[int], str]) -> Part:
     """Rows of two columns. Raises `InputError` where an id or a vector is missing, or of no type that one has."""
     of_ids, of_vectors = called
-    ids, vectors = whole_numbers(plain(ids)), plain(vectors)
-    if not (pa.types.is_integer(ids.type) or pa.types.is_string(ids.type) or _is_whole_decimal(ids.type)):
+    given, vectors = plain(ids), plain(vectors)
+    ids = whole_numbers(given)
+    if not (pa.types.is_integer(ids.type) or pa.types.is_string(ids.type)):
         raise InputError(f"{place(0)}: {of_ids} is {ids.type}; ids are texts or integers.")
     if not pa.types.is_list(vectors.type) or not _is_number(vectors.type.value_type):
         raise InputError(f"{place(0)}: {of_vectors} is {vectors.type}; vectors are lists of numbers.")
-    for name, column in ((of_ids, ids), (of_vectors, vectors)):
+    for name, column, written in ((of_ids, ids, given), (of_vectors, vectors, vectors)):
         if column.null_count:
-            raise InputError(f"{place(pc.index(column.is_null(), True).as_py())}: {name} is null.")
+            row = pc.index(column.is_null(), True).as_py()
+            said = f"{written[row]}, which is no whole number that is exact" if written[row].is_valid else "null"
+            raise InputError(f"{place(row)}: {name} is {said}.")
     if not len(ids):
         return Part([], np.empty((0, 0), np.float32), place)
     lengths = pc.list_value_length(vectors)
@@ -260,10 +265,6 @@ def _as_float32(vectors: NDArray[Any]) -> NDArray[np.float32]:
 
 def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind))
-
-
-def _is_whole_decimal(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_decimal(kind) and kind.scale == 0)
 
 
 def _named(there: Collection[str], names: Names, path: Path, kind: str) -> tuple[str, str]:

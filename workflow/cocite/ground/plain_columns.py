@@ -20,6 +20,9 @@ _LISTS = (
     *(pa.types.is_list_view, pa.types.is_large_list_view),
 )
 
+DIGITS = {16: 11, 32: 24, 64: 53}
+"""Binary digits of the whole numbers that floating-point numbers of so many bits hold without a gap."""
+
 
 def plain(column: Any) -> Any:
     """A column as strings, numbers, or lists of them, however Arrow keeps it; of another type, as it is.
@@ -52,12 +55,20 @@ def _as_list(column: Any) -> pa.ListArray:
 
 
 def whole_numbers(column: Any) -> Any:
-    """A column whose decimals are whole numbers, as a gap in a pandas column makes them, as integers."""
-    if not pa.types.is_floating(column.type):
+    """A column of decimals, as a gap in a pandas column makes them, as whole numbers; null where one is none.
+
+    A number that its type does not tell from the next whole number is none. Exact decimals become their digits.
+    """
+    kind = column.type
+    if pa.types.is_decimal(kind):
+        exact = column.cast(pa.decimal256(76, max(kind.scale, 0)))
+        whole = pc.if_else(pc.equal(pc.floor(exact), exact), exact, None)
+        return whole.cast(pa.decimal256(76, 0)).cast(pa.string())
+    if not pa.types.is_floating(kind):
         return column
     numbers = column.cast(pa.float64())
-    is_whole = pc.and_(pc.equal(pc.floor(numbers), numbers), pc.less(pc.abs(numbers), 2.0**53))
-    return pc.if_else(is_whole, numbers, None).cast(pa.int64()) if pc.all(is_whole).as_py() else column
+    is_whole = pc.and_(pc.equal(pc.floor(numbers), numbers), pc.less(pc.abs(numbers), 2.0 ** DIGITS[kind.bit_width]))
+    return pc.if_else(is_whole, numbers, None).cast(pa.int64())
 
 
 def _is(kind: pa.DataType, kinds: Any) -> bool:

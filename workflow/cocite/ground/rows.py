@@ -16,8 +16,9 @@ from cocite.ground.errors import InputError, explain_unreadable, reason_of
 
 PARQUET = "Parquet file"
 HALF_PAIRS = re.compile("[\ud800-\udfff]")
-DEEPEST = 2_000
-"""Levels of JSON that may begin in what is read at once, 64 kB, beyond those that end there."""
+DEEPEST = 1_000
+"""Levels of JSON that may be within each other."""
+NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b'"[]{}')
 PARQUET_ROWS = 10_000
 """Rows of a Parquet file that are in memory together."""
 
@@ -253,12 +254,26 @@ class _Shallow:
 
     def __init__(self, file: IO[bytes], path: Path) -> None:
         self.file, self.path = file, path
+        self.depth, self.in_string, self.rest = 0, False, b""
 
     def read(self, size: int) -> bytes:
-        """The next bytes, in which not too many levels begin that do not end."""
+        """The next bytes. Raises `InputError` where a level in them is too deep."""
+        import numpy as np
+
         text = self.file.read(size)
-        if sum(map(text.count, (b"[", b"{"))) - sum(map(text.count, (b"]", b"}"))) > DEEPEST:
-            raise InputError(f"{self.path}: not JSON that can be read (nested too deeply).")
+        written = self.rest + text
+        if b"\\" in written:
+            written = written.replace(b"\\\\", b"").replace(b'\\"', b"")
+        self.rest = b"\\" if written.endswith(b"\\") else b""
+        # Two quotation marks without a bracket between them change nothing.
+        parts = written.translate(None, NO_BRACKETS).replace(b'""', b"").split(b'"')
+        outside = np.frombuffer(b"".join(parts[self.in_string :: 2]), np.uint8)
+        depths = self.depth + np.cumsum(np.where(outside & 2, 1, -1))  # the bit that [ and { have
+        if len(depths):
+            self.depth = int(depths[-1])
+            if depths.max() > DEEPEST:
+                raise InputError(f"{self.path}: not JSON that can be read (nested too deeply).")
+        self.in_string ^= len(parts) % 2 == 0
         return text
 
 
@@ -277,6 +292,8 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
     from isal import igzip, igzip_lib
 
     with explain_unreadable(path, "file"):
+        if path.suffix == ".gz" and path.stat().st_size == 0:
+            raise InputError(f"{path}: not a whole gzip file (it is empty).")
         try:
             with igzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
                 yield file

@@ -119,7 +119,10 @@ def _example_of_mined(
     if not near:
         counts[NO_POSITIVE] += 1
         return
-    given = [mined.get(name, ()) for name in systems or mined]
+    given = [mined.get(name, []) for name in systems or mined]
+    for name, documents in zip(systems or mined, given, strict=True):
+        if not isinstance(documents, list):
+            raise InputError(f"{row.place}: neg must have a list for the system {name!r}, not {shown(documents)}.")
     far = _keys(row, "neg", [document for of_system in given for document in of_system])
     is_kept = np.ones(len(far), dtype=bool)
     if known is not None:
@@ -139,6 +142,6 @@ def _example_of_mined(
 def _keys(row: Row, key: str, documents: Sequence[Any]) -> Ids:
     """The keys of some documents. Raises `InputError` where one is no id."""
     for document in documents:
-        if type(document) is not int and not isinstance(document, str):
+        if type(document) is not int:
             row.as_identifier(document, key)
     return keys_of(documents, DOCUMENTS)

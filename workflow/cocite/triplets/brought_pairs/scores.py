@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.ground.errors import InputError
+from cocite.ground.errors import InputError, explain_unreadable
 from cocite.ground.id_sets import Ids
 from cocite.ground.lookup import look_up
-from cocite.ground.rows import Row, is_json_lines, read_batches, read_fields, read_rows, shown
+from cocite.ground.rows import PARQUET, Row, is_json_lines, read_batches, read_fields, read_rows, shown
 from cocite.triplets.brought_pairs.reading import DOCUMENTS, QUERIES, keys_of
 
 PARTS = 64
@@ -113,7 +113,8 @@ def _is_tabs(path: Path) -> bool:
 
 def _read(path: Path) -> Iterator[NDArray[Any]]:
     if path.suffix == ".parquet":
-        yield from _read_parquet(path)
+        with explain_unreadable(path, PARQUET):
+            yield from _read_parquet(path)
     elif is_json_lines(path):
         yield from _in_parts(_of_row(row) for row in read_rows(path))
     else:
