@@ -221,6 +221,8 @@ def test_the_default_configuration_is_complete_with_defaults(written):
             10**30,
             "key queries.count is 1000000000000000000000000000000; a whole number must be below 2⁶³",
         ),
+        ("models.cocite.seeds", ["1"], "key models.cocite.seeds[0] must be of type integer, not '1'"),
+        ("models.cocite.seeds", ["08", "x"], "seeds[0] must be of type integer, not '08'"),
         ("models.cocite.seeds", [], "key models.cocite.seeds is [], which should be non-empty"),
         ("models.cocite.seeds", [*range(1, 99), 1], "…, which has non-unique elements"),
         ("release", "latest", "key release is latest, which only the sources s2 and openalex can tell"),

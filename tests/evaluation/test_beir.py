@@ -195,7 +195,7 @@ def test_another_table_of_judgements_can_be_named(beir):
             "test.tsv, line 2: has 2 fields, where 3 are expected",
         ),
         ("qrels/test.tsv", "1\t2\t1\n", "test.tsv, line 1: is a judgement, where a line of names is expected"),
-        ("qrels/test.tsv", "query-id\tcorpus-id\tscore\n", "test.tsv: judges no query of queries.jsonl on a document"),
+        ("qrels/test.tsv", "query-id\tcorpus-id\tscore\n", "test.tsv: has no rows"),
         ("qrels/test.tsv", "", "test.tsv: has no rows"),
         ("qrels/test.tsv", "query-id\tcorpus-id\tscore\n1\t2\thigh\n", "relevance must be a whole number, not 'high'"),
         ("qrels/test.tsv", "query-id\tcorpus-id\tscore\n1\tlost\t1\n", "judges no query of queries.jsonl"),

@@ -78,6 +78,9 @@ def test_an_id_is_what_is_written(tmp_path, name, line, expected):
         ("q1,d1,2\n", "line 1: is a judgement, where a line of names is expected"),
         ("", "has no rows"),
         ("\n \n", "has no rows"),
+        (HEADER, "has no rows"),
+        (HEADER + "\td1\t1\n", "line 2: the id of the query or of the document is empty"),
+        (HEADER + "q1\t \t1\n", "line 2: the id of the query or of the document is empty"),
         ("one two\n", "line 1: has 2 fields, where 3 are expected (query-id, corpus-id, score) or 4"),
         ("a\tb\tc\td\te\n", "line 1: has 5 fields, where 3 are expected"),
         (HEADER + "q1\td1\n", "line 2: has 2 fields, where 3 are expected"),
@@ -99,6 +102,17 @@ def test_a_line_that_is_wrong_is_named(tmp_path, content, message):
         read(tmp_path / "test.tsv", content)
     assert message in str(error.value)
     assert str(tmp_path / "test.tsv") in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["test.jsonl", "test.jsonl.gz", "test.parquet", "test.tsv.gz"])
+def test_a_file_without_judgements_is_refused(tmp_path, name):
+    pq.write_table(pa.table({"query-id": pa.array([], pa.string())}), tmp_path / "test.parquet")
+    content = (tmp_path / name).read_bytes() if name == "test.parquet" else ""
+    with pytest.raises(InputError, match=rf"{name}: has no rows"):
+        read(tmp_path / name, content)
+    (tmp_path / "test.jsonl").write_text('{"query-id": "", "corpus-id": "d", "score": 1}\n')
+    with pytest.raises(InputError, match=r"line 1: the id of the query or of the document is empty"):
+        list(read_judgements(tmp_path / "test.jsonl"))
 
 
 @pytest.mark.parametrize("value", [0.5, True, None, "high", [1]])

@@ -54,6 +54,9 @@ def explain(error: ValidationError, kind: Any, given: Any, what: str = "Configur
             continue
         place = _place(kind, given, details["loc"])
         places.setdefault(place.keys, (place, []))[1].append(details)
+    for keys in [keys for keys, (_, faults) in places.items() if faults[0]["type"] == "too_short"]:
+        if any(len(other) > len(keys) and other[: len(keys)] == keys for other in places):
+            del places[keys]  # pydantic counts only the items that are right
     sentences = [
         (_precedence(faults[0]), len(place.keys), _sentence(place, faults, what)) for place, faults in places.values()
     ]
@@ -75,7 +78,11 @@ def shown(text: str) -> str:
 
 def without_password(text: str) -> str:
     """The text without what can be a user and a password before a host, or a key behind an address."""
-    return re.sub(r"(?s)[^'\"\s]*:.*@|(?<=://)[^'\"]*[?#][^'\"\s]*", "…", text)
+    before, _, after = text.rpartition("@")
+    user, colon, _ = before.partition(":")
+    if colon:
+        text = user.removesuffix(re.split(r"['\"\s]", user)[-1]) + "…" + after
+    return re.sub(r"(?<=://)[^'\"]*[?#][^'\"\s]*", "…", text)
 
 
 def joined(key: str, name: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from cocite.config.explained import WORDS_OF_TRUTH, joined, quoted, shown
+from cocite.config.explained import LONGEST_VALUE, WORDS_OF_TRUTH, joined, quoted, shown
 from cocite.ground.errors import InputError
 
 LARGEST_NUMBER = (1 << 63) - 1
@@ -19,8 +19,9 @@ MOST_LEVELS = 50
 TOO_DEEP = f"entries are within each other at more than {MOST_LEVELS} levels; no configuration has so many."
 CREDENTIALS = re.compile(r"://\S*@")
 """A URL with a user, and perhaps a password: what a configuration holds is written down, shown and published."""
-OTHER_BASE = re.compile(r"[-+]?(?:0[0-7_]+|[0-9_]+(?::[0-5]?[0-9])+)")
-"""Whole numbers that YAML reads in another base, and that people write as dates, times, hashes or years."""
+NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
+OTHER_BASE = re.compile(r"[-+]?(?:0[0-7_]+|[0-9_]+(?::[0-5]?[0-9])+(?:\.[0-9_]*)?)")
+"""Numbers that YAML reads in another base, and that people write as dates, times, hashes or years."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -45,15 +46,21 @@ class _Loader(yaml.SafeLoader):
             raise _UnreadableError(f"line {line}: more than {MOST_VALUES:,} keys are merged by <<; write them out")
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        if node.tag == "tag:yaml.org,2002:int" and OTHER_BASE.fullmatch(node.value):
-            line, read = node.start_mark.line + 1, super().construct_object(node)
+        if node.tag in NUMBERS and OTHER_BASE.fullmatch(node.value):
+            line, is_short = node.start_mark.line + 1, len(node.value) <= LONGEST_VALUE
+            read = super().construct_object(node) if is_short else "another number"
             raise _UnreadableError(
-                f"line {line}: YAML reads {node.value} as {read} (a number that begins with 0 is octal, one with "
-                "colons has base 60); write the number itself, or a text in quotes"
+                f"line {line}: YAML reads {shown(node.value)} as {read} (a number that begins with 0 is octal, one "
+                "with colons has base 60); write the number itself, or a text in quotes"
             )
         try:
             return super().construct_object(node, deep)
-        except (ValueError, LookupError, AttributeError) as error:  # what looks like a date or a number, and is none
+        except (
+            ValueError,
+            LookupError,
+            AttributeError,
+            OverflowError,
+        ) as error:  # what looks like a date or a number, and is none
             line, value = node.start_mark.line + 1, shown(str(node.value))
             raise _UnreadableError(f"line {line}: {value} cannot be read ({error}); a text stands in quotes") from None
 
@@ -120,7 +127,9 @@ def _as_json(value: Any, key: str) -> Any:
         case list():
             return [_as_json(entry, f"{key}[{number}]") for number, entry in enumerate(value)]
         case float() if not math.isfinite(value):
-            raise InputError(f"Configuration key {key} is {value}; it must be a number that is finite.")
+            raise InputError(
+                f"Configuration key {key} is {value}; it must be a number that is finite, or a text in quotes."
+            )
         case int() if abs(value) > LARGEST_NUMBER:
             written = quoted(value) if value.bit_length() < 200 else "a number of more than 60 digits"
             raise InputError(f"Configuration key {key} is {written}; a whole number must be below 2⁶³.")

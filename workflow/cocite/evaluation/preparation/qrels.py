@@ -39,7 +39,14 @@ class Judgement(NamedTuple):
 
 def read_judgements(path: Path) -> Iterator[Judgement]:
     """The judgements in a file. Raises `InputError` where it is missing or empty, or a line is wrong."""
-    return (_of_columns if path.suffix == ".parquet" or is_json_lines(path) else _of_lines)(path)
+    is_empty = True
+    for judgement in (_of_columns if path.suffix == ".parquet" or is_json_lines(path) else _of_lines)(path):
+        if not judgement.query.strip() or not judgement.document.strip():
+            raise InputError(f"{judgement.place}: the id of the query or of the document is empty.")
+        is_empty = False
+        yield judgement
+    if is_empty:
+        raise InputError(f"{path}: has no rows.")
 
 
 def _of_columns(path: Path) -> Iterator[Judgement]:
@@ -66,8 +73,6 @@ def _of_lines(path: Path) -> Iterator[Judgement]:
             raise InputError(f"{place}: has {len(fields)} fields, where {count} are expected.")
         query, document, written = (fields[column] for column in chosen)
         yield Judgement(place, query, document, grade(written.strip('"'), place))
-    if not count:
-        raise InputError(f"{path}: has no rows.")
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
