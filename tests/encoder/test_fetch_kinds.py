@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Normalize
-from tests.encoder.published import SENTENCES, as_sentence_transformer, dense, fetched, published
+from tests.encoder.published import SENTENCES, as_sentence_transformer, dense, edit, fetched, published
 
 from cocite.config.encoders import EncoderSettings
 from cocite.encoder.fetch import fetch_encoder
@@ -40,6 +40,18 @@ def test_an_encoder_keeps_its_vectors(kind, tmp_path):
         np.testing.assert_allclose(
             SentenceTransformer(str(folder), device="cpu").encode(TEXTS), own.encode(TEXTS), atol=1e-5
         )
+
+
+@pytest.mark.parametrize(("kind", "settings"), [("llama", {"is_causal": False}), ("modernbert", {"sliding_window": 2})])
+def test_settings_that_the_architecture_does_not_declare_are_kept(kind, settings, tmp_path):
+    source = as_sentence_transformer(published(tmp_path / "plain", kind), tmp_path / "source")
+    edit(source / "config.json", **settings)
+    own = SentenceTransformer(str(source), device="cpu")
+    folder = fetched(source, tmp_path / "fetched")
+    np.testing.assert_allclose(vectors(folder), own.encode(TEXTS), atol=1e-5)
+    np.testing.assert_allclose(
+        SentenceTransformer(str(folder), device="cpu").encode(TEXTS), own.encode(TEXTS), atol=1e-5
+    )
 
 
 def test_a_real_encoder_keeps_its_vectors(tmp_path):

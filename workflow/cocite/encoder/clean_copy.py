@@ -22,6 +22,9 @@ CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.
 ADAPTER = "adapter_config.json"
 FURTHER_KEYS = {
     "tokenizer_class",
+    # Whether tokens see those behind them, and the window of ModernBERT by another name.
+    "is_causal",
+    "sliding_window",
     # Rotary positions and the layers of ModernBERT as older releases wrote them.
     "rope_theta",
     "rope_scaling",
