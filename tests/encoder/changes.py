@@ -10,6 +10,7 @@ from tests.encoder.published import edit
 WEIGHTS, INDEX, TOKENIZER = "model.safetensors", "model.safetensors.index.json", "tokenizer.json"
 DENSE, POOLING, TEXTS = "2_Dense/config.json", "1_Pooling/config.json", "sentence_bert_config.json"
 WORD = "embeddings.word_embeddings.weight"
+NORM = "encoder.layer.1.output.LayerNorm."
 LAYER = "encoder.layer.1.output.dense.weight"
 
 
@@ -95,6 +96,29 @@ def starting_with(id):
     start, text = {"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}
     tokens = {"[CLS]": {"id": "[CLS]", "ids": [id], "tokens": ["[CLS]"]}}
     return {"type": "TemplateProcessing", "single": [start, text], "pair": [text, text], "special_tokens": tokens}
+
+
+def of_bytes(content, **settings):
+    """A tokenizer whose model is byte-pair encoding with these words."""
+    vocabulary = content["model"]["vocab"]
+    return content | {"model": {"type": "BPE", "vocab": vocabulary, "merges": [], "unk_token": "[UNK]"} | settings}
+
+
+def sharing_an_id(content):
+    vocabulary = content["model"]["vocab"]
+    vocabulary["bees"] = vocabulary["nectar"]
+    return content
+
+
+def with_padding(content):
+    padding = {"strategy": "BatchLongest", "direction": "Left", "pad_to_multiple_of": 8}
+    return content | {"padding": padding | {"pad_id": 0, "pad_type_id": 0, "pad_token": "[PAD]"}}
+
+
+def nearly_constant(weights):
+    """Make the vectors differ only by rounding."""
+    weights[NORM + "weight"].mul_(1e-7)
+    weights[NORM + "bias"].fill_(1)
 
 
 emptying = {"type": "Replace", "pattern": {"Regex": "."}, "content": ""}

@@ -9,11 +9,14 @@ from safetensors.torch import load_file, save_file
 from tests.encoder.changes import (
     POOLING,
     TEXTS,
+    TOKENIZER,
     WEIGHTS,
     WORD,
     Marks,
+    changed,
     indexed,
     reweighed,
+    with_padding,
     written,
 )
 from tests.encoder.published import as_sentence_transformer, edit, fetched, published
@@ -21,6 +24,7 @@ from tests.encoder.published import as_sentence_transformer, edit, fetched, publ
 from cocite.encoder.adapters import new_adapter, save_adapters, switch_on
 from cocite.encoder.model import open_encoder
 from cocite.ground.errors import InputError
+from cocite.tables.files import read_json
 
 
 def test_texts_in_lowercase_need_a_tokenizer_that_does_so_itself(layered, tmp_path):
@@ -53,6 +57,7 @@ TAKEN = {
     "a prefix": reweighed(lambda weights: [weights.update({f"bert.{name}": weights.pop(name)}) for name in [*weights]]),
     "weights in a part": indexed("decoy.safetensors"),
     "a pickle that nothing names": lambda folder: (folder / "w.bin").write_bytes(pickle.dumps(Marks(folder / "run"))),
+    "padding in front": changed(TOKENIZER, with_padding),
     "a tokenizer of another name": written(
         "tokenizer_config.json", name_or_path="some-org/t", auto_map=["own.T", None]
     ),
@@ -70,7 +75,30 @@ def test_what_changes_no_vector_is_left_out(name, layered, tmp_path):
     assert all(
         torch.equal(kept[name], weight) for name, weight in load_file(layered / WEIGHTS).items() if "pooler" not in name
     )
+    assert read_json(model / TOKENIZER)["padding"] is None
     assert not any("some-org" in path.read_text() for path in model.rglob("*.json"))
+
+
+TOLD = {
+    "dimensions that are cut": (
+        written("config_sentence_transformers.json", truncate_dim=4),
+        "The encoder's own vectors are cut to 4 dimensions, and here only by the setting dimension of a model.",
+    ),
+    "prompts": (
+        written("config_sentence_transformers.json", prompts={"query": "query: "}),
+        "The encoder has prompts that are left out, as the setting prompts is",
+    ),
+}
+"""Changes of a folder that are not taken over, and what is said of them."""
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_what_is_left_out_is_told(name, layered, tmp_path, capsys):
+    change, told = TOLD[name]
+    folder = shutil.copytree(layered, tmp_path / "layered")
+    change(folder)
+    fetched(folder, tmp_path / "model")
+    assert told in capsys.readouterr().err
 
 
 HOSTILE_ADAPTERS = {

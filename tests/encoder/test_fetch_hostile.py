@@ -21,9 +21,12 @@ from tests.encoder.changes import (
     emptying,
     first_module,
     indexed,
+    nearly_constant,
+    of_bytes,
     replaced,
     retyped,
     reweighed,
+    sharing_an_id,
     spoilt,
     starting_with,
     without_unknown,
@@ -47,6 +50,10 @@ REFUSED = {
     "own kind": (written("config.json", model_type="own", auto_map={"AutoModel": "own.Own"}), "code of its own"),
     "own module": (first_module(type="own.Transformer"), "own.Transformer is code of its own, which is not run"),
     "own activation": (written(DENSE, activation_function="own.Identity"), "its activation is own.Identity"),
+    "an activation that torch does not have": (
+        written(DENSE, activation_function="torch.nope.Identity"),
+        "its activation is torch.nope.Identity",
+    ),
     "added layer weights": (
         reweighed(lambda weights: weights.update({"encoder.layer.1.output.lora_A": torch.ones(2, 2)})),
         "have 1 weights that the transformer of config.json does not use, as encoder.layer.1.output.lora_A",
@@ -72,6 +79,10 @@ REFUSED = {
     "map of tokens": (written(DENSE, module_input_name="token_embeddings"), "module_input_name is 'token_embeddings'"),
     "map with its input": (written(DENSE, use_residual=True), "use_residual is True, and only False is known"),
     "cut at the start": (written("tokenizer_config.json", truncation_side="left"), "cuts texts at the start"),
+    "split special tokens": (
+        written("tokenizer_config.json", split_special_tokens=True),
+        r"its special tokens are split in texts \(split_special_tokens\)",
+    ),
     # Weights that are read from elsewhere, or not as safetensors.
     "a pickle in the index": (indexed("w.bin"), "names 'w.bin'; weights must be safetensors in the same folder"),
     "a pickle elsewhere": (indexed("../elsewhere.bin"), "names '../elsewhere.bin'; weights must be safetensors"),
@@ -122,6 +133,18 @@ REFUSED = {
     "a decoder behind": (written("config.json", model_type="bart"), "bart is an encoder with a decoder"),
     "text for a size": (written("config.json", hidden_size="16"), "cannot be opened as an encoder"),
     "a billion layers": (written("config.json", num_hidden_layers=10**9), "num_hidden_layers is 1000000000, which"),
+    "many layers in a group": (
+        written("config.json", model_type="albert", inner_group_num=100_000),
+        "inner_group_num is 100000, which does not fit 39 weights",
+    ),
+    "many groups": (
+        written("config.json", model_type="albert", num_hidden_groups=100_000),
+        "num_hidden_groups is 100000, which does not fit 39 weights",
+    ),
+    "many networks in a layer": (
+        written("config.json", model_type="mobilebert", num_feedforward_networks=100_000),
+        "num_feedforward_networks is 100000, which does not fit 39 weights",
+    ),
     "a billion positions": (written("config.json", max_position_embeddings=10**10), "does not fit 39 weights"),
     "another activation": (written("config.json", hidden_act="none"), "cannot be opened as an encoder"),
     "norms of nothing": (written("config.json", layer_norm_eps=float("nan")), "its vectors are not finite"),
@@ -136,6 +159,7 @@ REFUSED = {
         r"embeddings\.weight is \(134, 8\); by config.json it must be \(134, 16\)",
     ),
     "no numbers but zero": (reweighed(lambda weights: [each.zero_() for each in weights.values()]), "the same vector"),
+    "numbers that hardly differ": (reweighed(nearly_constant), "the same vector"),
     "too large to compute with": (reweighed(lambda weights: weights[LAYER].fill_(3e38)), "its vectors are not finite"),
     "a factor of quantised weights": (
         reweighed(lambda weights: weights.update({LAYER + "_scale": torch.ones(1)})),
@@ -157,6 +181,10 @@ REFUSED = {
         "by config.json they must be",
     ),
     "a map that is not finite": (spoilt(float("inf"), "linear.bias", "2_Dense/" + WEIGHTS), "linear.bias has numbers"),
+    "a map with a weight twice": (
+        reweighed(lambda weights: weights.update({"weight": weights["linear.weight"] * 2}), "2_Dense/" + WEIGHTS),
+        r"2_Dense/model.safetensors: holds a weight twice, with and without linear\. before its name",
+    ),
     "a map without settings": (lambda folder: (folder / DENSE).unlink(), r"2_Dense/config\.json does not exist"),
     # The vocabulary.
     "a token too many": (
@@ -177,6 +205,12 @@ REFUSED = {
         "cannot embed a text: it gives 'Bees' and 'Bees gather nectar' the same vector",
     ),
     "no unknown token": (changed(TOKENIZER, without_unknown), "cannot embed a text: .*Missing .UNK. token"),
+    "no padding": (written("tokenizer_config.json", pad_token=None), r"has no token for padding; name one"),
+    "two words of an id": (changed(TOKENIZER, sharing_an_id), "its vocabulary loses '(bees|nectar)' when it is saved"),
+    "pieces that are drawn": (
+        changed(TOKENIZER, lambda content: of_bytes(content, dropout=0.9)),
+        r"its tokenizer draws the tokens of a text \(dropout is 0\.[89]",
+    ),
     "no tokenizer": (replaced(TOKENIZER, "{}"), "layered: cannot be opened as an encoder"),
     "a vocabulary of numbers": (
         changed(TOKENIZER, lambda content: content | {"model": content["model"] | {"vocab": [1, 2]}}),

@@ -90,6 +90,8 @@ TOKENIZER_KEYS = {
     "wordpieces_prefix",
 }
 """Settings of a tokenizer that are taken, beside the tokens that it names (`cls_token` and the like)."""
+COUNTS = {"num_hidden_layers", "num_hidden_groups", "inner_group_num", "num_feedforward_networks"}
+"""Settings that say how many parts are built, each of which has weights."""
 LARGEST = 2**24
 """A size that no setting exceeds, unless there are as many weights."""
 
@@ -196,10 +198,10 @@ def _tell_left_out(keys: Iterable[str], file: str) -> None:
 
 def _check_sizes(settings: dict[str, Any], names: dict[str, str], path: Path, weights: dict[str, int]) -> None:
     """Raise if building the transformer would take much more memory than its weights do."""
-    depth = names.get("num_hidden_layers", "num_hidden_layers")
+    counts = COUNTS | {names.get("num_hidden_layers", "num_hidden_layers")}
     largest = max(LARGEST, sum(weights.values()))
     for key, value in settings.items():
-        most = len(weights) if key == depth else largest
+        most = len(weights) if key in counts else largest
         if isinstance(value, int) and value > most:
             raise InputError(f"{path}: {key} is {value}, which does not fit {len(weights)} weights.")
 
@@ -211,6 +213,10 @@ def _names(kind: type) -> set[str]:
 def _of_tokenizer(path: Path) -> dict[str, Any]:
     """The settings of a tokenizer that are taken of a file."""
     settings = read_object(path)
+    if settings.get("split_special_tokens"):
+        raise InputError(
+            f"{path}: its special tokens are split in texts (split_special_tokens), and here they are not."
+        )
     taken = {key: settings[key] for key in settings if key in TOKENIZER_KEYS or key.endswith("_token")}
     if type(taken.get("model_max_length")) is not int:
         taken.pop("model_max_length", None)

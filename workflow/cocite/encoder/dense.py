@@ -26,8 +26,6 @@ FOLDER, CONFIG, WEIGHTS = "2_Map", "config.json", "model.safetensors"
 SIZES = ("in_features", "out_features")
 TYPE = "sentence_transformers.models.Dense"
 ACTIVATIONS = {"Identity": nn.Identity, "Tanh": nn.Tanh}
-LIBRARY = "torch."
-"""Where an activation must come from: sentence-transformers puts Tanh in place of any other."""
 BEHIND = {"module_input_name": "sentence_embedding", "module_output_name": "sentence_embedding"}
 """Settings of a module behind the pooling: it maps the vector of a document, not those of tokens."""
 
@@ -69,14 +67,22 @@ def read_dense(folder: Path) -> Dense:
     refuse_unless(folder / CONFIG, config, BEHIND | {"use_residual": False})
     named = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
     activation = named.rpartition(".")[2]
-    if activation not in ACTIVATIONS or not named.startswith(LIBRARY):
+    if activation not in ACTIVATIONS or named not in _places_of(activation):
         raise InputError(f"{folder}: its activation is {named}, and {' and '.join(ACTIVATIONS)} are known.")
     if not (folder / WEIGHTS).is_file():
         raise InputError(f"{folder}: holds no {WEIGHTS}; pickled weights are not loaded.")
     checked_sizes(folder / WEIGHTS)
-    weights = {name.removeprefix("linear."): weight.float() for name, weight in load_file(folder / WEIGHTS).items()}
+    loaded = load_file(folder / WEIGHTS)
+    weights = {name.removeprefix("linear."): weight.float() for name, weight in loaded.items()}
+    if len(weights) < len(loaded):
+        raise InputError(f"{folder / WEIGHTS}: holds a weight twice, with and without linear. before its name.")
     _check_shapes(weights, config, folder / WEIGHTS)
     return Dense(linear_of(weights["weight"], weights.get("bias")), activation)
+
+
+def _places_of(activation: str) -> set[str]:
+    """The names by which torch has an activation."""
+    return {f"{place}.{activation}" for place in (ACTIVATIONS[activation].__module__, "torch.nn.modules", "torch.nn")}
 
 
 def _check_shapes(weights: Mapping[str, Tensor], config: Mapping[str, Any], file: Path) -> None:

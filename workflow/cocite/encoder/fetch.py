@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import AutoModel, AutoTokenizer
 
@@ -137,6 +138,8 @@ def _write_encoder(source: Path, folder: Path, settings: EncoderSettings, card: 
             _check_length(transformer, tokenizer, settings.max_length)
             behind = _map_behind(layout, transformer, settings, maps, source)
             tokenizer.model_max_length = settings.max_length
+            tokenizer.padding_side = "right"
+            tokenizer.backend_tokenizer.no_padding()
             # Among weights behind the transformer may be the head for masked tokens.
             head = _head_of(clean, transformer) if loading["unexpected_keys"] else {}
         tokenizer.save_pretrained(folder)
@@ -221,6 +224,22 @@ def _check_vocabulary(tokenizer: Any, folder: Path) -> None:
         raise InputError(f"{folder}: its tokenizer has no tokenizer.json, and cannot be turned into one.")
     if tokenizer.truncation_side != "right":
         raise InputError(f"{folder}: its tokenizer cuts texts at the start, and here they are cut at the end.")
+    if tokenizer.pad_token is None:
+        raise InputError(f"{folder}: its tokenizer has no token for padding; name one (pad_token).")
+    _check_backend(tokenizer.backend_tokenizer, folder)
+
+
+def _check_backend(backend: Tokenizer, folder: Path) -> None:
+    """Raise if a tokenizer gives a text other tokens each time, or is another one after it is saved."""
+    for key in ("dropout", "alpha", "nbest_size"):
+        if value := getattr(backend.model, key, None):
+            raise InputError(f"{folder}: its tokenizer draws the tokens of a text ({key} is {value}).")
+    lost = backend.get_vocab().items() - Tokenizer.from_str(backend.to_str()).get_vocab().items()
+    if lost:
+        word, id = min(lost)
+        raise InputError(
+            f"{folder}: its vocabulary loses {word!r} when it is saved, as another word has its id ({id})."
+        )
 
 
 def _check_case(tokenizer: Any, folder: Path, *, lowers: bool) -> None:

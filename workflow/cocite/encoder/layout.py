@@ -138,6 +138,10 @@ def _settings_in(folder: Path) -> dict[str, Any]:
 
 def _prompts_in(source: Path) -> dict[str, Any]:
     settings = read_object(source / PROMPTS) if (source / PROMPTS).is_file() else {}
+    if cut := settings.get("truncate_dim"):
+        report(
+            f"The encoder's own vectors are cut to {cut} dimensions, and here only by the setting dimension of a model."
+        )
     return settings.get("prompts") or {}
 
 
