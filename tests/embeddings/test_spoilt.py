@@ -1,5 +1,6 @@
 """A graph embedding whose state a disk has spoilt ends like a whole training, and the log names the file."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from cocite.config.settings import entry_of
 from cocite.embeddings.engines.fastrp import projection
 from cocite.embeddings.engines.torch import training as torch_training
 from cocite.embeddings.imported import ImportedFolder
+from cocite.ground.checksums import SUFFIX
 
 ENGINES: dict[str, dict[str, Any]] = {
     "biggraph": {"engine": "biggraph", "epochs": 2, "dimension": 8, "batch_size": 500, "chunks": 2},
@@ -108,6 +110,62 @@ def test_a_training_in_partitions_that_was_killed_starts_afresh_from_a_spoilt_pa
             vectors_after(imported, engine, state)
     SPOILS[spoil](next(path for path in files_of(state) if path.parent.name == "squares"))
     assert np.array_equal(vectors_after(imported, engine, state), whole)
+
+
+GONE = [
+    "edges/*",
+    "edges/counts.json",
+    "edges/1-2.edges",
+    "edges",
+    "progress.json",
+    "scores/1.json",
+    "scores",
+    "squares/0.*",
+    "squares",
+    "vectors/1.*",
+    "vectors",
+]
+
+
+@pytest.fixture(scope="module")
+def stopped(imported: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, np.ndarray]:
+    """The state of a training in partitions that was killed in its second epoch, and the vectors of a whole one."""
+    folder, engine = tmp_path_factory.mktemp("stopped"), entry_of(ENGINES["torch"], AnyEngine)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch_training, "plan_partitions", lambda *_: 3)
+        whole = vectors_after(imported, engine, folder / "whole")
+        train_stretch = torch_training.Training._train_stretch
+        patch.setattr(torch_training.Training, "_train_stretch", interrupted_after(12, train_stretch))
+        with pytest.raises(KeyboardInterrupt):
+            vectors_after(imported, engine, folder / "state")
+    return folder / "state", whole
+
+
+@pytest.mark.parametrize("lost", ["mark", "file and mark"])
+@pytest.mark.parametrize("pattern", GONE)
+def test_a_training_starts_afresh_where_a_file_that_its_progress_implies_is_gone(
+    imported: Path,
+    stopped: tuple[Path, np.ndarray],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    pattern: str,
+    lost: str,
+) -> None:
+    monkeypatch.setattr(torch_training, "plan_partitions", lambda *_: 3)
+    state = shutil.copytree(stopped[0], tmp_path / "state")
+    found = list(state.glob(pattern))
+    paths = [path for at in found for path in (at.rglob("*") if at.is_dir() else at.parent.glob(f"{at.name}*"))]
+    for path in paths:
+        if path.suffix == SUFFIX or lost == "file and mark":
+            path.unlink(missing_ok=True)
+    if pattern in ("edges", "scores", "squares", "vectors") and lost == "file and mark":
+        (state / pattern).rmdir()
+    capsys.readouterr()
+    vectors = vectors_after(imported, entry_of(ENGINES["torch"], AnyEngine), state)
+    assert np.array_equal(vectors, stopped[1])
+    said = capsys.readouterr().err
+    assert ("the training starts afresh" in said) == ((pattern, lost) != ("edges", "file and mark"))
 
 
 def interrupted(*_: Any) -> None:

@@ -15,6 +15,7 @@ from cocite.config.models import TrainingSettings
 from cocite.encoder import card, training
 from cocite.encoder.checkpoints import BEST, CHECKPOINT
 from cocite.encoder.training import train_encoder
+from cocite.ground.checksums import remove_marks
 from cocite.tables.files import read_json, read_table
 
 PROGRAM = Path(__file__).with_name("killed_training.py")
@@ -164,6 +165,9 @@ def test_the_same_settings_go_on(stopped, capfd):
         (CHECKPOINT, "zeros at the end"),
         (BEST, "changed"),
         (BEST, "gone"),
+        (BEST, "mark gone"),
+        (BEST, "gone with its mark"),
+        (CHECKPOINT, "mark gone"),
         ("fingerprint.json", "cut"),
     ],
 )
@@ -171,11 +175,17 @@ def test_a_spoilt_checkpoint_is_named_and_the_training_starts_afresh(stopped, tm
     expected = stopped(1e-3, stop=False), (tmp_path / "model/model.safetensors").read_bytes()
     with pytest.raises(KeyboardInterrupt):
         stopped(1e-3, stop=True)
-    SPOILS[spoil](tmp_path / "state" / name)
+    path = tmp_path / "state" / name
+    if spoil in SPOILS:
+        SPOILS[spoil](path)
+    else:
+        remove_marks(path)
+        if spoil == "gone with its mark":
+            path.unlink()
     capfd.readouterr()
     assert (stopped(1e-3, stop=False), (tmp_path / "model/model.safetensors").read_bytes()) == expected
     said = capfd.readouterr().err
-    assert f"{tmp_path / 'state' / name}: " in said
+    assert f"{path}: " in said
     assert "Going on" not in said
     assert not (tmp_path / "state.spoilt").exists()
 

@@ -92,13 +92,95 @@ def test_work_with_independent_files_resumes_without_the_spoilt_ones(state: Path
     assert open_state(state, {"k": 1}, work="search")
 
 
-def test_a_file_without_a_checksum_was_never_finished_and_is_removed(state: Path) -> None:
-    for name in ("half", "scores/.2.json.17.tmp", "vectors.bin"):
-        (state / name).write_bytes(b"half")
-    assert open_state(state, {"k": 1}, work="search", checked_by_work=["vectors.bin"])
-    assert not (state / "half").exists()
-    assert not (state / "scores/.2.json.17.tmp").exists()
+def test_a_file_without_a_checksum_is_set_aside_unless_a_kill_explains_it(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lost = ["half", "scores/2.json"]
+    explained = ["scores/.2.json.17.tmp", ".edges.17.tmp/0-0.edges", "new.1b2c3d4e.crc32-new", "curves/events.1"]
+    for name in ("vectors.bin", *lost, *explained):
+        (state / name).parent.mkdir(exist_ok=True)
+        (state / name).write_bytes(name.encode())
+    assert open_state(
+        state, {"k": 1}, work="search", checked_by_work=["vectors.bin"], scratch=["curves/*"], implied=lambda: [state]
+    )
+    said = capsys.readouterr().err.splitlines()
+    aside = state.with_name("state.spoilt")
+    assert sorted(said) == [f"{state / name}: has no checksum; it is set aside as {aside / name}" for name in lost]
+    assert all((aside / name).read_bytes() == name.encode() for name in lost)
+    assert not any((state / name).exists() for name in (*lost, *explained))
     assert (state / "vectors.bin").exists()
+
+
+@pytest.mark.parametrize("lost", ["mark", "file and mark"])
+def test_without_a_file_that_its_progress_implies_the_work_starts_afresh(
+    state: Path, capsys: pytest.CaptureFixture[str], lost: str
+) -> None:
+    for mark in state.glob("pools.*"):
+        mark.unlink()
+    if lost == "file and mark":
+        (state / "pools").unlink()
+    assert not open_state(state, {"k": 1}, work="search", implied=lambda: [state / "pools"])
+    assert f"{state / 'pools'}: is gone" in capsys.readouterr().err
+    assert files_of(state) == [state / OWNER]
+    assert state.with_name("state.spoilt").joinpath("pools").exists() == (lost == "mark")
+
+
+def link_to_nowhere(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+def link_to_a_folder(path: Path) -> None:
+    other = path.with_name("other")
+    other.mkdir(exist_ok=True)
+    (other / "pools").touch()
+    path.symlink_to(other)
+
+
+@pytest.mark.parametrize("make", [Path.touch, link_to_nowhere, link_to_a_folder])
+def test_what_lies_where_the_state_goes_is_removed(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "state")
+    assert not open_state(tmp_path / "state", {"k": 1}, work="search")
+    assert [path.name for path in files_of(tmp_path / "state")] == [OWNER]
+    assert not (tmp_path / "state/pools").exists()
+    assert open_state(tmp_path / "state", {"k": 1}, work="search")
+    remove_state(tmp_path / "state")
+    make(tmp_path / "state")
+    remove_state(tmp_path / "state")
+    assert not os.path.lexists(tmp_path / "state")
+
+
+@pytest.mark.parametrize("place", ["state.spoilt", "state.spoilt/scores", "state.spoilt/scores/[1].json"])
+@pytest.mark.parametrize("make", [Path.touch, Path.mkdir, link_to_nowhere])
+def test_a_spoilt_file_is_set_aside_whatever_lies_there(state: Path, place: str, make: Callable[[Path], None]) -> None:
+    where = state.parent / place
+    where.parent.mkdir(parents=True, exist_ok=True)
+    make(where)
+    change(state / "scores/[1].json")
+    spoilt = (state / "scores/[1].json").read_bytes()
+    assert not open_state(state, {"k": 1}, work="search")
+    assert state.with_name("state.spoilt").joinpath("scores/[1].json").read_bytes() == spoilt
+    remove_state(state)
+    assert not os.path.lexists(state.with_name("state.spoilt"))
+
+
+@pytest.mark.parametrize("content", [b"[]", b"1", b"null", b"\xff{}", b"{", b""])
+def test_a_fingerprint_that_is_no_object_belongs_to_no_work(state: Path, content: bytes) -> None:
+    write(state / OWNER, content)
+    assert not open_state(state, {"k": 1}, work="search")
+    assert files_of(state) == [state / OWNER]
+    assert state.with_name("state.spoilt").joinpath(OWNER).read_bytes() == content
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, link_to_nowhere])
+def test_what_lies_where_a_file_of_the_state_goes_is_set_aside(state: Path, make: Callable[[Path], None]) -> None:
+    """Also where the work checks the file itself."""
+    for name in ("pools", "vectors.bin"):
+        (state / name).unlink(missing_ok=True)
+        make(state / name)
+    assert open_state(state, {"k": 1}, work="embedding", independent=True, checked_by_work=["vectors.bin"])
+    for name in ("pools", "vectors.bin"):
+        assert not os.path.lexists(state / name)
+        assert os.path.lexists(state.with_name("state.spoilt") / name)
 
 
 def test_a_writer_that_is_killed_anywhere_leaves_the_old_file_or_the_new_one(

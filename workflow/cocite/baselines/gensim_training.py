@@ -36,7 +36,7 @@ def open_training(training: Training, settings: Mapping[str, Any]) -> None:
         "seeds": [training.seed, training.training_seed],
         "gensim": __version__,
     }
-    open_state(training.state, follows_from, work="training")
+    open_state(training.state, follows_from, work="training", scratch=["*.txt", "*.f32"])
 
 
 def gensim_seed(training: Training) -> int:

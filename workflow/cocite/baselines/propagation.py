@@ -29,6 +29,7 @@ SHORTEST = 1e-12
 """Vectors that are shorter stay as they are."""
 PAPERS, VECTORS = "papers.npy", "vectors.npy"
 """The files of a model: corpus ids, rising, and the vectors of these papers."""
+FEATURES = "features.npy"
 
 Vectors = NDArray[np.float32]
 Edges = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]
@@ -39,9 +40,9 @@ def propagate_papers(training: Training, hops: int) -> None:
     """Write the propagated features of all papers that have a vector. Raises `InputError` where none has one."""
     files = [*training.paper_vectors, *training.edges]
     follows_from = {"hops": hops, "inputs": sampled_fingerprint(files)}
-    open_state(training.state, follows_from, work="propagation", independent=True)
+    open_state(training.state, follows_from, work="propagation", independent=True, scratch=[FEATURES])
     papers, order, dimension = _read_papers(training.paper_vectors)
-    features = _features(training.paper_vectors, order, dimension, training.state / "features.npy")
+    features = _features(training.paper_vectors, order, dimension, training.state / FEATURES)
     unlinked = set_of(read_validation_queries(training.queries))
     graph = smoothing(_edges(training.edges, papers, unlinked), len(papers))
     width = max(1, int(training.memory_mb * 1e6 / 4 / (4 * max(1, len(papers)))))

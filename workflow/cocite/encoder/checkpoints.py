@@ -67,8 +67,12 @@ def load_checkpoint(state: Path, learner: Learner, optimiser: torch.optim.Optimi
     for name, weight in learned_weights(learner).items():
         of_weight = {key.rpartition("|")[2]: tensor for key, tensor in saved.items() if key.rpartition("|")[0] == name}
         optimiser.state[weight] = {key: tensor.to(weight.device) for key, tensor in of_weight.items()}
-    with safe_open(state / CHECKPOINT, framework="pt") as file:
-        return History(**json.loads(file.metadata()["history"]))
+    return _history(state)
+
+
+def implied_files(state: Path) -> list[Path]:
+    """The files that there must be beside a checkpoint: the best weights from the first validation on."""
+    return [state / BEST] if (state / CHECKPOINT).exists() and _history(state).validation_losses else []
 
 
 def save_best(state: Path, learner: Learner) -> None:
@@ -79,6 +83,11 @@ def save_best(state: Path, learner: Learner) -> None:
 def load_best(state: Path, learner: Learner) -> None:
     """Put the weights back that were the best."""
     _load(state / BEST, learner)
+
+
+def _history(state: Path) -> History:
+    with safe_open(state / CHECKPOINT, framework="pt") as file:
+        return History(**json.loads(file.metadata()["history"]))
 
 
 def _learned(learner: Learner) -> dict[str, Tensor]:

@@ -25,7 +25,15 @@ from cocite.encoder import processes
 from cocite.encoder.adapters import adapters_in, read_adapter, switch_on
 from cocite.encoder.batches import TOKENS_OF_A_START, Batch, Collator
 from cocite.encoder.card import library_versions
-from cocite.encoder.checkpoints import EVENTS, History, load_best, load_checkpoint, save_best, save_checkpoint
+from cocite.encoder.checkpoints import (
+    EVENTS,
+    History,
+    implied_files,
+    load_best,
+    load_checkpoint,
+    save_best,
+    save_checkpoint,
+)
 from cocite.encoder.dropout import let_drop_fast
 from cocite.encoder.examples import ExampleFiles, Examples, joined_examples, open_examples
 from cocite.encoder.learner import Learner, new_learner
@@ -118,7 +126,8 @@ def train_encoder(
             "inputs": fingerprint_of(inputs.paths),
             "versions": library_versions(),
         }
-        open_state(state, follows_from, work="training")
+        implied = partial(implied_files, state)
+        open_state(state, follows_from, work="training", scratch=[f"{EVENTS}/*"], implied=implied)
     processes.wait()
     seed = derive_seed(seed, "train", training_seed)
     maps = _maps(inputs.encoder, encoder.dimension, training)

@@ -5,21 +5,23 @@ work is removed, and the log says what has changed. A fingerprint depends on con
 made again with the same content are the same.
 
 Each file of the state has a checksum (see `checksums.py`), which is compared before work resumes. A file that a disk
-has spoilt is moved to `<state>.spoilt`, where it stays until the work is done. A file without a checksum was never
-finished, and is removed.
+has spoilt, or whose checksum is gone, is moved to `<state>.spoilt`, where it stays until the work is done.
 """
 
 import hashlib
+import os
 import shutil
-from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from cocite.ground.atomic import json_text, read_json
-from cocite.ground.checksums import checked_path, is_whole, marked_files, remove_checked, remove_marks
+from cocite.ground.atomic import json_text, read_object
+from cocite.ground.checksums import NEW, checked_path, is_whole, marked_files, remove_checked, remove_marks
+from cocite.ground.errors import InputError
 from cocite.ground.progress import report
+from cocite.ground.space import TEMPORARY
 
 OWNER = "fingerprint.json"
 READ_WHOLE = 256 << 20
@@ -36,16 +38,22 @@ def open_state(
     work: str,
     independent: bool = False,
     checked_by_work: Collection[str] = (),
+    scratch: Collection[str] = (),
+    implied: Callable[[], Iterable[Path]] = tuple,
 ) -> bool:
     """Make the folder ready for work with this fingerprint; return whether the work can resume from what is there.
 
     The fingerprint holds values that JSON can hold. `work` is its name in the log: "training", "search". With a spoilt
     file, the work starts afresh; if its files are `independent` of each other, it resumes without the spoilt ones.
-    Files named in `checked_by_work` are changed in place, and the work compares checksums of its own.
+    Files named in `checked_by_work` are changed in place, and the work compares checksums of its own. Files that
+    match a pattern in `scratch` have no checksum; they are removed, and the work makes them again. `implied` names the
+    files that there must be at the progress of whole files; if one of them is gone, the work starts afresh.
     """
     before = _owner_of(state)
     if before == fingerprint:
-        spoilt = _spoilt_files(state, checked_by_work)
+        spoilt = _spoilt_files(state, checked_by_work, scratch)
+        if not spoilt:
+            spoilt = sorted(path for path in implied() if not path.exists())
         if spoilt and not independent:
             remove_checked(state / OWNER)
         for path in spoilt:
@@ -64,7 +72,7 @@ def open_state(
 def remove_state(state: Path) -> None:
     """Remove the folder, and what was set aside from it."""
     _empty(state)
-    shutil.rmtree(_spoilt_folder(state), ignore_errors=True)
+    _remove(_spoilt_folder(state))
 
 
 @contextmanager
@@ -80,13 +88,16 @@ def write_checked_json(path: Path, content: Any) -> None:
         temporary.write_text(json_text(content), encoding="utf-8")
 
 
-def set_aside(path: Path, state: Path) -> None:
-    """Move a spoilt file out of the state, and name it in the log."""
+def set_aside(path: Path, state: Path, why: str = "its content is not what was written") -> None:
+    """Move a spoilt file out of the state, in place of what was set aside there, and name it in the log."""
     aside = _spoilt_folder(state) / path.relative_to(state)
-    if path.exists():
-        report(f"{path}: its content is not what was written; it is set aside as {aside}")
+    if os.path.lexists(path):
+        report(f"{path}: {why}; it is set aside as {aside}")
+        for place in reversed((aside, *aside.parents)):
+            if place.is_relative_to(_spoilt_folder(state)) and (place == aside or not place.is_dir()):
+                _remove(place)
         aside.parent.mkdir(parents=True, exist_ok=True)
-        path.replace(aside)
+        shutil.move(path, aside)
     else:
         report(f"{path}: is gone")
     remove_marks(path)
@@ -121,22 +132,31 @@ def sampled_fingerprint(paths: Iterable[Path]) -> str:
 def _owner_of(state: Path) -> dict[str, Any] | None:
     if not (state / OWNER).exists():
         return None
-    if not is_whole(state / OWNER):
-        set_aside(state / OWNER, state)
-        return None
-    owner: dict[str, Any] = read_json(state / OWNER)
-    return owner
+    if is_whole(state / OWNER):
+        with suppress(InputError):
+            return read_object(state / OWNER)
+    set_aside(state / OWNER, state)
+    return None
 
 
-def _spoilt_files(state: Path, checked_by_work: Collection[str]) -> list[Path]:
-    """The files of the state that do not hold what was written, or are gone; unfinished files are removed."""
+def _spoilt_files(state: Path, checked_by_work: Collection[str], scratch: Collection[str]) -> list[Path]:
+    """The files of the state that do not hold what was written, or are gone.
+
+    Of the files without a checksum, those are removed that a killed process has left, and others are set aside.
+    """
     paths = [path for path in state.rglob("*") if path.is_symlink() or not path.is_dir()]
     marked = marked_files(paths)
     kept = {*marked, *chain.from_iterable(marked.values())}
     for path in paths:
-        if path not in kept and path.name not in checked_by_work:
+        if path in kept or path.name in checked_by_work:
+            continue
+        names = path.relative_to(state).parts
+        if any(name.endswith(TEMPORARY) for name in names) or any(map(path.match, scratch)) or path.suffix == NEW:
             path.unlink()
-    return sorted(path for path in marked if not is_whole(path))
+        else:
+            set_aside(path, state, "has no checksum")
+    in_place = [path for path in state.rglob("*") if path.name in checked_by_work and not path.is_file()]
+    return sorted([*in_place, *(path for path in marked if not is_whole(path))])
 
 
 def _spoilt_folder(state: Path) -> Path:
@@ -145,8 +165,17 @@ def _spoilt_folder(state: Path) -> Path:
 
 def _empty(state: Path) -> None:
     """Remove the folder, its fingerprint first: what is half removed then belongs to no work."""
-    (state / OWNER).unlink(missing_ok=True)
-    shutil.rmtree(state, ignore_errors=True)
+    if state.is_dir():
+        _remove(state / OWNER)
+    _remove(state)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, a link or a folder, if there is one."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _files_of(paths: Iterable[Path]) -> Iterator[tuple[Path, Path]]:

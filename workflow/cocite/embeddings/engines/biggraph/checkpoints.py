@@ -60,7 +60,7 @@ class TrainingState:
         """Number of iterations that are done and can be gone on from; 0 after what belongs to others is removed."""
         # PyTorch-BigGraph's log of iterations, which it replays on start, has no checksum, and so is removed here: a
         # kill can leave a line of it torn or an iteration in it twice.
-        open_state(self.folder, fingerprint, work="training")
+        open_state(self.folder, fingerprint, work="training", scratch=["checkpoint/*"])
         version = self.version()
         for path in (self.folder / "checkpoint").glob("*.h5"):
             if not path.name.endswith(f".v{version}.h5"):  # it will be written again, and not in one piece

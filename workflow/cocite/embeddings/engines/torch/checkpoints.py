@@ -10,7 +10,9 @@ then replaces `progress.json`: only then do the versions go that it named before
 any moment goes on from its last commit.
 """
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +20,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cocite.embeddings.engines.torch.buckets import COUNTS, bucket_file
 from cocite.ground.atomic import read_json
 from cocite.ground.checkpoints import open_state, open_whole, write_checked_json
 from cocite.ground.checksums import remove_checked
 
-PROGRESS = "progress.json"
+PROGRESS, EDGES = "progress.json", "edges"
 KINDS = ("vectors", "squares")
 
 
@@ -57,10 +60,8 @@ class TrainingState:
 
     def open(self, fingerprint: dict[str, Any]) -> Progress | None:
         """How far the training has come; None after what belongs to another is removed."""
-        if not open_state(self.folder, fingerprint, work="training") or not (self.folder / PROGRESS).exists():
-            return None
-        written = read_json(self.folder / PROGRESS)
-        return Progress(**{**written, "position": Position(**written["position"])})
+        can_resume = open_state(self.folder, fingerprint, work="training", implied=self._implied)
+        return self._progress() if can_resume else None
 
     def save(self, part: int, version: int, vectors: Tensor, squares: Tensor) -> None:
         """Write a version of a partition."""
@@ -89,11 +90,36 @@ class TrainingState:
 
     def keep_scores(self, epoch: int, scores: dict[str, Any]) -> None:
         """Keep the scores of an epoch, the first of which is 1."""
-        write_checked_json(self.folder / "scores" / f"{epoch}.json", scores)
+        write_checked_json(self._score(epoch), scores)
 
     def scores(self, epochs: int) -> list[dict[str, Any]]:
         """The scores of all epochs, the first first."""
-        return [read_json(self.folder / "scores" / f"{epoch}.json") for epoch in range(1, epochs + 1)]
+        return [read_json(self._score(epoch)) for epoch in range(1, epochs + 1)]
+
+    def _progress(self) -> Progress | None:
+        if not (self.folder / PROGRESS).exists():
+            return None
+        written = read_json(self.folder / PROGRESS)
+        return Progress(**{**written, "position": Position(**written["position"])})
+
+    def _implied(self) -> Iterator[Path]:
+        """The files that there must be at this progress; the first commit comes before the buckets."""
+        edges, progress = self.folder / EDGES, self._progress()
+        if edges.exists():
+            yield self.folder / PROGRESS
+        if progress is None:
+            return
+        for part, version in enumerate(progress.versions):
+            if version > 0:
+                yield from (self._file(kind, part, version) for kind in KINDS)
+        for epoch in range(1, progress.position.epoch + 1):
+            yield self._score(epoch)
+        if edges.exists():
+            yield edges / COUNTS
+            yield from (bucket_file(edges, bucket) for bucket in product(range(progress.partitions), repeat=2))
+
+    def _score(self, epoch: int) -> Path:
+        return self.folder / "scores" / f"{epoch}.json"
 
     def _file(self, kind: str, part: int, version: int) -> Path:
         return self.folder / kind / f"{part}.{version}.npy"

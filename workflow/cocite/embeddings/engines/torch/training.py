@@ -21,7 +21,7 @@ from cocite.embeddings.engines.torch import Torch
 from cocite.embeddings.engines.torch.batches import make_batches
 from cocite.embeddings.engines.torch.blocks import Block, FloatRows, Partitions
 from cocite.embeddings.engines.torch.buckets import Buckets, deal_into_buckets
-from cocite.embeddings.engines.torch.checkpoints import Position, Progress, TrainingState
+from cocite.embeddings.engines.torch.checkpoints import EDGES, Position, Progress, TrainingState
 from cocite.embeddings.engines.torch.devices import explain_full_memory, plan_partitions, use_threads
 from cocite.embeddings.engines.torch.first_vectors import FirstVectors
 from cocite.embeddings.engines.torch.schedule import Bucket, buckets_of_round, rounds_of_epoch
@@ -88,7 +88,7 @@ class Training:
         start = None if settings.start is None else Path(settings.start)
         first = FirstVectors(papers, seed=seed, start=start, max_norm=settings.max_norm)
         self.partitions = Partitions(kept, progress, starts, first, settings.dimension)
-        self.buckets = _buckets(graph, starts, kept.folder / "edges")
+        self.buckets = _buckets(graph, starts, kept.folder / EDGES)
         storage = getattr(torch, settings.storage)
         self.blocks = [Block(self.partitions, device, settings.dimension, storage) for device in devices]
         self.steps = [_step_on(block, settings, alone=len(devices) == 1) for block in self.blocks]
