@@ -2,6 +2,7 @@
 
 import re
 import sys
+from itertools import product
 from pathlib import Path
 
 import duckdb
@@ -125,6 +126,44 @@ def test_only_row_groups_that_may_hold_a_bucket_are_verified(tmp_path):
         verify_pages(path, bucket=1)
 
 
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_a_page_whose_header_is_spoilt_gives_duckdb_no_other_rows(tmp_path, version):
+    path, columns = tmp_path / "t.parquet", {"id": [3 * number for number in range(60)], "name": ["x", "y", "z"] * 20}
+    pq.write_table(pa.table(columns), path, write_page_checksum=True, data_page_version=version)
+    whole, rows, refused = path.read_bytes(), duckdb.read_parquet(str(path)).fetchall(), 0
+    chunk = pq.read_metadata(path).row_group(0).column(0)
+    for place, bit in product(range(chunk.dictionary_page_offset, chunk.data_page_offset + 24), range(8)):
+        spoilt = bytearray(whole)
+        spoilt[place] ^= 1 << bit
+        path.write_bytes(spoilt)
+        try:
+            verify_pages(path)
+            assert duckdb.read_parquet(str(path)).fetchall() == rows
+        except (InputError, duckdb.Error) as error:
+            refused += isinstance(error, InputError)
+    assert refused > 1_000
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        (("type", b"\x15\x00"), b"\x15\x02"),  # a page of an index
+        (("type", b"\x15\x00"), b"\x15\x06"),  # a page of the second version, whose header is not there
+        (("values", b"\x15\x78"), b"\x15\x7a"),
+        (("encoding", b"\x15\x10"), b"\x15\x0a"),
+        (("encoding", b"\x15\x10"), b"\x15\x50"),
+    ],
+)
+def test_a_page_must_be_of_the_kind_and_the_values_that_the_footer_knows(tmp_path, field, value):
+    path, (_, written) = tmp_path / "t.parquet", field
+    pq.write_table(pa.table({"id": [1, 2, 3] * 20}), path, write_page_checksum=True)
+    start, content = pq.read_metadata(path).row_group(0).column(0).data_page_offset, path.read_bytes()
+    place = content.index(written, start)
+    path.write_bytes(content[:place] + value + content[place + 2 :])
+    with pytest.raises(InputError, match=r"the header of a page of column id is broken"):
+        verify_pages(path)
+
+
 def test_a_file_without_checksums_is_taken_as_it_is(tmp_path):
     pq.write_table(pa.table({"value": [1, 2]}), tmp_path / "t.parquet")
     verify_pages(tmp_path / "t.parquet")
@@ -167,8 +206,9 @@ def test_an_error_that_no_table_causes_stays_an_error(tmp_path, monkeypatch):
     files.write_omissions(tmp_path / "o.parquet", {"reason": 1})
     files.read_table(tmp_path / "o.parquet", "omissions")
     monkeypatch.setattr(cli, "app", fail)
-    with pytest.raises(pa.ArrowInvalid, match="of another cause"):
+    with pytest.raises(pa.ArrowInvalid, match="of another cause") as raised:
         cli._run()
+    assert raised.value.__notes__ == [f"Tables that were opened: {tmp_path / 'o.parquet'}."]
 
 
 def test_a_row_group_without_rows_has_no_pages_to_compare(tmp_path):

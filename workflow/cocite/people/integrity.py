@@ -81,7 +81,8 @@ def faults(results: Path) -> Iterator[tuple[Path, str]]:
 def fault_behind(error: Exception) -> str | None:
     """What to say of an error of a reader of Parquet where a table that this process opened is broken; None otherwise.
 
-    Readers do not name the file, and which of them fails depends on the step. So the tables are read once more.
+    Where none is found to be broken, the error gets a note that names them all. Readers do not name the file, and which
+    of them fails depends on the step. So the tables are read once more.
     """
     from cocite.tables.files import OPENED
 
@@ -92,6 +93,8 @@ def fault_behind(error: Exception) -> str | None:
     for path, table in [*OPENED.items()]:
         if path.exists() and (fault := _fault(path, table)):
             return f"{path}: {fault}. `cocite check --remove` deletes it and says what makes it again."
+    if OPENED:
+        error.add_note(f"Tables that were opened: {', '.join(map(str, OPENED))}.")
     return None
 
 

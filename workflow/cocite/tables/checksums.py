@@ -8,7 +8,7 @@ import mmap
 from collections.abc import Collection, Iterator
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow.parquet as pq
 from isal import isal_zlib
@@ -17,8 +17,23 @@ from cocite.ground.errors import InputError, explain_unreadable
 
 TRUE, FALSE, BYTE, DOUBLE, BINARY, LIST, SET, STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
 """Thrift's types; the others in a header are whole numbers of variable length."""
-COMPRESSED_SIZE, CHECKSUM = 3, 4
+TYPE, COMPRESSED_SIZE, CHECKSUM = 1, 3, 4
 """Numbers of the fields of a header."""
+DICTIONARY = 2
+KINDS = {0: (5, 2), DICTIONARY: (7, 2), 3: (8, 4)}
+"""Of each type of page, the fields of its own header and, within that, of the encoding; field 1 is how many values."""
+ENCODINGS = {
+    0: "PLAIN",
+    2: "PLAIN_DICTIONARY",
+    3: "RLE",
+    4: "BIT_PACKED",
+    5: "DELTA_BINARY_PACKED",
+    6: "DELTA_LENGTH_BYTE_ARRAY",
+    7: "DELTA_BYTE_ARRAY",
+    8: "RLE_DICTIONARY",
+    9: "BYTE_STREAM_SPLIT",
+}
+"""The footer names those of a column chunk, though DuckDB leaves out that of a dictionary."""
 
 
 class _Page(NamedTuple):
@@ -70,23 +85,29 @@ def _verify(path: Path, content: mmap.mmap, chunk: pq.ColumnChunkMetaData) -> No
 
 
 def _pages(content: mmap.mmap, chunk: pq.ColumnChunkMetaData) -> Iterator[_Page]:
-    """The pages of a column chunk. Raises `ValueError` where they do not fill it exactly."""
+    """The pages of a column chunk. Raises `ValueError` where they do not fill it exactly, or hold other values."""
     position = min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset)))
-    end = position + chunk.total_compressed_size
+    end, values = position + chunk.total_compressed_size, 0
     while position < end:
         fields, start = _read_struct(content, position)
         position = start + fields[COMPRESSED_SIZE]
-        if position > min(end, len(content)) or position < start:
+        kind, encoding = KINDS.get(fields.get(TYPE, -1), (0, 0))
+        own = fields.get(kind)
+        if position > min(end, len(content)) or position < start or not isinstance(own, dict):
             break
+        known = {"PLAIN", "PLAIN_DICTIONARY"} if fields[TYPE] == DICTIONARY else set(chunk.encodings)
+        if ENCODINGS.get(own.get(encoding, -1)) not in known:
+            break
+        values += 0 if fields[TYPE] == DICTIONARY else own.get(1, 0)
         checksum = fields.get(CHECKSUM)
         yield _Page(start, position, None if checksum is None else checksum & 0xFFFFFFFF)
-    if position != end:
+    if position != end or values != chunk.num_values:
         raise ValueError(f"the header of a page of column {chunk.path_in_schema} is broken")
 
 
-def _read_struct(content: mmap.mmap, position: int) -> tuple[dict[int, int], int]:
-    """The whole numbers of a struct by the numbers of their fields, and where it ends; other values are skipped."""
-    fields, number = dict[int, int](), 0
+def _read_struct(content: mmap.mmap, position: int) -> tuple[dict[int, Any], int]:
+    """The whole numbers and structs of a struct by the numbers of their fields, and where it ends."""
+    fields, number = dict[int, Any](), 0
     while head := content[position]:
         position += 1
         if head >> 4:
@@ -97,8 +118,8 @@ def _read_struct(content: mmap.mmap, position: int) -> tuple[dict[int, int], int
     return fields, position + 1
 
 
-def _read_value(content: mmap.mmap, position: int, kind: int) -> tuple[int, int]:
-    """A value if it is a whole number, otherwise 0; and where it ends."""
+def _read_value(content: mmap.mmap, position: int, kind: int) -> tuple[Any, int]:
+    """A value if it is a whole number or a struct, otherwise 0; and where it ends."""
     if kind in (TRUE, FALSE):
         return 0, position
     if kind in (BYTE, DOUBLE):
@@ -113,7 +134,7 @@ def _read_value(content: mmap.mmap, position: int, kind: int) -> tuple[int, int]
             _, position = (0, position + 1) if inner in (TRUE, FALSE) else _read_value(content, position, inner)
         return 0, position
     if kind == STRUCT:
-        return 0, _read_struct(content, position)[1]
+        return _read_struct(content, position)
     return _read_number(content, position)
 
 
