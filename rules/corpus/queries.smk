@@ -45,7 +45,7 @@ rule read_triplets:
         mem_mb=megabytes(600),
         runtime=minutes(10, every=0.01),
     params:
-        version=1,
+        version=2,
         folder=folder_of_triplets,
         matches=lambda wildcards, input: str(input.matches),  # empty where the corpus has the same ids
     shell:

@@ -18,6 +18,7 @@ PARQUET = "Parquet file"
 HALF_PAIRS = re.compile("[\ud800-\udfff]")
 DEEPEST = 1_000
 """Levels of JSON that may be within each other."""
+ESCAPED = re.compile(rb'\\[\\"]')
 NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b'"[]{}')
 PARQUET_ROWS = 10_000
 """Rows of a Parquet file that are in memory together."""
@@ -261,9 +262,7 @@ class _Shallow:
         import numpy as np
 
         text = self.file.read(size)
-        written = self.rest + text
-        if b"\\" in written:
-            written = written.replace(b"\\\\", b"").replace(b'\\"', b"")
+        written = ESCAPED.sub(b"", self.rest + text)
         self.rest = b"\\" if written.endswith(b"\\") else b""
         # Two quotation marks without a bracket between them change nothing.
         parts = written.translate(None, NO_BRACKETS).replace(b'""', b"").split(b'"')
