@@ -18,8 +18,7 @@ PARQUET = "Parquet file"
 HALF_PAIRS = re.compile("[\ud800-\udfff]")
 DEEPEST = 1_000
 """Levels of JSON that may be within each other."""
-ESCAPED = re.compile(rb'\\[\\"]')
-NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b'"[]{}')
+ESCAPED, NO_BRACKETS = re.compile(rb'\\[\\"]'), bytes(byte for byte in range(256) if byte not in b'"[]{}')
 PARQUET_ROWS = 10_000
 """Rows of a Parquet file that are in memory together."""
 
