@@ -145,6 +145,10 @@ REFUSED = {
         written("config.json", model_type="mobilebert", num_feedforward_networks=100_000),
         "num_feedforward_networks is 100000, which does not fit 39 weights",
     ),
+    "wide layers": (
+        written("config.json", intermediate_size=2**24),
+        r"config\.json: describes 1107\d+ numbers, and the weights have \d+\.",
+    ),
     "a billion positions": (written("config.json", max_position_embeddings=10**10), "does not fit 39 weights"),
     "another activation": (written("config.json", hidden_act="none"), "cannot be opened as an encoder"),
     "norms of nothing": (written("config.json", layer_norm_eps=float("nan")), "its vectors are not finite"),

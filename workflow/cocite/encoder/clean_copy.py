@@ -10,7 +10,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from transformers import CONFIG_MAPPING, PreTrainedConfig
+import torch
+from transformers import CONFIG_MAPPING, AutoModel, PreTrainedConfig
 
 from cocite.encoder.weights import checked_sizes
 from cocite.ground.atomic import read_object
@@ -177,6 +178,10 @@ def _architecture(settings: dict[str, Any], path: Path, weights: dict[str, int])
     _check_sizes(taken, declared.attribute_map, path, weights)
     if shape := _other_shape(declared, taken):
         raise InputError(f"{path}: its architecture {kind} is {shape}; a single encoder of texts is needed.")
+    with torch.device("meta"):
+        described = sum(weight.numel() for weight in AutoModel.from_config(declared(**taken)).parameters())
+    if described > max(LARGEST, 2 * sum(weights.values())):
+        raise InputError(f"{path}: describes {described} numbers, and the weights have {sum(weights.values())}.")
     _tell_left_out(settings.keys() - taken.keys() - {"model_type"}, path.name)
     return taken | {"model_type": kind}
 
