@@ -13,10 +13,11 @@ from tests.spoiling import SPOILS, files_of
 from cocite.config.embeddings import AnyEngine
 from cocite.config.engine import Engine
 from cocite.config.settings import entry_of
+from cocite.embeddings.engines.biggraph import checkpoints
 from cocite.embeddings.engines.fastrp import projection
 from cocite.embeddings.engines.torch import training as torch_training
 from cocite.embeddings.imported import ImportedFolder
-from cocite.ground.checksums import SUFFIX
+from cocite.ground.checksums import SUFFIX, checked_path, remove_checked
 
 ENGINES: dict[str, dict[str, Any]] = {
     "biggraph": {"engine": "biggraph", "epochs": 2, "dimension": 8, "batch_size": 500, "chunks": 2},
@@ -110,6 +111,21 @@ def test_a_training_in_partitions_that_was_killed_starts_afresh_from_a_spoilt_pa
             vectors_after(imported, engine, state)
     SPOILS[spoil](next(path for path in files_of(state) if path.parent.name == "squares"))
     assert np.array_equal(vectors_after(imported, engine, state), whole)
+
+
+@pytest.mark.parametrize("lost", [None, *FILES["biggraph"]])
+def test_biggraph_starts_afresh_where_a_file_of_its_version_is_gone_with_its_mark(
+    tmp_path: Path, lost: str | None
+) -> None:
+    kept, state = checkpoints.TrainingState(tmp_path), {"seed": 1}
+    assert kept.open(state, partitions=1, chunks=2) == 0
+    for name in FILES["biggraph"]:
+        if name != "fingerprint.json":
+            with checked_path(tmp_path / name) as path:
+                path.write_text("4\n")
+    if lost is not None:
+        remove_checked(tmp_path / lost)
+    assert kept.open(state, partitions=1, chunks=2) == (4 if lost is None else 0)
 
 
 GONE = [

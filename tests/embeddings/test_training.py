@@ -150,25 +150,26 @@ def test_progress_tells_edges_a_second(
 
 def test_state_of_other_settings_is_not_gone_on_from(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     state = TrainingState(tmp_path / "state")
-    assert state.open({"chunks": 1, "seed": 1}) == 0
+    assert state.open({"chunks": 1, "seed": 1}, partitions=0, chunks=4) == 0
     checkpoint = tmp_path / "state" / "checkpoint" / "checkpoint_version.txt"
-    with checked_path(checkpoint) as written:
-        written.write_text("3\n")
-    assert state.open({"chunks": 1, "seed": 1}) == 3
-    assert state.open({"chunks": 2, "seed": 1}) == 0
+    for path in (checkpoint, checkpoint.with_name("model.v3.h5")):
+        with checked_path(path) as written:
+            written.write_text("3\n")
+    assert state.open({"chunks": 1, "seed": 1}, partitions=0, chunks=4) == 3
+    assert state.open({"chunks": 2, "seed": 1}, partitions=0, chunks=4) == 0
     assert not checkpoint.exists()
     assert "chunks changed" in capsys.readouterr().err
 
 
 def test_state_whose_removal_was_killed_is_not_gone_on_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state = TrainingState(tmp_path / "state")
-    state.open({"seed": 1})
+    state.open({"seed": 1}, partitions=0, chunks=4)
     with checked_path(tmp_path / "state" / "checkpoint" / "checkpoint_version.txt") as written:
         written.write_text("3\n")
     with monkeypatch.context() as killed:
         killed.setattr("shutil.rmtree", lambda *_, **__: None)
         remove_state(state.folder)
-    assert state.open({"seed": 1}) == 0
+    assert state.open({"seed": 1}, partitions=0, chunks=4) == 0
 
 
 def test_settings_without_negatives_are_refused(settings: Settings) -> None:

@@ -4,6 +4,8 @@ checkpoint/      PyTorch-BigGraph's files, one version an iteration (a chunk of 
 scores/          link prediction after each epoch, a file each
 """
 
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +58,15 @@ class TrainingState:
         self.folder = folder
         self.url = f"{SCHEME}://{(folder / 'checkpoint').resolve()}"
 
-    def open(self, fingerprint: dict[str, Any]) -> int:
-        """Number of iterations that are done and can be gone on from; 0 after what belongs to others is removed."""
+    def open(self, fingerprint: dict[str, Any], *, partitions: int, chunks: int) -> int:
+        """Number of iterations that are done and can be gone on from; 0 after what belongs to others is removed.
+
+        An epoch is so many chunks.
+        """
         # PyTorch-BigGraph's log of iterations, which it replays on start, has no checksum, and so is removed here: a
         # kill can leave a line of it torn or an iteration in it twice.
-        open_state(self.folder, fingerprint, work="training", scratch=["checkpoint/*"])
+        implied = partial(self._implied, partitions, chunks)
+        open_state(self.folder, fingerprint, work="training", scratch=["checkpoint/*"], implied=implied)
         version = self.version()
         for path in (self.folder / "checkpoint").glob("*.h5"):
             if not path.name.endswith(f".v{version}.h5"):  # it will be written again, and not in one piece
@@ -73,15 +79,29 @@ class TrainingState:
 
     def vectors(self, part: int, version: int) -> NDArray[np.float32]:
         """The vectors of a partition after so many iterations, by row, mapped from disk."""
-        return map_vectors(self.folder / "checkpoint" / f"embeddings_{ENTITY}_{part}.v{version}.h5")
+        return map_vectors(self._vectors(part, version))
 
     def keep_scores(self, epoch: int, scores: dict[str, Any]) -> None:
         """Keep the scores of an epoch."""
-        write_checked_json(self.folder / "scores" / f"{epoch}.json", scores)
+        write_checked_json(self._score(epoch), scores)
 
     def scores(self, epochs: int) -> list[dict[str, Any]]:
         """The scores of all epochs, the first first."""
-        return [read_json(self.folder / "scores" / f"{epoch}.json") for epoch in range(1, epochs + 1)]
+        return [read_json(self._score(epoch)) for epoch in range(1, epochs + 1)]
+
+    def _implied(self, partitions: int, chunks: int) -> Iterator[Path]:
+        """The files that there must be beside the committed version."""
+        version = self.version()
+        if version > 0:
+            yield self.folder / "checkpoint" / f"model.v{version}.h5"
+            yield from (self._vectors(part, version) for part in range(partitions))
+            yield from (self._score(epoch) for epoch in range(1, version // chunks + 1))
+
+    def _vectors(self, part: int, version: int) -> Path:
+        return self.folder / "checkpoint" / f"embeddings_{ENTITY}_{part}.v{version}.h5"
+
+    def _score(self, epoch: int) -> Path:
+        return self.folder / "scores" / f"{epoch}.json"
 
 
 def map_vectors(checkpoint: Path) -> NDArray[np.float32]:

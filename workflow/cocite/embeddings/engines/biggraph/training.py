@@ -42,7 +42,9 @@ def train_graph_embedding(imported: Path, settings: BigGraph, *, seed: int, stat
     """Train to the end, from the checkpoint in `state` if it belongs to the same settings, seed and edges."""
     check_chunks(imported, settings.chunks)
     kept = TrainingState(state)
-    done = kept.open({**as_json(settings), "seed": seed, "edges": fingerprint_of([imported])})
+    parts = range(len(ImportedFolder(imported).starts()) - 1)
+    depends_on = {**as_json(settings), "seed": seed, "edges": fingerprint_of([imported])}
+    done = kept.open(depends_on, partitions=len(parts), chunks=settings.chunks)
     iterations = settings.epochs * settings.chunks
     if done:
         report(f"going on after iteration {done} of {iterations}")
@@ -53,7 +55,6 @@ def train_graph_embedding(imported: Path, settings: BigGraph, *, seed: int, stat
         raise InputError(
             f"{state}: holds {kept.version()} iterations of {iterations}; remove the folder and run again."
         )
-    parts = range(len(ImportedFolder(imported).starts()) - 1)
     vectors = Vectors([kept.vectors(part, iterations) for part in parts])
     return Trained(vectors=vectors, scores=kept.scores(settings.epochs))
 

@@ -116,7 +116,8 @@ class TrainingState:
             yield self._score(epoch)
         if edges.exists():
             yield edges / COUNTS
-            yield from (bucket_file(edges, bucket) for bucket in product(range(progress.partitions), repeat=2))
+            parts = range(progress.partitions)
+            yield from (bucket_file(edges, bucket) for bucket in product(parts, parts))
 
     def _score(self, epoch: int) -> Path:
         return self.folder / "scores" / f"{epoch}.json"
