@@ -12,7 +12,6 @@ any moment goes on from its last commit.
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +116,7 @@ class TrainingState:
         if edges.exists():
             yield edges / COUNTS
             parts = range(progress.partitions)
-            yield from (bucket_file(edges, bucket) for bucket in product(parts, parts))
+            yield from (bucket_file(edges, (source, target)) for source in parts for target in parts)
 
     def _score(self, epoch: int) -> Path:
         return self.folder / "scores" / f"{epoch}.json"
