@@ -79,7 +79,7 @@ def test_cited_ids_that_are_no_paper_are_counted_and_logged_by_file(
     assert (rows[0]["outside_example"], rows[0]["paper_example"]) == ("elsewhere 0", "10.1/p0")
 
 
-FORMS = ["https://doi.org/{}", "doi:{}", "{}v1", "{}.", "'{}'", "<{}>", "DOI {}", "{}\t", "{}​", "paper/{}.pdf"]
+FORMS = ["https://doi.org/{}", "doi:{}", "{}v1", "{}.", "<{}>", "DOI {}", "{}\t", "{}​", "paper/{}.pdf"]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -92,6 +92,11 @@ def test_a_file_whose_ids_are_written_otherwise_stops_although_the_others_match(
     with pytest.raises(InputError, match=r"citations-b\.csv: 100\.0% of 80 cited ids are no paper.*corpus\.outside: 1"):
         check(made)
     assert check(made, 1)["b.csv: 100.0% of 80 cited ids"] == 80
+
+
+def test_of_several_files_the_one_with_a_malformed_row_is_named(write: Write, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"80 of 240 lines are malformed.*citations-b\.csv, line 2: "):
+        make_corpus(tmp_path / "made", write({"a": ring(80), "b": ring(80, "'{}'"), "c": ring(80)}))
 
 
 def test_a_corpus_none_of_whose_cited_ids_is_a_paper_stops_however_small_it_is(write: Write, tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def account(reports: Path | Sequence[Path], *, malformed: float, omissions: Path
         counts[outcome] += lines
         total += lines if dataset not in BESIDE else 0
     if counts[MALFORMED] > malformed * total:
-        first = rows.filter(pc.equal(rows["outcome"], MALFORMED)).sort_by("shard").slice(0, 1).to_pylist()[0]
+        first = rows.filter(pc.is_valid(rows["first_line"])).sort_by("shard").slice(0, 1).to_pylist()[0]
         row = (
             "row" if first["shard"].endswith(".parquet") else "line or item" if _may_be_list(first["shard"]) else "line"
         )
