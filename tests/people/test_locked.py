@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cocite.people.locked import writes_results
+from cocite.people.locked import locked_results, writes_results
 
 HOLD = ["sh", "-c", "echo holding; sleep 60"]
 UNDER_LOCK = """
@@ -168,3 +168,11 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
 
 def test_the_exit_code_is_the_commands(tmp_path):
     assert locked(tmp_path, "sh", "-c", "exit 7").wait(timeout=20) == 7
+
+
+def test_a_command_gives_the_lock_back_when_its_block_ends(tmp_path):
+    with locked_results(tmp_path / "results"):
+        waiting = locked(tmp_path, "true")
+        assert "is at work" in waiting.stderr.readline()
+        assert waiting.poll() is None
+    assert waiting.wait(timeout=60) == 0

@@ -7,9 +7,10 @@ damage still looks like numbers.
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -29,13 +30,18 @@ def check(
 ) -> None:
     """Read all tables to their ends and name the files that are broken or gone; the status is then 1."""
     from cocite.config.configuration import results_folder
-    from cocite.config.started import is_copy
     from cocite.config.yaml_files import written_configuration
-    from cocite.people.locked import lock_results
+    from cocite.people.locked import locked_results
 
     folder = results_folder(written_configuration(configfile)) if configfile else results
-    if remove and folder.is_dir():
-        lock_results(folder)
+    with locked_results(folder) if remove and folder.is_dir() else nullcontext():
+        _check(folder, configfile, remove=remove)
+
+
+def _check(folder: Path, configfile: Path | None, *, remove: bool) -> NoReturn:
+    """Print what is broken or gone, delete what is broken if asked to, and exit with the status of `check`."""
+    from cocite.config.started import is_copy
+
     files, broken = 0, list[Path]()
     for path, fault in faults(folder):
         files += 1

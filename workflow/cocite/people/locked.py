@@ -11,8 +11,8 @@ run waits for it: a step that outlives its run would write the same files as the
 
 import fcntl
 import os
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cocite.ground.errors import InputError
@@ -35,9 +35,18 @@ def lock_results(results: Path) -> None:
 
     Raises `InputError` where nothing can be written there.
     """
-    _taken(results / RUN, results)
-    os.close(_taken(results / STEPS, results))
+    _take_both(results)
     os.environ[HELD_BY_STEPS] = str((results / STEPS).absolute())
+
+
+@contextmanager
+def locked_results(results: Path) -> Iterator[None]:
+    """Wait until no run is at work in a folder of results, and hold its lock in the block."""
+    lock = _take_both(results)
+    try:
+        yield
+    finally:
+        os.close(lock)
 
 
 def writes_results(arguments: Sequence[str]) -> bool:
@@ -55,6 +64,13 @@ def hold_steps_lock() -> None:
     if path is not None:
         with suppress(OSError):  # A disk without locks cannot show who is at work.
             fcntl.flock(os.open(path, os.O_RDWR), fcntl.LOCK_SH)
+
+
+def _take_both(results: Path) -> int:
+    """Wait until neither a run nor its steps hold their lock; return a file descriptor that holds that of a run."""
+    lock = _taken(results / RUN, results)
+    os.close(_taken(results / STEPS, results))
+    return lock
 
 
 def _taken(file: Path, results: Path) -> int:
