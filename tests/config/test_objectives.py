@@ -251,6 +251,12 @@ def test_a_model_that_goes_on_from_itself_is_refused(with_sets):
     assert "a model must not go on from itself" in refused(with_sets, "models.both.from", "then")
 
 
+def test_a_model_that_goes_on_from_a_circle_of_others_ends_in_a_message(with_sets):
+    with_sets["models"]["third"] = with_sets["models"]["then"] | {"from": "both"}
+    with_sets["models"]["both"].pop("encoder")
+    assert "a model must not go on from itself" in refused(with_sets, "models.both.from", "then")
+
+
 def test_a_seed_that_the_earlier_model_was_not_trained_with_is_refused(with_sets):
     assert "seeds has 3, and models.both" in refused(with_sets, "models.then.seeds", [3])
 

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from cocite.config.edges import HeldOutEdges
 from cocite.config.engine import Engine
-from cocite.config.entries import Count, Entry, Refers, ShortFor, Whole, inconsistent
+from cocite.config.entries import Count, Entry, Refers, ShortFor, Whole, all_parts, inconsistent
 from cocite.config.plugins import one_of
 from cocite.config.settings import entry_of, settings_of
 from cocite.config.walks import more_than_papers
@@ -150,14 +150,12 @@ class GraphEmbedding(HeldOutEdges):
 
 def _sets_behind(name: str, config: Whole) -> set[str]:
     """A set, its parts, and the sets whose papers are searched for the neighbours that these are sampled from."""
-    behind, left = set[str](), [name]
-    while left:
-        each = left.pop()
-        if each not in behind:
-            behind.add(each)
-            embedding = config.embeddings.get(getattr(config.triplets[each], "embedding", None))
-            left += [*config.triplets[each].parts, *filter(None, [embedding and embedding.neighbours.papers_of])]
-    return behind
+
+    def parts_of(each: str) -> list[str]:
+        embedding = config.embeddings.get(getattr(config.triplets[each], "embedding", None))
+        return [*config.triplets[each].parts, *filter(None, [embedding and embedding.neighbours.papers_of])]
+
+    return {name, *all_parts(name, parts_of)}
 
 
 def _beside(engine: type[Engine]) -> tuple[type[Entry], ...]:

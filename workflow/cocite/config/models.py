@@ -104,8 +104,7 @@ class TrainingSettings(Entry):
     block: Count | None = None
     """Triplets of a query that stay together in a batch, which encodes the query once for all of them; infonce and
     supcon compare within them. 1 shuffles all triplets, as published for the triplet loss. Left out, the published 4
-    in infonce, 1 in mnrl, cosent and angle, which compare the queries of a batch with each other, and 8 in the others;
-    of several losses, the largest."""
+    in infonce, 8 in triplet and supcon, and 1 in the others; of several losses, the largest."""
     one_per_query: bool = False
     """Whether an epoch has one example of each query, another one in each epoch, in place of all of them. Objectives
     with sets of their own say it for each set."""
@@ -249,12 +248,10 @@ class TrainingSettings(Entry):
         return max(each.loss.together for each in self.comparisons) if self.block is None else self.block
 
 
-def _encoder_under(name: str, config: Whole) -> str:
-    """The encoder that a model starts from, or that the model has which it starts from."""
-    while config.models[name].from_ is not None:
-        name = config.models[name].from_
-    encoder: str = config.models[name].encoder
-    return encoder
+def _encoder_under(name: str, config: Whole) -> str | None:
+    """The encoder that a model starts from, or that the model has which it starts from; none in a circle."""
+    chain = (name, *all_parts(name, lambda each: filter(None, [config.models[each].from_])))
+    return next((config.models[each].encoder for each in chain if config.models[each].encoder is not None), None)
 
 
 def _behind(name: str, config: Whole) -> list[Any]:
@@ -339,7 +336,8 @@ class Model(TrainingSettings):
                 if kind not in kinds:
                     has = ", ".join(kinds) or "no kinds of negatives"
                     yield f"{at}.negatives names {kind!r}, and {of} has {has}."
-        pooling = config.encoders[_encoder_under(key.removeprefix("models."), config)].pooling
+        encoder = _encoder_under(key.removeprefix("models."), config)
+        pooling = config.encoders[encoder].pooling if encoder is not None else None
         if self.poolings and pooling == "sentences":
             yield f"{key}.poolings does not go with an encoder whose pooling is sentences."
         elif pooling in self.poolings:

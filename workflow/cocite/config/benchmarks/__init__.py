@@ -46,9 +46,12 @@ def tasks_of(entry: Mapping[str, Any]) -> Sequence[Task]:
 
 
 def metrics_asked(entry: Mapping[str, Any]) -> str:
-    """The metrics that an entry has its tasks scored by instead of the declared ones, with commas between; or none."""
-    asked = {task.metrics for task in tasks_of(entry) if task.metrics != declared(task.name).metrics}
-    return ",".join(*asked or [()])
+    """The metrics that an entry has its tasks scored by instead of the declared ones, with commas between; or none.
+
+    They are the same for all tasks of an entry that asks for any.
+    """
+    [asked] = {task.metrics for task in tasks_of(entry) if task.metrics != declared(task.name).metrics} or {()}
+    return ",".join(asked)
 
 
 def is_held_out(entry: Mapping[str, Any]) -> bool:
