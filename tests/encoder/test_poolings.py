@@ -15,6 +15,7 @@ from cocite.encoder import poolings
 from cocite.encoder.build import build_encoder
 from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.repooling import repool
+from cocite.encoder.spaces import save_spaces, spaces_in
 from cocite.encoder.tokens import tokenise
 from cocite.ground.errors import InputError
 from cocite.tables.files import write_json
@@ -118,6 +119,16 @@ def test_another_pooling_of_an_encoder_has_its_weights_and_other_vectors(encoder
     hidden = theirs[0].auto_model(**{key: tokens[key] for key in ("input_ids", "attention_mask")}).last_hidden_state
     opened = open_encoder(other)
     assert torch.allclose(torch.from_numpy(embed(opened, tokenise(texts, opened.tokenizer))), hidden[:, 0], atol=1e-5)
+
+
+def test_another_pooling_leaves_out_the_spaces_that_were_learned_with_the_first(encoder, tmp_path):
+    with_spaces = shutil.copytree(encoder, tmp_path / "model")
+    save_spaces({"result": torch.nn.Linear(open_encoder(encoder).transformer.config.hidden_size, 4)}, with_spaces)
+    repool(with_spaces, "cls", tmp_path / "other")
+    assert "result" in spaces_in(with_spaces)
+    assert spaces_in(tmp_path / "other") == []
+    assert not (tmp_path / "other/aspects").exists()
+    assert "The spaces of aspects are left out" in (tmp_path / "other/README.md").read_text()
 
 
 def test_a_pooling_by_sentence_is_refused(encoder, tmp_path):

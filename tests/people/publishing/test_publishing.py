@@ -21,6 +21,8 @@ from cocite.config.configuration import resolve
 from cocite.config.encoders import EncoderSettings
 from cocite.encoder.build import build_encoder
 from cocite.encoder.model import embed, open_encoder
+from cocite.encoder.poolings import pooling_in
+from cocite.encoder.repooling import repool
 from cocite.encoder.tokens import tokenise
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table, vector_column, vectors_of, write_json, write_table
@@ -83,8 +85,8 @@ def write_documents(results, model):
     os.utime(results / "encoder/cocite/seed-1/papers/0.parquet", (later, later))
 
 
-def publish(results, output, *arguments):
-    command = ["publish", "cocite", "--licence", "apache-2.0", "--results", str(results), "--output", str(output)]
+def publish(results, output, *arguments, name="cocite"):
+    command = ["publish", name, "--licence", "apache-2.0", "--results", str(results), "--output", str(output)]
     return CliRunner().invoke(app, [*command, *arguments], catch_exceptions=False)
 
 
@@ -106,6 +108,44 @@ def test_the_folder_has_all_that_is_published_and_embeds_as_the_run_did(results,
     found = SentenceTransformer(str(output)).encode(["Flowers"])
     np.testing.assert_allclose(vectors_of(stored)[2], found[0], atol=1e-5)
     assert "| `vector` |" in (output / "vectors/README.md").read_text()
+
+
+@pytest.fixture
+def with_cls(results):
+    """The run, whose model is scored with its first token's vectors as well."""
+    config = copy.deepcopy(SMALL)
+    config["models"]["cocite"]["poolings"] = ["cls"]
+    config = resolve(config)
+    (results / "configuration.yaml").write_text(yaml.safe_dump(config))
+    write_json(results / "provenance.json", {"configuration": config | {"corpus": {"source": "s2"}}})
+    model = results / "encoder/cocite/seed-1/model"
+    repool(model, "cls", results / "encoder/cocite_in_cls/seed-1/model")
+    shutil.copytree(results / "report/cards/cocite", results / "report/cards/cocite_in_cls")
+    return results
+
+
+def test_a_model_with_another_pooling_is_published_with_the_vectors_of_that_pooling(with_cls, tmp_path):
+    model = with_cls / "encoder/cocite/seed-1/model"
+    of_run = with_cls / "encoder/cocite/seed-1/embeddings/holdout.parquet"
+    embedded = read_table(of_run, "document_embeddings")
+    theirs, encoder = SentenceTransformer(str(model), device="cpu"), open_encoder(model)
+    texts = [encoder.tokenizer.document(0, {"title": title, "abstract": rest}).text for title, rest in TEXTS.values()]
+    first = np.stack([tokens[0].numpy() for tokens in theirs.encode(texts, output_value="token_embeddings")])
+    path = with_cls / "encoder/cocite_in_cls/seed-1/embeddings/holdout.parquet"
+    write_table(path, "document_embeddings", embedded.set_column(2, "vector", vector_column(first)))
+    said = publish(with_cls, tmp_path / "published", name="cocite_in_cls")
+    assert said.exit_code == 0
+    assert "gives 2 documents of the run the vectors that they had there" in said.stderr
+    assert pooling_in(tmp_path / "published") == "cls"
+    assert not (tmp_path / "published/model.safetensors").samefile(model / "model.safetensors")
+
+
+def test_a_model_with_another_pooling_is_not_published_with_the_vectors_of_the_first(with_cls, tmp_path):
+    for folder in ("embeddings", "papers"):
+        path = with_cls / "encoder/cocite/seed-1" / folder
+        shutil.copytree(path, with_cls / "encoder/cocite_in_cls/seed-1" / folder)
+    with pytest.raises(InputError, match="another vector than in the run"):
+        publish(with_cls, tmp_path / "published", name="cocite_in_cls")
 
 
 def test_without_vectors_there_are_none(results, tmp_path):

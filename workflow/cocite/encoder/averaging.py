@@ -15,10 +15,10 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from cocite.encoder.card import add_remark
 from cocite.encoder.model import CARD, readable
 from cocite.ground.atomic import atomic_path
 from cocite.ground.errors import InputError
-from cocite.tables.files import write_text
 
 WEIGHTS = "*.safetensors"
 REMARK = """
@@ -44,7 +44,7 @@ def average_models(models: Sequence[Path], output: Path) -> None:
         for file in files:
             weights, metadata = _mean([model / file for model in models])
             save_file(weights, folder / file, metadata=metadata)
-        _remark(folder / CARD, len(models))
+        add_remark(folder / CARD, REMARK.format(trainings=len(models)))
 
 
 def _mean(files: Sequence[Path]) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -78,10 +78,3 @@ def _mean_of(name: str, opened: Sequence[Any], files: Sequence[Path]) -> Tensor:
             raise InputError(f"{file}: {name} has other whole numbers than in {files[0]}, which have no mean.")
         total += other
     return (total / len(files)).to(given.dtype)
-
-
-def _remark(card: Path, trainings: int) -> None:
-    """Say on the card, below its title, that the weights are means."""
-    title, line, rest = card.read_text(encoding="utf-8").partition("\n# ")
-    heading, _, text = rest.partition("\n")
-    write_text(card, f"{title}{line}{heading}\n{REMARK.format(trainings=trainings)}{text}")

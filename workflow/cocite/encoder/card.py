@@ -6,12 +6,14 @@ the report adds them to a copy of the card.
 
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from cocite.config.encoders import TITLE_AND_ABSTRACT
 from cocite.config.origins import CARD_SCORES
 from cocite.encoder.poolings import is_by_sentence
+from cocite.ground.atomic import write_text
 
 VERSIONED = ("torch", "transformers", "tokenizers", "sentencex", "safetensors", "numpy")
 UNTRAINED = """---
@@ -161,6 +163,13 @@ def card_of_untrained(title: str, text: str) -> str:
     """The card of an encoder that is not fine-tuned, in Markdown; the versions of the libraries follow the text."""
     versions = ", ".join(f"{name} {version}" for name, version in library_versions().items())
     return UNTRAINED.format(title=title, text=text, versions=versions)
+
+
+def add_remark(card: Path, remark: str) -> None:
+    """Say something on a card that is written, below its title."""
+    title, line, rest = card.read_text(encoding="utf-8").partition("\n# ")
+    heading, _, text = rest.partition("\n")
+    write_text(card, f"{title}{line}{heading}\n{remark}{text}")
 
 
 def effective(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -228,7 +228,7 @@ def repool_model(
     pooling: Annotated[str, typer.Option(help="Name of the pooling.")],
     output: Output,
 ) -> None:
-    """Write an encoder that has another pooling, and all else of an encoder as links."""
+    """Write an encoder with another pooling and without spaces of aspects, and all else of an encoder as links."""
     from cocite.encoder.repooling import repool
 
     repool(model, pooling, output)

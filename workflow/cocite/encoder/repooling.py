@@ -4,20 +4,25 @@ import os
 import shutil
 from pathlib import Path
 
+from cocite.config.aspects import SPACES
 from cocite.encoder import poolings
+from cocite.encoder.card import add_remark
 from cocite.encoder.model import CARD
-from cocite.ground.atomic import atomic_path, read_json, write_json, write_text
+from cocite.encoder.spaces import spaces_in
+from cocite.ground.atomic import atomic_path, read_json, write_json
 from cocite.ground.errors import InputError
 
 REMARK = """
 The pooling is {pooling}, and was {trained} in the training that the card describes. The weights are the same.
 """
+WITHOUT_SPACES = "The spaces of aspects are left out: their maps are for vectors of the other pooling.\n"
 
 
 def repool(model: Path, pooling: str, output: Path) -> None:
     """Write the folder of an encoder that differs from `model` in its pooling alone; the weights take no more disk.
 
-    Raises `InputError` if one of the two poolings is by sentence, which takes other weights and tokens.
+    It has no spaces of aspects. Raises `InputError` if one of the two poolings is by sentence, which takes other
+    weights and tokens.
     """
     trained = poolings.pooling_in(model)
     if any(map(poolings.is_by_sentence, (pooling, trained))):
@@ -26,15 +31,12 @@ def repool(model: Path, pooling: str, output: Path) -> None:
     own = read_json(model / changed)
     kept = {key: value for key, value in own.items() if not key.startswith("pooling_mode")}
     with atomic_path(output) as folder:
-        shutil.copytree(model, folder, symlinks=True, ignore=shutil.ignore_patterns(".*"), copy_function=_link)
-        for name in (changed, CARD):
-            (folder / name).unlink(missing_ok=True)
+        left_out = shutil.ignore_patterns(".*", SPACES)
+        shutil.copytree(model, folder, symlinks=True, ignore=left_out, copy_function=_link)
         write_json(folder / changed, kept | poolings.flags_of(pooling))
-        if (model / CARD).is_file():
-            title, line, rest = (model / CARD).read_text(encoding="utf-8").partition("\n# ")
-            heading, _, text = rest.partition("\n")
-            remark = REMARK.format(pooling=pooling, trained=trained)
-            write_text(folder / CARD, f"{title}{line}{heading}\n{remark}{text}")
+        if (folder / CARD).is_file():
+            remark = REMARK.format(pooling=pooling, trained=trained) + (WITHOUT_SPACES if spaces_in(model) else "")
+            add_remark(folder / CARD, remark)
 
 
 def _link(source: str, target: str) -> None:
