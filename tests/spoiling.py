@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow.parquet as pq
+
 from cocite.ground.checksums import MARK
 
 
@@ -11,6 +13,16 @@ def change(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 0x10
     path.write_bytes(content)
+
+
+def spoil_page(path: Path, column: int, group: int = 0) -> Path:
+    """Turn over the bits of the last byte of a column in a row group, which belongs to a page."""
+    chunk = pq.read_metadata(path).row_group(group).column(column)
+    start = chunk.dictionary_page_offset or chunk.data_page_offset
+    content = bytearray(path.read_bytes())
+    content[start + chunk.total_compressed_size - 1] ^= 0xFF
+    path.write_bytes(content)
+    return path
 
 
 def cut(path: Path) -> None:

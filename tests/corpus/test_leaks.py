@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from tests.spoiling import spoil_page
 from typer.testing import CliRunner
 
 from cocite.corpus.commands import app
@@ -83,6 +84,13 @@ def check(results, *tables, **changed):
     limits = {"memory_mb": 400, "threads": 1, "output": results / "corpus/leaks.parquet"}
     check_leaks(results, results / "corpus/queries.parquet", tables, **limits | changed)
     return read_table(results / "corpus/leaks.parquet", "leaks").to_pylist()
+
+
+def test_a_spoilt_page_of_a_table_is_named_before_its_ids_are_searched(results):
+    edges = results / FILES["edges"]
+    spoil_page(edges, list(TABLES["edges"].columns).index("target"), group=0)
+    with pytest.raises(InputError, match=r"1\.parquet: bytes .* do not match their checksum"):
+        check(results)
 
 
 def test_every_column_of_corpus_ids_is_looked_through(results):

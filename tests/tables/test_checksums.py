@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.spoiling import spoil_page
 
 from cocite import cli
 from cocite.corpus.ingest.accounting import KEPT, Tally, tallies_as_table
@@ -25,23 +26,13 @@ PACKAGE = Path(cli.__file__).parent
 NAMED = r"edges\.parquet: bytes [0-9,]+ to [0-9,]+ \(column target\) do not match their checksum"
 
 
-def spoil(path, column, group=0):
-    """Turn over the bits of the last byte of a column in a row group, which belongs to a page."""
-    chunk = pq.read_metadata(path).row_group(group).column(column)
-    start = chunk.dictionary_page_offset or chunk.data_page_offset
-    content = bytearray(path.read_bytes())
-    content[start + chunk.total_compressed_size - 1] ^= 0xFF
-    path.write_bytes(content)
-    return path
-
-
 @pytest.fixture
 def edges(tmp_path):
     """The table of edges, with a spoilt page of targets."""
     source = np.arange(5_000)
     columns = {"source": source, "target": source + 1, "weight": np.ones(5_000, np.float32)}
     files.write_table(tmp_path / "edges.parquet", "edges", pa.table(columns))
-    return spoil(tmp_path / "edges.parquet", 1)
+    return spoil_page(tmp_path / "edges.parquet", 1)
 
 
 PYARROW = {
@@ -110,7 +101,7 @@ def test_every_spoilt_byte_of_a_page_is_found(tmp_path, compression, version):
     for column in (0, 1, 2, 3, 5):
         for group in range(3):
             whole = path.read_bytes()
-            spoil(path, column, group)
+            spoil_page(path, column, group)
             with pytest.raises(InputError, match=r"t\.parquet: bytes .* do not match their checksum"):
                 verify_pages(path)
             path.write_bytes(whole)
@@ -120,7 +111,7 @@ def test_only_row_groups_that_may_hold_a_bucket_are_verified(tmp_path):
     path = tmp_path / "t.parquet"
     columns = {"bucket": pa.array([0] * 10 + [1] * 10, pa.uint16()), "value": list(range(20))}
     pq.write_table(pa.table(columns), path, row_group_size=10, write_page_checksum=True)
-    spoil(path, 1, group=1)
+    spoil_page(path, 1, group=1)
     verify_pages(path, bucket=0)
     with pytest.raises(InputError, match="do not match their checksum"):
         verify_pages(path, bucket=1)
@@ -191,7 +182,7 @@ def test_a_step_that_cannot_read_a_table_names_the_file(tmp_path, monkeypatch, c
     tally.outcomes[KEPT] = 3
     for name in ("first", "second"):
         files.write_table(tmp_path / f"{name}.parquet", "ingest_report", tallies_as_table([tally]))
-    spoil(tmp_path / "second.parquet", 3)
+    spoil_page(tmp_path / "second.parquet", 3)
     command = ["cocite", "corpus", "account", str(tmp_path), "--malformed", "0", "--omissions", str(tmp_path / "o")]
     monkeypatch.setattr(sys, "argv", command)
     assert cli._run() == 1

@@ -6,11 +6,12 @@ file with its mark, and a mark that is not new has a file unless the file was lo
 """
 
 import re
-import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
+
+from isal import isal_zlib
 
 from cocite.ground.atomic import atomic_path, sync
 
@@ -76,7 +77,7 @@ def checksum_of(path: Path) -> int:
     checksum, block = 0, memoryview(bytearray(BLOCK))
     with path.open("rb", buffering=0) as file:
         while size := file.readinto(block):
-            checksum = zlib.crc32(block[:size], checksum)
+            checksum = isal_zlib.crc32(block[:size], checksum)
     return checksum
 
 

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from cocite.ground.words import printable
+
 SURROUNDINGS = {
     errno.EACCES: "grant this user the right to it",
     errno.EPERM: "grant this user the right to it",
@@ -17,6 +19,8 @@ SURROUNDINGS = {
 }
 """Errors of the operating system that a place causes and no program, and what helps."""
 
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""Errors of the operating system where a disk is full, or a user's share of it."""
 LONGEST_REASON = 200
 """Characters of a library's error that a message quotes."""
 
@@ -40,7 +44,7 @@ def is_of_surroundings(error: BaseException) -> bool:
     """Whether an error names a cause outside the file that is read: its surroundings, or a full disk."""
     if not isinstance(error, OSError):
         return False
-    return error.errno in (errno.ENOSPC, errno.EDQUOT) or surroundings(error) is not None
+    return error.errno in FULL or surroundings(error) is not None
 
 
 @contextmanager
@@ -67,4 +71,4 @@ def explain_unreadable(path: Path, kind: str, advice: str = "") -> Iterator[None
 def reason_of(error: BaseException) -> str:
     """The first line of what an error says, or its type where it says nothing; cut where it is long."""
     said = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-    return "".join(each if each.isprintable() else "�" for each in said[:LONGEST_REASON]).rstrip(".")
+    return printable(said[:LONGEST_REASON]).rstrip(".")

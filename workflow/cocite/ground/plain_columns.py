@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cocite.ground.written_ids import EXACT, ids_in
+
 _TEXTS = (pa.types.is_large_string, pa.types.is_string_view)
 _BYTES = (
     *(pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view),
@@ -19,9 +21,6 @@ _LISTS = (
     *(pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list),
     *(pa.types.is_list_view, pa.types.is_large_list_view),
 )
-
-DIGITS = {16: 11, 32: 24, 64: 53}
-"""Binary digits of the whole numbers that floating-point numbers of so many bits hold without a gap."""
 
 
 def plain(column: Any) -> Any:
@@ -67,8 +66,13 @@ def whole_numbers(column: Any) -> Any:
     if not pa.types.is_floating(kind):
         return column
     numbers = column.cast(pa.float64())
-    is_whole = pc.and_(pc.equal(pc.floor(numbers), numbers), pc.less(pc.abs(numbers), 2.0 ** DIGITS[kind.bit_width]))
+    is_whole = pc.and_(pc.equal(pc.floor(numbers), numbers), pc.less(pc.abs(numbers), float(EXACT[kind.bit_width])))
     return pc.if_else(is_whole, numbers, None).cast(pa.int64())
+
+
+def corpus_ids(column: Any) -> Any:
+    """A column of corpus ids as people write them, as numbers; null where one is none."""
+    return ids_in(whole_numbers(plain(column)).cast(pa.string()))
 
 
 def _is(kind: pa.DataType, kinds: Any) -> bool:

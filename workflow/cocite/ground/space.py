@@ -1,12 +1,11 @@
 """A full disk gets one sentence that names the folder and the free space, instead of a traceback."""
 
-import errno
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cocite.ground.errors import InputError
+from cocite.ground.errors import FULL, InputError
 
 TEMPORARY = ".tmp"
 FULL_DISK = "No space left"
@@ -22,7 +21,7 @@ def explain_full_disk(folder: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if getattr(error, "errno", None) not in (errno.ENOSPC, errno.EDQUOT) and FULL_DISK not in str(error):
+        if getattr(error, "errno", None) not in FULL and FULL_DISK not in str(error):
             raise
         there = existing_folder(folder)
         free = shutil.disk_usage(there).free

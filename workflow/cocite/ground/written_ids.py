@@ -10,10 +10,10 @@ LARGEST_ID = 2**63 - 1
 """The largest corpus id; ids are whole numbers from 0 on."""
 DIGITS = "0{0,21}[0-9]{1,19}"
 """A regular expression of all corpus ids, with up to 40 digits, and of larger numbers that still fit into 64 bits."""
-EXACT = 1 << 53
-"""From this number on, neighbouring whole numbers can be the same decimal of 64 bits."""
+EXACT = {16: 1 << 11, 32: 1 << 24, 64: 1 << 53}
+"""The number from which on neighbouring whole numbers can be the same floating-point number of so many bits."""
 WHOLE_DECIMAL = r"[0-9]{1,16}\.0*"
-"""A regular expression of the decimals that may stand for a whole number below `EXACT`."""
+"""A regular expression of the decimals that may stand for a whole number below `EXACT[64]`."""
 
 Texts = TypeVar("Texts", pa.Array, pa.ChunkedArray)
 
@@ -28,7 +28,7 @@ def is_id(value: Any) -> bool:
 def without_decimals(text: str) -> str:
     """A text; the whole number instead of a decimal that stands for one, such as 1000.0, if none other could."""
     number = text.partition(".")[0]
-    return number if re.fullmatch(WHOLE_DECIMAL, text) and int(number) < EXACT else text
+    return number if re.fullmatch(WHOLE_DECIMAL, text) and int(number) < EXACT[64] else text
 
 
 def ids_in(texts: Texts) -> Texts:

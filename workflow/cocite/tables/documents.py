@@ -35,8 +35,8 @@ def numbers_of(documents: Path) -> pa.Table:
 
 def names_of_papers(documents: Path) -> pa.Array:
     """The names of the documents in a table documents that are no short queries."""
-    batches = [batch.filter(pc.invert(batch["is_query"]))["document"] for batch in read_documents(documents)]
-    return pa.concat_arrays([pa.array([], pa.string()), *batches])
+    names = (batch.filter(pc.invert(batch["is_query"]))["document"] for batch in read_documents(documents, texts=()))
+    return pa.concat_arrays([pa.array([], pa.string()), *names])
 
 
 def numbers_in(names: Names) -> Names:
@@ -87,13 +87,13 @@ def with_papers(paths: Sequence[Path]) -> Iterator[tuple[Path, Path | None]]:
             yield path, found.get(path.parent.name)
 
 
-def read_documents(documents: Path) -> Iterator[pa.RecordBatch]:
-    """The columns document, title, abstract and is_query of a table documents, some rows at a time."""
+def read_documents(documents: Path, texts: Sequence[str] = ("title", "abstract")) -> Iterator[pa.RecordBatch]:
+    """The columns document and is_query of a table documents, and those of texts, some rows at a time."""
     file = open_table(documents, "documents")
-    asked = [name for name in ("document", "title", "abstract", "is_query") if name in file.schema_arrow.names]
+    asked = [name for name in ("document", *texts, "is_query") if name in file.schema_arrow.names]
     for batch in file.iter_batches(ROWS_AT_ONCE, columns=asked):
         is_query = batch["is_query"] if "is_query" in asked else pa.array([False] * len(batch))
-        columns = {name: batch[name] for name in ("document", "title", "abstract")}
+        columns = {name: batch[name] for name in ("document", *texts)}
         yield pa.record_batch({**columns, "is_query": is_query.fill_null(False)})
 
 

@@ -11,10 +11,9 @@ import pyarrow.parquet as pq
 
 from cocite.ground.errors import InputError, explain_unreadable
 from cocite.ground.id_sets import Ids, are_in
-from cocite.ground.plain_columns import plain, whole_numbers
+from cocite.ground.plain_columns import corpus_ids
 from cocite.ground.randomness import priorities
 from cocite.ground.rows import PARQUET
-from cocite.ground.written_ids import ids_in
 from cocite.triplets.sampled import ROLES, UNSERVED, Block, Sampled, as_triplets
 
 COLUMNS = (("query",), ("positive", "pos"), ("negative", "neg"))
@@ -89,8 +88,7 @@ def _column(file: pq.ParquetFile, path: Path, names: tuple[str, ...]) -> str:
 def _ids(batch: pa.RecordBatch, column: str) -> pa.Array:
     """Ids as numbers; null where one is neither a whole number from 0 nor its digits."""
     name, _, field = column.partition(".")
-    ids = plain(pc.struct_field(batch[name], field) if field else batch[name])
-    return ids_in(whole_numbers(ids).cast(pa.string()))
+    return corpus_ids(pc.struct_field(batch[name], field) if field else batch[name])
 
 
 def _first(triplets: pa.Table, count: int, seed: int) -> pa.Table:

@@ -20,7 +20,7 @@ from cocite.ground.errors import InputError
 from cocite.ground.progress import report
 from cocite.ground.written_ids import DIGITS
 from cocite.tables.declarations.corpus import MAG
-from cocite.tables.files import scan_table, verified_files, write_omissions, write_table
+from cocite.tables.files import verified_files, write_omissions, write_table
 
 BY = {"mag": "MAG id", "doi": "DOI"}
 """What papers are matched by, in this order, and what it is called."""
@@ -79,9 +79,9 @@ _DIFFERENT = """
 
 def _take_ours(connection: DuckDBPyConnection, papers: Path) -> None:
     """Make the table `ours`, of corpusid, mag and doi. Raises `InputError` where no paper has either."""
-    files = scan_table(papers, "papers")
-    mag = MAG if MAG in files.schema.names else "NULL::BIGINT"
-    connection.read_parquet(verified_files(papers, "papers", ["corpusid", MAG, "doi"])).create_view("papers")
+    given = connection.read_parquet(verified_files(papers, "papers", ["corpusid", MAG, "doi"]))
+    given.create_view("papers")
+    mag = MAG if MAG in given.columns else "NULL::BIGINT"
     connection.execute(f"CREATE TABLE ours AS SELECT corpusid, {mag} AS mag, {sql_of_doi('doi')} AS doi FROM papers")
     if number(connection, "SELECT count(*) FROM ours WHERE mag IS NOT NULL OR doi IS NOT NULL") == 0:
         raise InputError(

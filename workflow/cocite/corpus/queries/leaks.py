@@ -124,12 +124,12 @@ def _on_disk(results: Path) -> Iterator[Finished]:
 
 def _search(db: DuckDBPyConnection, one: Finished, results: Path) -> Iterator[Row]:
     """The rows of `leaks` about one table."""
-    rows = count_rows(list(map(Path, one.files)))
-    verified_files(list(map(Path, one.files)), one.table.name, one.columns)
+    paths = list(map(Path, one.files))
+    rows, files = count_rows(paths), verified_files(paths, one.table.name, one.columns)
     described: Row = {"path": one.path.relative_to(results).as_posix(), "table_name": one.table.name, "rows": rows}
     for name in one.columns:
         query = f"SELECT count(*) AS leaked, (SELECT count(*) FROM kept_out) AS kept_out {_leaks(one, name)}"
-        ((leaked, kept_out),) = db.sql(query, params={"files": one.files}).fetchall()
+        ((leaked, kept_out),) = db.sql(query, params={"files": files}).fetchall()
         yield {**described, "column_name": name, "kept_out": kept_out, "leaked": leaked}
 
 

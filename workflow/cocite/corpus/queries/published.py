@@ -17,10 +17,9 @@ import pyarrow.parquet as pq
 from cocite.corpus.queries.candidates import Ids
 from cocite.ground.errors import InputError, explain_unreadable
 from cocite.ground.hub import fetch_files
-from cocite.ground.plain_columns import plain, whole_numbers
+from cocite.ground.plain_columns import corpus_ids
 from cocite.ground.progress import progress
 from cocite.ground.rows import PARQUET
-from cocite.ground.written_ids import ids_in
 from cocite.tables.files import atomic_path, open_table, write_omissions, write_table
 
 TRIPLETS = "cite_prediction_new"
@@ -98,7 +97,7 @@ def _distinct_queries(files: list[Path], of: str) -> tuple[Ids, int]:
     distinct, without = np.empty(0, dtype=np.int64), 0
     for path in progress(files, of=of, unit="file"):
         for ids in _query_ids(path):
-            numbers = ids_in(whole_numbers(plain(ids)).cast(pa.string())).drop_null().to_numpy()
+            numbers = corpus_ids(ids).drop_null().to_numpy()
             without += len(ids) - len(numbers)
             distinct = np.union1d(distinct, numbers)
     return distinct, without

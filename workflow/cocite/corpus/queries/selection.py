@@ -24,9 +24,9 @@ from cocite.tables.documents import corpus_ids_of, with_papers
 from cocite.tables.files import count_rows, read_table, verified_files, write_omissions, write_table
 from cocite.tables.splits import EXCLUDED, HELD_OUT
 
-FEW_INSIDE = 0.95
-"""Share of citations to ids that are no paper from which it is the likeliest cause that no paper can be a query: 0.57
-and 0.92 in hci and synergy."""
+MOST_OUTSIDE = 0.95
+"""Share of the citations to ids that are no paper above which misread ids are the likeliest cause that no paper can be
+a query. It is 0.57 in hci and 0.92 in synergy."""
 ASKED_AND_EXCLUDED = "queries asked for that are excluded"
 UNKNOWN = "queries asked for that are no paper with title and abstract"
 NO_CORPUS_ID = "documents of excluded benchmarks without a corpus id"
@@ -193,7 +193,7 @@ def _no_queries(connection: DuckDBPyConnection, settings: QuerySettings, named: 
     cause = (
         f"{outside:,} of {citations:,} citations lead to ids that are no paper of the corpus: compare how papers and "
         "citations write ids. In numbers: "
-        if outside > FEW_INSIDE * citations
+        if outside > MOST_OUTSIDE * citations
         else ""
     )
     return (

@@ -20,7 +20,7 @@ from cocite.config.release_folder import unpacked
 from cocite.config.table_files import CsvFormat, ParquetFormat, TableFiles, TsvFormat
 from cocite.corpus.ingest.documents import lines_of
 from cocite.corpus.ingest.unpacking import explained, unpack
-from cocite.ground.errors import InputError
+from cocite.ground.errors import InputError, is_of_surroundings, reason_of
 from cocite.ground.space import FULL_DISK
 from cocite.tables.checksums import verify_pages
 from cocite.tables.sql import as_name, as_text
@@ -167,7 +167,7 @@ def explained_parquet(path: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if isinstance(error, InputError | duckdb.OutOfMemoryException) or FULL_DISK in str(error):
+        is_of_file = not isinstance(error, InputError | MemoryError | duckdb.OutOfMemoryException)
+        if not is_of_file or is_of_surroundings(error) or FULL_DISK in str(error):
             raise
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise InputError(f"{path} is cut short or not a Parquet file ({reason}); fetch it again.") from None
+        raise InputError(f"{path} is cut short or not a Parquet file ({reason_of(error)}); fetch it again.") from None

@@ -6,7 +6,7 @@ OpenCitations beside a table of a field, say nothing of that and are left out of
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import duckdb
@@ -97,10 +97,11 @@ def counted(connection: duckdb.DuckDBPyConnection, written: str = "{}") -> list[
                 FROM citations)
             GROUP BY shard
         )
-        SELECT shard, citations, touching, inside, {written.format("example")}, {written.format("paper")}
+        SELECT shard, citations, touching, inside, {written.format("example")} AS outside_example,
+            {written.format("paper")} AS paper_example
         FROM found, (SELECT min(id) AS paper FROM papers) ORDER BY shard
     """
-    return [Cited(**dict(zip(_columns(), row, strict=True))) for row in connection.execute(query).fetchall()]
+    return [Cited(**row) for row in connection.sql(query).to_arrow_table().to_pylist()]
 
 
 def check_cited(file: Path, largest: float, *, omissions: Path) -> None:
@@ -160,7 +161,3 @@ def _together(files: Sequence[Cited], name: str) -> Cited:
         outside_example=outside,
         paper_example=files[0].paper_example if files else None,
     )
-
-
-def _columns() -> list[str]:
-    return [field.name for field in fields(Cited)]

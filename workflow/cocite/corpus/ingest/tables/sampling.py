@@ -52,9 +52,9 @@ def _sampled(
         connection.execute("CREATE TABLE ends AS SELECT DISTINCT unnest([citing, cited]) AS id FROM citations")
         for path in files:
             paper = one_form(paper_in(papers, cells_of(papers, path)))
-            look_up = f"INSERT INTO papers SELECT id FROM (SELECT {paper} AS id FROM given) SEMI JOIN ends USING (id)"
+            look_up = f"""
+                INSERT INTO papers SELECT id FROM (SELECT {paper} AS id FROM given) SEMI JOIN ends USING (id)
+                UNION ALL SELECT min({paper}) FROM given HAVING min({paper}) IS NOT NULL -- an example of an id
+            """
             read_rows(connection, papers, path, [papers.columns.id], look_up)
-            example = f"INSERT INTO papers SELECT min({paper}) FROM given HAVING min({paper}) IS NOT NULL"
-            if path == files[0]:
-                read_rows(connection, papers, path, [papers.columns.id], example, batches=1)
         return counted(connection)

@@ -49,14 +49,13 @@ _ROUNDED = r"(?i)[-+]?inf(?:inity)?|-?[0-9](?:\.[0-9]*e\+?|e\+)[0-9]{1,3}|[0-9]{
 def whole_number(text: Expression) -> Expression:
     """A text as `without_decimals` has it."""
     number = f"split_part({text}, '.', 1)"
-    is_exact = f"regexp_full_match({text}, '{WHOLE_DECIMAL}') AND TRY_CAST({number} AS BIGINT) < {EXACT}"
+    is_exact = f"regexp_full_match({text}, '{WHOLE_DECIMAL}') AND TRY_CAST({number} AS BIGINT) < {EXACT[64]}"
     return f"CASE WHEN {is_exact} THEN {number} ELSE {text} END"
 
 
 def whole_float(number: Expression, bits: int) -> Expression:
     """The text of a number that a Parquet file has as a float: as a whole number if it can stand for no other."""
-    exact = {16: 1 << 11, 32: 1 << 24}.get(bits, EXACT)
-    is_whole = f"abs({number}) < {exact} AND {number} = trunc({number})"
+    is_whole = f"abs({number}) < {EXACT[bits]} AND {number} = trunc({number})"
     return f"""CASE WHEN isnan({number}) THEN NULL WHEN {is_whole} THEN TRY_CAST({number} AS BIGINT)::VARCHAR
         ELSE format('{{:e}}', {number}::DOUBLE) END"""
 
