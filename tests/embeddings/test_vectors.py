@@ -78,7 +78,7 @@ def test_equal_vectors_of_papers_with_the_same_neighbours_are_written(tmp_path: 
     imported = graphs.imported(tmp_path, [(0, 1), (1, 2), (0, 2), *leaves])
     engine = FastRP(engine="fastrp", dimension=16)
     trained = engine.train(imported, seed=1, state=tmp_path / "state").vectors
-    write_vectors(tmp_path / "vectors", ImportedFolder(imported), trained)
+    write_vectors(tmp_path / "vectors", ImportedFolder(imported), trained, "lower lr")
     table = read_table(tmp_path / "vectors", "graph_embeddings")
     assert len(np.unique(vectors_of(table), axis=0)) < len(table) / 4
 
@@ -87,7 +87,7 @@ def test_equal_vectors_of_papers_that_are_all_neighbours_are_written(tmp_path: P
     """Thirty communities, each with a vector; nearly all of their edges are there to train on."""
     imported = graphs.imported(tmp_path, graphs.communities(30, 10), holdout=0.001)
     communities = ImportedFolder(imported).papers() // 10
-    write_vectors(tmp_path / "vectors", ImportedFolder(imported), Vectors([DRAWN[communities]]))
+    write_vectors(tmp_path / "vectors", ImportedFolder(imported), Vectors([DRAWN[communities]]), "lower lr")
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
@@ -103,7 +103,9 @@ def test_papers_that_no_training_edge_moved_have_no_vector(
             of_part = papers[starts[part] : starts[part + 1]]
             file.create_dataset("embeddings", data=np.stack([of_part, 200 - of_part], axis=1).astype(np.float32))
         parts.append(map_vectors(tmp_path / f"{part}.h5"))
-    assert write_vectors(tmp_path / "vectors", ImportedFolder(imported), Vectors(parts)) == len(held_out) > 0
+    assert (
+        write_vectors(tmp_path / "vectors", ImportedFolder(imported), Vectors(parts), "lower lr") == len(held_out) > 0
+    )
     table = read_table(tmp_path / "vectors", "graph_embeddings")
     trained = sorted(set(range(200)) - held_out)
     assert table.column("corpusid").to_pylist() == trained

@@ -118,9 +118,9 @@ def test_a_benchmark_is_described_by_its_kind_the_number_of_its_tasks_and_whethe
     ("configured", "trained_in", "said"),
     [
         ("auto", {}, "documents of benchmarks were embedded in float32"),
-        ("auto", {"m0": "bfloat16", "m1": "bfloat16"}, "embedded in float32; models were trained: in bfloat16"),
-        ("bfloat16", {"m0": "bfloat16"}, "embedded in bfloat16; models were trained: in bfloat16"),
-        ("auto", {"m0": "bfloat16", "m1": "float32"}, "models were trained: m0 in bfloat16; m1 in float32"),
+        ("auto", {"m0": "bfloat16", "m1": "bfloat16"}, "embedded in float32; models were trained in bfloat16"),
+        ("bfloat16", {"m0": "bfloat16"}, "embedded in bfloat16; models were trained in bfloat16"),
+        ("auto", {"m0": "bfloat16", "m1": "float32"}, "trained: m0 in bfloat16; m1 in float32"),
     ],
 )
 def test_the_page_names_what_was_computed_in(configured, trained_in, said):

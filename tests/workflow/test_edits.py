@@ -102,7 +102,6 @@ def test_of_the_scoring_jobs_only_the_one_that_was_killed_is_run_again(finished,
             time.sleep(0.01)
         os.killpg(process.pid, signal.SIGKILL)
     assert not (run.folder / scores).exists()
-    run.snakemake("--unlock")
     jobs = planned(run, SMALL, "evaluation")
     assert [output.split(",")[0] for output in jobs["score_model"]] == [scores]
     assert not {"score_baseline", "score_words"} & set(jobs)

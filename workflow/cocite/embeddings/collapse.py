@@ -56,11 +56,12 @@ def _count_twins(graph: ImportedFolder, rows: Rows) -> int:
     papers = int(graph.starts()[-1])
     place = np.full(papers, -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
-    pairs = np.empty(0, dtype=np.int64)
+    found = [np.empty(0, dtype=np.int64)]
     for ends in graph.edges(TRAINING):
         for paper, other in (ends, ends[::-1]):
             chosen = place[paper] >= 0
-            pairs = np.union1d(pairs, place[paper[chosen]] * papers + other[chosen])
+            found.append(place[paper[chosen]] * papers + other[chosen])
+    pairs = np.unique(np.concatenate(found))
     sums = np.zeros(len(rows), dtype=np.uint64)
     np.add.at(sums, pairs // papers, mix((pairs % papers).astype(np.uint64)))
     with_themselves = sums + mix(rows.astype(np.uint64))

@@ -65,7 +65,7 @@ class Trained:
     """What `link_prediction.measure` gave after each epoch."""
 
 
-def write_vectors(path: Path, graph: ImportedFolder, vectors: Vectors, remedy: str = "change its settings") -> int:
+def write_vectors(path: Path, graph: ImportedFolder, vectors: Vectors, remedy: str) -> int:
     """Write table `graph_embeddings`; return the number of papers left out because no training edge moved them.
 
     Papers whose edges are all held out stay where they were drawn, near the origin, and by L2 would be near to all.

@@ -144,8 +144,8 @@ def _embed(encoder: Encoder, files: Sequence[Path], table: str, vectors: VectorF
     with bar, _workers(encoder, threads) as workers:
         for window in windows:
             batches = list(batches_of_like_length(window.tokens.lengths, TOKENS_IN_BATCH[encoder.device.type]))
-            vectors.check([row for some in batches[: vectors.progress.batch] for row in window.rows[some].tolist()])
-            done = vectors.progress.batch
+            vectors.check([row for some in batches[: vectors.progress.batches] for row in window.rows[some].tolist()])
+            done = vectors.progress.batches
             left = batches[done:]
             bar.update(sum(map(len, batches[:done])))
             embedded = workers.map(partial(_embed_rows, encoder, window.tokens), left)

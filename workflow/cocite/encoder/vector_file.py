@@ -32,11 +32,11 @@ BYTES_OF_NUMBER = 4
 class Progress:
     """How far the file is filled."""
 
-    windows: list[int] = field(default_factory=list)
+    checksums: list[int] = field(default_factory=list)
     """The CRC-32 of the rows of each window that is done, without zeros at its end."""
-    batch: int = 0
-    """Batches that are done of the next window."""
     batches: int = 0
+    """Batches that are done of the next window."""
+    checksum: int = 0
     """The CRC-32 of their vectors, batch by batch."""
 
 
@@ -59,17 +59,17 @@ class VectorFile:
         self.window = window
         self.progress = Progress(**read_json(reached)) if reached.exists() else Progress()
         self.synced_at = time.monotonic()
-        done = self.progress.windows
+        done = self.progress.checksums
         spoilt = next((number for number, checksum in enumerate(done) if self._checksum(number) != checksum), None)
         if spoilt is not None:
             self._begin_again(spoilt)
         # The checksum of a window leaves zeros at its end out, and so does not show whether they are there.
-        file.truncate(max(file.seek(0, os.SEEK_END), len(self.progress.windows) * window * self.width))
+        file.truncate(max(file.seek(0, os.SEEK_END), len(self.progress.checksums) * window * self.width))
 
     @property
     def reached_window(self) -> int:
         """The window at work, from 0."""
-        return len(self.progress.windows)
+        return len(self.progress.checksums)
 
     def check(self, rows: Sequence[int]) -> None:
         """Begin the window at work again unless these rows, those of its batches so far, hold what was written."""
@@ -77,7 +77,7 @@ class VectorFile:
         for row in rows:
             self.file.seek(row * self.width)
             checksum = zlib.crc32(self.file.read(self.width), checksum)
-        if checksum != self.progress.batches:
+        if checksum != self.progress.checksum:
             self._begin_again(self.reached_window)
 
     def put(self, rows: NDArray[np.int64], vectors: NDArray[np.float32]) -> None:
@@ -85,8 +85,8 @@ class VectorFile:
         for row, vector in zip(rows.tolist(), vectors, strict=True):
             self.file.seek(row * self.width)
             self.file.write(vector.tobytes())
-        self.progress.batch += 1
-        self.progress.batches = zlib.crc32(vectors.tobytes(), self.progress.batches)
+        self.progress.batches += 1
+        self.progress.checksum = zlib.crc32(vectors.tobytes(), self.progress.checksum)
         if time.monotonic() - self.synced_at >= SECONDS_BETWEEN_SYNCS:
             self.file.flush()
             os.fsync(self.file.fileno())
@@ -95,7 +95,7 @@ class VectorFile:
 
     def end_window(self) -> None:
         """Count the window at work as done."""
-        self.progress = Progress(windows=[*self.progress.windows, self._checksum(self.reached_window)])
+        self.progress = Progress(checksums=[*self.progress.checksums, self._checksum(self.reached_window)])
 
     def read(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """The vectors of these documents, rising and close to one another, rows × dimension."""
@@ -111,7 +111,7 @@ class VectorFile:
         report(
             f"{self.file.name}: not all vectors from document {first:,} on are what was written; embedding them again"
         )
-        self.progress = Progress(windows=self.progress.windows[:window])
+        self.progress = Progress(checksums=self.progress.checksums[:window])
 
     def _checksum(self, window: int) -> int:
         # Behind the last vector of a window, the file may end, or go on with zeros.

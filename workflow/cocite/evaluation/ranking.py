@@ -196,7 +196,7 @@ def depth_of(task: Task) -> int:
 
 
 def best_hits(
-    queries: Sequence[str], blocks: Iterable[Block], own: Mapping[str, str], depth: int = DEPTH
+    queries: Sequence[str], blocks: Iterable[Block], own: Mapping[str, str], depth: int
 ) -> dict[str, dict[str, float]]:
     """The best documents of each query with their similarity, without the document that it is itself, its own."""
     hits = [NO_HITS] * len(queries)

@@ -5,7 +5,8 @@ makes impossible (memory, disk, a broken file) is not a result: it stops the job
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Any
 
 from cocite.config.tasks import BOTH, LARGEST_MISSING_SHARE, WITH_FEW_SHOT, Task
 from cocite.evaluation.benchmark import Benchmark
@@ -48,8 +49,9 @@ class Scored:
     """How many documents the task asks for."""
     missing: int
     """How many of them have no vector."""
-    search: tuple[int, ...] = ()
-    """Of a search: documents of the collection, those of them that repeat a text, and relevant judgements of others."""
+    search: tuple[int | None, int | None, int | None] = (None, None, None)
+    """Of a search: documents of the collection, those of them that repeat a text, and relevant judgements of others.
+    Null where candidates are given."""
     scores: list[Row] = field(default_factory=list)
     outcomes: list[Row] = field(default_factory=list)
 
@@ -80,8 +82,8 @@ def count_missing(task: Task, benchmark: Benchmark, known: Collection[str], run:
             f"The task {task.name} of {run.benchmark}: {len(missing)} of {len(documents)} documents have no vector "
             f"of {run.model}, among them {missing[0]!r}; embed the benchmark's documents again."
         )
-    scored = Scored(run=run, task=task, documents=len(documents), missing=len(missing))
-    if task.kind != "retrieval":
-        return scored
-    searched, copies = len(benchmark.collections[task.name]), len(benchmark.copies.get(task.name, ()))
-    return replace(scored, search=(searched, copies, benchmark.unfindable(task)))
+    counts: dict[str, Any] = {"documents": len(documents), "missing": len(missing)}
+    if task.kind == "retrieval":
+        searched, copies = len(benchmark.collections[task.name]), len(benchmark.copies.get(task.name, ()))
+        counts["search"] = searched, copies, benchmark.unfindable(task)
+    return Scored(run=run, task=task, **counts)

@@ -18,8 +18,6 @@ from cocite.evaluation.scored import Row, Run, Scored, UnscorableError, count_mi
 from cocite.evaluation.vectors import Vectors, joined, read_blocks
 from cocite.ground.progress import report
 
-OF_SEARCHES = ("searched", "copies", "unfindable")
-"""The last columns of the table scores, which are null where candidates are given."""
 Blocks = Callable[[Collection[str]], Iterator[Vectors]]
 """From some documents to their vectors, some thousand at a time."""
 Score = Callable[[Task, Benchmark], Scored]
@@ -46,7 +44,7 @@ def write_results(tasks: Sequence[Task], tables: Path, run: Run, files: Mapping[
             report(f"NOT SCORED: {run.model} (seed {run.training_seed}) on {task.name} of {run.benchmark}. {error}")
             rows["failures"].append((run.model, run.training_seed, run.benchmark, task.name, str(error)))
         else:
-            rows["scores"] += [row + (None,) * (len(OF_SEARCHES) - len(scored.search)) for row in scored.scores]
+            rows["scores"] += scored.scores
             rows["outcomes"] += scored.outcomes
     for table, of_table in rows.items():
         write_rows(files[table], table, of_table)

@@ -8,13 +8,11 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cocite.config.encoders import TITLE_AND_ABSTRACT
 from cocite.config.lineage import encoder_under
 from cocite.config.runs import untrained
 from cocite.tables.files import scan_table
 from cocite.tables.places import path_of
-
-READ_BY_ALL = ("title", "abstract")
-"""The fields that an encoder reads unless its entry names others, and that baselines read as well."""
 
 
 def empty_fields(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:
@@ -22,7 +20,8 @@ def empty_fields(results: Path, configuration: Mapping[str, Any]) -> pl.DataFram
     readers = readers_of_fields(configuration)
     rows = []
     for benchmark in configuration["benchmarks"]:
-        documents, filled = _counted(results, benchmark, [field for field in readers if field not in READ_BY_ALL])
+        further = [field for field in readers if field not in TITLE_AND_ABSTRACT]
+        documents, filled = _counted(results, benchmark, further)
         rows += [
             {"benchmark": benchmark, "field": field, "documents": documents, "read by": ", ".join(readers[field])}
             for field, number in filled.items()
@@ -36,23 +35,23 @@ def readers_of_fields(configuration: Mapping[str, Any]) -> dict[str, list[str]]:
     """The names of the encoders and models that read each field of a document."""
     named = dict(zip(untrained(configuration), configuration["encoders"], strict=True))
     named |= {name: encoder_under(name, configuration["models"]) for name in configuration["models"]}
-    readers: dict[str, list[str]] = {field: ["everything that reads texts"] for field in READ_BY_ALL}
+    readers: dict[str, list[str]] = {name: ["everything that reads texts"] for name in TITLE_AND_ABSTRACT}
     for name, encoder in named.items():
         for field in configuration["encoders"][encoder].get("text") or ():
-            if field not in READ_BY_ALL:
+            if field not in TITLE_AND_ABSTRACT:
                 readers.setdefault(field, []).append(name)
     return readers
 
 
 def _counted(results: Path, benchmark: str, further: list[str]) -> tuple[int, dict[str, int]]:
     """How many documents a benchmark has that are no short queries, and how many of them have each field."""
-    documents, filled = 0, dict.fromkeys((*READ_BY_ALL, *further), 0)
-    for batch in _batches(results, "documents", benchmark, [*READ_BY_ALL, "is_query"]):
+    documents, filled = 0, dict.fromkeys((*TITLE_AND_ABSTRACT, *further), 0)
+    for batch in _batches(results, "documents", benchmark, [*TITLE_AND_ABSTRACT, "is_query"]):
         if "is_query" in batch.schema.names:
             batch = batch.filter(pc.invert(pc.fill_null(batch["is_query"], False)))
         documents += len(batch)
-        for field in READ_BY_ALL:
-            filled[field] += _number(batch[field])
+        for name in TITLE_AND_ABSTRACT:
+            filled[name] += _number(batch[name])
     for batch in _batches(results, "document_fields", benchmark, further) if further else ():
         for field in further:
             filled[field] += _number(batch[field])

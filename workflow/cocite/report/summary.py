@@ -162,11 +162,10 @@ def _precision_in_words(configuration: Configuration, trained_in: Mapping[str, s
         return ""
     models = {number: [name for name, used in trained_in.items() if used == number] for number in trained_in.values()}
     if len(models) > 1:
-        trained = "; ".join(f"{', '.join(names)} in {number}" for number, names in models.items())
+        trained = "; trained: " + "; ".join(f"{', '.join(names)} in {number}" for number, names in models.items())
     else:
-        trained = "".join(f"in {number}" for number in models)
-    embedded = f"documents of benchmarks were embedded in {scored_in(configuration)}"
-    return embedded + (f"; models were trained: {trained}" if trained else "")
+        trained = "".join(f"; models were trained in {number}" for number in models)
+    return f"documents of benchmarks were embedded in {scored_in(configuration)}{trained}"
 
 
 def _memory_in_words(costs: pl.DataFrame) -> str:

@@ -137,8 +137,8 @@ class Builder:
         self.omitted = Counter(omitted)
         self.used: set[str] = set()
         """Names of the documents that some task asks for."""
-        self.copies: dict[str, str] = {}
-        """Names of documents that have the text of another one, with its name."""
+        self.further_names: dict[str, str] = {}
+        """Further names of documents, with the name of the document whose text they have."""
 
     @contextmanager
     def references(
@@ -191,7 +191,7 @@ class Builder:
         for task, collection in self.benchmark.collections.items():
             self.benchmark.copies[task] = _copies(collection, named)
         texts = {name: named[name] for name in self.used}
-        texts |= {name: named[document] for name, document in self.copies.items()}
+        texts |= {name: named[document] for name, document in self.further_names.items()}
         write_benchmark(
             self.benchmark,
             {name: (*text, None) for name, text in texts.items()},

@@ -122,7 +122,7 @@ def read_clicks(
             ]
             if split == "test":
                 if number[query] > 1:
-                    builder.copies[name] = query
+                    builder.further_names[name] = query
                 judgements[name] = {str(found[i]): int(i == clicked_id) for _, i in there}
                 weights[name] = 1 / propensities[shown.index(clicked_id)]
 

@@ -70,7 +70,7 @@ def _read_facet(path: Path, facet: str, task: Task, references: References, buil
         name = query
         if query is not None and task.test == ALL:
             name = f"{query_id}_{facet}"
-            builder.copies[name] = query
+            builder.further_names[name] = query
         for identifier, grade in zip(judged.identifiers("cands"), _grades(judged), strict=True):
             if identifier == query_id:
                 builder.omitted[own] += 1

@@ -70,7 +70,7 @@ def describe_documents(
     if folder is not None:
         builder = READERS[LAYOUTS[kind]](folder, BENCHMARKS[kind], names, keeps_fields=True)
         fields = builder.texts.named_fields()
-        fields |= {name: fields[original] for name, original in builder.copies.items() if original in fields}
+        fields |= {name: fields[original] for name, original in builder.further_names.items() if original in fields}
     if papers is not None:
         fields = add_fields_of_papers(fields, documents, papers, document_papers)
     write_fields(output, fields.items())
