@@ -13,6 +13,7 @@ from cocite.config.benchmarks import declared
 from cocite.evaluation.benchmark import Benchmark, read_task
 from cocite.evaluation.preparation.readers import prepare_folder
 from cocite.evaluation.scored import Scored
+from cocite.tables import TABLES
 from cocite.tables.files import read_table, vector_column, write_table
 
 
@@ -27,9 +28,15 @@ def write_vectors(folder: Path, vectors: Mapping[str, Sequence[float]]) -> Path:
     return folder / "vectors.parquet"
 
 
+def score_rows(scored: Scored) -> list[dict[str, Any]]:
+    """The rows of the table scores, by the names of its columns."""
+    names = list(TABLES["scores"].columns)
+    return [dict(zip(names, row, strict=True)) for row in scored.scores]
+
+
 def scores_of(scored: Scored) -> dict[str, float]:
     """The value of each metric."""
-    return {row[4]: row[8] for row in scored.scores}
+    return {row["metric"]: row["value"] for row in score_rows(scored)}
 
 
 def read_benchmark(tables: Path) -> Benchmark:

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 import pytrec_eval
-from tests.evaluation.folders import BenchmarkFolder
+from tests.evaluation.folders import BenchmarkFolder, score_rows, scores_of
 from tests.evaluation.test_beir import Datasets
 
 from cocite.config.benchmarks import declared, tasks_of
@@ -70,7 +70,7 @@ def model(tmp_path_factory):
 
 
 def ndcg(scored):
-    return {row[4]: row[8] for row in scored.scores}["ndcg_cut_10"]
+    return scores_of(scored)["ndcg_cut_10"]
 
 
 def embed(model, tables, tmp_path):
@@ -190,10 +190,11 @@ def test_judged_documents_that_are_missing_count_as_in_mteb_and_trec_eval(
     benchmark = folder.prepare()
     asked = replace(declared("beir_own"), metrics=METRICS)
     scored = embed(model, folder.tables, tmp_path)(asked, benchmark)
-    ours = {row[4]: row[8] for row in scored.scores}
-    assert {row[12] for row in scored.scores} == {0}
+    ours = scores_of(scored)
+    rows = score_rows(scored)
+    assert {row["unscored"] for row in rows} == {0}
     lost = sum(grade > 0 and name not in documents for of in judged.values() for name, grade in of.items())
-    assert {row[13:] for row in scored.scores} == {(len(documents), 0, lost)}
+    assert {(row["searched"], row["copies"], row["unfindable"]) for row in rows} == {(len(documents), 0, lost)}
     assert lost > 50
     [theirs] = score_in_mteb(model, documents, queries, judged, tmp_path / "cache").scores["test"]
     assert ours == pytest.approx({metric: 100 * theirs[name_in_mteb(metric)] for metric in METRICS}, abs=0.1)
@@ -223,7 +224,7 @@ def test_pools_of_csfcube_have_the_scores_of_mteb_and_trec_eval(collection, mode
     benchmark = folder.prepare(metrics=["map_folds"])
     score = embed(model, folder.tables, tmp_path)
     ours, folded = (
-        {row[4]: row[8] for row in score(task, benchmark).scores}
+        scores_of(score(task, benchmark))
         for task in (tasks_of({"kind": "csfcube", "tasks": ["csfcube_method"], "folds": folds})[0] for folds in (0, 1))
     )
 

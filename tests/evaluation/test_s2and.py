@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.evaluation.folders import BenchmarkFolder
+from tests.evaluation.folders import BenchmarkFolder, score_rows, scores_of
 
 from cocite.config.benchmarks import TASKS
 from cocite.evaluation.benchmark import Benchmark
@@ -180,16 +180,17 @@ def benchmark_with(vectors_of_authors, noise=0.01):
 
 def test_authors_whose_papers_lie_apart_are_told_apart_at_a_distance_learnt_elsewhere():
     scored = score_task(TASK, *benchmark_with(lambda author: [1, 0] if author.endswith("0") else [0, 1]), RUN)
-    assert [(row[4], row[5], row[6], row[8]) for row in scored.scores] == [
+    rows = score_rows(scored)
+    assert [(row["metric"], row["evaluation_seed"], row["mode"], row["value"]) for row in rows] == [
         (metric, 3, "both", 100.0) for metric in ("b3_f1", "b3_precision", "b3_recall")
     ]
-    assert {row[-2] for row in scored.scores} == {8}  # two test blocks of four signatures
+    assert {row["scored"] for row in rows} == {8}  # two test blocks of four signatures
     assert len(scored.outcomes) == 3 * 8
 
 
 def test_authors_whose_papers_lie_alike_are_not_told_apart():
     scored = score_task(TASK, *benchmark_with(lambda author: [1, 0], noise=0.0), RUN)
-    values = {row[4]: row[8] for row in scored.scores}
+    values = scores_of(scored)
     assert (values["b3_precision"], values["b3_recall"]) == (50, 100)  # a cluster a block, of two authors
 
 
@@ -197,8 +198,8 @@ def test_a_signature_without_a_vector_is_counted_and_left_out():
     benchmark, vectors = benchmark_with(lambda author: [1, 0] if author.endswith("0") else [0, 1])
     vectors = Vectors({document: row for document, row in vectors.rows.items() if document != "0"}, vectors.matrix)
     run = Run(**{**vars(RUN), "largest_missing": 0.1})
-    row = score_task(TASK, benchmark, vectors, run).scores[0]
-    assert row[-4:] == (80, 1, 7, 1)
+    row = score_rows(score_task(TASK, benchmark, vectors, run))[0]
+    assert [row[name] for name in ("documents", "missing", "scored", "unscored")] == [80, 1, 7, 1]
 
 
 def test_blocks_without_vectors_to_learn_from_are_a_failure():

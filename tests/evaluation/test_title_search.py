@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 import pytest
+from tests.evaluation.folders import scores_of
 from tests.evaluation.test_holdout import STAR, prepare, write_citations
 from tests.papers import papers_table
 
@@ -132,7 +133,7 @@ def test_words_find_the_abstract_that_has_them(tmp_path):
     prepare_search(tmp_path, texts)
     run = Run(model="bm25", training_seed=0, benchmark="b", modes=["correct"], evaluation_seeds=[1])
     scored = by_words(tmp_path / "documents.parquet", {}, run)(TASK, read_task(TASK, tmp_path))
-    assert {row[4]: row[8] for row in scored.scores} == {
+    assert scores_of(scored) == {
         "ndcg_cut_10": pytest.approx(100),
         "recip_rank_10": pytest.approx(100),
         "recall_100": pytest.approx(100),

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from tests.evaluation.folders import scores_of
 
 from cocite.config.benchmarks import TASKS
 from cocite.evaluation.benchmark import Benchmark, write_documents
@@ -56,7 +57,7 @@ def test_bm25_reads_the_words_of_the_documents_of_a_ranking(tmp_path):
     texts = {task.name: read_document_texts(path, benchmark.documents_of(task)) for task in ranked}
     assert [sorted(of_task) for of_task in texts.values()] == [["a", "b", "q"], ["a", "b", "q"]]
     scored = [score_words(task, benchmark, texts[task.name], RUN) for task in ranked]
-    values = {metric: value for of in scored for (*_, metric, _, _, _, value, _, _, _, _) in of.scores}
+    values = {metric: value for of in scored for metric, value in scores_of(of).items()}
     assert values == {"ndcg": pytest.approx(100), "P_5": pytest.approx(20), "P_10": pytest.approx(10)}
 
 
