@@ -164,13 +164,14 @@ rule merge_papers:
         mem_mb=megabytes(1500),
         runtime=minutes(10, papers=0.1 / len(BUCKETS), abstracts=0.1 / len(BUCKETS)),
     params:
-        version=4,
+        version=5,
         table="papers",
+        titles_alone="--titles-alone" if SOURCE.titles_alone else "",
         ingested=f"{RESULTS}/corpus/ingested",
         buckets=len(BUCKETS),  # with another number of buckets, a bucket of the same name holds other papers
     shell:
         """
-        cocite corpus merge {params.table} \
+        cocite corpus merge {params.table} {params.titles_alone} \
             --ingested {params.ingested:q} \
             --bucket {wildcards.bucket} \
             --memory-mb {resources.mem_mb} \
@@ -201,6 +202,7 @@ use rule merge_papers as merge_citations with:
     params:
         version=3,
         table="citations",
+        titles_alone="",
 
 
 rule merge_contexts:

@@ -53,7 +53,7 @@ rule describe_corpus:
         mem_mb=megabytes(1000),
         runtime=minutes(10, papers=0.005, citations=0.005, pairs=0.005),
     params:
-        version=2,
+        version=3,
         results=subpath(input.queries, ancestor=2),
         pairs=json.dumps(PAIRS_OF, sort_keys=True),
     shell:

@@ -78,7 +78,7 @@ rule select_queries:
         mem_mb=megabytes(2000),
         runtime=minutes(10, papers=0.005, citations=0.005),
     params:
-        version=3,
+        version=4,
         papers=folders_of("papers"),
         citations=folders_of("citations"),
         settings=query_settings(),

@@ -92,6 +92,7 @@ def test_the_published_models_of_aspects_are_valid(tmp_path, monkeypatch):
     assert weights == {f"hybrid-{tenths}": tenths / 10 for tenths in (7, 5, 6, 8, 9)}
     temperatures = [model["loss"].get("temperature") for model in config["models"].values() if "loss" in model]
     assert sorted({temperature for temperature in temperatures if temperature}) == [0.01, 0.05, 0.1, 0.5]
+    assert config["corpus"]["titles_alone"]  # A quarter of the published queries have no abstract.
 
 
 def test_the_generated_models_of_aspects_are_scored_in_all_of_their_spaces():

@@ -27,13 +27,14 @@ def write_part(path, name, rows):
 def merge_parts(tmp_path):
     """Merge tables that are given as a list of parts, each a list of rows; return the rows and the omissions."""
 
-    def run(table, **parts):
+    def run(table, titles_alone=False, **parts):
         sources = {f"ingested_{name}": tmp_path / name for name in parts}
         for name, given_parts in parts.items():
             shutil.rmtree(tmp_path / name, ignore_errors=True)
             for number, rows in enumerate(given_parts):
                 write_part(tmp_path / name / f"{number}.parquet", f"ingested_{name}", rows)
-        merge(table, sources, 0, output=tmp_path / "out", omissions=tmp_path / "omissions", **LIMITS)
+        written = {"output": tmp_path / "out", "omissions": tmp_path / "omissions"}
+        merge(table, sources, 0, titles_alone=titles_alone, **written, **LIMITS)
         omissions = read_table(tmp_path / "omissions", "omissions").to_pylist()
         return read_table(tmp_path / "out", table).to_pylist(), {row["reason"]: row["count"] for row in omissions}
 
@@ -68,15 +69,17 @@ def test_papers_of_all_parts_meet_their_abstracts_in_the_order_of_ids(merge_part
     )
     assert [(row["corpusid"], row["abstract"]) for row in rows] == [(1, None), (2, "two"), (4, "four")]
     assert {reason: count for reason, count in omissions.items() if count} == {
-        "papers without title or abstract (kept, but in no triplet)": 1
+        "papers without the texts that triplets need (kept)": 1
     }
 
 
-def test_a_paper_has_a_text_if_it_has_both_title_and_abstract(merge_parts):
+@pytest.mark.parametrize(("titles_alone", "with_text"), [(False, [1]), (True, [1, 3])])
+def test_a_paper_has_a_text_if_it_has_a_title_and_the_abstract_that_is_asked_for(merge_parts, titles_alone, with_text):
     papers = [paper(1), paper(2, None), paper(3), paper(4, None)]
-    rows, omissions = merge_parts("papers", papers=[papers], abstracts=[[abstract(1, "one"), abstract(2, "two")]])
-    assert [row["corpusid"] for row in rows if row["has_text"]] == [1]
-    assert omissions["papers without title or abstract (kept, but in no triplet)"] == 3
+    abstracts = [abstract(1, "one"), abstract(2, "two")]
+    rows, omissions = merge_parts("papers", titles_alone, papers=[papers], abstracts=[abstracts])
+    assert [row["corpusid"] for row in rows if row["has_text"]] == with_text
+    assert omissions["papers without the texts that triplets need (kept)"] == 4 - len(with_text)
 
 
 def test_of_several_abstracts_the_longest_is_kept_then_the_first_by_text(merge_parts):

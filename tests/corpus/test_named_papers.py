@@ -103,7 +103,7 @@ def test_a_mark_before_the_first_id_of_the_file_is_no_part_of_it(choose, tmp_pat
 def test_no_query_at_all_is_an_error(choose, tmp_path):
     # Of 300 papers, every fifth and paper 1 have no text.
     message = (
-        r"No paper can be a query: the corpus has 300 papers, 239 with title and abstract, and 1,\d{3} citations, "
+        r"No paper can be a query: the corpus has 300 papers, 239 with a text, and 1,\d{3} citations, "
         r"\d+ of them to no paper"
     )
     with pytest.raises(InputError, match=rf"{message}.* 1000 times"):

@@ -28,15 +28,17 @@ TEXTS = {
     6: ("Trees of death", "ANCESTRY is inferred"),
     7: ("Net", "Nets catch fish."),
     8: ("…", "A title without a word."),
+    14: ("Alone", None),
 }
-HELD_OUT = set(range(1, 9))
+HELD_OUT = {*range(1, 9), 14}
 CITED = {(paper, other) for paper in (1, 2) for other in range(9, 14)}
 
 
 def prepare_search(folder, texts=TEXTS, held_out=HELD_OUT, seed=1, **search):
     known = {paper: [f"title {paper}", f"abstract {paper}"] for paper in range(20)}
     known |= {paper: list(text) for paper, text in texts.items()}
-    write_table(folder / "papers/0.parquet", "papers", papers_table(known))
+    papers = papers_table(known, has_text=[True] * len(known))  # as with corpus.titles_alone
+    write_table(folder / "papers/0.parquet", "papers", papers)
     write_citations(folder / "citations/0.parquet", CITED)
     ids = sorted({*held_out, 0})
     split = ["holdout" if paper in held_out else "train" for paper in ids]
@@ -74,7 +76,7 @@ def test_titles_that_are_given_away_or_have_several_answers_are_counted(tmp_path
     assert omitted(tmp_path) == {
         "task title_search: title that its abstract repeats": 1,  # 2: hyphen and comma are no letters
         "task title_search: title or abstract of several held-out papers": 4,  # 3 and 4, 5 and 6
-        "task title_search: title without a word": 1,
+        "task title_search: title or abstract without a word": 2,
         "task title_search: held-out paper beyond those asked for": 0,
     }
 
@@ -96,7 +98,7 @@ def test_so_many_papers_are_drawn_by_the_seed_and_the_others_counted(tmp_path):
     ]
     assert [len(drawn) for drawn in found] == [3] * 4
     assert len(set(map(frozenset, found))) > 1
-    assert omitted(tmp_path / "0")["task title_search: held-out paper beyond those asked for"] == 5
+    assert omitted(tmp_path / "0")["task title_search: held-out paper beyond those asked for"] == 6
 
 
 def test_no_paper_that_is_not_held_out_is_searched(tmp_path):
@@ -107,7 +109,7 @@ def test_no_paper_that_is_not_held_out_is_searched(tmp_path):
 
 def test_without_a_title_to_search_for_it_says_so(tmp_path):
     texts = {paper: ("Editorial", f"number{paper}") for paper in HELD_OUT}
-    with pytest.raises(InputError, match="None of the 8 held-out papers with a text has a title of its own"):
+    with pytest.raises(InputError, match="None of the 9 held-out papers with a text has a title of its own"):
         prepare_search(tmp_path, texts)
 
 

@@ -71,7 +71,7 @@ COSTS = [
         "peak_mb": 300.0,
     },
 ]
-CORPUS = {"papers": 3000, "papers with title and abstract": 2800, "citations": 41_572}
+CORPUS = {"papers": 3000, "papers with text": 2800, "citations": 41_572}
 MAP_SCORES = {
     "model-00": pl.DataFrame(
         {

@@ -39,7 +39,7 @@ def test_papers_texts_citations_and_queries_are_counted(corpus):
     statistics, _ = described(corpus, {"g": "cocitations"})
     assert size_of_corpus(statistics).rows() == [
         ("papers", "3"),
-        ("papers with title and abstract", "2"),
+        ("papers with text", "2"),
         ("citations", "3"),
         ("query papers: heldout", "1"),
         ("query papers: train", "1"),

@@ -6,9 +6,7 @@ import pytest
 from cocite.report.summary import best_scores, facts, what_is_generated
 
 BUILT = {"layers": 2, "hidden": 64, "heads": 2, "vocabulary": 4000}
-STATISTICS = pl.DataFrame(
-    {"measure": ["papers", "papers with title and abstract", "citations"], "value": [3000, 2806, 41_572]}
-)
+STATISTICS = pl.DataFrame({"measure": ["papers", "papers with text", "citations"], "value": [3000, 2806, 41_572]})
 COSTS = pl.DataFrame({"rule": ["train_encoder", "ingest"], "cpu_seconds": [90.0, 10.0], "peak_mb": [700.0, 300.0]})
 
 

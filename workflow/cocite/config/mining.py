@@ -70,7 +70,7 @@ class SearchedDocuments(Entry):
     """Ranks [first, last] that negatives are picked from, both included. Rank 1 is the best document that is neither
     the query nor one of its positives."""
     collection: Collection = "papers"
-    """What is searched: the papers with title and abstract that are not kept out (papers), the documents that the set
+    """What is searched: the papers with text that are not kept out (papers), the documents that the set
     brings itself (texts), or both (all)."""
 
 

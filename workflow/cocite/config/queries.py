@@ -41,7 +41,7 @@ class QueryRule(Entry):
     """Share of the query papers whose triplets validate instead of train."""
     holdout: Natural = 0
     """Papers held out of every graph, index and triplet, as queries of the benchmark kind holdout. Each fits the
-    rule, and cites as many papers with title and abstract as that benchmark has `positives`."""
+    rule, and cites as many papers with text as that benchmark has `positives`."""
 
     @model_validator(mode="after")
     def _years_rise(self) -> "QueryRule":

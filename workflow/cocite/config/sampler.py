@@ -76,7 +76,7 @@ class Pairing(Sampler):
     per_query: Count = 5
     """Triplets of each query."""
     text: Literal["required", "dropped"] = "required"
-    """required leaves out papers without title or abstract before papers are ranked or picked; dropped does after,
+    """required leaves out papers without a text before papers are ranked or picked; dropped does after,
     and so leaves fewer triplets."""
     oversample: bool = False
     """A query with fewer positives than triplets uses them again."""

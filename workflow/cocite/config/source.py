@@ -50,6 +50,9 @@ class Source(Entry):
     and sets with sampler: contexts; {} takes the defaults. Left out, none is read, which takes half the time. If it is
     added later, the shards are downloaded and ingested again."""
 
+    titles_alone: bool = False
+    """Take papers with a title and no abstract as queries, candidates and parts of triplets too, as SciAspect's data
+    do, where a quarter of the queries have none. Otherwise a paper needs both."""
     paper_ids: GivenPath | None = None
     """Folder of Semantic Scholar's dataset paper-ids, gzipped lines of JSON as they are downloaded. By these, documents
     of benchmarks that are named by hashes, as those of SciDocs, are known among the papers. Left out, such documents
@@ -57,7 +60,7 @@ class Source(Entry):
 
     work_keys: ClassVar[tuple[str, ...]] = (
         *("buckets", "malformed", "outside", "keep_ingested", "keep_raw", "authors", "contexts"),
-        *("id_space", "match", "paper_ids"),
+        *("id_space", "match", "paper_ids", "titles_alone"),
     )
     """Keys that say how the release is worked on; the others say which shards there are."""
     fetches: ClassVar[bool] = True

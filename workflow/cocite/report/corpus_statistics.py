@@ -36,7 +36,7 @@ def _measured(database: DuckDBPyConnection, results: Path) -> dict[str, int]:
     splits = queries.aggregate("split, count(*)").order("split")
     return {
         "papers": count_rows(path_of(results, "papers")),
-        "papers with title and abstract": papers.filter("has_text").aggregate("count(*)").fetchall()[0][0],
+        "papers with text": papers.filter("has_text").aggregate("count(*)").fetchall()[0][0],
         "citations": count_rows(path_of(results, "citations")),
         **{f"query papers: {split}": number for split, number in splits.fetchall()},
     }

@@ -85,7 +85,7 @@ def facts(
     counted = dict(statistics.select("measure", "value").iter_rows())
     lines = {
         "Corpus": f"{corpus_in_words(provenance)}; release {provenance['release']}, {counted['papers']:,} papers "
-        f"({counted['papers with title and abstract']:,} with title and abstract), {counted['citations']:,} citations",
+        f"({counted['papers with text']:,} with text), {counted['citations']:,} citations",
         "Models": _models_in_words(configuration),
         "Base encoders": "; ".join(
             f"{name}: {encoder_in_words(name, provenance)}" for name in configuration["encoders"]

@@ -112,6 +112,7 @@ def merge(
     threads: Threads,
     output: Output,
     omissions: Omissions,
+    titles_alone: Annotated[bool, typer.Option(help="A paper without an abstract has a text too.")] = False,
 ) -> None:
     """Write a bucket of papers, each once and with its abstract, or of citations, each once."""
     from cocite.corpus.ingest.merge import merge as merge_rows
@@ -121,7 +122,16 @@ def merge(
     if table == "citations" and names_files(ingested / "citations", "ingested_citations"):
         datasets.append("papers")
     sources = {f"ingested_{dataset}": ingested / dataset for dataset in datasets}
-    merge_rows(table, sources, bucket, output=output, omissions=omissions, memory_mb=memory_mb, threads=threads)
+    merge_rows(
+        table,
+        sources,
+        bucket,
+        titles_alone=titles_alone,
+        output=output,
+        omissions=omissions,
+        memory_mb=memory_mb,
+        threads=threads,
+    )
 
 
 @app.command()

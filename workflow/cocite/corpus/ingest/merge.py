@@ -32,7 +32,7 @@ _PAPERS = """
         SELECT * EXCLUDE bucket FROM ingested_abstracts
         QUALIFY row_number() OVER (PARTITION BY corpusid ORDER BY length(abstract) DESC, abstract) = 1
     )
-    SELECT *, title IS NOT NULL AND abstract IS NOT NULL AS has_text
+    SELECT *, title IS NOT NULL AND (abstract IS NOT NULL OR {titles_alone}) AS has_text
     FROM distinct_papers LEFT JOIN distinct_abstracts USING (corpusid) ORDER BY corpusid
 """
 _CITATIONS = f"""
@@ -44,7 +44,7 @@ _QUERIES = {"papers": _PAPERS, "citations": _CITATIONS}
 _OMISSIONS = {
     "papers": {
         "papers without title (kept, with a null title)": "SELECT count(*) FROM written WHERE title IS NULL",
-        "papers without title or abstract (kept, but in no triplet)": "SELECT count(*) FROM written WHERE NOT has_text",
+        "papers without the texts that triplets need (kept)": "SELECT count(*) FROM written WHERE NOT has_text",
         "further copies of a paper": "SELECT count(*) - (SELECT count(*) FROM written) FROM ingested_papers",
         "further copies of an abstract": "SELECT count(*) - count(DISTINCT corpusid) FROM ingested_abstracts",
         "abstracts without a paper": """
@@ -64,12 +64,21 @@ WITHOUT_AUTHORS = {"papers without authors (kept)": f"SELECT count(*) FROM writt
 
 
 def merge(
-    table: str, sources: Mapping[str, Path], bucket: int, *, output: Path, omissions: Path, memory_mb: int, threads: int
+    table: str,
+    sources: Mapping[str, Path],
+    bucket: int,
+    *,
+    titles_alone: bool = False,
+    output: Path,
+    omissions: Path,
+    memory_mb: int,
+    threads: int,
 ) -> None:
     """Write one bucket of `papers` or `citations`, and what was left out.
 
     `sources` has the folder of each ingested table: `ingested_papers` and `ingested_abstracts`, or
-    `ingested_citations`, and of works also `ingested_papers`, since those say which copy of a work is the newest.
+    `ingested_citations`, and of works also `ingested_papers`, since those say which copy of a work is the newest. With
+    `titles_alone` a paper without an abstract has a text too.
     """
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         tables = {
@@ -80,6 +89,7 @@ def merge(
         columns = connection.view("ingested_papers").columns if table == "papers" else []
         further = [name for name in (AUTHORS, MAG) if name in columns]
         query = _QUERIES[table].replace("{further}", "".join(f", {name}" for name in further))
+        query = query.replace("{titles_alone}", str(titles_alone))
         write_table(output, table, connection.sql(query).to_arrow_reader(ROWS_IN_BATCH[table]))
         connection.read_parquet(str(output)).create_view("written")
         queries = _OMISSIONS[table] | of_older_copies | (WITHOUT_AUTHORS if AUTHORS in further else {})

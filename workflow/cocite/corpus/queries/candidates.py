@@ -1,6 +1,6 @@
 """Which papers can be drawn: those that fit the rule of the configuration.
 
-A candidate has a title and an abstract, a year and a field as asked for, is cited often enough, and cites enough papers
+A candidate has a text (`has_text`), a year and a field as asked for, is cited often enough, and cites enough papers
 with text. An excluded paper is not a candidate.
 """
 
@@ -19,7 +19,7 @@ Ids = NDArray[np.int64]
 
 
 def find_candidates(connection: DuckDBPyConnection, settings: QuerySettings) -> None:
-    """Make the tables `texts` (papers with title and abstract) and `candidates`, with their references with text.
+    """Make the tables `texts` (papers with a text) and `candidates`, with their references with text.
 
     Takes the tables papers, citations and `excluded` (corpusid). Raises `InputError` for a field that no paper has.
     """

@@ -28,7 +28,7 @@ MOST_OUTSIDE = 0.95
 """Share of the citations to ids that are no paper above which misread ids are the likeliest cause that no paper can be
 a query. It is 0.57 in hci and 0.92 in synergy."""
 ASKED_AND_EXCLUDED = "queries asked for that are excluded"
-UNKNOWN = "queries asked for that are no paper with title and abstract"
+UNKNOWN = "queries asked for that are no paper with text"
 NO_CORPUS_ID = "documents of excluded benchmarks without a corpus id"
 READ = {"papers": ["corpusid", "has_text", "year", "fields"], "citations": ["citing", "cited"]}
 """The columns that are read of each table."""
@@ -177,14 +177,11 @@ def _as_table(splits: dict[str, Ids]) -> pa.Table:
 def _no_queries(connection: DuckDBPyConnection, settings: QuerySettings, named: int, held_out: int) -> str:
     beside = f" beside the {held_out} held-out ones" if held_out else ""
     if settings.from_ == "file":
-        return (
-            f"{settings.path}: none of its {named:,} ids is a paper of the release with title and abstract, and not "
-            "excluded."
-        )
+        return f"{settings.path}: none of its {named:,} ids is a paper of the release with a text, and not excluded."
     if settings.from_ == "triplets":
         return (
-            f"None of the {named:,} published queries can be one here{beside}: none is a paper of the release with "
-            "title and abstract, and not excluded."
+            f"None of the {named:,} published queries can be one here{beside}: none is a paper of the release with a "
+            "text, and not excluded."
         )
     papers, texts, citations = (
         connection.sql(f"SELECT count(*) FROM {table}").fetchall()[0][0] for table in ("papers", "texts", "citations")
@@ -197,7 +194,7 @@ def _no_queries(connection: DuckDBPyConnection, settings: QuerySettings, named: 
         else ""
     )
     return (
-        f"No paper can be a query{beside}: {cause}the corpus has {papers:,} papers, {texts:,} with title and abstract, "
+        f"No paper can be a query{beside}: {cause}the corpus has {papers:,} papers, {texts:,} with a text, "
         f"and {citations:,} citations, {outside:,} of them to no paper, but no such paper has the year and field asked "
         f"for, is cited {settings.min_citations} times (queries.min_citations), cites {settings.min_references} papers "
         "with text (queries.min_references), and is not excluded; ask for less, or see what was left out (omissions/)."

@@ -96,7 +96,7 @@ def prepare_holdout(
     share = settings.choosing if isinstance(settings, HoldoutSettings) else None
     with connect(memory_mb=memory_mb, threads=threads, spill_to=tables) as database:
         held_out, with_text = _open(database, papers, citations, queries)
-        omitted["held-out paper without title or abstract"] = held_out - len(with_text)
+        omitted["held-out paper without text"] = held_out - len(with_text)
         is_set_apart = that_choose(with_text, share, seed)
         pool = _pool(database, seed)
         for task, links in _links_of_tasks(database, settings):

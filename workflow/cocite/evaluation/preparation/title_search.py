@@ -14,22 +14,22 @@ from cocite.evaluation.benchmark import Document, Judgements
 
 NOT_A_WORD = re.compile(r"[\W_]+")
 REPEATED = f"task {TITLE_SEARCH.name}: title that its abstract repeats"
-WORDLESS = f"task {TITLE_SEARCH.name}: title without a word"
+WORDLESS = f"task {TITLE_SEARCH.name}: title or abstract without a word"
 SHARED = f"task {TITLE_SEARCH.name}: title or abstract of several held-out papers"
 BEYOND = f"task {TITLE_SEARCH.name}: held-out paper beyond those asked for"
 
-Paper = tuple[str, str, str | None]
-"""Title, abstract and field of study."""
+Paper = tuple[str, str | None, str | None]
+"""Title, abstract and field of study; no abstract where `corpus.titles_alone` lets it be missing."""
 
 
 def fitting(papers: Mapping[int, Paper], omitted: dict[str, int]) -> list[int]:
     """The papers whose title can be searched for; count the others."""
-    words = {paper: (_words(title), _words(abstract)) for paper, (title, abstract, _) in papers.items()}
+    words = {paper: (_words(title), _words(abstract or "")) for paper, (title, abstract, _) in papers.items()}
     times = Counter(text for both in words.values() for text in set(both))
     found = []
     counts = dict.fromkeys((REPEATED, WORDLESS, SHARED), 0)
     for paper, (title, abstract) in words.items():
-        if not title:
+        if not (title and abstract):
             counts[WORDLESS] += 1
         elif f" {title} " in f" {abstract} ":
             counts[REPEATED] += 1

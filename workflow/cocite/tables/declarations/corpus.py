@@ -190,7 +190,10 @@ TABLES = [
         columns={
             "corpusid": corpus_id("corpus id: Semantic Scholar's, or of the space that `id_spaces` names"),
             "abstract": optional(TEXT, "abstract; null where there is none"),
-            "has_text": required(pa.bool_(), "true if the paper has a title and an abstract; triplets hold no others"),
+            "has_text": required(
+                pa.bool_(),
+                "true if the paper has a title, and an abstract unless corpus.titles_alone; triplets hold no others",
+            ),
             **_PAPER_COLUMNS,
             **_AUTHORS,
             **_MAG,

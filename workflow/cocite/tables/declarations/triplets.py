@@ -152,7 +152,7 @@ TABLES = [
             "check": required(
                 TEXT,
                 "collision: pairs of papers that are positive and negative at once, in either direction, among the "
-                "positive ones; no text: papers without title or abstract; in benchmark: documents of a benchmark; not "
+                "positive ones; no text: papers without one; in benchmark: documents of a benchmark; not "
                 "matched: ids of its documents, of another origin than the corpus's, that no paper is matched with; "
                 "served: queries with an example of an aspect; false negative: mined negatives that may be positives",
             ),

@@ -43,7 +43,7 @@ class RankedNeighbours(Mixing):
     """Where easy negatives come from: a name, or a name and its settings. Only those of `pure-random` may be
     neighbours."""
     text: Literal["required", "dropped"] = "dropped"
-    """required leaves out papers without title or abstract before papers are ranked or picked; dropped does after,
+    """required leaves out papers without a text before papers are ranked or picked; dropped does after,
     and so leaves fewer triplets."""
 
     @model_validator(mode="after")
