@@ -38,6 +38,7 @@ test-rest: $(VENV)/dev.stamp
 
 test-long: $(VENV)/dev.stamp ## The tests that take too long for CI
 > $(BIN)/pytest -m long
+> $(BIN)/pytest -m "hypothesis and not long" --hypothesis-profile=thorough
 
 bench: $(VENV)/dev.stamp ## Measure speed and memory beside rivals (BENCH="ingest merge" chooses; needs some GB in .bench)
 > set -e; for name in $(BENCH); do $(BIN)/python -m tests.benchmarks.$$name .bench; done

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parents[1]
 Rows = list[dict[str, Any]]
@@ -16,9 +16,13 @@ Rows = list[dict[str, Any]]
 # Threads that wait for each other must not keep a core busy: other tests run beside these, and all take far longer so.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-# How long an example takes is a matter of the machine.
-settings.register_profile("any machine", deadline=None)
-settings.load_profile("any machine")
+# How long an example takes is a matter of the machine, and a fixture's folder may serve several examples.
+# `make test-long` draws more of them.
+settings.register_profile(
+    "quick", deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20
+)
+settings.register_profile("thorough", settings.get_profile("quick"), max_examples=300)
+settings.load_profile("quick")
 
 
 @pytest.fixture(scope="session")

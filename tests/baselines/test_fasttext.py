@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -126,7 +126,6 @@ def test_no_file_of_a_model_is_a_pickle(tmp_path):
 WORDS = st.sampled_from(["ab", "cd", "ef", "gh", "the", "and", "ÄB", "x"])
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     texts=st.lists(st.lists(WORDS, max_size=6), min_size=1, max_size=9), low=st.integers(1, 3), high=st.floats(0.3, 1)
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.baselines.tables import documents, embedded, queries
 
@@ -95,7 +95,6 @@ PAPERS = st.integers(1, 12)
 FEATURES = st.lists(st.integers(-3, 3), min_size=3, max_size=3)
 
 
-@settings(max_examples=30, deadline=None)
 @given(
     features=st.dictionaries(PAPERS, FEATURES, min_size=1),
     pairs=st.dictionaries(

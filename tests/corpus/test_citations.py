@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from isal import igzip
 
@@ -73,7 +73,6 @@ def expected_row(record: dict) -> tuple | None:
     return (citing % 3, number, citing, cited, traits + 16 * bool(named - set(BITS)))
 
 
-@settings(deadline=None)
 @given(st.lists(lines(), min_size=1, max_size=6))
 def test_valid_lines_are_read_as_python_reads_them(given_lines):
     rows, tally = read(b"\n".join(given_lines) + b"\n")
@@ -83,7 +82,6 @@ def test_valid_lines_are_read_as_python_reads_them(given_lines):
     assert tally.first_line is None
 
 
-@settings(deadline=None)
 @given(lines(), st.data())
 def test_a_damaged_line_is_never_read_as_another_citation(line, data):
     place = data.draw(st.integers(0, len(line) - 1))

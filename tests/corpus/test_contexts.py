@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.corpus.ingested import SHARD, citation
 from tests.corpus.ingested import settings as ingest_settings
@@ -23,7 +23,6 @@ from cocite.ground.text_ids import text_id
 from cocite.tables.files import read_table
 
 WORDS = "one two three four five six"
-QUIET = [HealthCheck.function_scoped_fixture]
 
 
 class Release:
@@ -82,7 +81,6 @@ def sentences(rows) -> dict[str, list[int]]:
     return {row["sentence"]: row["cited"] for row in rows}
 
 
-@settings(deadline=None, suppress_health_check=QUIET, max_examples=60)
 @given(given_lines=st.lists(lines(), min_size=1, max_size=8), buckets=st.integers(1, 3))
 def test_the_contexts_of_each_kept_citation_are_those_that_python_reads(tmp_path, write_shard, given_lines, buckets):
     release = Release(tmp_path, write_shard)
@@ -102,7 +100,6 @@ def test_the_contexts_of_each_kept_citation_are_those_that_python_reads(tmp_path
     assert sum(account_of.values()) == kept
 
 
-@settings(deadline=None, suppress_health_check=QUIET, max_examples=60)
 @given(line=lines(), data=st.data())
 def test_citations_are_the_same_with_contexts_and_without_also_from_damaged_lines(tmp_path, write_shard, line, data):
     place = data.draw(st.integers(0, len(line) - 1))
@@ -207,7 +204,6 @@ WORD = st.sampled_from(["alpha", "beta", "gamma", "delta", "(epsilon)"])
 PLAIN = st.lists(WORD, min_size=1, max_size=6).map(" ".join)
 
 
-@settings(deadline=None, suppress_health_check=QUIET, max_examples=40)
 @given(
     shards=st.lists(
         st.lists(st.tuples(st.integers(1, 4), st.integers(5, 9), st.lists(PLAIN, max_size=3)), max_size=6),

@@ -2,7 +2,7 @@
 
 import duckdb
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cocite.corpus.ingest.markers import with_single_blanks, without_markers
@@ -64,7 +64,6 @@ MARKERS = ["[12]", "[3, 4–6]", "(Smith et al., 2019)", "(Doe, 2020a; Roe and P
 WORDS = st.lists(st.from_regex(r"[a-zäß]{1,8}", fullmatch=True), min_size=1, max_size=8)
 
 
-@settings(deadline=None)
 @given(WORDS, st.sampled_from(MARKERS), st.data())
 def test_a_marker_between_any_words_leaves_just_these(words, marker, data):
     place = data.draw(st.integers(0, len(words)))

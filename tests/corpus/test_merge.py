@@ -5,7 +5,7 @@ from itertools import permutations
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cocite.corpus.ingest.merge import merge
@@ -150,7 +150,6 @@ CITATIONS = st.builds(
 )
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(CITATIONS, max_size=8), min_size=1, max_size=3))
 def test_merged_citations_are_what_a_dictionary_gives(merge_parts, parts):
     expected: dict[tuple[int, int], dict] = {}

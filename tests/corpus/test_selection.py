@@ -4,7 +4,7 @@ import json
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.corpus.small_corpus import RULE, by_hand, fields_of, write_corpus, year_of
 from tests.papers import papers_table
@@ -27,7 +27,7 @@ def test_all_candidates_of_the_rule_and_no_others_can_be_queries(choose, pairs):
 YEARS = st.none() | st.integers(1998, 2012)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15)
 @given(
     years=st.tuples(YEARS, YEARS).filter(lambda years: None in years or years[0] <= years[1]),
     fields=st.sets(st.sampled_from(["Art", "Biology", "Physics"])),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.releases.server import serve
 from tests.releases.successor import generate_successor
@@ -218,7 +218,6 @@ DIFFS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(KEYS, ENDS), st.lists(DIFFS, max_size=4))
 def test_the_rows_are_what_a_dictionary_ends_up_with(update_citations, records, diffs):
     base = [citation(key, *ends) for key, ends in records.items() if ends[1] is not None]

@@ -5,7 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cocite.embeddings.engines.biggraph.tsv import split_edges
@@ -41,7 +41,6 @@ def split(tmp_path: Path, graphs: SimpleNamespace) -> Split:
     return made
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     edges=st.sets(st.tuples(papers, papers).filter(lambda edge: edge[0] != edge[1]), min_size=60),
     directed=st.booleans(),

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 import pytrec_eval
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.evaluation.folders import BenchmarkFolder, read_benchmark, scores_of, write_vectors
@@ -327,7 +327,6 @@ def by_definition(order, grades):
     }
 
 
-@settings(max_examples=40, deadline=None)
 @given(data=st.data(), documents=st.integers(3, 130), queries=st.integers(1, 4), seed=st.integers(0, 99))
 def test_scores_of_a_dataset_are_those_of_the_definitions_of_the_metrics(data, documents, queries, seed):
     names = [str(number) for number in range(documents)]  # some are the ids of queries, too
@@ -372,7 +371,6 @@ def test_bm25_searches_the_collection_by_words():
     assert scores_of(score_words(TASK, benchmark, texts, RUN))["ndcg_cut_10"] == pytest.approx(100)
 
 
-@settings(max_examples=40, deadline=None)
 @given(values=st.lists(st.integers(0, 4), min_size=1, max_size=40), depth=st.integers(1, 12), cut=st.integers(1, 40))
 def test_equal_documents_are_cut_alike_whatever_the_blocks(values, depth, cut):
     names = [f"d{n}" for n in range(len(values))]

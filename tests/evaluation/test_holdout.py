@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.evaluation.folders import read_benchmark
 from tests.papers import papers_table
@@ -84,7 +84,6 @@ def linked_by_hand(citations, query, with_text):
     }
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     citations=st.sets(st.tuples(PAPERS, PAPERS), min_size=20, max_size=110),
     held_out=st.sets(PAPERS, min_size=1, max_size=6),
@@ -225,7 +224,6 @@ def test_too_few_negatives_are_counted(tmp_path):
 ASPECTS = AspectSettings(positives=2, linked=1, negatives=2)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.dictionaries(
         st.tuples(PAPERS, PAPERS).filter(lambda ends: ends[0] != ends[1]),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import kendalltau
@@ -63,7 +63,6 @@ def liblinear(name, c):
 
 
 @pytest.mark.parametrize("name", LOSSES)
-@settings(max_examples=25, deadline=None)
 @given(shape=SHAPES)
 def test_no_weights_that_scikit_learn_finds_are_better_by_more_than_the_gap(name, shape):
     inputs, targets = drawn_for(name, shape)
@@ -114,7 +113,6 @@ def test_a_document_of_zeros_is_no_obstacle(name):
     assert weights == pytest.approx(1, abs=0.02)
 
 
-@settings(max_examples=25, deadline=None)
 @given(shape=SHAPES)
 def test_few_documents_have_a_model_as_good_as_that_of_many(shape):
     inputs, targets = drawn_for("hinge", shape)

@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.evaluation.folders import BenchmarkFolder, scores_of, write_vectors
 
@@ -91,7 +91,6 @@ def test_recall_is_measured_at_the_depths_that_are_published(tmp_path):
     assert broad["ndcg_cut_10"] == pytest.approx(100 * gained / ideal)
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     answers=st.lists(st.sets(st.integers(0, 39), min_size=1, max_size=8), min_size=1, max_size=5),
     seed=st.integers(0, 99),

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ttest_1samp
 from typer.testing import CliRunner
@@ -51,7 +51,6 @@ def by_all_signs(values):
 
 
 @given(st.lists(st.integers(-9, 9) | st.integers(-60, 60), min_size=2, max_size=12))
-@settings(max_examples=60, deadline=None)
 def test_the_p_value_is_the_share_of_signs_that_are_as_one_sided(values):
     found = over_tasks(values)
     assert found.p_value == pytest.approx(by_all_signs(values))

@@ -43,7 +43,7 @@ def combined(folder, graphs, factors, *, normalise="none", buckets=1):
     return {(row["source"], row["target"]): row["weight"] for row in rows}
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.tuples(EDGES, EDGES, EDGES), st.tuples(FACTORS, FACTORS, FACTORS), st.sampled_from(["none", "max"]))
 def test_a_combination_equals_brute_force(tmp_path_factory, edges, factors, normalise):
     graphs = dict(zip("abc", edges, strict=True))

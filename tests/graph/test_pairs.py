@@ -50,7 +50,7 @@ def equal_brute_force(folder, citations, splits, relabel, signal, pairs, strengt
 
 
 @pytest.mark.parametrize("strength", get_args(Strength))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @example({(1, 2), (3, 2), (4, 2)}, {1: "holdout", 3: "train"}, as_they_are, "coupling", "query", 2, 1)
 @example({(2, 1), (2, 3), (2, 4)}, {1: "holdout", 3: "train"}, as_they_are, "cocitation", "query", 2, 1)
 @given(
@@ -66,7 +66,7 @@ def test_pairs_equal_brute_force(
 PIECES = {(9, 1), (9, 2), (9, 3), (8, 1), (8, 2), (7, 1), (7, 2)}, {1: "train"}
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     CITATIONS,
     SPLITS,

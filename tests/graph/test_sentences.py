@@ -5,7 +5,7 @@ from itertools import combinations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cocite.config.graphs import SentenceCounting
@@ -69,7 +69,6 @@ def expected(sentences, splits, *, all_pairs, largest):
     return counts
 
 
-@settings(max_examples=60, deadline=None)
 @given(SENTENCES, SPLITS, st.booleans(), st.none() | st.integers(2, 4), st.integers(1, 3))
 def test_pairs_of_sentences_equal_a_loop_over_them(tmp_path_factory, sentences, splits, all_pairs, largest, buckets):
     folder = tmp_path_factory.mktemp("graph")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cocite.ground.errors import InputError
@@ -55,7 +55,6 @@ def strangers_near(ids):
     return [paper for paper in sorted(near - set(ids)) if 0 <= paper <= LARGEST]
 
 
-@settings(max_examples=300, deadline=None)
 @given(IDS)
 @example([2**62, 1, 2, 3])
 @example([LARGEST, LARGEST - 1, 0])
@@ -69,7 +68,6 @@ def test_a_set_tells_its_members_their_places_and_the_member_of_a_place(ids):
     assert members_at(members, np.arange(len(rising))).tolist() == rising
 
 
-@settings(max_examples=300, deadline=None)
 @given(IDS, st.lists(SPARSE, max_size=5))
 def test_a_set_knows_no_id_that_is_not_a_member(ids, others):
     members = set_of(as_array(ids))
@@ -78,14 +76,12 @@ def test_a_set_knows_no_id_that_is_not_a_member(ids, others):
     assert (places_of(members, strangers) == -1).all()
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(IDS, max_size=5), IDS)
 def test_a_set_is_the_union_of_its_batches_without_what_is_taken_out(batches, without):
     members = id_set([as_array(ids) for ids in batches], without=as_array(without))
     assert sorted_ids(members).tolist() == sorted(set().union(*batches) - set(without))
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(IDS, min_size=1, max_size=5))
 def test_the_numbers_of_a_growing_set_become_the_places_of_their_ids(batches):
     growing = GrowingIdSet()

@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cocite.ground.errors import InputError
@@ -19,7 +19,6 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     members=st.dictionaries(st.text(), VALUES, max_size=6),
     indent=st.sampled_from([None, 2]),

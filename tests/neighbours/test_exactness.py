@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS, Relabel
 from tests.neighbours.small_searches import Row, by_definition, search
@@ -13,7 +13,6 @@ from tests.neighbours.small_searches import Row, by_definition, search
 from cocite.neighbours import exact, pools, searching, vectors
 
 METRICS = ["cosine", "l2", "inner_product"]
-A_FOLDER = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def in_blocks_of(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,7 +21,6 @@ def in_blocks_of(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "BLOCK", size)
 
 
-@A_FOLDER
 @given(
     drawn=st.lists(st.tuples(*[st.integers(-3, 3)] * 3), min_size=4, max_size=90),
     metric=st.sampled_from(METRICS),
@@ -48,7 +46,6 @@ def test_the_result_is_that_of_the_definition(
     assert found == [row for query in placed for row in by_definition(placed, query, metric, k)]
 
 
-@A_FOLDER
 @given(
     seed=st.integers(0, 10**6),
     metric=st.sampled_from(METRICS),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.large_ids import LARGE, Relabel
 from tests.neighbours.small_searches import (
@@ -102,7 +102,6 @@ def test_neither_threads_nor_groups_nor_shards_change_what_an_index_finds(
     assert search_index(tmp_path, built[0], asked(name, "cosine"))[0] == whole
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     drawn=st.lists(st.tuples(*[st.integers(-3, 3)] * 3), min_size=8, max_size=60),
     metric=st.sampled_from(METRICS),

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS, Relabel
 from tests.neighbours.small_searches import write_queries
@@ -21,7 +21,6 @@ from cocite.neighbours import documents, mining, pools, ranking, word_rows, word
 from cocite.neighbours.mining import mine, sort_sources
 from cocite.tables.files import read_table, vector_column, write_table
 
-A_FOLDER = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 BY_ENCODER = {"kind": "encoder", "name": "any"}
 TITLES = ["graph theory", "deep graph networks", "citation networks", "a theory of citation", "deep deep learning"]
 
@@ -130,7 +129,6 @@ def same(found, expected):
         assert [row[2] for row in found[query]] == pytest.approx([row[2] for row in rows], abs=1e-6)
 
 
-@A_FOLDER
 @given(
     drawn=st.lists(st.tuples(*[st.integers(-3, 3)] * 3), min_size=6, max_size=50),
     metric=st.sampled_from(["cosine", "l2", "inner_product"]),
@@ -252,7 +250,6 @@ def cosine(one, other):
     return sum(one[word] * other.get(word, 0) for word in one) / lengths if lengths else 0.0
 
 
-@A_FOLDER
 @given(drawn=TEXTS, last=st.integers(1, 8), data=st.data())
 def test_words_are_ranked_by_bm25_as_it_is_defined(tmp_path: Path, monkeypatch, drawn: list, last: int, data) -> None:
     monkeypatch.setattr(word_rows, "TEXTS_IN_FILE", data.draw(st.integers(1, 30)))

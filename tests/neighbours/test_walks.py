@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.neighbours.small_searches import read_rows, write_queries
 from tests.neighbours.small_walks import (
@@ -51,7 +51,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("walks")
 
 
-@settings(max_examples=60, deadline=None)
 @given(graphs, st.booleans(), st.sampled_from([0.05, 0.15, 0.5, 0.9]), st.sampled_from([1e-2, 1e-4, 1e-9]))
 def test_no_chance_is_off_by_more_than_tolerance_times_degree(
     folder: Path, edges: dict[tuple[int, int], float], weighted: bool, restart: float, tolerance: float
@@ -68,7 +67,6 @@ def test_no_chance_is_off_by_more_than_tolerance_times_degree(
         assert not desk.residuals.any()
 
 
-@settings(max_examples=40, deadline=None)
 @given(graphs, st.sampled_from(["symmetric", "walk"]), st.sampled_from([1e-2, 1e-3, 1e-5]))
 def test_papers_whose_scores_differ_by_more_than_the_bound_are_in_order(
     folder: Path, edges: dict[tuple[int, int], float], score: str, tolerance: float

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.papers import papers_table
 
@@ -372,7 +372,6 @@ def test_points_on_one_spot_are_in_the_middle():
     assert set(quantised(np.full((4, 2), 7.0)).flat) == {LARGEST // 2}
 
 
-@settings(max_examples=30)
 @given(st.floats(0, 2 * math.pi), st.booleans(), st.floats(-50, 50))
 def test_a_map_that_was_turned_mirrored_and_moved_is_turned_back(angle, mirrored, moved):
     points = generator(1, "turned").normal(size=(30, 2))

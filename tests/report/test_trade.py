@@ -5,7 +5,7 @@ from itertools import combinations
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.report.made_page import page_of
 from tests.report.made_run import configuration_of
@@ -109,7 +109,6 @@ POINTS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(POINTS)
 def test_labels_cover_neither_each_other_nor_a_point_and_stay_in_the_panel(found):
     boxes = [label.box for label in placed(found, (0.0, 100.0), (0.0, 100.0)) if label]

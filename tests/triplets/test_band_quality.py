@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.triplets.small_tables import write_neighbours, write_queries
 
@@ -41,7 +41,6 @@ def related(folder, citations):
     return {(row["query"], row["paper"]): (row["cocited"], row["cited"]) for row in rows}
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.sets(st.tuples(st.sampled_from(PAPERS), st.sampled_from(PAPERS)).filter(lambda ends: ends[0] != ends[1])))
 def test_a_query_is_related_to_what_is_cited_with_it_what_it_cites_and_what_cites_it(tmp_path_factory, citations):
     known = {ends for ends in citations if not KEPT_OUT & set(ends)}

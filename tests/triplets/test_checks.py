@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS
 from tests.papers import papers_table
@@ -43,7 +43,6 @@ def test_a_pair_collides_if_it_is_positive_and_negative_in_any_direction(rows, r
     assert count_collisions(triplet_table(rows)) == (len(positive & negative), len(positive))
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     orders=st.lists(st.permutations(range(1, 13)), min_size=12, max_size=12),
     count=st.integers(2, 12),

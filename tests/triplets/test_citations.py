@@ -1,7 +1,7 @@
 """SPECTER's sampling, and discrete co-citations, hold their definitions on any graph."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.large_ids import RELABELLINGS
@@ -22,7 +22,6 @@ CHOSEN = {
 }
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.sets(PAIRS, min_size=1, max_size=70),
     st.sets(PAPERS, min_size=1),
@@ -52,7 +51,6 @@ def test_every_triplet_of_citations_is_as_defined(
     assert sum(unserved(sampled).values()) == sum(not rows for rows in expected)
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.dictionaries(PAIRS.map(lambda pair: tuple(sorted(pair))), st.integers(1, 4), min_size=1, max_size=60),
     st.sets(PAPERS, min_size=1),

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.papers import papers_table
 from tests.triplets.blocks import block, sample
@@ -171,7 +171,6 @@ CITED = st.sets(st.integers(1, 12), min_size=1, max_size=4)
 WORDS = st.sampled_from([f"sentence {number}" for number in range(8)])
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(st.tuples(st.integers(1, 12), WORDS), CITED, min_size=1, max_size=20),
     st.sets(st.integers(1, 12), max_size=3),

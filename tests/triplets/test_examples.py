@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS
 
@@ -47,7 +47,6 @@ def check(folder, name, citations, queries, texts, relabel, chosen, defined, asp
     assert sum(unserved(sampled, "an example").values()) == len(queries - {query for query, _ in expected})
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     CITATIONS,
     st.sets(PAPERS, min_size=1),
@@ -60,7 +59,6 @@ def test_every_undirected_example_is_as_defined(tmp_path_factory, citations, que
     check(folder, "undirected", citations, queries, texts, relabel, chosen, defined, (None,))
 
 
-@settings(max_examples=250, deadline=None)
 @given(
     CITATIONS,
     st.sets(PAPERS, min_size=1),

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cocite.tables.files import write_table
@@ -25,7 +25,6 @@ def picked(given_block, pick, count, required=True):
     return {query: [paper for paper in row if paper != NONE] for query, row in rows}
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     st.dictionaries(PAIRS, st.integers(1, 5), min_size=1, max_size=60),
     st.sets(PAPERS, min_size=1),
@@ -45,7 +44,6 @@ def test_the_strongest_are_those_of_the_heaviest_edges(tmp_path_factory, counts,
         assert len(set(found[query])) == len(found[query])
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(PAIRS, st.integers(1, 5), min_size=1, max_size=60), st.sets(PAPERS), st.integers(1, 5))
 def test_negatives_share_no_edge_with_the_query(tmp_path_factory, counts, texts, count):
     path = write_cocitations(tmp_path_factory.mktemp("pairs") / "0.parquet", counts)

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.papers import papers_table
 from tests.triplets.blocks import (
@@ -163,7 +163,6 @@ DOCUMENTS = st.lists(st.integers(20, 60), max_size=14, unique=True)
 SCORES = st.sampled_from([-1.0, -0.5, 0.25, 0.5, 0.75, 1.0])
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     found=st.dictionaries(st.integers(1, 6), DOCUMENTS, min_size=1),
     first=st.integers(1, 4),

@@ -1,7 +1,7 @@
 """The bands of CoCite and SciNCL, drawn from ranked neighbours."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS
 
@@ -40,7 +40,6 @@ def worlds(draw_from):
     return neighbours, draw_from(st.sets(st.integers(1, 40), max_size=40)), chosen
 
 
-@settings(max_examples=150, deadline=None)
 @given(worlds(), st.sampled_from(RELABELLINGS))
 def test_every_triplet_is_as_defined(tmp_path_factory, world, relabel):
     neighbours, texts, chosen = world

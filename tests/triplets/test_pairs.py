@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.papers import papers_table
 from tests.triplets.small_tables import write_queries
@@ -253,7 +253,6 @@ def test_scores_come_in_several_tables(msmarco, kind):
     assert negatives(run(msmarco, layout)) == [3, 4, 5]
 
 
-@settings(max_examples=20, deadline=None)
 @given(
     st.dictionaries(
         st.integers(1, 400),

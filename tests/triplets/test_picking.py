@@ -3,7 +3,7 @@
 from collections import Counter
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS
 
@@ -15,7 +15,6 @@ from .blocks import block, rows_of, sample
 IDS = st.sets(st.integers(0, 400))
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.integers(1, 300), st.integers(0, 2**64 - 1))
 def test_each_key_permutes_all_places(papers, key):
     sent_to = [permuted(place, np.uint64(key), half_bits(papers), papers) for place in range(papers)]
@@ -31,7 +30,6 @@ def test_first_draws_are_spread_evenly_and_pairs_of_them_too():
     assert all(abs(count - 1000) < 150 for count in pairs.values())
 
 
-@settings(max_examples=60, deadline=None)
 @given(IDS, st.sets(st.integers(0, 400), min_size=1, max_size=4), st.integers(1, 5), st.sampled_from(RELABELLINGS))
 def test_draws_are_distinct_papers_with_text_but_not_the_query(ids, queries, count, relabel):
     ids, queries = set(map(relabel, ids)), set(map(relabel, queries))
@@ -42,7 +40,6 @@ def test_draws_are_distinct_papers_with_text_but_not_the_query(ids, queries, cou
         assert set(found) <= ids - {query}
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.lists(st.integers(1, 60)), st.sets(st.integers(1, 60)), st.integers(0, 6), st.sampled_from(RELABELLINGS))
 def test_the_picks_are_the_papers_of_smallest_hash_whatever_their_order(offered, refused, count, relabel):
     query, ranks = relabel(5), {relabel(paper): 2 * paper for paper in offered}

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.papers import papers_table
 from tests.triplets.blocks import write_triplets
@@ -89,7 +89,6 @@ def run(folder, sampler, output, sources=(), texts=None):
     return read_table(folder / f"{output}.parquet", "sampled_examples")
 
 
-@settings(max_examples=30, deadline=None)
 @given(WORDS, st.integers(1, 7), st.sets(st.sampled_from("abcdefgh")))
 def test_texts_come_once_in_the_order_of_their_ids_and_are_found_again(tmp_path_factory, words, at_once, asked):
     path = tmp_path_factory.mktemp("texts") / "texts.parquet"

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cocite.ground.errors import InputError
@@ -36,7 +36,6 @@ def ids_of(sampled):
     return [row[:3] for row in rows_of(sampled)]
 
 
-@settings(max_examples=60, deadline=None)
 @given(TRIPLETS, TRIPLETS)
 def test_a_union_holds_each_triplet_of_its_sets_once(tmp_path_factory, one, other):
     folder = tmp_path_factory.mktemp("sets")
@@ -47,7 +46,6 @@ def test_a_union_holds_each_triplet_of_its_sets_once(tmp_path_factory, one, othe
     assert sum(unserved(sampled).values()) == 6 - len({row[0] for row in one | other})
 
 
-@settings(max_examples=60, deadline=None)
 @given(TRIPLETS, st.integers(0, 3), st.integers(1, 9), st.sampled_from(["query", "triplet"]))
 def test_a_subset_is_a_share_of_each_split(tmp_path_factory, rows, train, tenths, by):
     split = [(*row, "train" if row[0] > train else "validation") for row in rows]
@@ -73,7 +71,6 @@ def united(*sets):
     return [(row, number) for query in sorted(of_query) for number, row in enumerate(of_query[query], start=1)]
 
 
-@settings(max_examples=120, deadline=None)
 @given(EXAMPLES, EXAMPLES, st.integers(1, 6))
 def test_a_union_holds_each_example_of_its_sets_once(tmp_path_factory, one, other, at_once):
     folder = tmp_path_factory.mktemp("sets")
@@ -87,7 +84,6 @@ def test_a_union_holds_each_example_of_its_sets_once(tmp_path_factory, one, othe
     assert sum(unserved(sampled, "an example").values()) == 6 - len({row[0] for row in [*one, *other]})
 
 
-@settings(max_examples=60, deadline=None)
 @given(TRIPLETS, EXAMPLES, st.booleans())
 def test_beside_examples_a_triplet_is_an_example_of_one_positive_and_one_negative(tmp_path_factory, rows, few, turned):
     folder = tmp_path_factory.mktemp("sets")
@@ -123,7 +119,6 @@ def test_what_is_no_set_is_not_joined(tmp_path):
             sample(name, block([1], [], sources), **({"share": 1} if name == "subset" else {}))
 
 
-@settings(max_examples=60, deadline=None)
 @given(EXAMPLES, st.integers(0, 3), st.integers(1, 9), st.sampled_from(["query", "triplet"]))
 def test_a_subset_of_examples_is_a_share_of_each_split(tmp_path_factory, rows, train, tenths, by):
     split = [(*row, "train" if row[0] > train else "validation") for row in rows]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.large_ids import LARGE
 from tests.papers import papers_table
@@ -144,7 +144,6 @@ def test_without_validation_triplets_the_set_and_the_configuration_key_are_named
         validation_examples(group(folder), seed=1)
 
 
-@settings(max_examples=25, deadline=None)
 @given(triplets=st.lists(st.tuples(*[st.sampled_from(PAPERS)] * 3), min_size=1, max_size=30), at_once=st.integers(1, 9))
 def test_each_paper_of_the_triplets_is_there_once_with_its_texts(tmp_path_factory, triplets, at_once):
     folder = tmp_path_factory.mktemp("texts")

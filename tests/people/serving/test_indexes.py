@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.people.serving.made_run import LARGE, write_run
 
@@ -37,7 +37,6 @@ def brute_force(ids: np.ndarray, values: np.ndarray, query: np.ndarray, k: int) 
     return [paper for _, paper in sorted(zip(distances, ids.tolist(), strict=True))[:k]]
 
 
-@settings(max_examples=40, deadline=None)
 @given(data=st.data(), papers=st.integers(1, 30), wide=st.integers(1, 4), k=st.integers(1, 40))
 def test_an_exact_search_finds_what_brute_force_finds_ties_by_id(tmp_path_factory, data, papers, wide, k):
     numbers = st.lists(st.integers(-3, 3), min_size=papers * wide, max_size=papers * wide)
