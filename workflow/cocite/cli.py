@@ -1,15 +1,21 @@
 """The command `cocite <stage> <step>`: what the rules call, and what works by hand as well.
 
-Each stage brings its commands; they import what they need when they are called, so that `cocite --help` is quick.
+A step is one function: its annotations are its command line, its docstring is its help. It has its name here, and its
+module is imported when it is called, so that `cocite --help` is quick.
 """
 
 import gc
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
-from typing import NoReturn
+from functools import wraps
+from importlib import import_module
+from inspect import Signature, signature
+from typing import Annotated, Any, NoReturn, get_type_hints
 
 import typer
+from typer.core import TyperGroup
 
 from cocite.baselines.commands import app as baselines
 from cocite.corpus.commands import app as corpus
@@ -17,7 +23,6 @@ from cocite.demo.commands import app as demo
 from cocite.embeddings.commands import app as embeddings
 from cocite.encoder.commands import app as encoder
 from cocite.evaluation.commands import app as evaluation
-from cocite.graph.commands import app as graph
 from cocite.ground.errors import InputError, surroundings
 from cocite.ground.usage import report_usage
 from cocite.ground.words import printable
@@ -41,9 +46,63 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     add_completion=False,
 )
+STEPS: dict[str, dict[str, str]] = {
+    "graph": {
+        "count": "pairs:count_pairs",
+        "split-citations": "citations:split_citations",
+        "unite-citations": "citations:unite_citations",
+        "pair-edges": "edges:edges_of_pairs",
+        "citation-edges": "edges:edges_of_citations",
+        "combine": "edges:combine_graphs",
+        "count-intents": "intents:count_intents",
+    },
+}
+"""The steps of each stage by their names, with the module of the stage and the function in it."""
+
+
+class Stage(TyperGroup):
+    """The commands of a stage, each of which is imported when it is called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The names of its steps."""
+        return list(STEPS[str(self.name)])
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of a step; None where there is none of this name."""
+        place = STEPS[str(self.name)].get(cmd_name)
+        if place is None:
+            return None
+        module, function = place.split(":")
+        alone = typer.Typer(add_completion=False)
+        alone.command(cmd_name)(command_line_of(getattr(import_module(f"cocite.{self.name}.{module}"), function)))
+        return typer.main.get_command(alone)
+
+
+def command_line_of(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A step whose settings are JSON text instead of entries, which Typer knows nothing of."""
+    from cocite.config.settings import AS_JSON, parse_settings
+
+    hints = get_type_hints(step, include_extras=True)
+    kinds = {name: hint for name, hint in hints.items() if AS_JSON in getattr(hint, "__metadata__", ())}
+
+    @wraps(step)
+    def run(**given: Any) -> None:
+        for name in kinds.keys() & given.keys():
+            given[name] = parse_settings(kinds[name], given[name])
+        step(**given)
+
+    as_json = Annotated[str, typer.Option(metavar="JSON", help="Settings as JSON, or @FILE.")]
+    parameters = signature(step).parameters.values()
+    run.__signature__ = Signature(  # type: ignore[attr-defined]
+        [each.replace(annotation=as_json if each.name in kinds else hints[each.name]) for each in parameters]
+    )
+    run.__annotations__ = {each.name: as_json if each.name in kinds else hints[each.name] for each in parameters}
+    return run
+
+
 STAGES = {
     "corpus": (corpus, "Download and ingest a Semantic Scholar release; choose queries."),
-    "graph": (graph, "Count co-citations; make the edges of graphs."),
+    "graph": (typer.Typer(no_args_is_help=True, cls=Stage), "Count co-citations; make the edges of graphs."),
     "embeddings": (embeddings, "Train and measure graph embeddings with PyTorch-BigGraph."),
     "neighbours": (neighbours, "Search nearest neighbours, exactly or with an index."),
     "triplets": (triplets, "Sample triplets and join them with texts."),
@@ -74,7 +133,13 @@ def main() -> None:
     gc.set_threshold(100_000)
     hold_steps_lock()
     code = _run()
-    if code == 0 and sys.argv[1:2] and sys.argv[1] in STAGES and "--help" not in sys.argv and not sys.stderr.isatty():
+    if (
+        code == 0
+        and sys.argv[1:2]
+        and sys.argv[1] in {*STAGES, *STEPS}
+        and "--help" not in sys.argv
+        and not sys.stderr.isatty()
+    ):
         report_usage()
     _leave(code)
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Annotated, Any, TypeVar, overload
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -16,6 +16,10 @@ from cocite.config.explained import explain
 from cocite.ground.errors import InputError
 
 Settings = TypeVar("Settings", bound=Entry)
+AnySettings = TypeVar("AnySettings")
+AS_JSON = "as JSON"
+GivenAsJson = Annotated[AnySettings, AS_JSON]
+"""The settings of a step, an entry or a union of some, which the command line takes as JSON text or @file."""
 _validator = cache(TypeAdapter)  # The Snakefile asks for the settings of each job.
 
 

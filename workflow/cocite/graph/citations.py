@@ -10,9 +10,13 @@ twice, however many buckets there are.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from cocite.ground.database import connect
 from cocite.ground.id_sets import IdSet, check_ids, set_of
+from cocite.ground.options import Bucket, Buckets, MemoryMb, Output, Queries, Threads
 from cocite.tables.files import atomic_path, open_table, scan_table, verified_files, write_table
 from cocite.tables.splits import read_kept_out, read_queries
 
@@ -97,7 +101,13 @@ def open_citations(signal: str, files: Sequence[Path], queries: Path, largest: i
 
 
 def split_citations(
-    *, citations: Path, queries: Path, buckets: int, memory_mb: int, threads: int, output: Path
+    citations: Annotated[Path, typer.Argument(help="One bucket of the table citations.")],
+    *,
+    queries: Queries,
+    buckets: Buckets,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
 ) -> None:
     """Cut one bucket of citations into a folder with a file for each bucket of the cited paper.
 
@@ -118,7 +128,14 @@ def split_citations(
             write_table(folder / f"{bucket}.parquet", "split_citations", rows.to_arrow_reader(BATCH_ROWS))
 
 
-def unite_citations(*, split: Sequence[Path], bucket: int, memory_mb: int, threads: int, output: Path) -> int:
+def unite_citations(
+    split: Annotated[list[Path], typer.Argument(help="Folders that `split-citations` wrote.")],
+    *,
+    bucket: Bucket,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+) -> int:
     """Put one bucket of cited papers together from the folders that `split_citations` wrote; return its rows."""
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
         files = [folder / f"{bucket}.parquet" for folder in split]

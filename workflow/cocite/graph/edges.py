@@ -8,16 +8,20 @@ graphs have counts 0 in the others. The edges of all graphs are sharded by the s
 needs only one bucket of each graph.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import typer
 
 from cocite.config.graphs import Combination
+from cocite.config.settings import GivenAsJson
 from cocite.ground.database import connect
 from cocite.ground.errors import InputError
+from cocite.ground.options import Bucket, Buckets, MemoryMb, Omissions, Output, Queries, Threads
 from cocite.tables.files import scan_table, write_omissions, write_table
 from cocite.tables.splits import read_kept_out
 
@@ -26,7 +30,14 @@ RARE = "pairs that occur less often than min_count"
 NOT_POSITIVE = "pairs whose strength is not above 0"
 
 
-def edges_of_pairs(*, pairs: Path, table: str, min_count: int, output: Path, omissions: Path) -> int:
+def edges_of_pairs(
+    pairs: Annotated[Path, typer.Argument(help="One bucket of pairs.")],
+    *,
+    table: Annotated[Literal["cocitations", "couplings"], typer.Option(help="Which table of pairs it is.")],
+    min_count: Annotated[int, typer.Option(help="Smallest count that makes an edge.")],
+    output: Output,
+    omissions: Omissions,
+) -> int:
     """Turn one bucket of `cocitations` or `couplings` into undirected edges, and count what was left out.
 
     The weight is the strength, or the count where there is none beside it. Pointwise mutual information of 0 or less
@@ -40,15 +51,17 @@ def edges_of_pairs(*, pairs: Path, table: str, min_count: int, output: Path, omi
 
 
 def edges_of_citations(
+    citations: Annotated[Path, typer.Argument(help="One bucket of the table citations.")],
+    by_cited: Annotated[
+        Path | None, typer.Argument(help="The same bucket of citations_by_cited, for undirected edges.")
+    ] = None,
     *,
-    citations: Path,
-    by_cited: Path | None,
-    queries: Path,
-    bucket: int,
-    buckets: int,
-    memory_mb: int,
-    threads: int,
-    output: Path,
+    queries: Queries,
+    bucket: Bucket,
+    buckets: Buckets,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
 ) -> int:
     """Turn citations into the edges of one bucket of sources, each of weight 1; return how many.
 
@@ -75,7 +88,13 @@ def edges_of_citations(
 
 
 def combine_graphs(
-    edges: Sequence[Path], settings: Combination, *, bucket: int, memory_mb: int, threads: int, output: Path
+    edges: Annotated[list[Path], typer.Argument(help="Folder of the edges of each graph.")],
+    settings: GivenAsJson[Combination],
+    *,
+    bucket: Bucket,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
 ) -> int:
     """Add up one bucket of the edges of the graphs; return the number of edges.
 

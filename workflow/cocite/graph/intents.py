@@ -1,11 +1,14 @@
 """How many citations of a directed citation graph have which intent: what the aspects of links can be made of."""
 
 from pathlib import Path
+from typing import Annotated
 
 import pyarrow as pa
+import typer
 
 from cocite.config.aspects import INTENT_CLASSES, SEVERAL, WITHOUT
 from cocite.ground.database import connect
+from cocite.ground.options import MemoryMb, Output, Threads
 from cocite.tables.files import scan_table, write_table
 
 COUNTED = f"""
@@ -15,7 +18,13 @@ COUNTED = f"""
 """
 
 
-def count_intents(edges: Path, *, memory_mb: int, threads: int, output: Path) -> None:
+def count_intents(
+    edges: Annotated[Path, typer.Argument(help="Folder of the edges of a directed citation graph.")],
+    *,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+) -> None:
     """Write the table `intent_counts` of the graph whose folder of edges this is."""
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as database:
         database.register("edges", scan_table(edges, "edges"))

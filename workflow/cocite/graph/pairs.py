@@ -9,16 +9,19 @@ member.
 Papers that are kept out neither make nor join a pair.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
+import typer
 from numpy.typing import NDArray
 
 from cocite.config.graphs import Counting
+from cocite.config.settings import GivenAsJson
 from cocite.graph.citations import Source, open_citations
 from cocite.graph.counting import Counted, count_pairs_of
 from cocite.graph.groups import (
@@ -35,6 +38,7 @@ from cocite.graph.strengths import MEASURES, Occurrences, count_occurrences, str
 from cocite.ground.database import spill_folder
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import NO_IDS, Ids
+from cocite.ground.options import Bucket, Buckets, MemoryMb, Omissions, Output, Queries
 from cocite.tables.files import write_omissions, write_table
 from cocite.tables.splits import read_queries
 
@@ -57,15 +61,20 @@ class Met:
 
 
 def count_pairs(
-    citations: Sequence[Path],
-    queries: Path,
-    settings: Counting,
+    citations: Annotated[
+        list[Path],
+        typer.Argument(
+            help="All buckets of citations; for coupling, of citations_by_cited; for sentences, of contexts."
+        ),
+    ],
+    queries: Queries,
+    settings: GivenAsJson[Counting],
     *,
-    bucket: int,
-    buckets: int,
-    memory_mb: int,
-    output: Path,
-    omissions: Path,
+    bucket: Bucket,
+    buckets: Buckets,
+    memory_mb: MemoryMb,
+    output: Output,
+    omissions: Omissions,
 ) -> int:
     """Write one bucket of `cocitations` or `couplings`, and what was left out; return the number of pairs.
 

@@ -72,11 +72,11 @@ def _described(command: Any, name: str, *, level: int) -> Iterator[str]:
     """The lines on a command, or on a group and the commands in it; `level` is that of the heading."""
     if level > 1:
         yield from ("#" * level + f" `{name}`", "", " ".join(command.help.split()), "")
-    if hasattr(command, "commands"):
-        for step, inner in command.commands.items():
-            yield from _described(inner, f"{name} {step}", level=level + 1)
-        return
     context = Context(command, info_name=name)
+    if hasattr(command, "get_command"):
+        for step in command.list_commands(context):
+            yield from _described(command.get_command(context, step), f"{name} {step}", level=level + 1)
+        return
     yield from (f"    {command.get_usage(context).removeprefix('Usage: ')}", "")
     if command.params:
         yield from ("| argument or option | type | default | meaning |", "|---|---|---|---|")
