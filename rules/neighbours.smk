@@ -53,7 +53,7 @@ rule search_neighbours:
         runtime=search_minutes,
     params:
         version=2,
-        index=lambda wildcards, input: str(input.index),  # empty for an exact search, which :q writes as nothing
+        index=lambda wildcards, input: ["--index", str(input.index)] if input.index else [],
         settings=settings("embeddings", "embedding", SearchSettings, part="neighbours"),
         shards=lookup(within=config, dpath="embeddings/{embedding}/neighbours/shards"),
         state=state("neighbours/{embedding}/{bucket}"),
@@ -62,10 +62,9 @@ rule search_neighbours:
         cocite neighbours search {input.papers:q} \
             --vectors {input.vectors:q} \
             --queries {input.queries:q} \
-            --index={params.index:q} \
+            {params.index:q} \
             --settings {params.settings:q} \
-            --shard {wildcards.bucket} \
-            --shards {params.shards} \
+            --shard {wildcards.bucket} {params.shards} \
             --memory-mb {resources.mem_mb} \
             --threads {threads} \
             --state {params.state:q} \
@@ -137,8 +136,7 @@ rule walk_neighbours:
             --adjacency {input.adjacency:q} \
             --queries {input.queries:q} \
             --settings {params.settings:q} \
-            --shard {wildcards.bucket} \
-            --shards {params.shards} \
+            --shard {wildcards.bucket} {params.shards} \
             --memory-mb {resources.mem_mb} \
             --threads {threads} \
             --state {params.state:q} \

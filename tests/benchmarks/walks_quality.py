@@ -21,7 +21,7 @@ from tests.benchmarks.engine_quality import BANDS, band, make
 from tests.benchmarks.engines import mean_and_deviation
 from tests.benchmarks.measuring import say
 
-from cocite.config.walks import WalkSettings
+from cocite.config.walks import Links, WalkSettings
 from cocite.embeddings.edges import held_out
 from cocite.neighbours.adjacency import build_adjacency
 from cocite.neighbours.walking import walk_neighbours
@@ -87,7 +87,8 @@ def quality(folder: Path, graph: str, seed: int, way: str, chosen: argparse.Name
 
 def walked(made: Path, queries: Path, chosen: argparse.Namespace) -> Path:
     """The neighbours by walks on the edges that are there."""
-    build_adjacency([made / "edges.parquet"], weighted=chosen.weighted, memory_mb=MEMORY_MB, output=made / "links")
+    links = Links(weighted=chosen.weighted)
+    build_adjacency([made / "edges.parquet"], links, memory_mb=MEMORY_MB, output=made / "links")
     settings = {"restart": chosen.restart, "tolerance": chosen.tolerance, "score": chosen.score, "k": 2000}
     walk_neighbours(
         made / "links",
@@ -97,6 +98,7 @@ def walked(made: Path, queries: Path, chosen: argparse.Namespace) -> Path:
         threads=chosen.cores,
         state=made / "state",
         output=made / "neighbours.parquet",
+        omissions=made / "omissions.parquet",
     )
     return made / "neighbours.parquet"
 

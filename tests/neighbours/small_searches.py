@@ -45,8 +45,15 @@ def search(
     """The rows of table `neighbours`; the tables stay in the folder."""
     tables = write_vectors(folder, vectors, row_group=row_group), write_queries(folder, splits)
     chosen = {"memory_mb": 1000, "threads": 1, "state": folder / "state", "output": folder / "neighbours.parquet"}
+    chosen["omissions"] = folder / "omissions.parquet"
     search_neighbours(*tables, SearchSettings(metric=metric, k=k), **chosen | options)
     return read_rows(folder / "neighbours.parquet")
+
+
+def read_counts(folder: Path) -> dict[str, int]:
+    """What the step in a folder left out, by reason."""
+    rows = read_table(folder / "omissions.parquet", "omissions").to_pylist()
+    return {row["reason"]: row["count"] for row in rows}
 
 
 def read_rows(path: Path) -> list[Row]:

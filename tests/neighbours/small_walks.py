@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from tests.neighbours.small_searches import Row, read_rows, write_queries
 
-from cocite.config.walks import WalkSettings
+from cocite.config.walks import Links, WalkSettings
 from cocite.neighbours.adjacency import build_adjacency
 from cocite.neighbours.walking import walk_neighbours
 from cocite.tables.files import write_table
@@ -39,7 +39,7 @@ def write_edges(folder: Path, edges: Edges, *, buckets: int = 1) -> list[Path]:
 def links_of(folder: Path, edges: Edges, *, weighted: bool = False, buckets: int = 1, memory_mb: int = 1000) -> Path:
     """The folder of the links of a graph."""
     paths = write_edges(folder, edges, buckets=buckets)
-    build_adjacency(paths, weighted=weighted, memory_mb=memory_mb, output=folder / "links")
+    build_adjacency(paths, Links(weighted=weighted), memory_mb=memory_mb, output=folder / "links")
     return folder / "links"
 
 
@@ -65,6 +65,7 @@ def walk(
         threads=threads,
         state=folder / "state",
         output=folder / "neighbours.parquet",
+        omissions=folder / "omissions.parquet",
     )
     return read_rows(folder / "neighbours.parquet")
 

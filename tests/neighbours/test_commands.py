@@ -7,15 +7,15 @@ import pytest
 from tests.neighbours.small_searches import LINE, read_rows, write_queries, write_vectors
 from typer.testing import CliRunner
 
+from cocite.cli import app
 from cocite.ground.errors import InputError
-from cocite.neighbours.commands import app
 from cocite.neighbours.searching import NOT_REACHED, NOT_SEARCHED
 from cocite.tables.files import read_table
 
 
 def run(folder: Path, command: str, settings: dict[str, object], *options: str) -> None:
     arguments = [command, "--vectors", folder / "graph_embeddings.parquet", "--settings", json.dumps(settings)]
-    CliRunner().invoke(app, [*map(str, arguments), "--threads", "1", *options], catch_exceptions=False)
+    CliRunner().invoke(app, ["neighbours", *map(str, arguments), "--threads", "1", *options], catch_exceptions=False)
 
 
 def test_an_index_is_built_searched_and_measured(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ def test_an_index_is_built_searched_and_measured(tmp_path: Path) -> None:
     asked = {"metric": "l2", "index": {"kind": "ivf", "nprobe": 1}, "k": 2}
     run(tmp_path, "index", {"metric": "l2", "index": {"kind": "ivf", "nlist": 1}}, "--seed", "1", "--output", index)
     written = ["--output", found, "--omissions", omissions, "--state", str(tmp_path / "state")]
-    shard = ["--shard", "1", "--shards", "2", "--memory-mb", "1000"]
+    shard = ["--shard", "1", "2", "--memory-mb", "1000"]
     run(tmp_path, "search", asked, *queries, *shard, "--index", index, *written)
     run(tmp_path, "measure", asked, *queries, "--index", index, "--sample", "3", "--seed", "1", "--output", quality)
     assert read_rows(Path(found)) == [(1, 1, 2, 9.0), (1, 2, 4, 9.0)]

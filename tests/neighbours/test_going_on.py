@@ -43,6 +43,7 @@ def met(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def again(folder: Path, **changed: object) -> list[Row]:
     """The same search, in the same tables."""
     chosen = {"memory_mb": 1000, "threads": 1, "state": folder / "state", "output": folder / "neighbours.parquet"}
+    chosen["omissions"] = folder / "omissions.parquet"
     settings = SearchSettings(metric="l2", k=4)
     search_neighbours(folder / "graph_embeddings.parquet", folder / "queries.parquet", settings, **chosen | changed)
     return read_rows(folder / "neighbours.parquet")

@@ -11,6 +11,7 @@ from tests.neighbours.small_searches import (
     LINE,
     Row,
     by_definition,
+    read_counts,
     read_rows,
     search,
     write_queries,
@@ -55,8 +56,9 @@ def search_index(
     """The rows of table `neighbours`, and how many are wanting."""
     tables = folder / "graph_embeddings.parquet", folder / "queries.parquet"
     chosen = {"memory_mb": 1000, "threads": 2, "state": folder / "state", "output": folder / "neighbours.parquet"}
-    left_out = search_neighbours(*tables, settings, index=index, **chosen | options)
-    return read_rows(folder / "neighbours.parquet"), left_out[NOT_REACHED]
+    chosen["omissions"] = folder / "omissions.parquet"
+    search_neighbours(*tables, settings, index=index, **chosen | options)
+    return read_rows(folder / "neighbours.parquet"), read_counts(folder)[NOT_REACHED]
 
 
 def asked(name: str, metric: str, *, k: int = 20, probes: int = 2) -> SearchSettings:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS, Relabel
-from tests.neighbours.small_searches import write_queries
+from tests.neighbours.small_searches import read_counts, write_queries
 from tests.papers import papers_table
 from tests.triplets.blocks import write_examples, write_triplets
 
@@ -18,7 +18,7 @@ from cocite.config.mining import SearchedDocuments
 from cocite.config.settings import parse_settings
 from cocite.ground.errors import InputError
 from cocite.neighbours import documents, mining, pools, ranking, word_rows, words
-from cocite.neighbours.mining import mine, sort_sources
+from cocite.neighbours.mining import mine
 from cocite.tables.files import read_table, vector_column, write_table
 
 BY_ENCODER = {"kind": "encoder", "name": "any"}
@@ -65,15 +65,18 @@ def write_texts(folder, texts, vectors=None):
 def mined(folder, examples, files, *, by=BY_ENCODER, last=5, kept_out=(), threads=1, memory_mb=1000, **chosen):
     """What is found: {query: [(document, score, likeness), …]} by rank, and {(query, positive): score}."""
     queries = write_queries(folder, {**dict.fromkeys(kept_out, "holdout")} or {10**6: "train"})
-    left_out = mine(
+    mine(
         examples,
-        sort_sources(files, papers=folder / "papers", queries=queries),
-        parse_settings(SearchedDocuments, json.dumps({"by": by, "ranks": [1, last], **chosen})),
+        files,
+        papers=folder / "papers",
+        queries=queries,
+        settings=parse_settings(SearchedDocuments, json.dumps({"by": by, "ranks": [1, last], **chosen})),
         memory_mb=memory_mb,
         threads=threads,
         state=folder / "state",
         candidates=folder / "candidates.parquet",
         positives=folder / "positives.parquet",
+        omissions=folder / "omissions.parquet",
     )
     rows = read_table(folder / "candidates.parquet", "mined_candidates").to_pylist()
     found = {}
@@ -81,7 +84,7 @@ def mined(folder, examples, files, *, by=BY_ENCODER, last=5, kept_out=(), thread
         found.setdefault(row["query"], []).append((row["document"], row["score"], row["likeness"]))
         assert row["rank"] == len(found[row["query"]])
     scores = read_table(folder / "positives.parquet", "mined_positives").to_pylist()
-    assert sum(left_out.values()) == last * len({row["query"] for row in scores}) - len(rows)
+    assert sum(read_counts(folder).values()) == last * len({row["query"] for row in scores}) - len(rows)
     return found, {(row["query"], row["positive"]): row["score"] for row in scores}
 
 

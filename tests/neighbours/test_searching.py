@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.neighbours.small_searches import LINE, read_rows, search, write_queries, write_vectors
+from tests.neighbours.small_searches import LINE, read_counts, read_rows, search, write_queries, write_vectors
 from tests.papers import papers_table
 
 from cocite.config.embeddings import SearchSettings
@@ -66,7 +66,7 @@ def test_papers_without_a_vector_do_no_harm_whatever_their_ids(tmp_path: Path) -
 
 
 def test_a_shard_that_there_is_not_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="--shard is 2, but with --shards 2 it must be from 0 to 1"):
+    with pytest.raises(InputError, match="--shard is 2, but of 2 shards it must be from 0 to 1"):
         search(tmp_path, LINE, {1: "train"}, shard=(2, 2))
 
 
@@ -83,9 +83,9 @@ def test_a_shard_without_queries_is_an_empty_table(tmp_path: Path) -> None:
 
 def test_queries_without_a_vector_are_counted(tmp_path: Path) -> None:
     tables = write_vectors(tmp_path, LINE), write_queries(tmp_path, {1: "train", 8: "train", 9: "validation"})
-    where = {"state": tmp_path / "state", "output": tmp_path / "neighbours.parquet"}
-    left_out = search_neighbours(*tables, SearchSettings(metric="l2", k=2), memory_mb=1000, threads=1, **where)
-    assert left_out == {NOT_SEARCHED: 2, NOT_REACHED: 0}
+    where = {name: tmp_path / f"{name}.parquet" for name in ("state", "output", "omissions")}
+    search_neighbours(*tables, SearchSettings(metric="l2", k=2), memory_mb=1000, threads=1, **where)
+    assert read_counts(tmp_path) == {NOT_SEARCHED: 2, NOT_REACHED: 0}
     assert len(read_rows(where["output"])) == 2
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.neighbours.small_searches import read_rows, write_queries
+from tests.neighbours.small_searches import read_counts, read_rows, write_queries
 from tests.neighbours.small_walks import (
     TREE,
     by_definition,
@@ -22,11 +22,11 @@ from tests.neighbours.small_walks import (
 from tests.neighbours.test_searching import write_papers
 from typer.testing import CliRunner
 
-from cocite.config.walks import WalkSettings
+from cocite.cli import app
+from cocite.config.walks import Links, WalkSettings
 from cocite.ground.errors import InputError
 from cocite.neighbours import walking
 from cocite.neighbours.adjacency import build_adjacency, open_adjacency
-from cocite.neighbours.commands import app
 from cocite.neighbours.pushing import chances_around, new_desk
 from cocite.neighbours.walking import NOT_LINKED, NOT_REACHED, queries_at_once, threads_for, walk_neighbours
 from cocite.tables.files import read_table
@@ -223,9 +223,9 @@ def test_a_job_that_is_killed_goes_on_after_its_last_group(tmp_path: Path, monke
 def test_queries_without_an_edge_and_neighbours_that_are_not_reached_are_counted(tmp_path: Path) -> None:
     """8 and 9 have each other alone, so that 8 reaches 1 of 3; 77 is in no edge."""
     links, queries = links_of(tmp_path, TREE), write_queries(tmp_path, {8: "train", 2: "validation", 77: "train"})
-    where = {"state": tmp_path / "state", "output": tmp_path / "neighbours.parquet"}
-    left_out = walk_neighbours(links, queries, WalkSettings(k=3), memory_mb=1000, threads=1, **where)
-    assert left_out == {NOT_LINKED: 1, NOT_REACHED: 2}
+    where = {name: tmp_path / f"{name}.parquet" for name in ("state", "output", "omissions")}
+    walk_neighbours(links, queries, WalkSettings(k=3), memory_mb=1000, threads=1, **where)
+    assert read_counts(tmp_path) == {NOT_LINKED: 1, NOT_REACHED: 2}
     assert [row[:3] for row in read_rows(where["output"])] == [(2, 1, 3), (2, 2, 1), (2, 3, 5), (8, 1, 9)]
 
 
@@ -299,11 +299,11 @@ def test_the_commands_lay_links_out_and_walk(tmp_path: Path) -> None:
     links, found, omissions = (tmp_path / name for name in ("links", "found.parquet", "omissions.parquet"))
     memory = ["--memory-mb", "1000"]
     laid = ["adjacency", *edges, "--settings", '{"weighted": false}', *memory, "--output", links]
-    asked = ["--settings", json.dumps({"restart": 0.3, "k": 2}), "--shard", "1", "--shards", "2", *memory]
+    asked = ["--settings", json.dumps({"restart": 0.3, "k": 2}), "--shard", "1", "2", *memory]
     written = ["--state", tmp_path / "state", "--output", found, "--omissions", omissions]
     walked = ["walk", "--adjacency", links, "--queries", queries, *asked, "--threads", "1", *written]
     for command in (laid, walked):
-        CliRunner().invoke(app, list(map(str, command)), catch_exceptions=False)
+        CliRunner().invoke(app, ["neighbours", *map(str, command)], catch_exceptions=False)
     assert [row[:3] for row in read_rows(found)] == [(1, 1, 2), (1, 2, 5)]
     rows = read_table(omissions, "omissions").to_pylist()
     assert {row["reason"]: row["count"] for row in rows} == {NOT_LINKED: 1, NOT_REACHED: 0}
@@ -311,6 +311,6 @@ def test_the_commands_lay_links_out_and_walk(tmp_path: Path) -> None:
 
 def test_the_same_edges_give_the_same_links_whatever_was_there(tmp_path: Path) -> None:
     before = links_of(tmp_path, RINGS, weighted=True)
-    build_adjacency(write_edges(tmp_path, TREE), weighted=False, memory_mb=1000, output=before)
+    build_adjacency(write_edges(tmp_path, TREE), Links(weighted=False), memory_mb=1000, output=before)
     assert not (before / "weights.npy").exists()
     assert open_adjacency(before).ids.tolist() == [1, 2, 3, 4, 5, 8, 9]

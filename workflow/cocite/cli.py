@@ -7,26 +7,24 @@ module is imported when it is called, so that `cocite --help` is quick.
 import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import wraps
 from importlib import import_module
 from inspect import Signature, signature
-from typing import Annotated, Any, NoReturn, get_type_hints
+from typing import Annotated, Any, NoReturn, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperGroup
 
 from cocite.baselines.commands import app as baselines
 from cocite.corpus.commands import app as corpus
-from cocite.demo.commands import app as demo
 from cocite.embeddings.commands import app as embeddings
 from cocite.encoder.commands import app as encoder
 from cocite.evaluation.commands import app as evaluation
 from cocite.ground.errors import InputError, surroundings
 from cocite.ground.usage import report_usage
 from cocite.ground.words import printable
-from cocite.neighbours.commands import app as neighbours
 from cocite.people.doctor import app as doctor
 from cocite.people.documentation import app as documentation
 from cocite.people.inspection import app as inspection
@@ -56,6 +54,15 @@ STEPS: dict[str, dict[str, str]] = {
         "combine": "edges:combine_graphs",
         "count-intents": "intents:count_intents",
     },
+    "neighbours": {
+        "index": "indexes:build_index",
+        "search": "searching:search_neighbours",
+        "measure": "searching:measure_search",
+        "adjacency": "adjacency:build_adjacency",
+        "walk": "walking:walk_neighbours",
+        "mine": "mining:mine",
+    },
+    "demo": {"release": "release:generate_release", "benchmark": "benchmark:generate_benchmark"},
 }
 """The steps of each stage by their names, with the module of the stage and the function in it."""
 
@@ -79,7 +86,7 @@ class Stage(TyperGroup):
 
 
 def command_line_of(step: Callable[..., Any]) -> Callable[..., Any]:
-    """A step whose settings are JSON text instead of entries, which Typer knows nothing of."""
+    """A step as Typer can call it: its settings are JSON text, and what it takes as a sequence is a list."""
     from cocite.config.settings import AS_JSON, parse_settings
 
     hints = get_type_hints(step, include_extras=True)
@@ -92,25 +99,37 @@ def command_line_of(step: Callable[..., Any]) -> Callable[..., Any]:
         step(**given)
 
     as_json = Annotated[str, typer.Option(metavar="JSON", help="Settings as JSON, or @FILE.")]
-    parameters = signature(step).parameters.values()
+    parameters = signature(step).parameters
+    written = {name: as_json if name in kinds else _as_list(hints[name]) for name in parameters}
+    run.__annotations__ = written
     run.__signature__ = Signature(  # type: ignore[attr-defined]
-        [each.replace(annotation=as_json if each.name in kinds else hints[each.name]) for each in parameters]
+        [parameter.replace(annotation=written[name]) for name, parameter in parameters.items()]
     )
-    run.__annotations__ = {each.name: as_json if each.name in kinds else hints[each.name] for each in parameters}
     return run
 
 
+def _as_list(hint: Any) -> Any:
+    """A type in which a list stands for a sequence."""
+    if getattr(hint, "__metadata__", ()) and get_origin(hint.__origin__) is Sequence:
+        return Annotated[list[get_args(hint.__origin__)[0]], *hint.__metadata__]  # type: ignore[misc]
+    return hint
+
+
+lazy = typer.Typer(no_args_is_help=True, cls=Stage)
 STAGES = {
     "corpus": (corpus, "Download and ingest a Semantic Scholar release; choose queries."),
-    "graph": (typer.Typer(no_args_is_help=True, cls=Stage), "Count co-citations; make the edges of graphs."),
+    "graph": (lazy, "Count co-citations; make the edges of graphs."),
     "embeddings": (embeddings, "Train and measure graph embeddings with PyTorch-BigGraph."),
-    "neighbours": (neighbours, "Search nearest neighbours, exactly or with an index."),
+    "neighbours": (
+        lazy,
+        "Search nearest neighbours, exactly or with an index.",
+    ),
     "triplets": (triplets, "Sample triplets and join them with texts."),
     "encoder": (encoder, "Fine-tune encoders; embed documents."),
     "baselines": (baselines, "Train and apply what models are compared with."),
     "evaluation": (evaluation, "Score embeddings on benchmarks."),
     "report": (report, "Tables, figures, the DuckDB file and the page."),
-    "demo": (demo, "A small generated release, and benchmarks about it."),
+    "demo": (lazy, "A small generated release, and benchmarks about it."),
 }
 """The commands whose steps say at the end of their log what they took; the others answer people."""
 

@@ -19,11 +19,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
+
+import typer
 
 from cocite.demo.publications import Paper, Publications, draw
 from cocite.demo.shards import Record
 from cocite.ground.errors import InputError
+from cocite.ground.options import Output, Seed
 from cocite.tables.files import atomic_path, write_text
 
 TRAIN, TEST = 300, 150
@@ -44,7 +47,9 @@ Judged = dict[int, dict[int, int]]
 """The score of each candidate of each query."""
 
 
-def generate_benchmark(release: Path, output: Path, *, seed: int) -> None:
+def generate_benchmark(
+    release: Annotated[Path, typer.Option(help="Folder of a generated release.")], output: Output, *, seed: Seed
+) -> None:
     """Write the benchmark about the release in the folder `release`. Raises `InputError` where there is none."""
     publications = Publications(release)
     with atomic_path(output) as folder:

@@ -17,13 +17,16 @@ from collections.abc import Iterable, Iterator
 from datetime import date, timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 
 from cocite.demo.literature import Literature, cite_literature, imagine_literature
 from cocite.demo.prose import Writer
 from cocite.demo.shards import Record, shard_paths, write_rows
 from cocite.ground.errors import InputError
+from cocite.ground.options import Output, Seed
 from cocite.ground.randomness import generator
 from cocite.tables.files import atomic_path, write_json, write_text
 
@@ -53,7 +56,15 @@ _DESCRIPTIONS = {
 }
 
 
-def generate_release(output: Path, *, release: str, papers: int, topics: int, shards: int, seed: int) -> None:
+def generate_release(
+    output: Output,
+    *,
+    release: Annotated[str, typer.Option(help="Id of the release, a date.")],
+    papers: Annotated[int, typer.Option(help="Number of papers.")],
+    topics: Annotated[int, typer.Option(help="Number of topics that texts and citations follow.")],
+    shards: Annotated[int, typer.Option(help="Shards of each dataset.")],
+    seed: Seed,
+) -> None:
     """Write the release `release` (a date) with so many papers, each dataset in so many shards.
 
     Raises `InputError` where the release is no date, or there are too few papers or too many topics.

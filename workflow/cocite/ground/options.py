@@ -1,5 +1,6 @@
 """Options that many commands share, so that the same thing has the same name everywhere."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -18,5 +19,13 @@ Bucket = Annotated[int, typer.Option(help="The bucket to write, from 0.")]
 Papers = Annotated[Path, typer.Option(help="Folder of the table papers.")]
 Citations = Annotated[Path, typer.Option(help="Folder of the table citations.")]
 Queries = Annotated[Path, typer.Option(help="Table queries.")]
+Vectors = Annotated[Path, typer.Option(help="Table graph_embeddings.")]
+Shard = Annotated[
+    tuple[int, int], typer.Option(help="Number of the shard of queries, by corpus id, and how many there are.")
+]
+OnlyPapers = Annotated[
+    Sequence[Path],
+    typer.Argument(help="Buckets of papers, or triplets: only papers with a text, or those of triplets, are ranked."),
+]
 Results = Annotated[Path, typer.Option(help="Folder of the results.")]
 ConfigFile = Annotated[Path | None, typer.Option(help="The run's configuration, instead of --results.")]

@@ -17,16 +17,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+import typer
 from numba import njit
 from numpy.typing import NDArray
 
+from cocite.config.settings import GivenAsJson
+from cocite.config.walks import Links
 from cocite.ground.ahead import ahead
 from cocite.ground.atomic import atomic_path
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids, IdSet, check_ids, id_set, members_at, places_of, size
+from cocite.ground.options import MemoryMb, Output
 from cocite.ground.progress import report
 from cocite.tables.files import checked_files, open_table
 
@@ -71,7 +75,13 @@ def open_adjacency(folder: Path) -> Adjacency:
     return Adjacency(array("ids"), array("starts"), array("others"), weights, array("degrees"))
 
 
-def build_adjacency(edges: Sequence[Path], *, weighted: bool, memory_mb: int, output: Path) -> None:
+def build_adjacency(
+    edges: Annotated[Sequence[Path], typer.Argument(help="Buckets of the table edges.")],
+    settings: GivenAsJson[Links],
+    *,
+    memory_mb: MemoryMb,
+    output: Output,
+) -> None:
     """Write the folder. Raises `InputError` where a graph has no edge, or a weight that counts is not positive."""
     files = checked_files(edges, "edges")
     papers = id_set(chain.from_iterable(ends[:2] for ends in _edges(files, ["source", "target"])))
@@ -82,12 +92,14 @@ def build_adjacency(edges: Sequence[Path], *, weighted: bool, memory_mb: int, ou
         _count(source, target, starts[1:])
     np.cumsum(starts, out=starts)
     report(f"{size(papers):,} papers with {starts[-1] // 2:,} edges")
-    room = int(max(1, (memory_mb - RESERVED_MB) * 1e6 - BYTES_OF_PAPER * len(starts)) // (8 if weighted else 4))
+    room = int(
+        max(1, (memory_mb - RESERVED_MB) * 1e6 - BYTES_OF_PAPER * len(starts)) // (8 if settings.weighted else 4)
+    )
     with atomic_path(output) as folder:
         folder.mkdir()
         np.save(folder / "ids.npy", members_at(papers, np.arange(size(papers), dtype=np.int32)))
         np.save(folder / "starts.npy", starts)
-        _write_links(folder, files, papers, starts, room, weighted)
+        _write_links(folder, files, papers, starts, room, settings.weighted)
 
 
 def _write_links(folder: Path, files: Sequence[Path], papers: IdSet, starts: Starts, room: int, weighted: bool) -> None:

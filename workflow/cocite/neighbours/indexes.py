@@ -1,17 +1,24 @@
 """The ways to search: exact, or in an approximate index that was built before."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from cocite.config.embeddings import HnswWalk, IndexSettings, IvfProbing, SearchSettings
+from cocite.config.settings import GivenAsJson
 from cocite.ground.errors import InputError
+from cocite.ground.options import OnlyPapers, Output, Seed, Threads, Vectors
 from cocite.neighbours.distances import Metric
 from cocite.neighbours.exact import ExactSearch, Search
 from cocite.neighbours.vectors import VectorTable, open_vectors
 
 
 def build_index(
-    vectors: Path, settings: IndexSettings, *, papers: Sequence[Path] = (), seed: int, threads: int, output: Path
+    vectors: Vectors,
+    settings: GivenAsJson[IndexSettings],
+    *,
+    papers: OnlyPapers = (),
+    seed: Seed,
+    threads: Threads,
+    output: Output,
 ) -> None:
     """Write the folder of the index that the settings ask for.
 

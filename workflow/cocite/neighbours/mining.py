@@ -8,25 +8,29 @@ for. A search that was killed resumes after the last finished group and, by vect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import typer
 from numpy.typing import NDArray
 
 from cocite.config.entries import as_json
 from cocite.config.mining import ByWords, SearchedDocuments
+from cocite.config.settings import GivenAsJson
 from cocite.ground.checkpoints import open_whole, remove_state, sampled_fingerprint
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids
 from cocite.ground.lookup import look_up
+from cocite.ground.options import MemoryMb, Omissions, Papers, Queries, State, Threads
 from cocite.ground.progress import report
 from cocite.neighbours.checkpoints import Checkpoint, open_search
 from cocite.neighbours.distances import FARTHEST, Metric, distances_in, numbers_in
 from cocite.neighbours.documents import TABLES_OF_VECTORS, Documents, VectorFiles, read_documents
 from cocite.neighbours.pools import start_workers
 from cocite.neighbours.ranking import Asked, Ranking, VectorRanking, scores_of
-from cocite.tables.files import checked_files, open_table, table_in, write_table
+from cocite.tables.files import checked_files, open_table, table_in, write_omissions, write_table
 
 RESERVED_MB = 400
 """Memory for the program and what it writes."""
@@ -64,21 +68,31 @@ def sort_sources(files: Sequence[Path], *, papers: Path, queries: Path) -> Sourc
 
 
 def mine(
-    examples: Path,
-    sources: Sources,
-    settings: SearchedDocuments,
+    examples: Annotated[Path, typer.Argument(help="Table triplets or sampled_examples: queries and positives.")],
+    files: Annotated[
+        Sequence[Path],
+        typer.Argument(
+            help="Tables paper_embeddings and text_embeddings, none for BM25; and sampled_texts, of a set that brings "
+            "texts."
+        ),
+    ] = (),
     *,
-    memory_mb: int,
-    threads: int,
-    state: Path,
-    candidates: Path,
-    positives: Path,
-) -> dict[str, int]:
-    """Write the tables `mined_candidates` and `mined_positives` of a set; return what is missing, by reason.
+    papers: Papers,
+    queries: Queries,
+    settings: GivenAsJson[SearchedDocuments],
+    memory_mb: MemoryMb,
+    threads: Threads,
+    state: State,
+    candidates: Annotated[Path, typer.Option(help="Table mined_candidates to write.")],
+    positives: Annotated[Path, typer.Option(help="Table mined_positives to write.")],
+    omissions: Omissions,
+) -> None:
+    """Write the tables `mined_candidates` and `mined_positives` of a set, and what is missing, by reason.
 
     Resumes from what `state` holds, if it belongs to the same search, and removes it at the end. Raises `InputError`
     where a query or a positive has no text or vector, or there is nothing to search.
     """
+    sources = sort_sources(files, papers=papers, queries=queries)
     asked = read_asked(examples)
     documents = read_documents(settings.collection, sources.papers, sources.queries, sources.texts)
     ranking = _ranking(settings, sources, documents)
@@ -92,19 +106,19 @@ def mine(
         of_query = ranking.bytes_of_query(k, len(asked.positives) / len(asked.queries))
         size = open_search(state, depends_on, max(1, int(left_mb * 1e6 / of_query)))
         groups = [asked.slice(start, start + size) for start in range(0, len(asked.queries), size)]
-        files = [state / "groups" / f"{number}.npz" for number in range(len(groups))]
-        for number, (group, file) in enumerate(zip(groups, files, strict=True)):
+        written = [state / "groups" / f"{number}.npz" for number in range(len(groups))]
+        for number, (group, file) in enumerate(zip(groups, written, strict=True)):
             if not file.exists():
                 report(f"group {number + 1} of {len(groups)}")
                 ranked = ranking.rank(group, k, workers, Checkpoint(state / "going.npz", number))
                 with open_whole(file) as opened:
                     np.savez(opened, **ranked._asdict())
-    found = list(zip(groups, files, strict=True))
+    found = list(zip(groups, written, strict=True))
     rows = write_table(candidates, "mined_candidates", _candidates(found, documents, ranking.metric, last))
     write_table(positives, "mined_positives", _positives(found))
+    write_omissions(omissions, {SHORT: len(asked.queries) * last - rows})
     remove_state(state)
     remove_state(words)
-    return {SHORT: len(asked.queries) * last - rows}
 
 
 def read_asked(examples: Path) -> Asked:

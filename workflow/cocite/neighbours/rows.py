@@ -21,7 +21,7 @@ IdsOf = Callable[[Numbers], Ids]
 def check_shard(shard: tuple[int, int]) -> None:
     """Raise `InputError` where there is no shard of that number."""
     if not 0 <= shard[0] < shard[1]:
-        raise InputError(f"--shard is {shard[0]}, but with --shards {shard[1]} it must be from 0 to {shard[1] - 1}.")
+        raise InputError(f"--shard is {shard[0]}, but of {shard[1]} shards it must be from 0 to {shard[1] - 1}.")
 
 
 def count_papers(batches: Iterable[Ids], queries: Path, source: Path) -> int:

@@ -10,16 +10,19 @@ search that the index led to, at several k, and the seconds that either search t
 """
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
+import typer
 
 from cocite.config.embeddings import FlatIndex, SearchSettings
 from cocite.config.entries import as_json
+from cocite.config.settings import GivenAsJson
 from cocite.ground.checkpoints import remove_state, sampled_fingerprint
 from cocite.ground.errors import InputError
+from cocite.ground.options import MemoryMb, Omissions, OnlyPapers, Output, Queries, Seed, Shard, State, Threads, Vectors
 from cocite.ground.randomness import priorities
 from cocite.neighbours.checkpoints import open_search, search_groups
 from cocite.neighbours.distances import FARTHEST, Block, Keys, numbers_in
@@ -28,7 +31,7 @@ from cocite.neighbours.indexes import choose_search
 from cocite.neighbours.pools import BLOCK, TILE, Workers, capacity, start_workers
 from cocite.neighbours.rows import check_shard, count_papers, rows_of
 from cocite.neighbours.vectors import VectorTable, open_vectors
-from cocite.tables.files import write_table
+from cocite.tables.files import write_omissions, write_table
 from cocite.tables.splits import read_queries
 
 RESERVED_MB = 400
@@ -42,19 +45,22 @@ RANKS = (10, 100, 1000)
 
 
 def search_neighbours(
-    vectors: Path,
-    queries: Path,
-    settings: SearchSettings,
+    vectors: Vectors,
+    queries: Queries,
+    settings: GivenAsJson[SearchSettings],
     *,
-    index: Path | None = None,
-    papers: Sequence[Path] = (),
-    shard: tuple[int, int] = (0, 1),
-    memory_mb: int,
-    threads: int,
-    state: Path,
-    output: Path,
-) -> dict[str, int]:
-    """Write a shard of the table `neighbours`; return what was left out, counted by reason.
+    index: Annotated[
+        Path | None, typer.Option(help="Folder of an approximate index; without it, the search is exact.")
+    ] = None,
+    papers: OnlyPapers = (),
+    shard: Shard = (0, 1),
+    memory_mb: MemoryMb,
+    threads: Threads,
+    state: State,
+    output: Output,
+    omissions: Omissions,
+) -> None:
+    """Write a shard of the table `neighbours`, and what was left out, counted by reason.
 
     `papers` are the buckets of the table papers if only those with title and abstract are searched, `index` is the
     folder of an approximate index, and `shard` the number of the shard of queries and how many there are.
@@ -82,8 +88,9 @@ def search_neighbours(
             ),
         )
     rows = write_table(output, "neighbours", rows_of(found.numbers, files, size, table.ids_of))
+    counts = {NOT_SEARCHED: len(asked) - len(found.numbers), NOT_REACHED: len(found.numbers) * settings.k - rows}
+    write_omissions(omissions, counts)
     remove_state(state)
-    return {NOT_SEARCHED: len(asked) - len(found.numbers), NOT_REACHED: len(found.numbers) * settings.k - rows}
 
 
 def check_papers(table: VectorTable, queries: Path, k: int) -> None:
@@ -104,16 +111,16 @@ def queries_at_once(k: int, dimension: int, memory_mb: float, threads: int) -> i
 
 
 def measure_search(
-    vectors: Path,
-    queries: Path,
-    settings: SearchSettings,
+    vectors: Vectors,
+    queries: Queries,
+    settings: GivenAsJson[SearchSettings],
     *,
-    index: Path,
-    papers: Sequence[Path] = (),
-    sample: int,
-    seed: int,
-    threads: int,
-    output: Path,
+    index: Annotated[Path, typer.Option(help="Folder of an approximate index.")],
+    papers: OnlyPapers = (),
+    sample: Annotated[int, typer.Option(help="Queries that are searched both ways.")],
+    seed: Seed,
+    threads: Threads,
+    output: Output,
 ) -> None:
     """Write the table `search_quality` of an index, from this many queries."""
     table = open_vectors(vectors, papers)

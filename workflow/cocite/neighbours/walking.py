@@ -9,17 +9,21 @@ it has a link all the same, the walks stop, because what they would find would b
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pyarrow.compute as pc
+import typer
 from numpy.typing import NDArray
 
 from cocite.config.entries import as_json
+from cocite.config.settings import GivenAsJson
 from cocite.config.walks import WalkSettings
 from cocite.ground.checkpoints import remove_state, sampled_fingerprint
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids, check_ids
 from cocite.ground.lookup import look_up
+from cocite.ground.options import MemoryMb, Omissions, OnlyPapers, Output, Queries, Shard, State, Threads
 from cocite.ground.progress import progress_bar
 from cocite.neighbours.adjacency import Adjacency, open_adjacency
 from cocite.neighbours.checkpoints import Checkpoint, open_search, search_groups
@@ -27,7 +31,7 @@ from cocite.neighbours.distances import Keys
 from cocite.neighbours.pools import Workers, start_workers
 from cocite.neighbours.pushing import BYTES_OF_PAPER, keys_around, new_desk
 from cocite.neighbours.rows import check_shard, count_papers, rows_of
-from cocite.tables.files import scan_table, write_table
+from cocite.tables.files import scan_table, write_omissions, write_table
 from cocite.tables.splits import read_queries
 
 RESERVED_MB = 400
@@ -39,18 +43,19 @@ NOT_REACHED = "neighbours, up to k a query, that walks do not lead to: a smaller
 
 
 def walk_neighbours(
-    adjacency: Path,
-    queries: Path,
-    settings: WalkSettings,
+    adjacency: Annotated[Path, typer.Option(help="Folder of the links of a graph.")],
+    queries: Queries,
+    settings: GivenAsJson[WalkSettings],
     *,
-    papers: Sequence[Path] = (),
-    shard: tuple[int, int] = (0, 1),
-    memory_mb: int,
-    threads: int,
-    state: Path,
-    output: Path,
-) -> dict[str, int]:
-    """Write a shard of the table `neighbours`; return what was left out, counted by reason.
+    papers: OnlyPapers = (),
+    shard: Shard = (0, 1),
+    memory_mb: MemoryMb,
+    threads: Threads,
+    state: State,
+    output: Output,
+    omissions: Omissions,
+) -> None:
+    """Write a shard of the table `neighbours`, and what was left out, counted by reason.
 
     `adjacency` is the folder of the links, `papers` are the buckets of the table papers if only those with title and
     abstract have a rank, and `shard` is the number of the shard of queries and how many there are.
@@ -79,8 +84,8 @@ def walk_neighbours(
 
         files = search_groups(state, range(0, len(found), size), walk)
     rows = write_table(output, "neighbours", rows_of(found, files, size, lambda numbers: graph.ids[numbers]))
+    write_omissions(omissions, {NOT_LINKED: len(asked) - len(found), NOT_REACHED: len(found) * settings.k - rows})
     remove_state(state)
-    return {NOT_LINKED: len(asked) - len(found), NOT_REACHED: len(found) * settings.k - rows}
 
 
 def check_k(k: int, papers: int, adjacency: Path) -> None:
