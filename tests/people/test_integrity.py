@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from typer.testing import CliRunner
@@ -124,6 +125,15 @@ def test_a_spoilt_byte_is_found_wherever_it_is(results, share):
     assert f"{path}: " in output
     assert str(results / EDGES.format(bucket=0)) not in output
     assert path.exists()
+
+
+def test_pages_with_fewer_rows_than_the_footer_counts_are_found(results):
+    path = results / EDGES.format(bucket=0)
+    content = bytearray(path.read_bytes())
+    content[pq.read_metadata(path).row_group(0).column(0).data_page_offset + 1] ^= 2  # the type of the page
+    path.write_bytes(content)
+    said = f"{path}: 0 rows are in the pages of column source, and 20,000 in the footer"
+    assert check(results)[1].splitlines()[0] == said
 
 
 def test_a_file_that_was_cut_short_is_named(results):

@@ -64,6 +64,21 @@ def test_a_spoilt_page_is_named_before_a_reader_that_ignores_checksums_sees_it(e
     assert files.verified_files(edges, "edges", ["source", "weight"]) == [str(edges)]
 
 
+@pytest.mark.parametrize(
+    ("written", "broken", "said"),
+    [
+        (b"\x16\x90\x4e", b"\x16\x90\x4c", "the row groups in its footer do not have as many rows as the file"),
+        (b"source", b"so\xf5rce", "'utf-8' codec can't decode byte"),
+    ],
+)
+def test_a_footer_that_is_broken_is_named_by_whoever_opens_the_table(edges, written, broken, said):
+    content = edges.read_bytes()
+    place = content.index(written)
+    edges.write_bytes(content[:place] + broken + content[place + len(written) :])
+    with pytest.raises(InputError, match=rf"edges\.parquet: not a readable Parquet file \({said}.*`cocite check"):
+        files.scan_table(edges, "edges")
+
+
 LOOKED_AT = {"people/inspection/nearest.py", "tables/sql.py"}
 """Modules by which people look at tables; they read unverified, as docs/recovery.md says."""
 

@@ -164,9 +164,11 @@ def _fault(path: Path, table: str) -> str:
         checked_files(path, table)
         with open_parquet(path) as file:
             # One column of a row group at a time, so that reading needs less memory than writing did.
-            for number, column in product(range(file.num_row_groups), range(file.metadata.num_columns)):
-                name = file.metadata.row_group(number).column(column).path_in_schema.split(".")[0]
-                file.read_row_group(number, columns=[name], use_threads=False)
+            for number, column in product(range(file.num_row_groups), file.schema_arrow.names):
+                found = file.read_row_group(number, columns=[column], use_threads=False).num_rows
+                counted = file.metadata.row_group(number).num_rows
+                if found != counted:
+                    return f"{found:,} rows are in the pages of column {column}, and {counted:,} in the footer"
     except InputError as error:
         return str(error).removeprefix(f"{path}: ").partition(" `cocite check")[0]
     except (pa.ArrowException, OSError, ValueError) as error:

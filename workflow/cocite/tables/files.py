@@ -19,7 +19,7 @@ from cocite.ground.atomic import atomic_path, begin_sync, sync
 from cocite.ground.atomic import read_json as read_json
 from cocite.ground.atomic import write_json as write_json
 from cocite.ground.atomic import write_text as write_text
-from cocite.ground.errors import InputError
+from cocite.ground.errors import InputError, explain_unreadable
 from cocite.tables import ID, TABLES, VECTOR, Table, empty_schema
 from cocite.tables.checksums import verify_pages
 
@@ -30,6 +30,7 @@ COMPRESSION = "zstd"
 DICTIONARY = "RLE_DICTIONARY"
 USUAL_ENCODING = {ID: "BYTE_STREAM_SPLIT"}
 ROWS_IN_MEMORY = 100_000
+REMEDY = ". `cocite check --remove` deletes it and says what makes it again"
 OPENED = dict[Path, str]()
 """The files that this process opened, and the table in each: where reading fails, one of them is broken."""
 
@@ -157,7 +158,7 @@ def table_in(path: Path) -> str:
     """
     try:
         metadata = pq.read_schema(path).metadata or {}
-    except (OSError, pa.ArrowInvalid):
+    except (OSError, ValueError, pa.ArrowException):
         raise InputError(f"{path} does not exist or is not a Parquet file.") from None
     name = metadata.get(b"cocite.table", b"").decode(errors="replace")
     if name in TABLES:
@@ -272,17 +273,12 @@ def _files_of(source: Path | Sequence[Path]) -> list[Path]:
 
 
 def _check_file(path: Path, name: str) -> None:
-    try:
-        schema = pq.read_schema(path)
-    except FileNotFoundError:
-        raise InputError(f"{path} does not exist.") from None
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(
-            f"{path}: not a readable Parquet file ({error}). `cocite check --remove` deletes it and says what makes it "
-            "again."
-        ) from error
+    with explain_unreadable(path, "Parquet file", REMEDY), open_parquet(path) as file:
+        names, footer = file.schema_arrow.names, file.metadata
+        if sum(footer.row_group(number).num_rows for number in range(footer.num_row_groups)) != footer.num_rows:
+            raise ValueError("the row groups in its footer do not have as many rows as the file")
     columns = TABLES[name].columns.items()
-    missing = [column for column, declared in columns if column not in schema.names and not declared.optional]
+    missing = [column for column, declared in columns if column not in names and not declared.optional]
     if missing:
         raise InputError(f"{path}: is not the table {name}: it lacks the columns {missing}.")
     OPENED[path] = name
