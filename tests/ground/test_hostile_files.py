@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import os
 import re
 import struct
 import zipfile
@@ -17,6 +18,7 @@ import pytest
 from cocite.baselines.brought import read_vectors
 from cocite.ground.errors import InputError
 from cocite.ground.rows import read_items, read_members, read_rows
+from cocite.triplets.brought import _read as read_triplet_ids
 from cocite.triplets.brought_pairs.msmarco import read_msmarco
 from cocite.triplets.brought_pairs.scores import Bounds, deal_out_scores, scores_of_part
 from cocite.triplets.brought_pairs.specter import read_specter
@@ -280,6 +282,44 @@ def test_scores_of_names_that_are_not_utf8_are_refused(tmp_path, key):
     pq.write_table(pa.table({"qid": ["1"], "pid": ["2"], "score": [0.5], key: spoilt}), tmp_path / "s.parquet")
     with pytest.raises(InputError, match=r"s\.parquet: not a readable Parquet file"):
         deal_out_scores([tmp_path / "s.parquet"], tmp_path)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name_and_no_text_holds_a_nul_byte(tmp_path):
+    path, lines = tmp_path / "s.tsv", "1\t2\t0.5\n1\t3\t0.25\n"
+    path.write_text(lines, encoding="utf-8-sig")
+    deal_out_scores([path], tmp_path)
+    found = [tuple(pair) for part in range(64) for pair in scores_of_part(part, tmp_path).pairs.tolist()]
+    assert found == [(3, 4, 0.5), (3, 6, 0.25)]
+    path.write_bytes(lines.encode() + bytes(20))
+    with pytest.raises(InputError, match=r"s\.tsv, line 3: holds a NUL byte"):
+        deal_out_scores([path], tmp_path)
+
+
+@pytest.mark.parametrize("name", ["v.jsonl", "v.parquet", "v.npz"])
+def test_nobody_waits_for_the_writer_of_a_pipe(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(InputError, match=rf"{re.escape(name)} is a pipe and no file"):
+        vectors_in(tmp_path / name)
+
+
+def test_of_columns_of_one_name_none_is_read(tmp_path):
+    columns = pa.Table.from_arrays([pa.array(IDS), pa.array(IDS[::-1])], names=["query", "query"])
+    pq.write_table(columns, tmp_path / "r.parquet")
+    with pytest.raises(InputError, match=r"r\.parquet: has several columns query"):
+        list(read_rows(tmp_path / "r.parquet"))
+
+
+@pytest.mark.parametrize("read", [lambda path: list(read_rows(path)), lambda path: list(read_triplet_ids(path))])
+def test_a_footer_that_counts_fewer_rows_than_it_had_is_refused(tmp_path, read):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table(dict.fromkeys(("query", "positive", "negative"), range(100))), path)
+    content = path.read_bytes()
+    place = content.rindex(b"\x16\xc8\x01")  # the rows of the last row group, in Thrift's encoding
+    path.write_bytes(content[:place] + b"\x16\x88\x01" + content[place + 3 :])
+    with pytest.raises(
+        InputError, match=r"t\.parquet: not a readable Parquet file \(68 rows are in its pages, and 100"
+    ):
+        read(path)
 
 
 @pytest.mark.parametrize("name", ["r.jsonl.gz", "v.jsonl.gz"])

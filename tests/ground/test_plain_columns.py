@@ -76,6 +76,8 @@ def test_ids_of_triplets_may_be_of_any_type_in_a_column_or_a_field(tmp_path, kin
     columns = {name: pa.StructArray.from_arrays([IDS[kind]], ["corpus_id"]) for name in ("query", "pos", "neg")}
     path = write(tmp_path, **columns)
     assert [ids[2].to_pylist() for ids in read_triplet_ids(path)] == [[11, 12, 13]]
+    path = write(tmp_path, **{f"{name}.corpus_id": IDS[kind] for name in ("query", "pos", "neg")})
+    assert [ids[2].to_pylist() for ids in read_triplet_ids(path)] == [[11, 12, 13]]
 
 
 @pytest.mark.parametrize(

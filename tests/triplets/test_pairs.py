@@ -195,9 +195,10 @@ def test_judgements_that_name_unknown_ids_and_queries_without_a_judged_document_
     }
 
 
-def test_a_relevance_that_is_no_number_is_named(beir):
-    tabs(beir / "brought/qrels/train.tsv", [("q0", "d0", 1), ("q0", "d1", "much")])
-    with pytest.raises(InputError, match=r"train\.tsv, line 2: the relevance must be a number, not 'much'"):
+@pytest.mark.parametrize("grade", ["much", "nan", "inf", ""])
+def test_a_relevance_that_is_no_number_is_named(beir, grade):
+    tabs(beir / "brought/qrels/train.tsv", [("q0", "d0", 1), ("q0", "d1", grade)])
+    with pytest.raises(InputError, match=rf"train\.tsv, line 2: the relevance must be a number, not '{grade}'"):
         run(beir, "beir")
 
 
@@ -502,6 +503,18 @@ def test_a_set_of_which_nothing_is_left_says_why(folder):
     ):
         run(folder, "rows")
     assert not (folder / "texts.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["brought/collection.2.tsv", "brought/queries.2.tsv", "scores/2.tsv", "brought/2.jsonl"]
+)
+def test_a_link_that_leads_nowhere_is_no_file_to_leave_out(msmarco, name):
+    (msmarco / "scores").mkdir()
+    (msmarco / "scores.tsv").rename(msmarco / "scores/1.tsv")
+    (msmarco / name).symlink_to(msmarco / "nowhere")
+    layout = {"kind": "msmarco", "scores": {"dataset": str(msmarco / "scores")}, "margin": 3.0}
+    with pytest.raises(InputError, match=rf"{re.escape(name)} does not exist"):
+        run(msmarco, "rows" if name.endswith(".jsonl") else layout)
 
 
 def test_large_sets_are_read_in_parts_of_any_size(msmarco, monkeypatch):

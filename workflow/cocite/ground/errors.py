@@ -52,8 +52,11 @@ def explain_unreadable(path: Path, kind: str, advice: str = "") -> Iterator[None
     """Turn whatever goes wrong in the block, which reads a file of this kind, into an `InputError` about the file.
 
     Parsers and decompressors raise errors of many types, and a spoilt file can cause any of them. The block must do
-    nothing but read. Errors that name a cause outside the file pass: those of the surroundings and a full disk.
+    nothing but read. Errors that name a cause outside the file pass: those of the surroundings and a full disk. A pipe
+    is refused, since whoever opens one waits for a writer.
     """
+    if path.is_fifo():
+        raise InputError(f"{path} is a pipe and no file; name a file.")
     try:
         yield
     except InputError:

@@ -56,7 +56,7 @@ class Row(NamedTuple):
     def identifiers(self, key: str) -> list[str]:
         """A list of ids; numbers are taken as text."""
         values = self.require(key)
-        if not isinstance(values, list) or not all(isinstance(value, str | int) for value in values):
+        if not isinstance(values, list) or not all(type(value) in (str, int) for value in values):
             raise InputError(f"{self.place}: {key} must be a list of ids, not {shown(values)}.")
         return [self._encodable(str(value), key) for value in values]
 
@@ -189,8 +189,21 @@ def read_batches(path: Path, columns: Sequence[str] | None = None, *, rows: int 
     with explain_unreadable(path, PARQUET), pq.ParquetFile(path, page_checksum_verification=True) as file:
         there = file.schema_arrow.names
         asked = there if columns is None else [name for name in columns if name in there]
-        for batch in file.iter_batches(rows, columns=asked):
+        for name in asked:
+            if there.count(name) > 1:
+                raise InputError(f"{path}: has several columns {name}.")
+        for batch in whole_batches(file, asked, rows):
             yield pa.record_batch(list(map(plain, batch.columns)), names=batch.schema.names)
+
+
+def whole_batches(file: Any, columns: Sequence[str], rows: int = PARQUET_ROWS) -> Iterator[Any]:
+    """The rows of an open Parquet file. Raises `ValueError` where its pages hold others than its footer counts."""
+    found = 0
+    for batch in file.iter_batches(rows, columns=columns):
+        found += len(batch)
+        yield batch
+    if found != file.metadata.num_rows:
+        raise ValueError(f"{found:,} rows are in its pages, and {file.metadata.num_rows:,} in its footer")
 
 
 def read_fields(path: Path, count: int) -> Iterator[tuple[int, list[str]]]:
@@ -198,17 +211,29 @@ def read_fields(path: Path, count: int) -> Iterator[tuple[int, list[str]]]:
 
     The last field may hold tabs. Raises `InputError` for a line with fewer fields.
     """
+    for number, line in read_text(path):
+        fields = line.split("\t", count - 1)
+        if len(fields) != count:
+            raise InputError(
+                f"{path}, line {number}: has {len(fields)} fields between tabs, where {count} are expected."
+            )
+        yield number, fields
+
+
+def read_text(path: Path) -> Iterator[tuple[int, str]]:
+    """Number and text of each line of a file of text, without its end and without a byte order mark.
+
+    Raises `InputError` where a line is not UTF-8, or holds a byte that no text has.
+    """
     with opened(path) as file:
         for number, line in enumerate(file, start=1):
             try:
-                fields = line.decode("utf-8").rstrip("\r\n").split("\t", count - 1)
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             except UnicodeDecodeError as error:
                 raise InputError(f"{path}, line {number}: not UTF-8 ({error.reason}).") from None
-            if len(fields) != count:
-                raise InputError(
-                    f"{path}, line {number}: has {len(fields)} fields between tabs, where {count} are expected."
-                )
-            yield number, fields
+            if "\0" in text:
+                raise InputError(f"{path}, line {number}: holds a NUL byte, as no text in UTF-8 does.")
+            yield number, text
 
 
 def read_members(path: Path) -> Iterator[tuple[str, Any]]:

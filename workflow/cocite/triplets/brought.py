@@ -13,7 +13,7 @@ from cocite.ground.errors import InputError, explain_unreadable
 from cocite.ground.id_sets import Ids, are_in
 from cocite.ground.plain_columns import corpus_ids
 from cocite.ground.randomness import priorities
-from cocite.ground.rows import PARQUET
+from cocite.ground.rows import PARQUET, whole_batches
 from cocite.triplets.sampled import ROLES, UNSERVED, Block, Sampled, as_triplets
 
 COLUMNS = (("query",), ("positive", "pos"), ("negative", "neg"))
@@ -69,7 +69,7 @@ def _read(path: Path) -> Iterator[list[pa.Array]]:
     """The three ids of each triplet, some at a time."""
     with explain_unreadable(path, PARQUET), pq.ParquetFile(path, page_checksum_verification=True) as file:
         columns = [_column(file, path, names) for names in COLUMNS]
-        for batch in file.iter_batches(columns=columns):
+        for batch in whole_batches(file, columns):
             yield [_ids(batch, column) for column in columns]
 
 
@@ -88,7 +88,7 @@ def _column(file: pq.ParquetFile, path: Path, names: tuple[str, ...]) -> str:
 def _ids(batch: pa.RecordBatch, column: str) -> pa.Array:
     """Ids as numbers; null where one is neither a whole number from 0 nor its digits."""
     name, _, field = column.partition(".")
-    return corpus_ids(pc.struct_field(batch[name], field) if field else batch[name])
+    return corpus_ids(batch[column] if column in batch.schema.names else pc.struct_field(batch[name], field))
 
 
 def _first(triplets: pa.Table, count: int, seed: int) -> pa.Table:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from cocite.evaluation.preparation.files import as_number, grade
 from cocite.ground.errors import InputError
-from cocite.ground.rows import is_json_lines, opened, read_rows
+from cocite.ground.rows import is_json_lines, read_rows, read_text
 
 NAMES = (
     ("query-id", "query_id", "qid", "query"),
@@ -57,14 +57,16 @@ def _of_columns(path: Path) -> Iterator[Judgement]:
 
 def _of_lines(path: Path) -> Iterator[Judgement]:
     delimiter, count, chosen = "", 0, OF_TREC
-    for number, line in _lines(path):
+    for number, line in read_text(path):
+        if not line.strip():
+            continue
         place = f"{path}, line {number}"
         if not count:
             delimiter = _delimiter(line)
         fields = _fields(line, delimiter, place)
         if not count:
             count = len(fields)
-            is_header = as_number(fields[-1]) is None
+            is_header = all(as_number(field) is None for field in fields)
             _check_first(place, count, is_header=is_header)
             chosen = _columns(fields) if is_header else OF_TREC
             if is_header:
@@ -73,18 +75,6 @@ def _of_lines(path: Path) -> Iterator[Judgement]:
             raise InputError(f"{place}: has {len(fields)} fields, where {count} are expected.")
         query, document, written = (fields[column] for column in chosen)
         yield Judgement(place, query, document, grade(written.strip('"'), place))
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Number and text of each line that is not blank."""
-    with opened(path) as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
-            except UnicodeDecodeError as error:
-                raise InputError(f"{path}, line {number}: not UTF-8 ({error.reason}).") from None
-            if text.strip():
-                yield number, text
 
 
 def _delimiter(line: str) -> str:

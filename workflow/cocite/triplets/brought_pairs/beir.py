@@ -5,6 +5,7 @@ queries.jsonl      queries: _id, text
 qrels/train.tsv    query, document and relevance between tabs, behind a line of names
 """
 
+import math
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -54,13 +55,14 @@ def _examples_of_qrels(files: Mapping[str, Path], counts: Counter[str]) -> Itera
         queries, documents, grades = array("q"), array("q"), array("d")
         for number, (query, document, grade) in read_fields(path, 3):
             try:
-                grades.append(float(grade))
+                relevance = float(grade)
             except ValueError:
                 if number == 1:  # the names of the columns
                     continue
-                raise InputError(
-                    f"{path}, line {number}: the relevance must be a number, not {shown(grade)}."
-                ) from None
+                relevance = math.nan
+            if not math.isfinite(relevance):
+                raise InputError(f"{path}, line {number}: the relevance must be a number, not {shown(grade)}.")
+            grades.append(relevance)
             queries.append(key_of(query, QUERIES))
             documents.append(key_of(document, DOCUMENTS))
         of_queries, of_documents = np.array(queries), np.array(documents)

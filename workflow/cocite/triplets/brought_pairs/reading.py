@@ -134,7 +134,7 @@ def collection_files(folder: Path, role: str) -> list[Path]:
     for file in sorted(folder.rglob("*")):
         parts = file.relative_to(folder).parts
         is_table = file.name.removesuffix(".gz").endswith((".jsonl", ".tsv", ".parquet"))
-        if is_table and file.is_file() and not parts[0].startswith(".") and parts[0].startswith(NAMES[role]):
+        if is_table and not file.is_dir() and not parts[0].startswith(".") and parts[0].startswith(NAMES[role]):
             found.append(file)
     return found
 
@@ -157,7 +157,7 @@ def row_files(folder: Path, patterns: Sequence[str] = ()) -> list[tuple[Path, st
     if folder.is_file():
         return [(folder, UNTOLD)]
     found = []
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+    for path in sorted(path for path in folder.rglob("*") if not path.is_dir()):
         split, inside = split_of(path, folder), path.relative_to(folder)
         # As on the hub, a star stands for folders as well.
         asked_for = any(fnmatch(inside.as_posix(), pattern) for pattern in patterns or ("*",))

@@ -77,7 +77,7 @@ def part_of(query: int) -> int:
 
 def score_files(folder: Path) -> list[Path]:
     """The files of scores in a folder, or that file alone. Raises `InputError` where there are none but pickles."""
-    files = [folder] if folder.is_file() else sorted(path for path in folder.rglob("*") if path.is_file())
+    files = [folder] if folder.is_file() else sorted(path for path in folder.rglob("*") if not path.is_dir())
     scored = [path for path in files if path.suffix == ".parquet" or is_json_lines(path) or _is_tabs(path)]
     if not scored:
         pickled = next((path.name for path in files if path.name.endswith(PICKLED)), None)
