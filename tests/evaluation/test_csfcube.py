@@ -97,6 +97,7 @@ def test_the_metrics_of_the_released_evaluation_are_what_loops_give(grades):
         ({"0": {"cands": ["1"], "relevance_adju": [True]}}, "relevance_adju must be a list of grades"),
         ({"0": {"cands": ["1"], "relevance_adju": [1.5]}}, "relevance must be a whole number, not 1.5"),
         ({"0": {"cands": ["1"]}}, "the key 'relevance_adju' is missing or null"),
+        ({"0": {"cands": [True], "relevance_adju": [1]}}, "cands must be a list of ids, not "),
         ({"0": {"cands": ["99"], "relevance_adju": [1]}}, "no text for the document '99'"),
     ],
 )
@@ -120,11 +121,26 @@ def test_a_facet_that_is_asked_for_must_be_there(csfcube):
         csfcube.prepare("csfcube_method")
 
 
-def test_an_abstract_that_is_no_list_of_sentences_is_reported(csfcube):
-    csfcube.write_lines("abstracts-csfcube-preds.jsonl", {"paper_id": "1", "title": "t", "abstract": "One text."})
+@pytest.mark.parametrize(
+    ("abstract", "said"),
+    [
+        ("One text.", r"must be a list of sentences, not 'One text\.'"),
+        (0, "must be a list of sentences, not 0"),
+        (["\ud83d"], "holds half of a surrogate pair"),
+    ],
+)
+def test_an_abstract_that_is_no_list_of_sentences_is_reported(csfcube, abstract, said):
+    csfcube.write_lines("abstracts-csfcube-preds.jsonl", {"paper_id": "1", "title": "t", "abstract": abstract})
     judge(csfcube, "result", q0={"1": 2})
-    with pytest.raises(InputError, match=r"line 1: abstract must be a list of sentences, not 'One text\.'"):
+    with pytest.raises(InputError, match=rf"line 1: abstract {said}"):
         csfcube.prepare()
+
+
+def test_of_a_candidate_that_comes_again_the_first_grade_counts(csfcube):
+    judged = {"0": {"cands": ["1", "1", "2"], "relevance_adju": [3, 0, 1]}}
+    csfcube.write_text("test-pid2anns-csfcube-method.json", json.dumps(judged))
+    assert csfcube.prepare().judgements == {"csfcube_method": {"0": {"1": 3, "2": 1}}}
+    assert csfcube.omitted()["task csfcube_method: repeated row (the first counts)"] == 1
 
 
 def test_a_query_is_none_of_its_own_candidates(csfcube):

@@ -36,6 +36,7 @@ def row_of(**values):
         ({"authors": [{"authorId": "1", "name": "Ada Abel"}]}, (None, ["Ada Abel"], None)),
         ({"authors": ["145757665", "2652889"]}, (None, None, None)),
         ({"venue": 3, "year": 0, "authors": "Ada"}, (None, None, None)),
+        ({"venue": "CHI \ud83d", "authors": ["\ud83d", "Ada Abel"]}, (None, ["Ada Abel"], None)),
         ({"year": "n.d."}, (None, None, None)),
         ({"year": 2004.0}, (None, None, None)),
         ({}, (None, None, None)),

@@ -55,15 +55,17 @@ def read_csfcube(
 
 def _abstract(row: Row) -> str | None:
     """The sentences of an abstract as one text."""
-    sentences = row.values.get("abstract") or []
+    sentences = row.values.get("abstract")
+    if sentences is None:
+        return None
     if not isinstance(sentences, list) or not all(isinstance(sentence, str) for sentence in sentences):
         raise InputError(f"{row.place}: abstract must be a list of sentences, not {shown(sentences)}.")
-    return " ".join(sentence.strip() for sentence in sentences).strip() or None
+    return " ".join(row.as_text(sentence, "abstract") or "" for sentence in sentences).strip() or None
 
 
 def _read_facet(path: Path, facet: str, task: Task, references: References, builder: Builder) -> None:
     """Add the judgements of one facet."""
-    judgements = builder.benchmark.judgements.setdefault(task.name, {})
+    builder.benchmark.judgements.setdefault(task.name, {})
     own = f"task {task.name}: query among its own candidates (left out)"
     for query_id, judged in read_objects(path):
         query = references.find(judged.place, NAMESPACE, query_id)
@@ -76,8 +78,7 @@ def _read_facet(path: Path, facet: str, task: Task, references: References, buil
                 builder.omitted[own] += 1
                 continue
             candidate = references.find(judged.place, NAMESPACE, identifier)
-            if name is not None and candidate is not None:
-                judgements.setdefault(name, {})[candidate] = grade
+            builder.judge(task, name, candidate, grade)
 
 
 def _read_folds(path: Path, task: Task, builder: Builder) -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cocite.ground.rows import Row
+from cocite.ground.rows import HALF_PAIRS, Row
 from cocite.tables import TABLES, empty_schema
 from cocite.tables.documents import NO_PAPER, names_of_papers, papers_of_documents
 from cocite.tables.files import read_table, scan_table, write_table
@@ -35,7 +35,7 @@ def fields_of(row: Row) -> Fields:
 
 
 def _text(value: Any) -> str | None:
-    return value.strip() or None if isinstance(value, str) else None
+    return value.strip() or None if isinstance(value, str) and not HALF_PAIRS.search(value) else None
 
 
 def _names(value: Any) -> list[str] | None:

@@ -70,7 +70,7 @@ def _add_texts(task: Task, row: Row, texts: Texts) -> None:
         texts.add_paper(task.texts_folder, row.identifier("doc_id"), row, _more(row, task))
         return
     if isinstance(query, str):
-        texts.add_query(task.query_namespace, row.identifier("doc_id"), query.strip() or None)
+        texts.add_query(task.query_namespace, row.identifier("doc_id"), row.text("query"))
     else:
         nested = row.nested("query")
         texts.add_paper(task.query_namespace, nested.identifier("doc_id"), nested, _more(nested, task))
