@@ -94,6 +94,13 @@ def test_a_line_of_the_file_that_is_no_id_is_named(choose, tmp_path):
         assert len(str(error.value)) < len(str(tmp_path)) + 200
 
 
+def test_a_list_that_is_not_there_is_named(choose, tmp_path):
+    with pytest.raises(InputError, match=r"gone\.txt does not exist"):
+        choose(exclude=[tmp_path / "gone.txt"])
+    with pytest.raises(InputError, match=r"not a readable list of ids \(.*Is a directory"):
+        choose(exclude=[tmp_path])
+
+
 def test_a_mark_before_the_first_id_of_the_file_is_no_part_of_it(choose, tmp_path):
     (tmp_path / "ids.txt").write_text("\ufeff2\n", encoding="utf-8")
     splits, _ = choose(from_="file", path=str(tmp_path / "ids.txt"))

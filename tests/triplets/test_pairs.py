@@ -195,6 +195,16 @@ def test_judgements_that_name_unknown_ids_and_queries_without_a_judged_document_
     }
 
 
+@pytest.mark.parametrize("at_once", [1, 100])
+def test_a_name_that_comes_again_with_another_text_is_counted(beir, monkeypatch, at_once):
+    monkeypatch.setattr("cocite.triplets.brought_pairs.reading.TEXTS_AT_ONCE", at_once)
+    again = [{"_id": "d1", "text": text} for text in ("first", "second", "second", "first")]
+    lines(beir / "brought/corpus.jsonl", [{"_id": "d0", "text": "text"}, *again])
+    found = run(beir, "beir")
+    assert found.examples == [("words 0", ["text"], []), ("words 1", ["first"], [])]
+    assert found.omitted["names that come again with another text (the first counts)"] == 2
+
+
 @pytest.mark.parametrize("grade", ["much", "nan", "inf", ""])
 def test_a_relevance_that_is_no_number_is_named(beir, grade):
     tabs(beir / "brought/qrels/train.tsv", [("q0", "d0", 1), ("q0", "d1", grade)])

@@ -7,7 +7,7 @@ from duckdb import DuckDBPyConnection
 
 from cocite.corpus.queries.candidates import Ids
 from cocite.ground.database import connect
-from cocite.ground.errors import InputError
+from cocite.ground.errors import InputError, explain_unreadable
 from cocite.ground.written_ids import without_decimals
 from cocite.tables.files import verified_files, write_omissions, write_text
 
@@ -27,10 +27,11 @@ def number_ids(file: Path, names: Path, *, output: Path, omissions: Path, memory
 
 def ids_of_names(connection: DuckDBPyConnection, file: Path, names: Path) -> tuple[Ids, list[str]]:
     """The corpus ids of the papers that a text file names, rising, and the names that are not known."""
-    try:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise InputError(f"{file}: not UTF-8 at byte {error.start}; a line has the name of a paper.") from None
+    with explain_unreadable(file, "list of names"):
+        try:
+            lines = file.read_text(encoding="utf-8-sig").splitlines()
+        except UnicodeDecodeError as error:
+            raise InputError(f"{file}: not UTF-8 at byte {error.start}; a line has the name of a paper.") from None
     asked = pa.array(sorted({without_decimals(name) for line in lines if (name := line.strip())}), pa.string())
     connection.register("asked", pa.table({"name": asked}))
     known = connection.read_parquet(verified_files(names, "names"))

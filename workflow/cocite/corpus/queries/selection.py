@@ -17,7 +17,7 @@ from cocite.config.queries import QuerySettings
 from cocite.corpus.ingest.accounting import quoted
 from cocite.corpus.queries.candidates import Ids, candidates, find_candidates
 from cocite.ground.database import connect
-from cocite.ground.errors import InputError
+from cocite.ground.errors import InputError, explain_unreadable
 from cocite.ground.randomness import priorities
 from cocite.ground.written_ids import LARGEST_ID, is_id
 from cocite.tables.documents import corpus_ids_of, with_papers
@@ -88,7 +88,7 @@ def read_ids(path: Path) -> Ids:
     """The distinct ids of a text file, rising. Raises `InputError` for a line that is no id."""
     ids = set()
     # Editors that save "UTF-8 with BOM" put a mark before the first id; other bytes than digits are no id anyway.
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
+    with explain_unreadable(path, "list of ids"), path.open(encoding="utf-8-sig", errors="replace") as file:
         for number, line in enumerate(file, start=1):
             text = line.strip()
             if text and not is_id(text):

@@ -86,7 +86,7 @@ def _open_text(path: Path) -> Iterator[TextIO]:
     """Open a file of text. Raises `InputError` where it is missing, and where what is read is not UTF-8."""
     with explain_unreadable(path, "file of text"):
         try:
-            with path.open(encoding="utf-8", newline="") as file:
+            with path.open(encoding="utf-8-sig", newline="") as file:
                 yield file
         except UnicodeDecodeError as error:
             raise InputError(f"{path}: not UTF-8 ({error.reason}).") from None

@@ -26,6 +26,7 @@ from cocite.triplets.titles import Titles
 
 UNKNOWN, EMPTY, LONG, KEPT_OUT = range(4)
 SPLITS = (UNTOLD, TRAINING, VALIDATION)
+REPEATED = "names that come again with another text (the first counts)"
 
 Flags = NDArray[np.bool_]
 
@@ -101,11 +102,16 @@ def _looked_up(read: _Read, brought: Brought, kept_out: Titles, rules: Rules, co
     """The keys that examples name, rising, and the id of each; where its text is not used, the reason for it."""
     keys = np.unique(np.concatenate([read.queries, read.near, read.far]))
     ids = np.full(len(keys), UNKNOWN, dtype=np.int64)
+    counts[REPEATED] += 0
     for some in brought.texts():
         place, is_named = look_up(keys, some.keys)
         rows = np.flatnonzero(is_named)
-        for row in rows[ids[place[rows]] == UNKNOWN].tolist():
-            ids[place[row]] = _id_or_reason(some, row, kept_out, rules)
+        # The key of a text that stands in an example is negative, and that of no other one.
+        for row in rows[(ids[place[rows]] == UNKNOWN) | (some.keys[rows] >= 0)].tolist():
+            found = _id_or_reason(some, row, kept_out, rules)
+            counts[REPEATED] += ids[place[row]] not in (UNKNOWN, found)
+            if ids[place[row]] == UNKNOWN:
+                ids[place[row]] = found
     of_queries = np.isin(keys, read.queries)
     for reason, said in (
         (UNKNOWN, "names of {} that no text has"),
