@@ -4,7 +4,10 @@ import re
 
 import yaml
 from tests.workflow.conftest import ROOT
+from typer import Context
+from typer.main import get_command
 
+from cocite.cli import app
 from cocite.people.doctor.asked import rule_files
 
 
@@ -30,3 +33,22 @@ def test_every_rule_has_a_log_a_benchmark_an_environment_and_costs():
 
 def test_no_rule_states_what_is_the_default():
     assert not [path.name for path in rule_files() if re.search("^ *threads: 1$", path.read_text(), re.M)]
+
+
+def test_every_rule_calls_a_step_with_its_options_and_all_that_it_requires():
+    group = get_command(app)
+    context = Context(group)
+    text = "".join(path.read_text() for path in rule_files())
+    calls = re.findall(r"^ +cocite (\w+) ([\w-]+) (.*?)^ +>> \{log", text, re.MULTILINE | re.DOTALL)
+    assert len(calls) > 60
+    for stage, step, given in calls:
+        command = group.get_command(context, stage).get_command(context, step)
+        options = {name: option for option in command.params for name in [*option.opts, *option.secondary_opts]}
+        used = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", given))
+        assert used <= options.keys(), (stage, step)
+        required = {
+            option.opts[0]
+            for option in command.params
+            if option.required and option.opts[0].startswith("-") and not option.secondary_opts  # which params choose
+        }
+        assert required <= used, (stage, step)
