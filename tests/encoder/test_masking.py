@@ -383,6 +383,7 @@ def test_of_several_sets_only_the_documents_are_masked_that_the_loss_is_for(enco
     assert 0 < masked < len(both.documents)
 
 
+@pytest.mark.long
 def test_two_processes_learn_what_one_learns_with_masks(command_line, tmp_path):
     cocite = Path(sys.executable).with_name("cocite")
     settings = {"epochs": 2, "lr": 0.001, "warmup": 0.0, "evaluations": 2, "batch_size": 8, **ADDED}

@@ -93,6 +93,7 @@ def many(tmp_path_factory):
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("loss", ["mnrl", "infonce"])
 def test_a_batch_of_4096_triplets_takes_the_memory_of_64(many, tmp_path, loss):
     settings = {"loss": loss, "mini_batch_tokens": 2048}

@@ -54,6 +54,7 @@ def test_two_processes_learn_what_one_learns(start, encoder, tmp_path):
     assert curves[2] == pytest.approx(curves[0], rel=1e-3)
 
 
+@pytest.mark.long
 def test_two_processes_learn_what_one_learns_through_a_projection(start, encoder, tmp_path):
     settings = {**SETTINGS, "projection": 8}
     for number, folder in enumerate(("one", "two"), 1):
@@ -62,6 +63,7 @@ def test_two_processes_learn_what_one_learns_through_a_projection(start, encoder
     assert losses[1] == pytest.approx(losses[0], rel=1e-3)
 
 
+@pytest.mark.long
 def test_two_processes_learn_what_one_learns_from_several_objectives(start, several, tmp_path):
     objectives = [{"triplets": name, "loss": "mnrl"} for name in ("topics", "crops")]
     for number, folder in enumerate(("one", "two"), 1):

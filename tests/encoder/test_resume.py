@@ -57,6 +57,7 @@ def test_weights_and_curves_are_bit_identical_after_twenty_random_cuts(with_drop
 
 
 @pytest.mark.long
+@pytest.mark.long
 def test_maps_of_aspects_are_bit_identical_after_twenty_random_cuts(aspects, with_dropout, tmp_path):
     terms = [
         {"loss": "supcon", "space": space, "weight": weight} for space, weight in (("aspects", 0.3), ("encoder", 0.7))
@@ -76,6 +77,7 @@ def test_several_objectives_are_bit_identical_after_a_kill(mixing, several, with
 
 @pytest.mark.long
 @pytest.mark.parametrize("mixing", ["in-batch", "alternating"])
+@pytest.mark.long
 def test_several_objectives_are_bit_identical_after_twenty_random_cuts(mixing, several, with_dropout, tmp_path):
     end_alike(several, with_dropout, tmp_path, mixing, cuts=20)
 

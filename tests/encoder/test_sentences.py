@@ -217,6 +217,7 @@ def test_batches_bounded_in_memory_have_the_same_gradients(split, tmp_path):
         torch.testing.assert_close(some, others, rtol=1e-4, atol=1e-7)
 
 
+@pytest.mark.long
 def test_two_processes_learn_what_one_learns(command_line, split, request, tmp_path):
     given, before = without_dropout(split, tmp_path / "encoder"), request.getfixturevalue("examples")
     settings = {"objectives": OBJECTIVES, "epochs": 2, "batch_size": 6, "lr": 1e-3, "warmup": 0.0}

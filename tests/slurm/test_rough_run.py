@@ -5,7 +5,7 @@ import pytest
 from tests.slurm.cluster import PARTITION, WITH_GPUS
 from tests.slurm.conftest import CONFIGURATION, TRAINED, Ended
 
-pytestmark = [pytest.mark.slurm, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.slurm, pytest.mark.long, pytest.mark.timeout(1800)]
 
 OF_ITS_OWN_TIME = {"report/costs.parquet"}
 """What each rule's jobs took, which differs from run to run."""

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.workflow.conftest import Run, edited, planned
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = [pytest.mark.end_to_end, pytest.mark.long]
 
 BASELINES = {
     "fasttext": {"kind": "fasttext", "dimension": 16, "parts": 1000, "epochs": 1},

@@ -90,6 +90,7 @@ def test_a_benchmark_that_others_made_adds_jobs_and_reruns_none(finished, tmp_pa
     assert not {"embed_own_documents", "train_encoder", "prepare_holdout"} & set(jobs)
 
 
+@pytest.mark.long
 def test_of_the_scoring_jobs_only_the_one_that_was_killed_is_run_again(finished, tmp_path):
     run = Run(folder=shutil.copytree(finished.folder, tmp_path / "killed"))
     scores = "results/evaluation/scirepeval/scores/small/cocite-1.parquet"

@@ -37,6 +37,7 @@ def test_a_model_that_lost_embeddings_is_named_in_the_report_and_the_others_are_
     assert set(values) == {"specter", "untrained_small", "random"}
 
 
+@pytest.mark.long
 def test_what_was_broken_is_made_again_with_all_that_depends_on_it(finished, tmp_path, monkeypatch):
     run = Run(folder=shutil.copytree(finished.folder, tmp_path / "spoilt"))
     shard = run.folder / "results/triplets/cocite/documents/0.parquet"

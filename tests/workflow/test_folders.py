@@ -163,6 +163,7 @@ def test_another_corpus_is_refused(finished, section, entry):
     assert "another corpus" in result.stdout
 
 
+@pytest.mark.long
 @pytest.mark.end_to_end
 def test_a_run_moves_with_its_records(copied, edit):
     """What docs/recovery.md says to copy: results, logs, benchmarks and .snakemake/metadata."""
@@ -179,6 +180,7 @@ def test_a_run_moves_with_its_records(copied, edit):
     assert planned.stdout.count("rule train_encoder:") == 1
 
 
+@pytest.mark.long
 @pytest.mark.end_to_end
 def test_without_records_edits_are_named_and_are_noticed_again_once_the_records_are_written(copied, edit):
     """What docs/recovery.md says to do where the records are lost."""

@@ -94,6 +94,7 @@ def test_a_page_has_its_reader_write_one_new_file_of_few_lines(name):
     assert recipe.lines < MOST_LINES
 
 
+@pytest.mark.long
 @pytest.mark.end_to_end
 def test_only_what_is_new_was_made(extended, finished):
     before = {path.relative_to(finished.folder): path.stat().st_mtime for path in _models_and_triplets(finished)}
@@ -107,6 +108,7 @@ def _models_and_triplets(run: Run) -> list[Path]:
     return [*results.glob("encoder/*/seed-*/training_curves.parquet"), *results.glob("triplets/*/triplets.parquet")]
 
 
+@pytest.mark.long
 @pytest.mark.end_to_end
 def test_a_model_with_the_new_loss_is_trained_and_scored(extended):
     settings = (extended.folder / "results/encoder/soft/seed-1/settings.json").read_text()
@@ -114,6 +116,7 @@ def test_a_model_with_the_new_loss_is_trained_and_scored(extended):
     assert _scores(extended, "holdout", "cite", "soft-1").height == 2
 
 
+@pytest.mark.long
 @pytest.mark.end_to_end
 def test_the_new_sampler_takes_the_papers_most_often_co_cited_and_random_ones_that_never_were(extended):
     results = extended.folder / "results"
@@ -133,6 +136,7 @@ def test_the_new_sampler_takes_the_papers_most_often_co_cited_and_random_ones_th
         assert not set(triplets["negative"]) & counts[query].keys()
 
 
+@pytest.mark.long
 @pytest.mark.end_to_end
 def test_models_and_random_vectors_are_scored_on_the_new_task(extended):
     values = {run: _scores(extended, "own", "own_field", run)["value"].to_list() for run in RUNS}

@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from tests.hub import COMMIT, serve_hub
 from tests.workflow.conftest import SMALL
 
@@ -30,6 +31,7 @@ def fetch_and_prepare(run, monkeypatch, repositories, benchmark):
     return read_table(run.folder / target, "documents")["document"].to_pylist()
 
 
+@pytest.mark.long
 def test_litsearch_is_fetched_once_without_the_corpus_of_full_texts(run, monkeypatch):
     litsearch = run.folder / "hub/litsearch"
     for number in (1, 2):
@@ -46,6 +48,7 @@ def test_litsearch_is_fetched_once_without_the_corpus_of_full_texts(run, monkeyp
     assert sorted(path.name for path in (fetched / "data").iterdir()) == ["corpus_clean", "query"]
 
 
+@pytest.mark.long
 def test_a_benchmark_is_fetched_once_and_prepared_without_the_hub_after_that(run, monkeypatch):
     texts, labels = run.folder / "hub/texts", run.folder / "hub/labels"
     documents = [{"doc_id": name, "title": f"title {name}", "abstract": None} for name in "abc"]

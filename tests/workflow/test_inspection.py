@@ -78,6 +78,7 @@ def test_the_first_walk_of_the_readme_leads_to_neighbours_and_to_a_search(finish
     assert len(json.loads(cocite(*searched[1:], "--format", "json"))) == 10
 
 
+@pytest.mark.long
 def test_the_lines_of_python_in_the_readme_run(finished):
     lines = python_of("A first walk") + "\nprint(vectors.shape)"
     command = [sys.executable, "-c", lines]

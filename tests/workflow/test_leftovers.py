@@ -3,11 +3,14 @@
 import os
 import time
 
+import pytest
+
 INGESTED = "results/corpus/ingested/papers/0.parquet"
 ACCOUNTED = "results/corpus/omissions/ingest-papers.parquet"
 MANIFEST = "results/corpus/manifest.json"
 
 
+@pytest.mark.long
 def test_raw_shards_that_were_ingested_before_a_kill_are_removed_and_files_from_the_future_are_named(run):
     result = run.snakemake("--show-failed-logs", "--notemp", ACCOUNTED)
     assert result.returncode == 0, result.stdout + result.stderr

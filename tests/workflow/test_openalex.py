@@ -104,6 +104,7 @@ def test_without_a_match_no_mag_ids_are_kept_and_documents_of_other_ids_are_coun
     assert re.search(r"cocite corpus find-documents \S+ +--papers= +--matches= ", said)
 
 
+@pytest.mark.long
 @pytest.mark.end_to_end
 def test_papers_of_openalex_are_matched_and_the_documents_of_a_benchmark_are_kept_out(run, tmp_path):
     # Every work cites some others; three of ten have Semantic Scholar's papers 0, 1, … beside them.

@@ -51,6 +51,7 @@ def test_a_set_that_brings_texts_has_them_beside_its_examples_and_so_has_what_is
     assert "rule fetch_pairs:" not in planned_jobs
 
 
+@pytest.mark.long
 @pytest.mark.end_to_end
 def test_pairs_are_fetched_once_and_learned_from_without_the_hub_after_that(finished, tmp_path, monkeypatch):
     run = Run(folder=shutil.copytree(finished.folder, tmp_path / "pairs"))
@@ -84,6 +85,7 @@ def test_pairs_are_fetched_once_and_learned_from_without_the_hub_after_that(fini
     assert {f"words {n}" for n in range(40)} == short | {title for title in validating if title.startswith("words")}
 
 
+@pytest.mark.long
 def test_a_hub_that_cannot_be_reached_gives_one_sentence(run, monkeypatch):
     searches = {"sampler": "pairs", "layout": "rows", "dataset": "lab/searches", "revision": COMMIT}
     config = run.configure(edited(triplets=SMALL["triplets"] | {"searches": searches}))

@@ -10,7 +10,7 @@ from tests.workflow.conftest import Run, edited, planned
 
 from cocite.config.configuration import resolve
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = [pytest.mark.end_to_end, pytest.mark.long]
 
 PROBE = {
     "encoder": "small",

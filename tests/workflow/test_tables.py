@@ -59,6 +59,7 @@ def test_each_file_is_listed_and_ingested_by_jobs_of_its_own_and_names_are_numbe
     assert jobs(run, whole) == {"ingest_tables": 5}
 
 
+@pytest.mark.long
 def test_a_run_finds_queries_and_excluded_papers_by_their_names(
     run: Run, tables: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
