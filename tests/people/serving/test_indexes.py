@@ -1,5 +1,7 @@
 """The indexes behind a search: vectors, titles, and the folder that they lie in."""
 
+import errno
+import fcntl
 import os
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.people.serving.made_run import LARGE, write_run
+from tests.spoiling import SPOILS
 
 from cocite.ground.errors import InputError
 from cocite.ground.randomness import generator
@@ -159,6 +162,26 @@ def test_an_index_is_made_once_and_again_where_its_files_changed(tmp_path):
     again = cached(folder, "model-1", [source], make)
     assert (again / "content").read_text() == "other"
     assert sorted(folder.iterdir()) == sorted([folder / ".lock", again, other])
+
+
+@pytest.mark.parametrize("name", ["content", "sizes.json"])
+@pytest.mark.parametrize("spoil", ["cut", "emptied", "longer", "gone"])
+def test_an_index_that_is_not_whole_is_made_again(tmp_path, name, spoil):
+    def make(folder):
+        (folder / "content").write_text("whole")
+
+    made = cached(tmp_path, "model-1", [], make)
+    SPOILS[spoil](made / name)
+    assert cached(tmp_path, "model-1", [], make) == made
+    assert (made / "content").read_text() == "whole"
+
+
+def test_an_index_is_made_on_a_disk_without_locks(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    assert cached(tmp_path, "model-1", [], lambda folder: None).is_dir()
 
 
 def test_an_index_that_fails_leaves_nothing(tmp_path):

@@ -10,16 +10,18 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from cocite.ground.atomic import atomic_path
+from cocite.ground.atomic import atomic_path, read_object, write_json
 from cocite.ground.errors import InputError
 
 FORMAT = 1
 """Raised where an index of the same files is laid out otherwise."""
 DIGITS = 16
 """Hexadecimal digits of a digest in a name."""
+SIZES = "sizes.json"
+"""The sizes of the files of an index, beside them."""
 
 
 def default_cache() -> Path:
@@ -38,7 +40,7 @@ def cache_of(results: Path, cache: Path) -> Path:
 
 
 def cached(folder: Path, name: str, files: Sequence[Path], make: Callable[[Path], None]) -> Path:
-    """The folder of an index of these files, which `make` fills if it is not there yet.
+    """The folder of an index of these files, which `make` fills if it is not there yet, or not whole any more.
 
     Folders of the same name that were made from other files are deleted.
     """
@@ -46,14 +48,23 @@ def cached(folder: Path, name: str, files: Sequence[Path], make: Callable[[Path]
     made = folder / f"{name}-{_digest(repr((FORMAT, states)))}"
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder):
-        if not made.is_dir():
+        if not _is_whole(made):
             with atomic_path(made) as temporary:
                 temporary.mkdir()
                 make(temporary)
+                write_json(temporary / SIZES, {path.name: path.stat().st_size for path in temporary.iterdir()})
         for other in folder.glob(f"{name}-{'[0-9a-f]' * DIGITS}"):
             if other != made:
                 shutil.rmtree(other)
     return made
+
+
+def _is_whole(made: Path) -> bool:
+    """Whether a folder has all of its files: systems delete old files of caches, and a crash leaves short ones."""
+    try:
+        return all((made / name).stat().st_size == size for name, size in read_object(made / SIZES).items())
+    except (InputError, OSError):
+        return False
 
 
 def _digest(text: str) -> str:
@@ -64,5 +75,6 @@ def _digest(text: str) -> str:
 def _locked(folder: Path) -> Iterator[None]:
     """Hold other servers of the same run back until an index is made."""
     with (folder / ".lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        with suppress(OSError):  # A disk without locks cannot hold them back.
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield
