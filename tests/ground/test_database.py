@@ -1,11 +1,12 @@
 """DuckDB spills beside what it works on and leaves nothing there."""
 
+import errno
 import fcntl
 import os
 
 import pytest
 
-from cocite.ground.database import connect
+from cocite.ground.database import LOCK, connect
 from cocite.ground.errors import InputError
 
 
@@ -26,12 +27,24 @@ def test_what_a_killed_process_spilled_is_removed(tmp_path, spilled):
 
 
 def test_what_a_living_process_spills_is_kept(tmp_path, spilled):
-    descriptor = os.open(spilled, os.O_RDONLY)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with (spilled / LOCK).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        os.utime(spilled, (0, 0))
+        with connect(memory_mb=100, threads=1, spill_to=tmp_path):
+            pass
+    assert (spilled / "block.tmp").exists()
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_on_a_disk_without_locks_nothing_is_removed(tmp_path, spilled, monkeypatch, number):
+    def refuse(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
     with connect(memory_mb=100, threads=1, spill_to=tmp_path):
         pass
-    os.close(descriptor)
-    assert [path.name for path in spilled.iterdir()] == ["block.tmp"]
+    assert (spilled / "block.tmp").exists()
+    assert [*tmp_path.iterdir()] == [spilled]
 
 
 def test_a_folder_in_use_is_locked(tmp_path):

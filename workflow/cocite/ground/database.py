@@ -1,7 +1,6 @@
 """DuckDB as the stages use it: a connection that lives within a job's memory and threads and spills to disk."""
 
 import fcntl
-import os
 import shutil
 import tempfile
 import time
@@ -17,6 +16,7 @@ from cocite.ground.space import explain_full_disk
 SHARE_OF_MEMORY = 0.75
 """DuckDB's share of a job's memory; Arrow buffers, Python and the allocator live on the rest."""
 SPILL_PREFIX = ".spill-"
+LOCK = ".lock"
 SECONDS_TO_LOCK = 60.0
 """Age from which a folder that nobody has locked is one that a killed process left."""
 
@@ -53,23 +53,21 @@ def connect(*, memory_mb: int, threads: int, spill_to: Path) -> Iterator[duckdb.
 def spill_folder(beside: Path) -> Iterator[str]:
     """A folder that is gone afterwards; folders of killed processes are removed first.
 
-    A folder in use is locked. The kernel releases the lock when its process ends, however it ends.
+    A folder in use holds a locked file: on network disks, all machines see the lock of a file, and only one that of a
+    folder. The kernel releases the lock when its process ends, however it ends. Without locks, nothing is removed.
     """
     beside.mkdir(parents=True, exist_ok=True)
     for left in beside.glob(f"{SPILL_PREFIX}*"):
-        with suppress(BlockingIOError, FileNotFoundError):
+        with suppress(OSError):  # It is in use or gone, is another user's, or lies on a disk without locks.
             if time.time() - left.stat().st_mtime > SECONDS_TO_LOCK:
-                with _locked(left):
-                    shutil.rmtree(left)
-    with tempfile.TemporaryDirectory(prefix=SPILL_PREFIX, dir=beside) as folder, _locked(Path(folder)):
+                with (left / LOCK).open("w") as lock:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(left, ignore_errors=True)
+                left.rmdir()  # NFS keeps a file, and so its folder, until it is closed.
+    with (
+        tempfile.TemporaryDirectory(prefix=SPILL_PREFIX, dir=beside) as folder,
+        Path(folder, LOCK).open("w") as lock,
+    ):
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield folder
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(descriptor)
