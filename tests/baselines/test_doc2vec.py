@@ -66,7 +66,9 @@ def test_a_vector_depends_on_the_words_and_the_seed_alone(tmp_path):
     assert not (moved["a"] == some["a"]).any()
 
 
-def test_a_training_that_was_killed_ends_with_the_same_model(tmp_path, monkeypatch):
+@pytest.mark.parametrize("lost", [None, "reached/*", "reached/reached.json*", "reached/words.npy*", "words.txt*"])
+def test_a_training_that_was_killed_ends_with_the_same_model(tmp_path, monkeypatch, capsys, lost):
+    """Also where files of its state are gone, as where it was killed while the earlier ones were removed."""
     baseline = Doc2Vec(kind="doc2vec", **SMALL, words=True)
     whole = trained(baseline, tmp_path / "whole", corpus())
     monkeypatch.setattr(gensim_training, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
@@ -81,8 +83,12 @@ def test_a_training_that_was_killed_ends_with_the_same_model(tmp_path, monkeypat
     monkeypatch.setattr(gensim_training, "_keep", die_after)
     with pytest.raises(KeyboardInterrupt):
         trained(baseline, tmp_path / "killed", corpus())
+    for path in (tmp_path / "killed/state").glob(lost or "no file"):
+        path.unlink()
     resumed = trained(baseline, tmp_path / "killed", corpus())
-    assert epochs == [1, 2, 3]
+    starts_afresh = lost is not None and lost.startswith("reached")
+    assert epochs == ([1, 2, 1, 2, 3] if starts_afresh else [1, 2, 3])
+    assert ("is gone; the training starts afresh" in capsys.readouterr().err) == starts_afresh
     for file in ("outputs.safetensors", "words.json"):
         assert (whole / file).read_bytes() == (resumed / file).read_bytes()
 

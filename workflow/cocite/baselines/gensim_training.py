@@ -75,10 +75,14 @@ def _keep(model: Any, done: int, folder: Path, weights_of: Callable[[Any], Array
 
 def _resume(model: Any, folder: Path, weights_of: Callable[[Any], Arrays]) -> int:
     """Set the model to where the state has it; return the number of epochs that are done."""
-    if not folder.exists():
+    files = {name: folder / f"{name}.npy" for name in weights_of(model)}
+    missing = [path for path in (folder / REACHED, *files.values()) if not path.is_file()]
+    if missing:
+        if folder.exists():
+            report(f"{missing[0]}: is gone; the training starts afresh")
         return 0
     for name, array in weights_of(model).items():
-        array[...] = np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+        array[...] = np.load(files[name], mmap_mode="r", allow_pickle=False)
     reached = read_json(folder / REACHED)
     model.random.set_state(("MT19937", np.array(reached["key"], dtype=np.uint32), *reached["others"]))
     done: int = reached["epochs"]

@@ -68,7 +68,7 @@ def write_words(training: Training, path: Path, most: int, accents: Accents = "u
     Where both were done before, the counts are read. Raises `InputError` where no paper has a word.
     """
     counts = path.with_suffix(".json")
-    if counts.exists():
+    if counts.exists() and path.exists():
         return Counted(**read_json(counts))
     words_of, occurrences, in_papers = analyser(accents), Counts(), Counts()
     papers = words = floor = 0
