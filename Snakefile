@@ -30,7 +30,7 @@ try:
             make_folders(config)
             lock_results(results_folder(config))
         check_folder(config)
-except InputError as error:
+except (InputError, OSError) as error:
     raise WorkflowError(error) from None
 
 

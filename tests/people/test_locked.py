@@ -12,10 +12,11 @@ from cocite.people.locked import locked_results, writes_results
 
 HOLD = ["sh", "-c", "echo holding; sleep 60"]
 UNDER_LOCK = """
-import subprocess, sys
+import signal, subprocess, sys
 from pathlib import Path
 from cocite.ground.errors import InputError
 from cocite.people.locked import lock_results
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a background process of a shell ignores
 try:
     lock_results(Path(sys.argv[1]))
 except InputError as error:
@@ -60,6 +61,15 @@ def test_a_second_run_waits_for_the_first_and_says_so(holder, tmp_path):
     assert second.poll() is None
     os.killpg(holder.pid, signal.SIGKILL)
     assert second.wait(timeout=20) == 0
+
+
+def test_who_interrupts_the_wait_is_told_that_nothing_was_done(holder, tmp_path):
+    second = locked(tmp_path, "true")
+    assert "is at work" in second.stderr.readline()
+    second.send_signal(signal.SIGINT)
+    assert second.wait(timeout=20) == 1
+    assert second.stderr.read() == f"Error: Interrupted before {tmp_path / 'results'} was free; nothing was done.\n"
+    assert holder.poll() is None
 
 
 def test_after_a_hard_kill_the_next_run_starts(holder, tmp_path):

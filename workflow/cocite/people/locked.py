@@ -83,8 +83,13 @@ def _taken(file: Path, results: Path) -> int:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        report(f"A run, or a step that outlived its run, is at work in {results.absolute()}; waiting for it to end.")
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            report(
+                f"A run, or a step that outlived its run, is at work in {results.absolute()}; waiting for it to end."
+            )
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except KeyboardInterrupt:
+            raise InputError(f"Interrupted before {results.absolute()} was free; nothing was done.") from None
     except OSError as error:
         report(f"{results}: its disk knows no locks ({error.strerror}); take care that no other run is at work there.")
     return descriptor
