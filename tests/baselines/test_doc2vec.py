@@ -93,6 +93,13 @@ def test_a_training_that_was_killed_ends_with_the_same_model(tmp_path, monkeypat
         assert (whole / file).read_bytes() == (resumed / file).read_bytes()
 
 
+def test_words_that_cannot_be_read_any_more_end_the_training(tmp_path, monkeypatch):
+    monkeypatch.setattr(gensim_training, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr(gensim_training, "_keep", lambda *_: (tmp_path / "state/words.txt").unlink())
+    with pytest.raises(InputError, match=r"state: its words cannot be read .*words\.txt.*; start the training again"):
+        trained(Doc2Vec(kind="doc2vec", **SMALL), tmp_path, corpus())
+
+
 def test_papers_that_are_kept_out_are_not_learned_from(tmp_path):
     texts = corpus() | {100: ("zebrafish zebrafish", "zebrafish")}
     model = trained(Doc2Vec(kind="doc2vec", **SMALL), tmp_path, texts, {100: "holdout"})

@@ -7,7 +7,7 @@ gensim's own files are pickles, which are neither written nor read here.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from cocite.baselines.steps import Training
 from cocite.ground.checkpoints import open_state, sampled_fingerprint
 from cocite.ground.checksums import add_mark
+from cocite.ground.errors import InputError
 from cocite.ground.progress import progress, report
 from cocite.ground.randomness import derive_seed
 from cocite.tables.files import atomic_path, read_json, write_json
@@ -44,18 +45,35 @@ def gensim_seed(training: Training) -> int:
     return derive_seed(training.seed, "baseline", training.training_seed) % 2**31
 
 
+class _Read:
+    """A corpus as gensim reads it, in a thread: gensim would wait for ever where that dies of an error."""
+
+    def __init__(self, corpus: Iterable[Any]) -> None:
+        self.corpus = corpus
+        self.error: Exception | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        try:
+            yield from self.corpus
+        except Exception as error:
+            self.error = error
+
+
 def train_epochs(
     model: Any, corpus: Iterable[Any], papers: int, state: Path, weights_of: Callable[[Any], Arrays]
 ) -> None:
     """Train a model whose vocabulary is built, from the epoch that is in the state to its last.
 
-    `weights_of` names the arrays that a training changes.
+    `weights_of` names the arrays that a training changes. Raises `InputError` where the corpus cannot be read.
     """
+    read = _Read(corpus)
     first, last, epochs = model.alpha, model.min_alpha, model.epochs
     done, kept_at = _resume(model, state / CHECKPOINT, weights_of), time.monotonic()
     for epoch in progress(range(done, epochs), of="Training", unit="epoch", total=epochs - done):
         start, end = (first - (first - last) * at / epochs for at in (epoch, epoch + 1))
-        model.train(corpus_iterable=corpus, total_examples=papers, epochs=1, start_alpha=start, end_alpha=end)
+        model.train(corpus_iterable=read, total_examples=papers, epochs=1, start_alpha=start, end_alpha=end)
+        if read.error is not None:
+            raise InputError(f"{state}: its words cannot be read ({read.error}); start the training again.")
         if time.monotonic() - kept_at > SECONDS_BETWEEN_CHECKPOINTS and epoch + 1 < epochs:
             _keep(model, epoch + 1, state / CHECKPOINT, weights_of)
             kept_at = time.monotonic()
