@@ -21,6 +21,7 @@ from cocite.ground.checkpoints import (
     write_checked_json,
 )
 from cocite.ground.checksums import is_whole
+from cocite.ground.errors import InputError
 from cocite.tables.files import write_table
 
 FINGERPRINTS = [fingerprint_of, sampled_fingerprint]
@@ -181,6 +182,13 @@ def test_what_lies_where_a_file_of_the_state_goes_is_set_aside(state: Path, make
     for name in ("pools", "vectors.bin"):
         assert not os.path.lexists(state / name)
         assert os.path.lexists(state.with_name("state.spoilt") / name)
+
+
+def test_state_of_other_work_that_cannot_be_removed_is_refused(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.rmtree", lambda *_, **__: None)
+    with pytest.raises(InputError, match=rf"belongs to other work .* and cannot be removed; remove {state}\.$"):
+        open_state(state, {"k": 2}, work="search")
+    assert not (state / OWNER).exists()
 
 
 def test_a_writer_that_is_killed_anywhere_leaves_the_old_file_or_the_new_one(

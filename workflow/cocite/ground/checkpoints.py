@@ -48,6 +48,7 @@ def open_state(
     Files named in `checked_by_work` are changed in place, and the work compares checksums of its own. Files that
     match a pattern in `scratch` have no checksum; they are removed, and the work makes them again. `implied` names the
     files that there must be at the progress of whole files; if one of them is gone, the work starts afresh.
+    Raises `InputError` where the state of other work cannot be removed.
     """
     before = _owner_of(state)
     if before == fingerprint:
@@ -65,6 +66,8 @@ def open_state(
         changed = sorted(key for key in before | fingerprint if before.get(key) != fingerprint.get(key))
         report(f"{state}: {', '.join(changed)} changed since the {work} that was killed; starting afresh")
     _empty(state)
+    if left := next((path for path in state.rglob("*") if not path.is_dir()), None):
+        raise InputError(f"{left}: belongs to other work than this {work} and cannot be removed; remove {state}.")
     write_checked_json(state / OWNER, fingerprint)
     return False
 
