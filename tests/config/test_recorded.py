@@ -135,6 +135,12 @@ def test_nothing_is_said_where_snakemake_has_its_records():
     assert missing_records(changed(models__near__loss="mnrl"), RESULTS) is None
 
 
+def test_records_of_another_user_that_cannot_be_read_are_named(monkeypatch):
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(InputError, match=r"^\.snakemake/metadata holds records .* this user may not read"):
+        missing_records(CONFIG, RESULTS)
+
+
 def test_edits_that_go_unnoticed_without_records_are_named():
     Path(".snakemake").rename("lost")
     told = missing_records(changed(models__near__loss="mnrl"), RESULTS)

@@ -108,7 +108,7 @@ def missing_records(config: Configuration, results: Path) -> str | None:
 
 
 def files_without_record(results: Path) -> list[Path]:
-    """Files of some steps that Snakemake has no record of."""
+    """Files of some steps that Snakemake has no record of. Raises `InputError` where its records cannot be read."""
     found = sorted(path for pattern in WITH_SETTINGS for path in results.glob(pattern))
     return [path for path in found if not _has_record(path)]
 
@@ -168,4 +168,12 @@ def _kept(earlier: Any, config: Any) -> Any:
 
 def _has_record(path: Path) -> bool:
     name = urlsafe_b64encode(str(path).encode()).decode()
-    return len(name) > LONGEST_NAME or any((folder / name).is_file() for folder in RECORDS)
+    if len(name) > LONGEST_NAME:
+        return True
+    found = [folder / name for folder in RECORDS if (folder / name).is_file()]
+    if not all(os.access(record, os.R_OK) for record in found):
+        raise InputError(
+            f"{found[0].parent} holds records of Snakemake that this user may not read; their owner can allow it, as "
+            "by chmod -R a+rX .snakemake, or work in a folder of your own."
+        )
+    return bool(found)
