@@ -19,8 +19,8 @@ from pathlib import Path
 from cocite.config.embeddings import AnyEngine
 from cocite.config.settings import parse_settings
 from cocite.embeddings import vectors  # noqa: F401 (imported once for all trainings)
-from cocite.embeddings.commands import train
 from cocite.embeddings.engines.torch import training
+from cocite.embeddings.training import train
 
 SEED = 1
 SHORTEST = 0.05
@@ -50,7 +50,7 @@ def train_in(imported: Path, folder: Path, settings: str) -> None:
     """What the command `cocite embeddings train` does."""
     names = ("vectors", "scores", "written_settings", "omissions")
     results = {name: folder / name for name in names}
-    train(imported, settings=settings, seed=SEED, state=folder / "state", **results)
+    train(imported, parse_settings(AnyEngine, settings), seed=SEED, state=folder / "state", **results)
 
 
 def kill_at_random(imported: Path, folder: Path, settings: str, whole: float, kills: int) -> dict[str, int]:

@@ -155,8 +155,8 @@ def test_the_engine_of_the_page_finds_communities(added: Path, tmp_path: Path, g
     options |= {"state": str(tmp_path / "state"), "written-settings": str(tmp_path / "settings.json")}
     options |= {name: str(path) for name, path in tables.items()}
     arguments = [part for name, value in options.items() for part in (f"--{name}", value)]
-    code = "from cocite.embeddings.commands import app; app()"
-    run(added, code, "train", str(imported), *arguments)
+    code = "from cocite.cli import app; app()"
+    run(added, code, "embeddings", "train", str(imported), *arguments)
     settings = json.loads((tmp_path / "settings.json").read_text())
     assert settings == {"engine": "spectral", "dimension": DIMENSION, "seed": 1}
     vectors = read_table(tables["vectors"], "graph_embeddings")

@@ -101,7 +101,8 @@ def test_an_import_that_was_killed_leaves_nothing_and_ends_like_one_that_was_not
     command = [
         sys.executable,
         "-c",
-        "from cocite.embeddings.commands import app; app()",
+        "from cocite.cli import app; app()",
+        "embeddings",
         "import",
         str(edges),
         *options,

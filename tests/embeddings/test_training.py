@@ -17,11 +17,11 @@ import pytest
 
 from cocite.config.edge_training import RankingLoss
 from cocite.config.entries import as_json
-from cocite.embeddings.commands import train
 from cocite.embeddings.engines.biggraph import BigGraph, training
 from cocite.embeddings.engines.biggraph.checkpoints import TrainingState
 from cocite.embeddings.engines.biggraph.training import train_graph_embedding
 from cocite.embeddings.imported import ImportedFolder
+from cocite.embeddings.training import train
 from cocite.ground.checkpoints import remove_state
 from cocite.ground.checksums import checked_path
 from cocite.ground.errors import InputError
@@ -30,7 +30,7 @@ from cocite.tables.files import read_table
 Settings = Callable[..., BigGraph]
 WIDE = RankingLoss(kind="ranking", margin=0.5)
 
-COMMAND = [sys.executable, "-c", "from cocite.embeddings.commands import app; app()", "train"]
+COMMAND = [sys.executable, "-c", "from cocite.cli import app; app()", "embeddings", "train"]
 RESULTS = ("vectors", "scores", "written_settings", "omissions")
 MOMENTS = ("checkpoint/embeddings_paper_0.v3.h5", "scores/2.json")
 """Files in the state at whose appearance a training is killed: within a checkpoint, and after an epoch."""
@@ -38,15 +38,15 @@ VALUES = 14
 """Values of an epoch in `graph_scores`: seven metrics, raw and filtered."""
 
 
-def arguments(folder: Path, settings: BigGraph) -> dict[str, str | int | Path]:
+def arguments(folder: Path, settings: BigGraph) -> dict[str, Any]:
     results = {name: folder / name for name in RESULTS}
-    return {"settings": json.dumps(as_json(settings)), "seed": 1, "state": folder / "state", **results}
+    return {"settings": settings, "seed": 1, "state": folder / "state", **results}
 
 
 def start(imported: Path, folder: Path, settings: BigGraph) -> "subprocess.Popen[str]":
     options = [
         part
-        for name, value in arguments(folder, settings).items()
+        for name, value in {**arguments(folder, settings), "settings": json.dumps(as_json(settings))}.items()
         for part in (f"--{name.replace('_', '-')}", str(value))
     ]
     return subprocess.Popen(

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
-from cocite.embeddings.commands import app
+from cocite.cli import app
 from cocite.embeddings.engines.biggraph.tsv import import_tsv
 from cocite.embeddings.imported import ImportedFolder
 from cocite.ground.checkpoints import fingerprint_of
@@ -57,7 +57,16 @@ def test_the_command_imports_either_way_and_leaves_nothing_beside_the_folder(
 ) -> None:
     graphs.write(tmp_path / "edges.parquet", graphs.random(50, 300))
     settings = json.dumps({"holdout": 0.2, "import": way})
-    arguments = ["import", str(tmp_path / "edges.parquet"), "--undirected", "--settings", settings, "--seed", "1"]
+    arguments = [
+        "embeddings",
+        "import",
+        str(tmp_path / "edges.parquet"),
+        "--undirected",
+        "--settings",
+        settings,
+        "--seed",
+        "1",
+    ]
     arguments += ["--memory-mb", "500", "--threads", "1", "--output", str(tmp_path / "imported")]
     assert CliRunner().invoke(app, arguments, catch_exceptions=False).exit_code == 0
     assert {path.name for path in tmp_path.iterdir()} == {"edges.parquet", "imported"}

@@ -19,7 +19,6 @@ from typer.core import TyperGroup
 
 from cocite.baselines.commands import app as baselines
 from cocite.corpus.commands import app as corpus
-from cocite.embeddings.commands import app as embeddings
 from cocite.encoder.commands import app as encoder
 from cocite.evaluation.commands import app as evaluation
 from cocite.ground.errors import InputError, surroundings
@@ -54,6 +53,7 @@ STEPS: dict[str, dict[str, str]] = {
         "combine": "edges:combine_graphs",
         "count-intents": "intents:count_intents",
     },
+    "embeddings": {"import": "importing:import_graph", "train": "training:train"},
     "neighbours": {
         "index": "indexes:build_index",
         "search": "searching:search_neighbours",
@@ -119,7 +119,7 @@ lazy = typer.Typer(no_args_is_help=True, cls=Stage)
 STAGES = {
     "corpus": (corpus, "Download and ingest a Semantic Scholar release; choose queries."),
     "graph": (lazy, "Count co-citations; make the edges of graphs."),
-    "embeddings": (embeddings, "Train and measure graph embeddings with PyTorch-BigGraph."),
+    "embeddings": (lazy, "Train and measure graph embeddings with PyTorch-BigGraph."),
     "neighbours": (
         lazy,
         "Search nearest neighbours, exactly or with an index.",

@@ -16,11 +16,14 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+import typer
 from numpy.typing import NDArray
 
 from cocite.config.edges import EdgeSettings
+from cocite.config.settings import GivenAsJson
 from cocite.embeddings.edges import (
     BLOCK_ROWS,
     HOLDOUT,
@@ -36,6 +39,7 @@ from cocite.embeddings.edges import (
 from cocite.embeddings.imported import partition_starts, write_edges, write_papers
 from cocite.embeddings.weights import Mean, divide, relative, unit_of, with_positive_weights
 from cocite.ground.errors import InputError
+from cocite.ground.options import MemoryMb, Output, Seed, Threads
 from cocite.ground.progress import progress_bar, report
 from cocite.ground.randomness import generator, priorities
 from cocite.tables.files import atomic_path, count_rows
@@ -46,6 +50,28 @@ MOST_PILES = 512
 EDGE = np.dtype([("key", np.uint64), ("lhs", np.int32), ("rhs", np.int32)])
 WEIGHTED_EDGE = np.dtype([*EDGE.descr, ("weight", np.float32)])
 SHARE_IN_PILES = {TRAINING: 1.0, HOLDOUT: 0.5}
+
+
+def import_graph(
+    edges: Annotated[Sequence[Path], typer.Argument(help="Files of the table edges.")],
+    settings: GivenAsJson[EdgeSettings],
+    *,
+    directed: Annotated[
+        bool, typer.Option("--directed/--undirected", help="An undirected edge is trained on both ways.")
+    ],
+    seed: Seed,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+) -> None:
+    """Turn the edges of a graph into the folder that engines train from, as the settings say."""
+    if settings.import_ == "tsv":
+        from cocite.embeddings.engines.biggraph.tsv import import_as_published
+
+        cost = {"memory_mb": memory_mb, "threads": threads}
+        import_as_published(edges, settings, directed=directed, seed=seed, **cost, output=output)
+    else:
+        import_edges(edges, settings, directed=directed, seed=seed, output=output)
 
 
 def import_edges(edges: Sequence[Path], settings: EdgeSettings, *, directed: bool, seed: int, output: Path) -> None:
