@@ -240,6 +240,7 @@ TRUTHS = "YAML reads yes, no, on and off as true and false"
         ("year", "1" + ":1" * 2_500, f"line 8: YAML reads {'1:' * 30}… as another number ("),
         ("year", "0" + "7" * 5_000, f"line 8: YAML reads 0{'7' * 59}… as another number ("),
         ("year", "!!float 1" + ":99" * 400, "cannot be read (int too large to convert to float)"),
+        ("year", "-.5", "must be of type integer, not '-.5'."),  # which YAML reads as text
         ("year", "yes", f"must be of type integer, not True ({TRUTHS})"),
         ("count", "1e3", "'1e3' (write the number out in digits)"),
         ("count", "١٠", "must be of type integer, not '١٠'."),

@@ -36,7 +36,7 @@ LONGEST_VALUE = 60
 WRONG_CHOICE, MISSING, OTHER = range(3)
 WORDS_OF_TRUTH = "YAML reads yes, no, on and off as true and false"
 TRUTHS = {**dict.fromkeys(("true", "yes", "on", "y"), "true"), **dict.fromkeys(("false", "no", "off", "n"), "false")}
-NUMBER = re.compile(r"[+-]?(?:[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+NUMBER = re.compile(r"(?:[+-]?[0-9][0-9_]*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 LEADING_ZERO = re.compile(r"(?<![0-9.])0+(?=[0-9])")
 EXPONENT = re.compile(r"\.[0-9]*[eE][+-]")
 """What a number has that YAML reads as one: a point, and a sign in its exponent."""
