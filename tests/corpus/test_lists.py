@@ -108,6 +108,7 @@ BROKEN = {
     "cut behind an item": ('[{"id": 1, "title": "a"},', "is cut short: the JSON list in it does not end"),
     "not closed": ('[\n{"id": 1, "title": "a"}\n', "is cut short: the JSON list in it does not end"),
     "an empty list": ("[]", "has no column id"),
+    "objects over several lines": ('{\n"id": 1\n}\n', "it has none: no line of it, or item of a list, is an object"),
     "an item that is no JSON": ('[{"id": 1}, {"id": 2,, "title": "a"}]', "line or item 2: is not JSON"),
     "an item that is no object": ('[{"id": 1}, [2]]', "line or item 2: is a list, not an object"),
     "an item without an id": ('[{"id": 1},\n {"title": "a"}]', "line or item 2: id holds no id"),

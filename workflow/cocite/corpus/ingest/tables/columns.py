@@ -71,5 +71,7 @@ def _keys(line: bytes) -> list[str]:
 
 
 def _listed(names: Sequence[str]) -> str:
+    if not names:
+        return "none: no line of it, or item of a list, is an object with keys"
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(map(shown, names[:MOST_NAMES])) + more if names else "none"
+    return ", ".join(map(shown, names[:MOST_NAMES])) + more
