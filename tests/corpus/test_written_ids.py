@@ -60,7 +60,7 @@ DECIMALS = {
         '{"citing": 1.0, "cited": [1000.0, NaN, 1.001e3]}\n'
     ),
     "words for nothing": lambda path: path.with_suffix(".csv").write_text(
-        "citing,cited\n1,1000\n1,nan\n1,None\n1,<NA>\n1,NaN\n1,null\n1,NA\n1,1001.\n"
+        "citing,cited\n1,1000\n1,nan\n1,None\n1,<NA>\n1,NaN\n1,null\n1,NA\n1,\\N\n1,1001.\n"
     ),
 }
 

@@ -8,8 +8,8 @@ that with ids that are texts no such cell becomes the id of a paper.
 from cocite.ground.written_ids import EXACT, WHOLE_DECIMAL
 from cocite.tables.sql import as_text
 
-NOTHING = ("nan", "none", "null", "nat", "na", "n/a", "#n/a", "<na>")
-"""What programs write where there is no id, in small letters."""
+NOTHING = ("nan", "none", "null", "nat", "na", "n/a", "#n/a", "<na>", r"\n")
+"""What programs write where there is no id, in small letters; \\N is what MySQL and PostgreSQL do."""
 
 Expression = str
 
@@ -62,7 +62,8 @@ def whole_float(number: Expression, bits: int) -> Expression:
 
 def is_nothing(text: Expression) -> Expression:
     """Whether a text without spaces around it is empty, or what programs write where there is no id."""
-    return f"CASE WHEN length({text}) > 4 THEN false ELSE trim({text}) = '' OR lower({text}) IN {NOTHING} END"
+    words = ", ".join(map(as_text, NOTHING))
+    return f"CASE WHEN length({text}) > 4 THEN false ELSE trim({text}) = '' OR lower({text}) IN ({words}) END"
 
 
 def begins_as_list(text: Expression) -> Expression:
