@@ -40,9 +40,9 @@ _HOLDS_LIST = (
     rf"""(?s)^\s*(?:(?:\{{|(?:{_TYPE})?[\[(])\s*(?:(?:{_EMPTY}[\s,]+)*['"\[({{]|(?:{_EMPTY}[\s,]*)*[\])}}]\s*$)|"""
     rf"""(?:{_TYPE})?\[[^\[\]]*[,;|][^\[\]]*\]?\s*$|\{{[^{{}}]*[,;|"][^{{}}]*\}}?\s*$|"""
     rf"""(?:{_TYPE})?\({_IN_PARENTHESES}[,;|]{_IN_PARENTHESES}\)\s*$|"""
-    rf"""['"]\s*[\[({{]|{_QUOTED}(?:\s*[,;|]?\s*{_QUOTED})+\s*$)"""
+    rf"""\[\s*(?:[bu]['"]|{_TYPE}\()|{_TYPE}\(0\)\s*$|['"]\s*[\[({{]|{_QUOTED}(?:\s*[,;|]?\s*{_QUOTED})+\s*$)"""
 )
-"""How a list begins among names, which may stand in brackets themselves, such as [Anonymous]."""
+"""How a list begins among names, which may stand in brackets themselves, such as [Anonymous]. R writes character(0)."""
 _ROUNDED = r"(?i)[-+]?inf(?:inity)?|-?[0-9](?:\.[0-9]*e\+?|e\+)[0-9]{1,3}|[0-9]{16,}\.0*"
 
 
