@@ -107,6 +107,7 @@ LISTS = {
     "a GUID in braces": ("{0A1B2C3D-0000-4000-8000-00A0C91E6BF6}", None),
     "one in parentheses": ("(10.1/p1000)", ["10.1/p1000"]),
     "with exponents in texts": ('["10.1/4e5", "1e5"]', ["10.1/4e5", "1e5"]),
+    "with an accent": ("['10.1/é']", ["10.1/é"]),
     "with a backslash": (r"['10.1/a\\b']", [r"10.1/a\b"]),
     "an id with all signs": ("10.1002/(SICI)1097-4571(1999)50:1<3::AID>3.0.CO;2-A", None),
     "an id of Elsevier": ("10.1016/S0167(97)00036-1", None),
@@ -118,15 +119,16 @@ LISTS = {
 }
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("form", ["csv", "parquet", "pq", "jsonl"])
 @pytest.mark.parametrize("separator", [None, ",", ";"])
 def test_lists_of_ids_that_were_written_as_text_are_read(form: str, separator: str | None, tmp_path: Path) -> None:
     path = tmp_path / f"citations.{form}"
     rows = [(name, text) for name, (text, items) in LISTS.items() if items is not None or separator != ";"]
     if form == "csv":
         write_rows(path, rows)
-    elif form == "parquet":
-        pl.DataFrame(rows, schema=["citing", "cited"], orient="row").write_parquet(path)
+    elif form in ("parquet", "pq"):  # the latter as Hive and Impala write texts
+        kind = pl.String if form == "parquet" else pl.Binary
+        pl.DataFrame(rows, schema=["citing", "cited"], orient="row").cast(kind).write_parquet(path)
     else:
         path.write_text("".join(json.dumps(dict(zip(NAMES, row, strict=True))) + "\n" for row in rows))
     made = made_of(tmp_path, str(path), ids="string", **({"separator": separator} if separator else {}))

@@ -34,10 +34,11 @@ NOT_UTF8 = "is not UTF-8"
 
 TextFile = CsvFormat | TsvFormat
 
+# Hive and Impala write texts as bytes, and do not say that they are texts.
 _VIEW_OF_PARQUET = f"""
     CREATE OR REPLACE TEMP VIEW given AS
     SELECT *, file_row_number + 1 AS "{PLACE}", NULL::VARCHAR AS "{FAULT}"
-    FROM read_parquet({{file}}, file_row_number = true)
+    FROM read_parquet({{file}}, file_row_number = true, binary_as_string = true)
 """
 
 
