@@ -261,6 +261,10 @@ BAD_FILES = {
     ),
     "a key that is not there": ("papers.jsonl", b'{"key": 1, "name": "a"}\n', "names; it has key, name."),
     "bytes of no text": ("papers.csv", b"id\n\xff\n", "invalid UTF8"),
+    "UTF-16": ("papers.csv", "id\n1\n".encode("utf-16"), "cannot be read as csv ('utf-8' codec"),
+    "a quote that is not closed": ("papers.csv", b'id\n1\n"2\n3\n', "line 3: a cell begins with a double quote that"),
+    "a quote that is closed in a later row": ("papers.csv", b'id,n\n1,"a\n2,b\n3,"c" d\n', "line 2: a cell begins"),
+    "a quote behind a backslash": ("papers.csv", b'id,n\r\n1,"a \\"b\\" c"\r\n', "line 2: a cell begins"),
 }
 
 

@@ -4,17 +4,19 @@ Text and lines come in batches, so that memory is bounded and each row has its n
 few or too many cells are handed over with what is wrong with them.
 """
 
+import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from glob import escape
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
+from numba import njit
 
 from cocite.config.release_folder import unpacked
 from cocite.config.table_files import CsvFormat, ParquetFormat, TableFiles, TsvFormat
@@ -31,6 +33,10 @@ PLACE, FAULT = "cocite place", "cocite fault"
 """Columns beside those of a file: the number of a row, from 1, and what is wrong with it as a whole."""
 
 NOT_UTF8 = "is not UTF-8"
+
+_START, _PLAIN, _QUOTED, _CLOSED, _FAULTY = range(5)
+"""Where a byte of text stands: at the start of a cell, in it, in quotes, behind them, or where none may stand."""
+_QUOTE, _NEWLINE, _RETURN = map(ord, '"\n\r')
 
 TextFile = CsvFormat | TsvFormat
 
@@ -97,7 +103,7 @@ def open_text(
         with explained(path), unpacked(path) as file:
             yield (
                 pc.open_csv(
-                    file,
+                    io.BufferedReader(_Quoted(file, path, form.delimiter)) if form.quotes else file,
                     pc.ReadOptions(use_threads=False, block_size=BYTES_AT_ONCE, column_names=list(form.header) or None),
                     pc.ParseOptions(
                         delimiter=form.delimiter,
@@ -109,9 +115,54 @@ def open_text(
                 ),
                 ragged,
             )
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
         reason = str(error).removeprefix("CSV parse error: ").rstrip(".")
         raise InputError(f"{path}: cannot be read as {form.kind} ({reason}); see corpus.*.format.") from None
+
+
+class _Quoted(io.RawIOBase):
+    """A file of text in which each quote that opens a cell is closed at its end: Arrow would read on, over rows."""
+
+    def __init__(self, file: io.BufferedIOBase, path: Path, delimiter: str) -> None:
+        self._file, self._path, self._delimiter = file, path, delimiter.encode()[0]
+        self._state = np.array([_START, 1, 1])
+        """Where the next byte stands, its line, and the line of the last quote that opened a cell."""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        length = self._file.readinto(room)
+        _follow(np.frombuffer(room, dtype=np.uint8)[:length], self._delimiter, self._state)
+        where, _, line = self._state
+        if where == _FAULTY or (where == _QUOTED and not length):
+            raise InputError(
+                f"{self._path}, line {line}: a cell begins with a double quote that none closes at its end; a quote in "
+                "such a cell is written twice, and with quotes: false in corpus.*.format all are plain characters."
+            )
+        return length
+
+
+@njit(nogil=True, cache=True)
+def _follow(text, delimiter, state):  # type: ignore[no-untyped-def]
+    """Move the state over a piece of text."""
+    where, line, opened = state
+    for byte in text:
+        line += byte == _NEWLINE
+        if where == _QUOTED:
+            where = _CLOSED if byte == _QUOTE else _QUOTED
+        elif byte in (delimiter, _NEWLINE, _RETURN):
+            where = _START
+        elif byte == _QUOTE and where == _CLOSED:
+            where = _QUOTED
+        elif byte == _QUOTE and where == _START:
+            where, opened = _QUOTED, line
+        elif where == _CLOSED:
+            where = _FAULTY
+            break
+        else:
+            where = _PLAIN
+    state[:] = where, line, opened
 
 
 def _rows_of_text(form: TextFile, path: Path, columns: list[str]) -> Iterator[dict[str, pa.Array]]:
