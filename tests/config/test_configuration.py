@@ -234,6 +234,11 @@ def test_the_default_configuration_is_complete_with_defaults(written):
             "key embeddings.citation-dot: batch_negatives and uniform_negatives are both 0",
         ),
         ("benchmarks.scirepeval.folder", "/not/there", "the folder /not/there does not exist"),
+        (
+            "benchmarks.mine",
+            {"kind": "beir", "metrics": ["ndcg@10"]},
+            "metrics[0] is 'ndcg@10'; it must be a metric as",
+        ),
     ],
 )
 def test_the_sentence_names_the_key(written, path, value, sentence):

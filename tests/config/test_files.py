@@ -218,6 +218,8 @@ TRUTHS = "YAML reads yes, no, on and off as true and false"
         ("nulls", "[NA, no]", f"nulls[1] must be of type string, not False ({TRUTHS}: write it in quotes)"),
         ("nulls", "[On]", f"nulls[0] must be of type string, not True ({TRUTHS}: write it in quotes)"),
         ("nulls", "[-1]", "nulls[0] must be of type string, not -1 (write it in quotes)"),
+        ("nulls", r"[NA], format: {kind: csv, delimiter: '\t'}", "it must be one character of ASCII, neither"),
+        ("nulls", "[NA], format: {kind: csv, delimiter: §}", "delimiter is '§'; it must be one character of ASCII"),
         ("nulls", "[.nan]", "nulls[0] is nan; it must be a number that is finite, or a text in quotes."),
         ("nulls", "[NA, -.inf]", "nulls[1] is -inf; it must be a number that is finite, or a text in quotes."),
         ("lowercase", "y", "lowercase must be of type boolean, not 'y' (write true, without quotes)"),

@@ -38,9 +38,15 @@ MEANINGS = {
     "^[0-9a-f]{40}$": "a commit of 40 hexadecimal digits, in small letters",
     r"^https?://[^/?#@\s]+(/[^?#@\s]*)?$": "a URL that starts with http:// or https://, without user, ? and #",
     "^[A-Za-z_][A-Za-z0-9_]*$": "the name of a Python package, of letters from a to z, digits and underscores",
+    r"^[\x01-\t\x0b\x0c\x0e-!#-\x7f]$": (
+        "one character of ASCII, neither a double quote nor the end of a line; for tabs, the format is tsv"
+    ),
+    r"^(ndcg|map|Rprec|recip_rank|(ndcg_cut|map_cut|recip_rank|recall|P|success)_[1-9][0-9]{0,3})$": (
+        "a metric as trec_eval names it, such as ndcg_cut_10, recall_100 or map"
+    ),
 }
 """What each regular expression asks for, in words: no message shows the expression itself."""
-NAME, COMMIT, URL, PACKAGE = MEANINGS
+NAME, COMMIT, URL, PACKAGE, DELIMITER, MEASURE = MEANINGS
 
 Item = TypeVar("Item", bound=Hashable)
 Whole = Any

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from cocite.config.entries import Entry, GivenPath, Names, ShortFor, Text
+from cocite.config.entries import DELIMITER, Entry, GivenPath, Names, ShortFor, Text
 from cocite.config.release_folder import PACKED
 from cocite.config.settings import parse_settings
 
@@ -32,7 +32,7 @@ class CsvFormat(TextFormat):
 
     kind: Literal["csv"]
     """How the files are written."""
-    delimiter: Annotated[str, Field(pattern=r"^[^\n\r\"]$")] = ","
+    delimiter: Annotated[str, Field(pattern=DELIMITER)] = ","
     """The character between two cells."""
 
 

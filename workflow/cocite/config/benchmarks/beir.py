@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, Strict, model_validator
 
 from cocite.config.benchmark import BroughtBenchmark
-from cocite.config.entries import Entry, GivenPath, Name, Text, Whole, distinct, inconsistent
+from cocite.config.entries import MEASURE, Entry, GivenPath, Name, Text, Whole, distinct, inconsistent
 from cocite.config.id_spaces import DocumentIds
 from cocite.config.tasks import InMteb, Task
 
@@ -23,8 +23,6 @@ JUDGED = (*(f"{end}{packed}" for end in TEXTS for packed in ("", ".gz")), *ROWS)
 MAIN = "ndcg_cut_10"
 """The metric that stands for a search."""
 METRICS = (MAIN, "recip_rank_10", "recall_100")
-MEASURE = r"^(ndcg|map|Rprec|recip_rank|(ndcg_cut|map_cut|recip_rank|recall|P|success)_[1-9][0-9]{0,3})$"
-"""The metrics of searches, as trec_eval names them; the reciprocal rank has a depth here as well."""
 PREFIX = "beir_"
 PUBLISHED = {
     "scifact": InMteb(name="SciFact", queries=300, documents=5183),
@@ -35,6 +33,7 @@ PUBLISHED = {
 }
 """The scientific part of BEIR (Thakur et al., 2021), over which averages are published, and its tasks in mteb."""
 Measure = Annotated[str, Field(pattern=MEASURE)]
+"""A metric of searches, as trec_eval names it; the reciprocal rank has a depth here as well."""
 NO_NAME = re.compile("[^a-z0-9]+")
 
 
