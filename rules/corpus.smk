@@ -17,7 +17,7 @@ rule list_shards:
         runtime=minutes(60),
     params:
         version=1,
-        settings=listing_settings(),
+        settings=listing_settings,
         release=config["release"],
         results=subpath(output[0], ancestor=2),
     shell:
@@ -51,7 +51,7 @@ rule download_shards:
         runtime=download_minutes,
     params:
         version=1,
-        settings=listing_settings(),
+        settings=listing_settings,
         parts=parts,
         results=subpath(output[0], ancestor=4),
         state=state("corpus/{dataset}-{part}"),

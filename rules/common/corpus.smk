@@ -263,6 +263,6 @@ def generated_release():
     return "<results>/demo/release" if SOURCE.source == "demo" else []
 
 
-def listing_settings():
+def listing_settings(wildcards):
     """The keys of the corpus that say which shards there are, as JSON."""
     return json.dumps(SOURCE.listing_settings(), sort_keys=True)
