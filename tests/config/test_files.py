@@ -41,6 +41,10 @@ def test_a_configuration_that_is_no_text_is_named(tmp_path, content, reason):
     ("text", "told"),
     [
         ("release: a\ncorpus: {source: demo}\nrelease: b\n", "lines 1 and 3: the key release stands twice"),
+        (
+            "https://me:secret@a.org: 1\nhttps://me:secret@a.org: 2\n",
+            "lines 1 and 2: the key …a.org stands twice",
+        ),
         ("corpus:\n  source: demo\n  'source': s2\n", "lines 2 and 3: the key source stands twice"),
         ('{"seed": 1,\n "seed": 2}', "lines 1 and 2: the key seed stands twice"),
     ],
@@ -144,11 +148,12 @@ def test_a_secret_in_an_address_is_refused_without_being_shown(written, api):
     assert "secret" not in faults[0]
 
 
-def test_a_password_is_refused_wherever_it_is(written):
-    written["encoders"]["small"] = {"model": "https://user:secret@hub.org/model", "revision": "0" * 40}
+@pytest.mark.parametrize("model", ["https://user:secret@hub.org/model", "https://hub.org/model?Signature=secret&x="])
+def test_a_password_is_refused_wherever_it_is(written, model):
+    written["encoders"]["small"] = {"model": model, "revision": "0" * 40}
     assert resolve_or_explain(written)[1] == [
-        "Configuration key encoders.small.model has a user or a password in a URL, and a configuration is written into "
-        "results; leave it out there, and put it into ~/.netrc, which is read for each host."
+        "Configuration key encoders.small.model has a user, a password or a key in a URL, and a configuration is "
+        "written into results; leave it out there, and put it into ~/.netrc, which is read for each host."
     ]
 
 

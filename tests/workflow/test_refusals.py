@@ -130,7 +130,10 @@ def test_a_folder_that_cannot_be_made_is_named_before_the_first_job(run):
     [
         ({"pathvars": {"results": "r[1]"}}, "DuckDB and Polars take a path for a pattern"),
         ({"pathvars": {"results": "-r"}}, "commands take what begins with a hyphen for an option"),
-        ({"corpus": {"source": "s2", "api": "https://user:secret@mirror.org"}}, "corpus.api has a user or a password"),
+        (
+            {"corpus": {"source": "s2", "api": "https://user:secret@mirror.org"}},
+            "corpus.api has a user, a password or a key",
+        ),
         ({"exclude": [[["x"] * 50] * 50] * 50}, "more than 100,000 values"),
     ],
 )

@@ -17,8 +17,8 @@ LONGEST_TEXT = 10_000
 MOST_VALUES = 100_000
 MOST_LEVELS = 50
 TOO_DEEP = f"entries are within each other at more than {MOST_LEVELS} levels; no configuration has so many."
-CREDENTIALS = re.compile(r"://\S*@")
-"""A URL with a user, and perhaps a password: what a configuration holds is written down, shown and published."""
+CREDENTIALS = re.compile(r"://\S*(?:@|\?\S*=\S)")
+"""A URL with a user, and perhaps a password, or a key: what a configuration holds is written down and published."""
 NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 OTHER_BASE = re.compile(r"[-+]?(?:0[0-7_]+|[0-9_]+(?::[0-5]?[0-9])+(?:\.[0-9_]*)?)")
 """Numbers that YAML reads in another base, and that people write as dates, times, hashes or years."""
@@ -34,7 +34,7 @@ class _Loader(yaml.SafeLoader):
             if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
                 if key.value in first:
                     raise _UnreadableError(
-                        f"lines {first[key.value]} and {line}: the key {key.value} stands twice; write it once"
+                        f"lines {first[key.value]} and {line}: the key {shown(key.value)} stands twice; write it once"
                     )
                 first[key.value] = line
         return super().construct_mapping(node, deep)
@@ -143,8 +143,8 @@ def _text(text: str, key: str) -> str:
     """The text. Raises `InputError` on one that no step can be given, or that should be written nowhere."""
     if CREDENTIALS.search(text):
         raise InputError(
-            f"Configuration key {key} has a user or a password in a URL, and a configuration is written into results; "
-            "leave it out there, and put it into ~/.netrc, which is read for each host."
+            f"Configuration key {key} has a user, a password or a key in a URL, and a configuration is written into "
+            "results; leave it out there, and put it into ~/.netrc, which is read for each host."
         )
     if len(text) > LONGEST_TEXT:
         raise InputError(f"Configuration key {key} has {len(text):,} characters; {LONGEST_TEXT:,} are the most.")
