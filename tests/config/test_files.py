@@ -83,6 +83,8 @@ BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}']
 MERGED = "a0: &a0 {k: v}\n" + "".join(
     f"a{n + 1}: &a{n + 1} {{<<: [{', '.join([f'*a{n}'] * 9)}], k{n}: 1}}\n" for n in range(20)
 )
+PAIRS = "x: !!pairs\n  - d: [&a0 !!pairs [k: v]"
+PAIRS += "".join(f", &a{n + 1} !!pairs [{', '.join([f'k: *a{n}'] * 9)}]" for n in range(9)) + "]\n"
 TOO_DEEP = "entries are within each other at more than 50 levels"
 
 
@@ -91,6 +93,7 @@ TOO_DEEP = "entries are within each other at more than 50 levels"
     [
         (BOMB, "has more than 100,000 values, those that are repeated by &name and *name among them"),
         ("a: {b: &b [x, x, x]}\nc: [" + "*b, " * 30_000 + "]\n", "has more than 100,000 values"),
+        (PAIRS, "has more than 100,000 values"),
         (MERGED, "more than 100,000 keys are merged by <<; write them out"),
         ("x: " + "[" * 2000 + "]" * 2000, TOO_DEEP),
         ("x: " + "[" * 60 + "]" * 60, TOO_DEEP),

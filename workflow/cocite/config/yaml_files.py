@@ -110,7 +110,7 @@ def _count(value: Any, counts: dict[int, int], level: int = 0) -> int:
     if level > MOST_LEVELS:
         raise InputError(f"The configuration: {TOO_DEEP}")
     if id(value) not in counts:
-        items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+        items = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ()
         counts[id(value)] = 0
         counts[id(value)] = 1 + sum(_count(item, counts, level + 1) for item in items)
     return counts[id(value)]
