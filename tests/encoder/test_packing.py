@@ -1,5 +1,7 @@
 """Packed documents have the vectors and gradients of padded ones, and know nothing of their neighbours."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -116,7 +118,8 @@ def test_each_architecture_that_packs_gives_the_vectors_of_padded_documents(mode
     sizes = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2}
     config = AutoConfig.for_model(architecture, intermediate_size=32, **sizes, **OF_THEIR_OWN[architecture])
     torch.manual_seed(1)
-    other = Encoder(AutoModel.from_config(config), "mean", model.tokenizer).eval()
+    tokenizer = replace(model.tokenizer, padding=config.pad_token_id)
+    other = Encoder(AutoModel.from_config(config), "mean", tokenizer).eval()
     documents, rows = documents_of(list(range(5, 35)), ONE, THREE), np.arange(3)
     padded = vectors_of(other, features_of(documents, rows, config.pad_token_id))
     assert let_pack(other)
@@ -124,6 +127,11 @@ def test_each_architecture_that_packs_gives_the_vectors_of_padded_documents(mode
     torch.testing.assert_close(vectors_of(other, row), padded, rtol=1e-5, atol=1e-6)
     again = vectors_of(other, features_of(documents, rows, config.pad_token_id))
     torch.testing.assert_close(again, padded, rtol=1e-5, atol=1e-6)
+
+
+def test_a_roberta_whose_tokenizer_pads_with_another_token_stays_padded(model):
+    model.transformer.config.model_type, model.transformer.config.pad_token_id = "roberta", 1
+    assert not let_pack(model)
 
 
 @pytest.mark.parametrize("window", [packing.ALL, 2])

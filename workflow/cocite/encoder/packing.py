@@ -33,7 +33,10 @@ TOLERANCE = 0.02
 
 def let_pack(encoder: Encoder) -> bool:
     """Let the encoder take packed documents; false, and no change, where it or the kernel of its device cannot."""
-    able = encoder.transformer.config.model_type in ARCHITECTURES and _kernel_is_right(encoder)
+    sizes = encoder.transformer.config
+    # RoBERTa counts no position for its padding, which documents have where the tokenizer pads with another token.
+    counts_all = "roberta" not in sizes.model_type or sizes.pad_token_id == encoder.tokenizer.padding
+    able = sizes.model_type in ARCHITECTURES and counts_all and _kernel_is_right(encoder)
     if able:
         encoder.transformer.set_attn_implementation(NAME)
     return able
