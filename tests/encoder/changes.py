@@ -92,8 +92,8 @@ def added(content, id):
     return {"id": id, "content": content, **flags}
 
 
-def starting_with(id):
-    start, text = {"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}
+def starting_with(id, type=0):
+    start, text = {"SpecialToken": {"id": "[CLS]", "type_id": type}}, {"Sequence": {"id": "A", "type_id": 0}}
     tokens = {"[CLS]": {"id": "[CLS]", "ids": [id], "tokens": ["[CLS]"]}}
     return {"type": "TemplateProcessing", "single": [start, text], "pair": [text, text], "special_tokens": tokens}
 

@@ -47,6 +47,14 @@ REFUSED = {
     "packed": (written("config.json", compression_config={"format": "int-quantized"}), "its weights are quantised"),
     "layers of their own": (written("config.json", per_layer_config={"0": {"hidden_act": "relu"}}), "per_layer_config"),
     "other weights": (written("config.json", transformers_weights="other.safetensors"), "a file of another name"),
+    "settings in another file": (
+        written("config.json", configuration_files=["config.4.0.0.json"]),
+        r"read its settings from another file \(configuration_files\)",
+    ),
+    "settings of an older release": (
+        written("config.json", model_type="gpt_neox", classifier_dropout=0.1, rotary_pct=0.5),
+        "config.json: rope_parameters follows from settings that are not read here",
+    ),
     "own kind": (written("config.json", model_type="own", auto_map={"AutoModel": "own.Own"}), "code of its own"),
     "own module": (first_module(type="own.Transformer"), "own.Transformer is code of its own, which is not run"),
     "own activation": (written(DENSE, activation_function="own.Identity"), "its activation is own.Identity"),
@@ -79,6 +87,14 @@ REFUSED = {
     "map of tokens": (written(DENSE, module_input_name="token_embeddings"), "module_input_name is 'token_embeddings'"),
     "map with its input": (written(DENSE, use_residual=True), "use_residual is True, and only False is known"),
     "cut at the start": (written("tokenizer_config.json", truncation_side="left"), "cuts texts at the start"),
+    "a tokenizer in another file": (
+        written("tokenizer_config.json", fast_tokenizer_files=["tokenizer.4.0.0.json"]),
+        r"releases of transformers read another tokenizer \(fast_tokenizer_files\)",
+    ),
+    "types of tokens": (
+        changed(TOKENIZER, lambda content: content | {"post_processor": starting_with(2, type=1)}),
+        r"gives the tokens of a text a type \(token_type_ids\)",
+    ),
     "split special tokens": (
         written("tokenizer_config.json", split_special_tokens=True),
         r"its special tokens are split in texts \(split_special_tokens\)",

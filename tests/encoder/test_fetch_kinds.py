@@ -42,11 +42,21 @@ def test_an_encoder_keeps_its_vectors(kind, tmp_path):
         )
 
 
-@pytest.mark.parametrize(("kind", "settings"), [("llama", {"is_causal": False}), ("modernbert", {"sliding_window": 2})])
-def test_settings_that_the_architecture_does_not_declare_are_kept(kind, settings, tmp_path):
-    source = as_sentence_transformer(published(tmp_path / "plain", kind), tmp_path / "source")
-    edit(source / "config.json", **settings)
+@pytest.mark.parametrize(
+    ("kind", "file", "settings"),
+    [
+        ("llama", "config.json", {"is_causal": False}),
+        ("modernbert", "config.json", {"sliding_window": 2}),
+        ("persimmon", "config.json", {"rope_parameters": None, "partial_rotary_factor": 0.25}),
+        ("ultrabert", "config.json", {"layer_types": None, "attention_windows": [3, 3]}),
+        ("xlm-roberta", "tokenizer_config.json", {"tokenizer_class": "MBartTokenizer", "src_lang": "de_DE"}),
+    ],
+)
+def test_settings_that_the_architecture_does_not_declare_are_kept(kind, file, settings, tmp_path):
+    source = as_sentence_transformer(published(tmp_path / "plain", kind, vocab_size=200), tmp_path / "source")
+    edit(source / file, **settings)
     own = SentenceTransformer(str(source), device="cpu")
+    own.max_seq_length = 32
     folder = fetched(source, tmp_path / "fetched")
     np.testing.assert_allclose(vectors(folder), own.encode(TEXTS), atol=1e-5)
     np.testing.assert_allclose(

@@ -6,6 +6,7 @@ those settings that the architecture itself declares. Nothing else comes along.
 """
 
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -26,12 +27,16 @@ FURTHER_KEYS = {
     # Whether tokens see those behind them, and the window of ModernBERT by another name.
     "is_causal",
     "sliding_window",
-    # Rotary positions and the layers of ModernBERT as older releases wrote them.
+    # Rotary positions and the layers of ModernBERT, UltraBERT and Gemma as older releases wrote them.
     "rope_theta",
     "rope_scaling",
+    "partial_rotary_factor",
     "global_rope_theta",
     "local_rope_theta",
+    "rope_local_base_freq",
     "global_attn_every_n_layers",
+    "attention_windows",
+    "sliding_window_pattern",
     # Settings of DeBERTa that its code reads and its configuration does not declare.
     "attention_head_size",
     "conv_act",
@@ -50,6 +55,7 @@ OTHER_WEIGHTS = {
     "compression_config": "its weights are quantised",
     "per_layer_config": "its layers differ in their settings",
     "transformers_weights": "its weights are in a file of another name",
+    "configuration_files": "some releases of transformers read its settings from another file",
 }
 """Settings that make another model of the weights, and what they mean."""
 VOCABULARY = (
@@ -77,11 +83,13 @@ TOKENIZER_KEYS = {
     "errors",
     "extra_special_tokens",
     "keep_accents",
+    "legacy_behaviour",
     "model_max_length",
     "never_split",
     "remove_space",
     "sp_model_kwargs",
     "split_by_punct",
+    "src_lang",
     "strip_accents",
     "tokenize_chinese_chars",
     "tokenizer_class",
@@ -178,6 +186,11 @@ def _architecture(settings: dict[str, Any], path: Path, weights: dict[str, int])
     _check_sizes(taken, declared.attribute_map, path, weights)
     if shape := _other_shape(declared, taken):
         raise InputError(f"{path}: its architecture {kind} is {shape}; a single encoder of texts is needed.")
+    if changed := _changed_by_others(declared, settings, taken):
+        raise InputError(
+            f"{path}: {changed} follows from settings that are not read here; open the settings with AutoConfig of "
+            "transformers, and save them."
+        )
     with torch.device("meta"):
         described = sum(weight.numel() for weight in AutoModel.from_config(declared(**taken)).parameters())
     if described > max(LARGEST, 2 * sum(weights.values())):
@@ -194,6 +207,14 @@ def _other_shape(declared: Any, settings: dict[str, Any]) -> str | None:
     if config.is_encoder_decoder:
         return "an encoder with a decoder"
     return "a decoder (is_decoder)" if getattr(config, "is_decoder", False) else None
+
+
+def _changed_by_others(declared: Any, settings: dict[str, Any], taken: dict[str, Any]) -> str | None:
+    """A setting that the library makes of some that are left out, as it does with those of older releases."""
+    own, without_effect = _names(declared) - _names(PreTrainedConfig), _names(PreTrainedConfig) | {"num_labels"}
+    every = {key: settings[key] for key in settings if key not in without_effect and not key.startswith("_")}
+    whole, part = (declared(**deepcopy(each)).to_dict() for each in (every, taken))
+    return min((key for key, value in whole.items() if key in own and (key, value) not in part.items()), default=None)
 
 
 def _tell_left_out(keys: Iterable[str], file: str) -> None:
@@ -221,6 +242,11 @@ def _of_tokenizer(path: Path) -> dict[str, Any]:
     if settings.get("split_special_tokens"):
         raise InputError(
             f"{path}: its special tokens are split in texts (split_special_tokens), and here they are not."
+        )
+    if settings.get("fast_tokenizer_files"):
+        raise InputError(
+            f"{path}: some releases of transformers read another tokenizer (fast_tokenizer_files); keep tokenizer.json "
+            "alone."
         )
     taken = {key: settings[key] for key in settings if key in TOKENIZER_KEYS or key.endswith("_token")}
     if type(taken.get("model_max_length")) is not int:

@@ -230,10 +230,14 @@ def _check_vocabulary(tokenizer: Any, folder: Path) -> None:
 
 
 def _check_backend(backend: Tokenizer, folder: Path) -> None:
-    """Raise if a tokenizer gives a text other tokens each time, or is another one after it is saved."""
+    """Raise if a tokenizer gives a text other tokens each time, or types, or is another one after it is saved."""
     for key in ("dropout", "alpha", "nbest_size"):
         if value := getattr(backend.model, key, None):
             raise InputError(f"{folder}: its tokenizer draws the tokens of a text ({key} is {value}).")
+    if any(backend.encode("a").type_ids):
+        raise InputError(
+            f"{folder}: its tokenizer gives the tokens of a text a type (token_type_ids), which is not read."
+        )
     lost = backend.get_vocab().items() - Tokenizer.from_str(backend.to_str()).get_vocab().items()
     if lost:
         word, id = min(lost)
