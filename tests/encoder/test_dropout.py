@@ -63,6 +63,19 @@ def test_attention_drops_pairs_of_tokens_and_is_that_of_torch_on_average():
     torch.testing.assert_close(drawn.mean(dim=0), exact, rtol=0, atol=0.08)
 
 
+@pytest.mark.parametrize("kind", ["causal", "a mask that adds", "shared keys"])
+def test_attention_that_is_not_of_all_tokens_to_all_is_that_of_torch(kind):
+    query, key, value = torch.randn(3, 2, 2, 6, 4, generator=torch.Generator().manual_seed(1))
+    mask = torch.randn(2, 1, 6, 6) if kind == "a mask that adds" else None
+    module = nn.Module()
+    module.is_causal = kind == "causal"
+    if kind == "shared keys":
+        key, value, module.num_key_value_groups = key[:, :1], value[:, :1], 2
+    exact = scaled_dot_product_attention(query, key, value, mask, is_causal=module.is_causal, enable_gqa=True)
+    drawn, _ = dropout._attention(module, query, key, value, mask, dropout=1e-9)
+    torch.testing.assert_close(drawn, exact.transpose(1, 2))
+
+
 @pytest.fixture
 def models(encoder):
     """An encoder with torch's dropout, and the same with ours."""

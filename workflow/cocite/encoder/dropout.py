@@ -79,16 +79,24 @@ def _attention(
     scaling: float | None = None,
     **keywords: Any,
 ) -> tuple[Tensor, None]:
-    """Attention, documents × heads × tokens × width, that of transformers where nothing is dropped."""
-    if not dropout:
-        output, _ = sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **keywords)
+    """Attention, documents × heads × tokens × width.
+
+    It is that of transformers where nothing is dropped, where tokens see only those before them without a mask that
+    says so, where a mask adds numbers, and where heads share their keys.
+    """
+    causal = keywords["is_causal"] if "is_causal" in keywords else getattr(module, "is_causal", True)
+    adds = attention_mask is not None and attention_mask.dtype != torch.bool
+    if not dropout or (causal and attention_mask is None) or adds or query.shape[1] != key.shape[1]:
+        output, _ = sdpa_attention_forward(
+            module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **keywords
+        )
         return output, None
     scores = (query * (query.shape[-1] ** -0.5 if scaling is None else scaling)) @ key.transpose(2, 3)
     if attention_mask is not None:
         scores += torch.zeros(attention_mask.shape, dtype=scores.dtype).masked_fill(~attention_mask, -torch.inf)
     weights = scores.softmax(dim=-1)
     attended = (weights * _kept(weights.shape, dropout)) @ (value * _scale(dropout))
-    return attended.transpose(1, 2), None
+    return attended.transpose(1, 2).contiguous(), None
 
 
 AttentionInterface.register(NAME, _attention)
