@@ -175,3 +175,13 @@ def test_an_encoder_without_such_layers_is_refused():
     encoder = Encoder(AutoModel.from_config(config), "mean", None)
     with pytest.raises(InputError, match="this one is a gpt2"):
         new_adapter(encoder, "search", 4)
+
+
+@pytest.mark.parametrize("kind", ["roberta", "electra", "mpnet", "deberta", "deberta-v2"])
+def test_encoders_with_the_layers_of_bert_take_bottlenecks(kind):
+    transformer = AutoModel.from_config(AutoConfig.for_model(kind, pad_token_id=1, **SIZES)).eval()
+    encoder = Encoder(transformer, "mean", None)
+    tokens = {"input_ids": torch.tensor([[5, 6, 7]]), "attention_mask": torch.ones(1, 3, dtype=torch.int64)}
+    before = encoder(tokens)
+    switch_on(encoder, new_adapter(encoder, "search", 4))
+    assert not torch.equal(encoder(tokens), before)

@@ -15,7 +15,7 @@ from typing import Any
 
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
-from torch.nn.functional import layer_norm, relu
+from torch.nn.functional import relu
 
 from cocite.encoder.model import ADAPTERS, Encoder, readable
 from cocite.encoder.weights import checked_sizes
@@ -95,9 +95,10 @@ def switch_on(encoder: Encoder, adapter: Adapter | None) -> None:
             encoder.hooks.append(norm.register_forward_hook(partial(_through, bottleneck)))
 
 
-def _through(bottleneck: nn.Module, norm: nn.LayerNorm, given: tuple[Tensor], normed: Tensor) -> Tensor:
+def _through(bottleneck: nn.Module, norm: nn.Module, given: tuple[Tensor], normed: Tensor) -> Tensor:
     """The output of a normalisation that a bottleneck follows."""
-    return layer_norm(bottleneck(normed) + given[0], norm.normalized_shape, norm.weight, norm.bias, norm.eps)
+    again: Tensor = norm.forward(bottleneck(normed) + given[0])  # called as a module, it would come here again
+    return again
 
 
 def _last_norms(encoder: Encoder) -> list[Any]:
