@@ -66,7 +66,7 @@ def kill_at(moment: Path, process: "subprocess.Popen[str]") -> None:
     assert not psutil.wait_procs(workers, timeout=10)[1]
 
 
-@pytest.fixture(scope="module", params=[1, 3])
+@pytest.fixture(scope="module", params=[1, pytest.param(3, marks=pytest.mark.long)])
 def parted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, graphs: SimpleNamespace) -> Path:
     """60 communities of 14 papers, in one partition and in several."""
     folder = tmp_path_factory.mktemp(f"in-{request.param}")

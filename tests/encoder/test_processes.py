@@ -100,12 +100,10 @@ def test_processes_whose_launcher_is_killed_before_they_meet_end_too(start, tmp_
     assert not alive
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "signals",
-    [
-        (signal.SIGTERM, signal.SIGKILL),
-        pytest.param((signal.SIGUSR1, signal.SIGINT, signal.SIGTERM, signal.SIGKILL), marks=pytest.mark.long),
-    ],
+    [(signal.SIGTERM, signal.SIGKILL), (signal.SIGUSR1, signal.SIGINT, signal.SIGTERM, signal.SIGKILL)],
 )
 def test_a_signal_stops_both_processes_and_after_it_and_a_kill_they_end_with_the_weights_of_a_whole_training(
     start, with_dropout, tmp_path, signals
