@@ -29,10 +29,10 @@ AFTER_A_TRAINING = {
 
 
 def test_a_second_run_does_nothing_and_is_quick(finished):
-    start = time.monotonic()
+    start = os.times()
     result = subprocess.run(finished.command("all"), capture_output=True, text=True, check=False)
     assert "Nothing to be done" in result.stdout + result.stderr
-    assert time.monotonic() - start < 15
+    assert os.times().children_user - start.children_user < 15  # whatever else the machine is doing
 
 
 def test_another_loss_reruns_the_training_of_that_model_only(finished):
