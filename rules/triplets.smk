@@ -156,13 +156,13 @@ rule materialise_training:
         runtime=by_sets(20, sets=1, others=0.005),
     params:
         version=3,
-        triplets=lambda wildcards, input: input.triplets,
+        triplets=lambda wildcards, input: ["--triplets", input.triplets],
         papers=folders_of("papers"),
         seed=config["seed"],
     shell:
         """
         cocite triplets materialise {input.group:q} \
-            --triplets={params.triplets:q} \
+            {params.triplets:q} \
             --papers {params.papers:q} \
             --seed {params.seed} \
             --threads {threads} \
@@ -188,7 +188,7 @@ use rule materialise_training as materialise_validation with:
         mem_mb=by_sets(700, sets=80),
         runtime=by_sets(20, sets=1, others=0.005),
     params:
-        triplets="",
+        triplets=[],
 
 
 rule relate_sample:
@@ -287,15 +287,15 @@ rule check_triplets:
         version=5,
         papers=folders_of("papers"),
         neighbours=folder_of_neighbours,
-        relations=lambda wildcards, input: str(input.relations),  # empty for a set that is not mined
-        mined=lambda wildcards, input: str(input.mined),
+        mined=lambda wildcards, input: (
+            ["--relations", str(input.relations), "--mined", str(input.mined)] if input.mined else []
+        ),
     shell:
         """
         cocite triplets check {input.benchmarks:q} \
             --triplets {input.triplets:q} \
-            --neighbours={params.neighbours:q} \
-            --relations={params.relations:q} \
-            --mined={params.mined:q} \
+            {params.neighbours:q} \
+            {params.mined:q} \
             --queries {input.queries:q} \
             --papers {params.papers:q} \
             --checks {output.checks:q} \

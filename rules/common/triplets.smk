@@ -154,8 +154,8 @@ def relations_of_mined(wildcards):
 
 
 def folder_of_neighbours(wildcards, input):
-    """The folder of the neighbours; empty where there are none, which an option takes as `--neighbours=`."""
-    return Path(input.neighbours[0]).parent if input.neighbours else ""
+    """The option for the folder of the neighbours; nothing where there are none."""
+    return ["--neighbours", str(Path(input.neighbours[0]).parent)] if input.neighbours else []
 
 
 def oracles_and_validation():

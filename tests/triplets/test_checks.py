@@ -98,13 +98,12 @@ def checked(tmp_path):
     write_table(tmp_path / "papers/0.parquet", "papers", papers_table(texts))
     outputs = {name: tmp_path / f"{name}.parquet" for name in ("checks", "per_query", "collisions")}
 
-    def check(*benchmarks, neighbours=()):
+    def check(*benchmarks):
         check_triplets(
-            tmp_path / "triplets.parquet",
-            neighbours=neighbours,
+            benchmarks,
+            triplets=tmp_path / "triplets.parquet",
             queries=write_queries(tmp_path, {1: "train", 2: "validation", 3: "train", 8: "holdout"}),
             papers=tmp_path / "papers",
-            benchmarks=benchmarks,
             **outputs,
         )
         tables = {"checks": "triplet_checks", "per_query": "triplets_per_query", "collisions": "collisions"}
@@ -195,7 +194,7 @@ def checks_of(folder, path, papers):
     write_table(folder / "papers/0.parquet", "papers", papers_table(dict.fromkeys(papers, ("t", "a"))))
     outputs = {name: folder / name for name in ("checks", "per_query", "collisions")}
     queries = write_queries(folder, {1: "train", 2: "train", 3: "validation"})
-    check_triplets(path, neighbours=[], queries=queries, papers=folder / "papers", benchmarks=[], **outputs)
+    check_triplets(triplets=path, queries=queries, papers=folder / "papers", **outputs)
     rows = read_table(folder / "checks", "triplet_checks").to_pylist()
     return {(row["check"], row["part"]): (row["found"], row["among"]) for row in rows}
 

@@ -266,12 +266,11 @@ def test_the_check_counts_mined_negatives_that_are_linked_or_score_above_a_posit
     write_table(tmp_path / "papers/0.parquet", "papers", papers_table(texts))
     outputs = {name: tmp_path / f"{name}.parquet" for name in ("checks", "per_query", "collisions")}
     check_triplets(
-        tmp_path / "mined.parquet",
-        neighbours=[],
+        triplets=tmp_path / "mined.parquet",
         queries=write_queries(tmp_path, {1: "train", 4: "train"}),
         papers=tmp_path / "papers",
-        benchmarks=[],
-        mined=(tmp_path / "relations.parquet", sources[2]),
+        relations=tmp_path / "relations.parquet",
+        mined=sources[2],
         **outputs,
     )
     rows = read_table(outputs["checks"], "triplet_checks").to_pylist()

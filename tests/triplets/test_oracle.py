@@ -189,11 +189,10 @@ def checked(tmp_path, benchmark):
     """The row of the checks about a benchmark: documents found, among how many."""
     written = {name: tmp_path / f"{name}.parquet" for name in ("checks", "per_query", "collisions")}
     check_triplets(
-        tmp_path / "sampled_examples.parquet",
-        neighbours=[],
+        [benchmark],
+        triplets=tmp_path / "sampled_examples.parquet",
         queries=tmp_path / "queries.parquet",
         papers=tmp_path / "papers",
-        benchmarks=[benchmark],
         **written,
     )
     rows = read_table(written["checks"], "triplet_checks").to_pylist()

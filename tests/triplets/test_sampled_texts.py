@@ -22,7 +22,7 @@ from cocite.triplets.sampled_texts import find_texts, texts_table, write_texts
 from cocite.triplets.samplers.subset import Subset
 from cocite.triplets.samplers.union import Union
 from cocite.triplets.sampling import sample
-from cocite.triplets.texts import training_examples, validation_examples, write_documents, write_examples
+from cocite.triplets.texts import materialise, training_examples, validation_examples, write_documents
 
 WORDS = st.lists(st.tuples(st.sampled_from("abcdefgh"), st.none() | st.sampled_from("xyz")), min_size=1, max_size=30)
 PAPERS = {paper: (f"title {paper}", f"abstract {paper}") for paper in range(1, 31)}
@@ -113,11 +113,9 @@ def test_without_a_file_for_its_texts_a_sampler_that_brings_some_is_refused(fold
 
 
 def test_brought_texts_stand_among_the_documents_beside_the_papers(folder):
-    rows = training_examples(folder / "searches.parquet", [folder / "searches.parquet"], seed=1)
-    write_examples(folder / "examples.parquet", "training_examples", rows)
-    write_documents(
-        folder / "documents", "training_documents", rows, folder / "papers", [folder / "texts.parquet"], threads=2
-    )
+    files = {"output": folder / "examples.parquet", "documents": folder / "documents"}
+    sets = [folder / "searches.parquet", folder / "texts.parquet"]
+    materialise(sets, triplets=sets[0], papers=folder / "papers", seed=1, threads=2, **files)
     assert sorted(path.name for path in (folder / "documents").iterdir()) == ["0.parquet", "1.parquet"]
     written = read_table(folder / "documents", "training_documents").to_pylist()
     found = {row["corpusid"]: (row["title"], row["abstract"], row["is_query"]) for row in written}
@@ -181,11 +179,9 @@ def test_checks_count_texts_as_texts_and_their_queries_as_queries(folder):
 
     def checked(name):
         check_triplets(
-            folder / f"{name}.parquet",
-            neighbours=(),
+            triplets=folder / f"{name}.parquet",
             queries=folder / "queries.parquet",
             papers=folder / "papers",
-            benchmarks=(),
             **outputs,
         )
         checks = read_table(outputs["checks"], "triplet_checks").to_pylist()

@@ -14,7 +14,7 @@ from cocite.ground.errors import InputError
 from cocite.tables.files import read_table, write_table
 from cocite.triplets import texts
 from cocite.triplets.combining import LISTS
-from cocite.triplets.texts import training_examples, validation_examples, write_documents, write_examples
+from cocite.triplets.texts import materialise, training_examples, validation_examples, write_documents
 
 from .blocks import block, sample
 from .blocks import write_examples as write_sampled
@@ -86,6 +86,13 @@ def documents(folder, rows, *, threads=2):
     return {row["corpusid"]: (row["title"], row["abstract"]) for row in written}
 
 
+def written(folder, sets, of=None):
+    """The examples that are written for a group, or for one of its sets."""
+    files = {"output": folder / "examples.parquet", "documents": folder / "documents"}
+    materialise(sets, triplets=of, papers=folder / "papers", seed=1, threads=1, **files)
+    return read_table(files["output"], "training_examples" if of else "validation_examples")
+
+
 @pytest.mark.parametrize("relabel", LARGE)
 def test_texts_go_with_large_ids_too(tmp_path, relabel):
     papers = {relabel(paper): (f"title {paper}", f"abstract {paper}") for paper in PAPERS}
@@ -155,9 +162,7 @@ def test_each_paper_of_the_triplets_is_there_once_with_its_texts(tmp_path_factor
 
 
 def test_the_examples_are_the_triplets_in_their_order(folder):
-    examples = training_examples(folder / "long.parquet", group(folder), seed=1)
-    write_examples(folder / "examples.parquet", "training_examples", examples)
-    assert rows_of(read_table(folder / "examples.parquet", "training_examples")) == rows_of(examples)
+    assert rows_of(written(folder, group(folder), folder / "long.parquet")) == training(folder, "long")
 
 
 def test_the_documents_lie_in_the_buckets_of_the_papers_whatever_the_threads(folder):
@@ -199,11 +204,8 @@ def test_sets_of_examples_and_of_triplets_are_cut_to_the_same_number_of_document
 
 def test_examples_are_written_with_their_aspects_and_the_kinds_of_their_negatives(folder):
     path = write_sampled(folder / "some.parquet", [(1, "result", [20, 21], [30]), (1, "background", [22], [31, 32])])
-    rows = training_examples(path, [path], seed=1)
-    write_examples(folder / "examples.parquet", "training_examples", rows)
-    write_documents(folder / "documents", "training_documents", rows, folder / "papers", threads=1)
-    written = read_table(folder / "examples.parquet", "training_examples").to_pylist()
-    assert {row["aspect"]: (row["positives"], row["negatives"], row["negative_kinds"]) for row in written} == {
+    rows = written(folder, [path], path).to_pylist()
+    assert {row["aspect"]: (row["positives"], row["negatives"], row["negative_kinds"]) for row in rows} == {
         "result": ([20, 21], [30], ["easy"]),
         "background": ([22], [31, 32], ["easy", "easy"]),
     }
@@ -229,10 +231,8 @@ def test_the_common_validation_set_holds_examples_beside_triplets_each_once(fold
 
 def test_a_group_of_triplets_and_of_examples_with_aspects_has_validation_examples_of_both(folder):
     path = write_sampled(folder / "some.parquet", [(15, "result", [16], [17, 18], "validation")])
-    rows = validation_examples([folder / "short.parquet", path], seed=1)
-    write_examples(folder / "examples.parquet", "validation_examples", rows)
-    written = read_table(folder / "examples.parquet", "validation_examples").to_pylist()
-    assert {(row["query"], row["aspect"], str(row["negative_kinds"])) for row in written} == {
+    rows = written(folder, [folder / "short.parquet", path]).to_pylist()
+    assert {(row["query"], row["aspect"], str(row["negative_kinds"])) for row in rows} == {
         (11, None, "None"),
         (15, "result", "['easy', 'easy']"),
     }

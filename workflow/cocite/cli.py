@@ -16,6 +16,7 @@ from typing import Annotated, Any, NoReturn, get_args, get_origin, get_type_hint
 
 import typer
 from typer.core import TyperGroup
+from typer.models import OptionInfo
 
 from cocite.baselines.commands import app as baselines
 from cocite.corpus.commands import app as corpus
@@ -35,7 +36,6 @@ from cocite.people.resolved import app as resolved
 from cocite.people.serving import app as serving
 from cocite.people.status.commands import app as status
 from cocite.report.commands import app as report
-from cocite.triplets.commands import app as triplets
 
 app = typer.Typer(
     help="Embeddings of scientific publications, learned from how they are cited together.",
@@ -61,6 +61,14 @@ STEPS: dict[str, dict[str, str]] = {
         "adjacency": "adjacency:build_adjacency",
         "walk": "walking:walk_neighbours",
         "mine": "mining:mine",
+    },
+    "triplets": {
+        "sample": "sampling:sample",
+        "fetch": "brought_pairs.fetch:fetch_parts",
+        "materialise": "texts:materialise",
+        "relate": "band_quality:relate_sample",
+        "measure-bands": "band_quality:measure_bands",
+        "check": "checks:check_triplets",
     },
     "demo": {"release": "release:generate_release", "benchmark": "benchmark:generate_benchmark"},
 }
@@ -95,12 +103,15 @@ def command_line_of(step: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(step)
     def run(**given: Any) -> None:
         for name in kinds.keys() & given.keys():
-            given[name] = parse_settings(kinds[name], given[name])
+            given[name] = parse_settings(kinds[name], given[name], f"--{name}")
         step(**given)
 
-    as_json = Annotated[str, typer.Option(metavar="JSON", help="Settings as JSON, or @FILE.")]
+    as_json = typer.Option(metavar="JSON", help="Settings as JSON, or @FILE.")
     parameters = signature(step).parameters
-    written = {name: as_json if name in kinds else _as_list(hints[name]) for name in parameters}
+    written = {name: _as_list(hints[name]) for name in parameters}
+    for name, kind in kinds.items():
+        own = (said for said in kind.__metadata__ if isinstance(said, OptionInfo))
+        written[name] = Annotated[str, next(own, as_json)]
     run.__annotations__ = written
     run.__signature__ = Signature(  # type: ignore[attr-defined]
         [parameter.replace(annotation=written[name]) for name, parameter in parameters.items()]
@@ -124,7 +135,7 @@ STAGES = {
         lazy,
         "Search nearest neighbours, exactly or with an index.",
     ),
-    "triplets": (triplets, "Sample triplets and join them with texts."),
+    "triplets": (lazy, "Sample triplets and join them with texts."),
     "encoder": (encoder, "Fine-tune encoders; embed documents."),
     "baselines": (baselines, "Train and apply what models are compared with."),
     "evaluation": (evaluation, "Score embeddings on benchmarks."),

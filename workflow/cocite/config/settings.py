@@ -19,7 +19,7 @@ Settings = TypeVar("Settings", bound=Entry)
 AnySettings = TypeVar("AnySettings")
 AS_JSON = "as JSON"
 GivenAsJson = Annotated[AnySettings, AS_JSON]
-"""The settings of a step, an entry or a union of some, which the command line takes as JSON text or @file."""
+"""What the command line takes as JSON text or @file: an entry or a union of some, such as settings, or a mapping."""
 _validator = cache(TypeAdapter)  # The Snakefile asks for the settings of each job.
 
 
@@ -40,33 +40,33 @@ def validated(kind: Any, given: Mapping[str, Any]) -> Any:
 
 
 @overload
-def parse_settings(kind: type[Settings], text: str) -> Settings: ...
+def parse_settings(kind: type[Settings], text: str, option: str = ...) -> Settings: ...
 
 
 @overload
-def parse_settings(kind: Any, text: str) -> Any: ...
+def parse_settings(kind: Any, text: str, option: str = ...) -> Any: ...
 
 
-def parse_settings(kind: Any, text: str) -> Any:
+def parse_settings(kind: Any, text: str, option: str = "--settings") -> Any:
     """Settings from JSON text, or from a file where `text` is @path.
 
-    `kind` is an entry, or a union of some. Raises `InputError` for anything that is not a JSON object, for keys that
-    are unknown or missing, and for values that are not of the type of their field.
+    `kind` is an entry, a union of some, or a mapping. Raises `InputError`, which names the option, for anything that is
+    not a JSON object, for keys that are unknown or missing, and for values that are not of the type of their field.
     """
-    given = _read(text)
+    given = _read(text, option)
     try:
         return validated(kind, given)
     except ValidationError as error:
-        raise InputError(explain(error, kind, given, "--settings: key")[0]) from None
+        raise InputError(explain(error, kind, given, f"{option}: key")[0]) from None
 
 
-def _read(text: str) -> dict[str, Any]:
+def _read(text: str, option: str) -> dict[str, Any]:
     try:
         given = json.loads(Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text)
     except FileNotFoundError:
-        raise InputError(f"--settings: {text[1:]} does not exist.") from None
+        raise InputError(f"{option}: {text[1:]} does not exist.") from None
     except json.JSONDecodeError as error:
-        raise InputError(f"--settings: not JSON ({error.msg} at character {error.pos}).") from None
+        raise InputError(f"{option}: not JSON ({error.msg} at character {error.pos}).") from None
     if not isinstance(given, dict):
-        raise InputError("--settings: must be a JSON object.")
+        raise InputError(f"{option}: must be a JSON object.")
     return given

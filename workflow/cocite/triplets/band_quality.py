@@ -11,12 +11,16 @@ every graph.
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
+import typer
 
 from cocite.config.entries import Count, Entry
+from cocite.config.settings import GivenAsJson
 from cocite.ground.database import connect
+from cocite.ground.options import MemoryMb, Output, Queries, Seed, Threads
 from cocite.ground.progress import report
 from cocite.ground.randomness import priorities
 from cocite.tables.files import verified_files, write_table
@@ -67,9 +71,15 @@ def sample_queries(queries: Path, seed: int) -> pa.Table:
 
 
 def relate_sample(
-    citations: Sequence[Path], queries: Path, *, seed: int, memory_mb: int, threads: int, output: Path
+    citations: Annotated[Sequence[Path], typer.Argument(help="Files of the table citations.")],
+    queries: Queries,
+    *,
+    seed: Seed,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
 ) -> None:
-    """Write the table `sampled_relations` of the citations in these files."""
+    """Find out how a sample of the queries is related to other papers: the truth that neighbours are held against."""
     files = verified_files(citations, "citations", ["citing", "cited"])
     sampled = sample_queries(queries, seed)
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
@@ -81,17 +91,17 @@ def relate_sample(
 
 
 def measure_bands(
-    neighbours: Sequence[Path],
-    settings: BandSettings,
+    neighbours: Annotated[Sequence[Path], typer.Argument(help="Files of the table neighbours.")],
+    settings: GivenAsJson[BandSettings],
     *,
-    relations: Path,
-    queries: Path,
-    seed: int,
-    memory_mb: int,
-    threads: int,
-    output: Path,
+    relations: Annotated[Path, typer.Option(help="Table sampled_relations.")],
+    queries: Queries,
+    seed: Seed,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
 ) -> None:
-    """Write the table `band_quality` of an embedding's neighbours; `relations` is the table `sampled_relations`."""
+    """Measure how many neighbours are truly related to the query, by their rank."""
     parameters = {
         "neighbours": verified_files(neighbours, "neighbours"),
         "relations": verified_files(relations, "sampled_relations"),

@@ -12,15 +12,17 @@ positives, and vanish far behind them.
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import typer
 from numpy.typing import NDArray
 
 from cocite.ground.id_sets import Ids, IdSet, are_in, id_set, places_of, set_of
 from cocite.ground.lookup import look_up
+from cocite.ground.options import Papers, Queries
 from cocite.tables.documents import (
     NO_PAPER,
     corpus_ids_of,
@@ -31,7 +33,7 @@ from cocite.tables.documents import (
     text_ids_of,
     with_papers,
 )
-from cocite.tables.files import open_table, write_table
+from cocite.tables.files import checked_files, open_table, write_table
 from cocite.tables.splits import read_queries
 from cocite.triplets.false_negatives import check_mined
 from cocite.triplets.sampled import ROLES, read_papers, table_in
@@ -51,32 +53,34 @@ Places = Callable[[Ids], NDArray[Any]]
 
 
 def check_triplets(
-    triplets: Path,
+    benchmarks: Annotated[
+        Sequence[Path],
+        typer.Argument(
+            help="Tables documents of benchmarks, and document_papers of those whose ids are of another origin."
+        ),
+    ] = (),
     *,
-    neighbours: Sequence[Path],
-    queries: Path,
-    papers: Path,
-    benchmarks: Sequence[Path],
-    mined: tuple[Path, Path] | None = None,
-    checks: Path,
-    per_query: Path,
-    collisions: Path,
+    triplets: Annotated[Path, typer.Option(help="Table triplets.")],
+    neighbours: Annotated[Path | None, typer.Option(help="Folder of the neighbours it was drawn from, if any.")] = None,
+    relations: Annotated[Path | None, typer.Option(help="Table sampled_relations, where negatives were mined.")] = None,
+    mined: Annotated[Path | None, typer.Option(help="Table mined_positives, where negatives were mined.")] = None,
+    queries: Queries,
+    papers: Papers,
+    checks: Annotated[Path, typer.Option(help="Table triplet_checks to write.")],
+    per_query: Annotated[Path, typer.Option(help="Table triplets_per_query to write.")],
+    collisions: Annotated[Path, typer.Option(help="Table collisions to write.")],
 ) -> None:
-    """Write the tables `triplet_checks`, `triplets_per_query` and `collisions` of one set, of triplets or of examples.
-
-    `neighbours` are the files that it was drawn from, none if it was not drawn from any; `papers` is the folder
-    of the table papers; `benchmarks` are tables `documents`, each in the folder of its benchmark, and the tables
-    `document_papers` of those whose ids are of another origin than those of the corpus; `mined` are the tables
-    `sampled_relations` and `mined_positives`, where negatives were mined.
-    """
+    """Count what a set of triplets holds: triplets a query, collisions, papers without text or of benchmarks."""
     table = open_table(triplets, table_in(triplets)).read()
     asked = _asked(table, read_queries(queries), triplets)
     write_table(per_query, "triplets_per_query", count_per_query(table, asked))
     found = [*_checks(table, read_papers(papers, queries), benchmarks), *_served(table, len(asked))]
-    found = sorted([*found, *(check_mined(table, *mined) if mined else ())])
+    found = sorted([*found, *(check_mined(table, relations, mined) if relations and mined else ())])
     columns = dict(zip(("check", "part", "found", "among"), zip(*found, strict=True), strict=True))
     write_table(checks, "triplet_checks", pa.table(columns))
-    write_table(collisions, "collisions", collision_curve(table, neighbours) if neighbours else [])
+    write_table(
+        collisions, "collisions", collision_curve(table, checked_files(neighbours, "neighbours")) if neighbours else []
+    )
 
 
 def _asked(table: pa.Table, queries: pa.Table, triplets: Path) -> pa.Table:

@@ -12,13 +12,18 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
+import typer
 
 from cocite.config.entries import as_json
 from cocite.config.sampler import Sampler
+from cocite.config.settings import GivenAsJson
+from cocite.config.triplets import TripletSet
 from cocite.ground.errors import InputError
+from cocite.ground.options import Omissions, Output, Papers, Queries, Seed, Threads, WrittenSettings
 from cocite.ground.progress import report
 from cocite.tables import splits
 from cocite.tables.files import write_json, write_omissions, write_table
@@ -32,39 +37,40 @@ QUERIES_AT_ONCE = 250_000
 
 
 def sample(
-    sampler: Sampler,
-    sources: Sequence[Path],
+    settings: GivenAsJson[TripletSet],
+    sources: Annotated[Sequence[Path], typer.Argument(help="All files that the sampler draws from.")] = (),
     *,
-    queries: Path,
-    papers: Path,
-    seed: int,
-    threads: int,
-    output: Path,
-    omissions: Path,
-    written_settings: Path,
-    texts: Path | None = None,
+    queries: Queries,
+    papers: Papers,
+    seed: Seed,
+    threads: Threads,
+    output: Output,
+    omissions: Omissions,
+    written_settings: WrittenSettings,
+    texts: Annotated[
+        Path | None, typer.Option(help="Table sampled_texts to write, of a sampler that brings texts.")
+    ] = None,
 ) -> None:
-    """Write the sampler's table, what was left out and the settings; `papers` is the folder of the table papers.
+    """Sample triplets, or examples; the settings are an entry of the configuration, which names the sampler.
 
-    `texts` is the table `sampled_texts` to write, of a sampler that brings some. Raises `InputError` where no query
-    could be served, or where texts are brought and nowhere to be written.
+    Raises `InputError` where no query could be served, or where texts are brought and nowhere to be written.
     """
-    if sampler.brings_texts and texts is None:
-        raise InputError(f"The sampler {sampler.sampler} brings texts: --texts must name the file to write them to.")
-    is_made_of_sets = bool(sampler.parts) and sampler.gives == "triplets"
-    table = table_made_of(sources) if is_made_of_sets else sampler.gives
-    blocks = _blocks(sampler, sources, queries, papers, seed, threads, output.parent)
+    if settings.brings_texts and texts is None:
+        raise InputError(f"The sampler {settings.sampler} brings texts: --texts must name the file to write them to.")
+    is_made_of_sets = bool(settings.parts) and settings.gives == "triplets"
+    table = table_made_of(sources) if is_made_of_sets else settings.gives
+    blocks = _blocks(settings, sources, queries, papers, seed, threads, output.parent)
     counts: Counter[str] = Counter()
     many, one = WORDS[table]
     brought: list[Texts] = []
-    rows = _rows(sampler, blocks, counts, brought, f"{output}: no query could be served with {one}")
+    rows = _rows(settings, blocks, counts, brought, f"{output}: no query could be served with {one}")
     written = write_table(output, table, rows)
     if texts is not None:
         write_texts(texts, (batch for some in brought for batch in batches_of(some)))
     report(f"{written:,} {many}; left out: {_in_words(counts)}")
     write_omissions(omissions, counts)
     read = list(dict.fromkeys(str(source.parent if source.stem.isdigit() else source) for source in sources))
-    write_json(written_settings, {**as_json(sampler), "sources": read, "seed": seed})
+    write_json(written_settings, {**as_json(settings), "sources": read, "seed": seed})
 
 
 def _blocks(

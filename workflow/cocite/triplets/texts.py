@@ -14,15 +14,18 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import typer
 from numpy.typing import NDArray
 
 from cocite.ground.errors import InputError
 from cocite.ground.id_sets import Ids
 from cocite.ground.lookup import look_up
+from cocite.ground.options import Output, Papers, Seed, Threads
 from cocite.ground.randomness import priorities
 from cocite.tables import TABLES
 from cocite.tables.files import atomic_path, checked_files, open_table, write_table
@@ -39,6 +42,35 @@ DOCUMENTS = pa.schema(
 )
 ORDER = "order"
 """The column of the hashes that the examples of a query are ordered by."""
+
+
+def materialise(
+    group: Annotated[
+        Sequence[Path],
+        typer.Argument(
+            help="Tables triplets or sampled_examples of all sets that are compared, and sampled_texts of those whose "
+            "documents are written."
+        ),
+    ],
+    *,
+    triplets: Annotated[Path | None, typer.Option(help="The sampled set whose training examples are written.")] = None,
+    papers: Papers,
+    seed: Seed,
+    threads: Threads,
+    output: Output,
+    documents: Annotated[Path, typer.Option(help="Folder of the documents to write, each with its texts once.")],
+) -> None:
+    """Write the training examples of one set, or the validation examples of all sets of a group, and their documents.
+
+    The training examples are cut to the smallest set of the group. Without `--triplets`, the validation examples are
+    written.
+    """
+    use = "training" if triplets else "validation"
+    texts = [path for path in group if table_in(path) == "sampled_texts"]
+    sets = [path for path in group if path not in texts]
+    rows = training_examples(triplets, sets, seed) if triplets else validation_examples(sets, seed)
+    write_documents(documents, f"{use}_documents", rows, papers, texts, threads=threads)
+    write_table(output, f"{use}_examples", rows.drop_columns([ORDER]))
 
 
 def training_examples(sampled: Path, group: Sequence[Path], seed: int) -> pa.Table:
@@ -127,11 +159,6 @@ def _shuffled(rows: pa.Table, seed: int) -> pa.Table:
         ORDER: rows[ORDER],
     }
     return rows.take(pc.sort_indices(pa.table(keys), sort_keys=[(key, "ascending") for key in keys]))
-
-
-def write_examples(output: Path, table: str, rows: pa.Table) -> None:
-    """Write examples, in their order, as the table training_examples or validation_examples."""
-    write_table(output, table, rows.drop_columns([ORDER]))
 
 
 def write_documents(

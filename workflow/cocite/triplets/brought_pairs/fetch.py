@@ -6,18 +6,33 @@ layout (its pairs, its collection, its scores or judgements) has a folder of its
 
 import shutil
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from cocite.config.settings import GivenAsJson
 from cocite.ground.errors import InputError
 from cocite.ground.hub import fetch_files
+from cocite.ground.options import Output, State
 from cocite.ground.progress import report
 from cocite.tables.files import atomic_path
 
 
-def fetch_parts(parts: Mapping[str, tuple[str, str, Sequence[str]]], *, state: Path, output: Path) -> None:
-    """Write a folder with a folder for each part: the files of a dataset, at a revision, that fit some patterns.
+def fetch_parts(
+    *,
+    parts: Annotated[
+        GivenAsJson[Mapping[str, tuple[str, str, Sequence[str]]]],
+        typer.Option(
+            help="What is fetched, as JSON: for each part, such as pairs, its dataset on the Hugging Face hub, the "
+            "revision and patterns of its files."
+        ),
+    ],
+    state: State,
+    output: Output,
+) -> None:
+    """Fetch brought queries and documents from the Hugging Face hub, pinned by commit; a killed fetch resumes.
 
-    A killed fetch goes on from the files in `state`. Raises `InputError` if a part cannot be had, or has no such file.
+    Each part is a folder in the output. Raises `InputError` if a part cannot be had, or has no file that fits.
     """
     for part, (dataset, revision, patterns) in parts.items():
         fetched = state / part / revision
