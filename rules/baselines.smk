@@ -73,7 +73,7 @@ rule embed_by_baseline:
         version=1,
         table="documents",
         settings=baseline_settings,
-        model=lambda wildcards, input: input.model,
+        model=lambda wildcards, input: ["--model", str(input.model)] if input.model else [],
         sources=baseline_sources("document_vectors", "document_papers", "paper_vectors", "edges", "citations"),
         run_seed=config["seed"],
     shell:
@@ -81,7 +81,7 @@ rule embed_by_baseline:
         cocite baselines embed {input.documents:q} \
             --table {params.table} \
             --settings {params.settings:q} \
-            --model={params.model:q} \
+            {params.model:q} \
             --sources {params.sources:q} \
             --seed {params.run_seed} \
             --threads {threads} \
@@ -127,10 +127,14 @@ rule draw_validation:
         runtime=minutes(20, papers=0.02, citations=0.02),
     params:
         version=1,
+        papers=folders_of("papers"),
+        citations=folders_of("citations"),
         seed=config["seed"],
     shell:
         """
-        cocite baselines draw-validation {input.papers:q} {input.citations:q} \
+        cocite baselines draw-validation \
+            --papers {params.papers:q} \
+            --citations {params.citations:q} \
             --queries {input.queries:q} \
             --seed {params.seed} \
             --documents {output.documents:q} \

@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cocite.baselines.embedding import embed_documents
-from cocite.baselines.steps import Embedding, Training
+from cocite.baselines.steps import Sources
 from cocite.baselines.training import train_baseline
 from cocite.config.baseline import Baseline
 from cocite.tables import TABLES, empty_schema
@@ -48,19 +48,22 @@ def queries(path: Path, splits: dict[int, str]) -> Path:
     return path
 
 
-def trained(kind: Baseline, folder: Path, texts: dict, splits: dict | None = None, **more) -> Path:
+def trained(kind: Baseline, folder: Path, texts: dict, splits: dict | None = None, training_seed=1, **sources) -> Path:
     """The model of a baseline that was trained on papers with these texts."""
     source = papers(folder / "papers" / "0.parquet", texts)
-    asked = {"seed": 1, "training_seed": 1, "memory_mb": 1000, "papers": [source], "state": folder / "state"}
+    asked = {"seed": 1, "training_seed": training_seed, "memory_mb": 1000, "threads": 1, "state": folder / "state"}
     asked |= {"queries": queries(folder / "queries.parquet", splits or {}), "output": folder / "model"}
-    train_baseline(kind, Training(**(asked | more)))
+    train_baseline(kind, Sources(papers=[source], **sources), **asked)
     return folder / "model"
 
 
-def embedded(baseline: Baseline, source: Path, output: Path, **more) -> dict[str, NDArray[np.float32]]:
+def embedded(
+    baseline: Baseline, source: Path, output: Path, model=None, seed=1, **sources
+) -> dict[str, NDArray[np.float32]]:
     """The vector of each document that has one."""
     table = "papers" if source.parent.name == "papers" else "documents"
-    embed_documents(baseline, Embedding(**({"table": table, "source": source, "seed": 1} | more)), output)
+    given = {"settings": baseline, "model": model, "sources": Sources(**sources), "seed": seed, "threads": 1}
+    embed_documents(source, table=table, **given, output=output)
     name = "baseline_paper_embeddings" if table == "papers" else "baseline_embeddings"
     read = read_table(output, name)
     return dict(zip(read[TABLES[name].key[-1]].to_pylist(), vectors_of(read), strict=True))

@@ -10,7 +10,7 @@ from tests.baselines.tables import documents, embedded, queries
 
 from cocite.baselines import summed_words
 from cocite.baselines.methods.citeomatic import SummedWords
-from cocite.baselines.steps import Training
+from cocite.baselines.steps import Sources
 from cocite.baselines.summed_words import Sums, Words
 from cocite.baselines.training import train_baseline
 from cocite.ground.errors import InputError
@@ -48,8 +48,8 @@ def a_set(folder: Path, seed: int = 0) -> dict[str, Path]:
 
 def train(folder: Path, sources: dict[str, Path], baseline: SummedWords = SMALL, training_seed: int = 1) -> Path:
     asked = queries(folder / "queries.parquet", {})
-    given = {"queries": asked, "seed": 1, "training_seed": training_seed, "memory_mb": 1000, "state": folder / "state"}
-    train_baseline(baseline, Training(**given, **sources, output=folder / "model"))
+    given = {"queries": asked, "seed": 1, "training_seed": training_seed, "memory_mb": 1000, "threads": 1}
+    train_baseline(baseline, Sources(**sources), **given, state=folder / "state", output=folder / "model")
     return folder / "model"
 
 

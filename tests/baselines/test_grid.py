@@ -87,7 +87,7 @@ def test_the_best_point_is_taken_with_its_settings_and_the_first_of_equals(tmp_p
         models.append(model)
         files.append(vectors(tmp_path / f"{number}.parquet", given))
     output, grid = tmp_path / "model", tmp_path / "grid.parquet"
-    choose_point(models, files, tmp_path / "judgements.parquet", grid=grid, output=output)
+    choose_point([*models, *files], judgements=tmp_path / "judgements.parquet", grid=grid, output=output)
     assert json.loads((output / "settings.json").read_text())["baseline"]["a"] == 1
     rows = read_table(grid, "baseline_grid").to_pylist()
     assert [(row["reciprocal_rank"], row["judged"], row["chosen"]) for row in rows] == [
@@ -100,7 +100,7 @@ def test_the_best_point_is_taken_with_its_settings_and_the_first_of_equals(tmp_p
 def drawn(tmp_path: Path, count: int, splits: dict[int, str], seed: int = 1):
     """What is drawn from papers that each cite the two after them; every tenth has no abstract."""
     texts = {number: (f"t{number}", f"a{number}" if number % 10 else None) for number in range(1, count + 1)}
-    source = papers(tmp_path / "papers" / "0.parquet", texts)
+    papers(tmp_path / "papers" / "0.parquet", texts)
     pairs = [(number, number + step) for number in range(1, count - 1) for step in (1, 2)]
     rows = {"citing": [pair[0] for pair in pairs], "cited": [pair[1] for pair in pairs]}
     schema = pa.schema(
@@ -108,11 +108,10 @@ def drawn(tmp_path: Path, count: int, splits: dict[int, str], seed: int = 1):
     )
     whole = {field.name: rows.get(field.name, [False] * len(pairs)) for field in schema}
     whole |= {field.name: [[] for _ in pairs] for field in schema if pa.types.is_list(field.type)}
-    write_table(tmp_path / "citations.parquet", "citations", pa.table(whole, schema=schema))
+    write_table(tmp_path / "citations" / "0.parquet", "citations", pa.table(whole, schema=schema))
     files = {"documents": tmp_path / "documents.parquet", "judgements": tmp_path / "judgements.parquet"}
-    draw_validation(
-        [source], [tmp_path / "citations.parquet"], queries(tmp_path / "q.parquet", splits), seed=seed, **files
-    )
+    folders = {"papers": tmp_path / "papers", "citations": tmp_path / "citations"}
+    draw_validation(**folders, queries=queries(tmp_path / "q.parquet", splits), seed=seed, **files)
     return read_judged(files["judgements"]), read_table(files["documents"], "documents")
 
 

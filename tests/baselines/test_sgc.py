@@ -11,7 +11,7 @@ from tests.baselines.tables import documents, embedded, queries
 
 from cocite.baselines import propagation
 from cocite.baselines.methods.sgc import PropagatedFeatures
-from cocite.baselines.steps import Training
+from cocite.baselines.steps import Sources
 from cocite.baselines.training import train_baseline
 from cocite.ground.errors import InputError
 from cocite.tables.files import vector_column, write_table
@@ -61,17 +61,21 @@ def propagate(
 ) -> Path:
     """The model over papers in two buckets, and a graph in two buckets."""
     halves = [{p: f for p, f in features.items() if p % 2 == half} for half in (0, 1)]
-    given = {
-        "paper_vectors": [vectors(folder / f"vectors-{at}.parquet", half) for at, half in enumerate(halves) if half],
-        "edges": [edges_in(folder / f"edges-{half}.parquet", edges[half::2]) for half in (0, 1)],
-        "queries": queries(folder / "queries.parquet", splits or {}),
-    }
-    model = folder / "model"
     train_baseline(
         baseline,
-        Training(**given, seed=1, training_seed=0, memory_mb=memory_mb, state=folder / "state", output=model),
+        Sources(
+            paper_vectors=[vectors(folder / f"vectors-{at}.parquet", half) for at, half in enumerate(halves) if half],
+            edges=[edges_in(folder / f"edges-{half}.parquet", edges[half::2]) for half in (0, 1)],
+        ),
+        queries=queries(folder / "queries.parquet", splits or {}),
+        seed=1,
+        training_seed=0,
+        memory_mb=memory_mb,
+        threads=1,
+        state=folder / "state",
+        output=folder / "model",
     )
-    return model
+    return folder / "model"
 
 
 def document_vectors(path: Path, of: dict[str, list[float]]) -> Path:

@@ -18,7 +18,6 @@ import typer
 from typer.core import TyperGroup
 from typer.models import OptionInfo
 
-from cocite.baselines.commands import app as baselines
 from cocite.corpus.commands import app as corpus
 from cocite.encoder.commands import app as encoder
 from cocite.evaluation.commands import app as evaluation
@@ -69,6 +68,12 @@ STEPS: dict[str, dict[str, str]] = {
         "relate": "band_quality:relate_sample",
         "measure-bands": "band_quality:measure_bands",
         "check": "checks:check_triplets",
+    },
+    "baselines": {
+        "train": "training:train_baseline",
+        "embed": "embedding:embed_documents",
+        "draw-validation": "validation:draw_validation",
+        "choose": "grid:choose_point",
     },
     "demo": {"release": "release:generate_release", "benchmark": "benchmark:generate_benchmark"},
 }
@@ -137,7 +142,7 @@ STAGES = {
     ),
     "triplets": (lazy, "Sample triplets and join them with texts."),
     "encoder": (encoder, "Fine-tune encoders; embed documents."),
-    "baselines": (baselines, "Train and apply what models are compared with."),
+    "baselines": (lazy, "Train and apply what models are compared with."),
     "evaluation": (evaluation, "Score embeddings on benchmarks."),
     "report": (report, "Tables, figures, the DuckDB file and the page."),
     "demo": (lazy, "A small generated release, and benchmarks about it."),

@@ -2,13 +2,19 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated, Literal
 
 import numpy as np
 import pyarrow as pa
+import typer
 
-from cocite.baselines.steps import Embedding
+from cocite.baselines.steps import Embedding, GivenSources
+from cocite.baselines.training import read_trained
 from cocite.config.baseline import Baseline
+from cocite.config.baselines import AnyBaseline
+from cocite.config.settings import GivenAsJson
 from cocite.ground.errors import InputError
+from cocite.ground.options import Output, Seed, Threads
 from cocite.ground.progress import report
 from cocite.tables import TABLES
 from cocite.tables.files import count_rows, vector_column, write_table
@@ -17,15 +23,28 @@ TABLES_OF = {"documents": "baseline_embeddings", "papers": "baseline_paper_embed
 """The tables that can be embedded, and the tables that their vectors make."""
 
 
-def embed_documents(baseline: Baseline, embedding: Embedding, output: Path) -> None:
-    """Write a vector for each document that the baseline has one for.
+def embed_documents(
+    source: Annotated[Path, typer.Argument(help="Table documents of a benchmark, or a bucket of papers.")],
+    *,
+    table: Annotated[Literal["documents", "papers"], typer.Option(help="Which of the two it is.")] = "documents",
+    settings: GivenAsJson[AnyBaseline],
+    model: Annotated[
+        Path | None, typer.Option(help="Folder of the trained model; left out for what is not trained.")
+    ] = None,
+    sources: GivenSources,
+    seed: Seed,
+    threads: Threads,
+    output: Output,
+) -> None:
+    """Embed documents by a baseline; one that was trained has the settings that it was trained with.
 
-    Raises `InputError` where a vector is not finite.
+    Documents that it has no vector for are left out. Raises `InputError` where a vector is not finite.
     """
-    declared = TABLES[TABLES_OF[embedding.table]]
-    total = count_rows(embedding.source)
-    written = write_table(output, declared.name, _rows(baseline, embedding, declared.name))
-    report(f"Embedded {written:,} of {total:,} {embedding.table}; {total - written:,} have no vector.")
+    baseline = read_trained(model) if model else settings
+    embedding = Embedding(**vars(sources), table=table, source=source, model=model, seed=seed, threads=threads)
+    total = count_rows(source)
+    written = write_table(output, TABLES_OF[table], _rows(baseline, embedding, TABLES_OF[table]))
+    report(f"Embedded {written:,} of {total:,} {table}; {total - written:,} have no vector.")
 
 
 def _rows(baseline: Baseline, embedding: Embedding, table: str) -> Iterator[pa.RecordBatch]:

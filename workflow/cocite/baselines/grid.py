@@ -9,11 +9,14 @@ import json
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
+import typer
 from numpy.typing import NDArray
 
+from cocite.ground.options import Output
 from cocite.ground.progress import report
 from cocite.tables.files import atomic_path, open_table, read_json, read_table, vectors_of, write_table
 
@@ -22,9 +25,14 @@ Judged = Mapping[str, tuple[list[str], list[str]]]
 
 
 def choose_point(
-    models: Sequence[Path], vectors: Sequence[Path], judgements: Path, *, grid: Path, output: Path
+    points: Annotated[Sequence[Path], typer.Argument(help="Models of the points of a grid, then the vectors of each.")],
+    *,
+    judgements: Annotated[Path, typer.Option(help="Table judgements that they are judged by.")],
+    grid: Annotated[Path, typer.Option(help="Table grid, written: what each point reached.")],
+    output: Output,
 ) -> None:
-    """Write what all points reach, and the model of the best of them."""
+    """Take the point of a grid that ranks best, and write down what all of them reached."""
+    models, vectors = points[: len(points) // 2], points[len(points) // 2 :]
     judged = read_judged(judgements)
     values = [reciprocal_rank(path, judged) for path in vectors]
     best = int(np.argmax(values))

@@ -3,15 +3,17 @@
 Documents and papers come some thousand at a time: nothing here grows with the corpus.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import typer
+from pydantic import ConfigDict
 
+from cocite.config.settings import GivenAsJson
 from cocite.ground.errors import InputError
 from cocite.tables import TABLES
 from cocite.tables.files import open_table
@@ -44,6 +46,7 @@ class Batch:
 class Sources:
     """The tables that a baseline says it reads; what it does not read is empty or None."""
 
+    __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
     papers: Sequence[Path] = ()
     """Buckets of the table papers."""
     citations: Sequence[Path] = ()
@@ -62,9 +65,6 @@ class Sources:
     """The examples of a set."""
     texts: Path | None = None
     """Folder of the texts of their documents."""
-    seed: int
-    """The run's seed."""
-    threads: int = 1
 
     def given(self, name: str) -> Path:
         """The file or folder of this name. Raises `InputError` where it is not given."""
@@ -74,14 +74,26 @@ class Sources:
         return path
 
 
+GivenSources = Annotated[
+    GivenAsJson[Sources],
+    typer.Option(
+        help="What the baseline says it reads, as JSON: names such as papers, edges or baseline, each with a path or a "
+        "list of paths (cocite.baselines.steps.Sources)."
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Training(Sources):
     """A training of a baseline."""
 
     queries: Path
     """The table queries, which says what is kept out."""
+    seed: int
+    """The run's seed."""
     training_seed: int
     memory_mb: int
+    threads: int = 1
     state: Path
     """Folder that a killed training resumes from."""
     output: Path
@@ -104,18 +116,13 @@ class Embedding(Sources):
     """The table."""
     model: Path | None = None
     """The trained model; None where the baseline is not trained."""
+    seed: int
+    """The run's seed."""
+    threads: int = 1
 
     def documents(self) -> Iterator[Batch]:
         """The documents."""
         yield from read_batches(self.source, self.table)
-
-
-def read_sources(given: str) -> dict[str, Any]:
-    """The tables that a step is given, from JSON: the fields of `Sources`, each a path or a list of paths."""
-    paths = json.loads(given)
-    return {
-        name: [Path(each) for each in path] if isinstance(path, list) else Path(path) for name, path in paths.items()
-    }
 
 
 def read_batches(path: Path, table: str, without: pa.Array | None = None) -> Iterator[Batch]:

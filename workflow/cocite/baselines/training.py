@@ -1,14 +1,17 @@
 """Train a baseline: the tables that it names in, the folder of a model out, with the settings that made it."""
 
-from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
-from cocite.baselines.steps import Training
+import typer
+
+from cocite.baselines.steps import GivenSources, Training
 from cocite.config.baseline import Baseline
 from cocite.config.baselines import AnyBaseline
 from cocite.config.entries import as_json
-from cocite.config.settings import entry_of
+from cocite.config.settings import GivenAsJson, entry_of
 from cocite.ground.checkpoints import remove_state
+from cocite.ground.options import MemoryMb, Output, Queries, Seed, State, Threads
 from cocite.ground.space import explain_full_disk
 from cocite.tables.files import atomic_path, read_json, write_json
 
@@ -16,14 +19,34 @@ SETTINGS = "settings.json"
 """The settings of a model, in its folder: what it embeds with."""
 
 
-def train_baseline(baseline: Baseline, training: Training) -> None:
-    """Write the folder of the model; then remove the state."""
-    with explain_full_disk(training.output), atomic_path(training.output) as folder:
+def train_baseline(
+    settings: GivenAsJson[AnyBaseline],
+    sources: GivenSources,
+    *,
+    queries: Queries,
+    seed: Seed,
+    training_seed: Annotated[int, typer.Option(help="Seed of this training; 0 where nothing is drawn.")],
+    memory_mb: MemoryMb,
+    threads: Threads,
+    state: State,
+    output: Output,
+) -> None:
+    """Train a baseline on the corpus without the papers that are kept out; a killed training is resumed."""
+    with explain_full_disk(output), atomic_path(output) as folder:
         folder.mkdir(exist_ok=True)
-        baseline.train(replace(training, output=folder))
-        seeds = {"seed": training.seed, "training_seed": training.training_seed}
-        write_json(folder / SETTINGS, {"baseline": as_json(baseline), **seeds})
-    remove_state(training.state)
+        training = Training(
+            **vars(sources),
+            queries=queries,
+            seed=seed,
+            training_seed=training_seed,
+            memory_mb=memory_mb,
+            threads=threads,
+            state=state,
+            output=folder,
+        )
+        settings.train(training)
+        write_json(folder / SETTINGS, {"baseline": as_json(settings), "seed": seed, "training_seed": training_seed})
+    remove_state(state)
 
 
 def read_trained(model: Path) -> Baseline:

@@ -7,17 +7,20 @@ embeds the papers as it embeds any documents.
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import typer
 from numpy.typing import NDArray
 
 from cocite.ground.errors import InputError
+from cocite.ground.options import Citations, Papers, Queries, Seed
 from cocite.ground.progress import report
 from cocite.ground.randomness import generator, priorities
 from cocite.tables import TABLES, empty_schema
-from cocite.tables.files import open_table, write_table
+from cocite.tables.files import checked_files, open_table, write_table
 from cocite.tables.splits import read_kept_out, read_validation_queries
 
 QUERIES, CITED, RANDOM = 1000, 5, 50
@@ -30,13 +33,23 @@ Ids = NDArray[np.int64]
 
 
 def draw_validation(
-    papers: Sequence[Path], citations: Sequence[Path], queries: Path, *, seed: int, documents: Path, judgements: Path
+    *,
+    papers: Papers,
+    citations: Citations,
+    queries: Queries,
+    seed: Seed,
+    documents: Annotated[Path, typer.Option(help="Table documents, written.")],
+    judgements: Annotated[Path, typer.Option(help="Table judgements, written.")],
 ) -> None:
-    """Write the tables. Raises `InputError` where the corpus is too small for it."""
+    """Draw what a grid is judged on: papers that validation queries cite, among random ones.
+
+    Raises `InputError` where the corpus is too small for it.
+    """
+    texts = checked_files(papers, "papers")
     kept_out = read_kept_out(queries)["corpusid"].combine_chunks()
     candidates = read_validation_queries(queries)
-    cited = _cited(citations, candidates)
-    pool, with_text = _pool(papers, kept_out, np.unique(np.concatenate([candidates, *cited.values()])), seed)
+    cited = _cited(checked_files(citations, "citations"), candidates)
+    pool, with_text = _pool(texts, kept_out, np.unique(np.concatenate([candidates, *cited.values()])), seed)
     judged = _judged(cited, pool, with_text, seed)
     if not judged or len(pool) <= RANDOM + CITED:
         raise InputError(
@@ -54,7 +67,7 @@ def draw_validation(
     ]
     write_table(judgements, "judgements", _judgements(rows))
     needed = np.unique([*judged, *(int(candidate) for _, candidate, _ in rows)])
-    write_table(documents, "documents", _documents(papers, needed))
+    write_table(documents, "documents", _documents(texts, needed))
 
 
 def _cited(citations: Sequence[Path], queries: Ids) -> dict[int, Ids]:
