@@ -19,6 +19,7 @@ from cocite.config.baselines import (
     that_rank_alone,
     trained_entries,
 )
+from cocite.config.benchmark import MadeOfHeldOut
 from cocite.config.benchmarks import (
     KINDS,
     SMALL,

@@ -24,13 +24,11 @@ rule prepare_holdout:
         tables=subpath(output.sizes, parent=True),
         papers=folders_of("papers"),
         citations=folders_of("citations"),
-        kind=lookup(within=config, dpath="benchmarks/{benchmark}/kind"),
-        settings=holdout_settings,
+        settings=settings("benchmarks", "benchmark", MadeOfHeldOut),
         seed=config["seed"],
     shell:
         """
         cocite evaluation prepare-holdout \
-            --kind {params.kind} \
             --papers {params.papers:q} \
             --citations {params.citations:q} \
             --queries {input.queries:q} \
@@ -175,16 +173,13 @@ rule describe_documents:
         version=2,
         kind=lookup(within=config, dpath="benchmarks/{benchmark}/kind"),
         tasks=lambda wildcards: ",".join(config["benchmarks"][wildcards.benchmark].get("tasks", [])),
-        folder=folder_of_fields,
-        papers=folders_of("papers"),  # empty if no document is known to be one
+        sources=options_of_fields,
     shell:
         """
         cocite evaluation describe-documents {input.documents:q} \
             --kind {params.kind} \
             --tasks={params.tasks:q} \
-            --folder={params.folder:q} \
-            --papers={params.papers:q} \
-            --document-papers={input.document_papers:q} \
+            {params.sources:q} \
             --output {output:q} \
             >> {log:q} 2>&1
         """
@@ -220,8 +215,7 @@ rule score_model:
         metrics=asked_metrics,
         largest_missing=lookup(within=config, dpath="benchmarks/{benchmark}/largest_missing"),
         seeds=evaluation_seeds,
-        embeddings=lambda wildcards, input: input.embeddings,
-        words="",
+        by=lambda wildcards, input: ["--embeddings", str(input.embeddings)],
     shell:
         """
         cocite evaluation score {params.seeds} \
@@ -233,8 +227,7 @@ rule score_model:
             --metrics={params.metrics:q} \
             --largest-missing {params.largest_missing} \
             --threads {threads} \
-            --embeddings={params.embeddings:q} \
-            --words={params.words:q} \
+            {params.by:q} \
             --scores {output.scores:q} \
             --outcomes {output.outcomes:q} \
             --failures {output.failures:q} \
@@ -288,8 +281,7 @@ use rule score_model as score_words with:
         mode="correct",
         # Every document has words, or none, which is no reason not to rank it.
         largest_missing=0,
-        embeddings="",
-        words=words_settings,
+        by=by_words,
 
 
 rule read_reported:

@@ -7,12 +7,6 @@ def prepared(*texts):
     return expand("<results>/evaluation/{{benchmark}}/{table}.parquet", table=tables)
 
 
-def holdout_settings(wildcards):
-    """How a benchmark is made of papers that are held out, as JSON."""
-    made_by = KINDS[config["benchmarks"][wildcards.benchmark]["kind"]].made_by
-    return settings("benchmarks", "benchmark", made_by)(wildcards)
-
-
 def suite_of(wildcards):
     """The tasks of a benchmark that are scored in one job."""
     return suites_of(config["benchmarks"][wildcards.benchmark])[wildcards.suite]
@@ -92,10 +86,10 @@ def scored(table, benchmark):
     ]
 
 
-def words_settings(wildcards):
-    """How a baseline ranks by words, as JSON for `--words`."""
+def by_words(wildcards):
+    """The option that says how a baseline ranks by words, as JSON."""
     entry = config["baselines"][wildcards.baseline]
-    return json.dumps({key: value for key, value in entry.items() if key != "kind"}, sort_keys=True)
+    return ["--words", json.dumps({key: value for key, value in entry.items() if key != "kind"}, sort_keys=True)]
 
 
 def runs(wildcards):
@@ -181,9 +175,13 @@ def sources_of_fields(wildcards):
     return [] if wildcards.benchmark in [*HOLDOUTS, *COLLECTIONS] else benchmark_sources(wildcards)
 
 
-def folder_of_fields(wildcards, input):
-    """The folder of these; empty if there are none."""
-    return "" if wildcards.benchmark in [*HOLDOUTS, *COLLECTIONS] else benchmark_folder(wildcards, input)
+def options_of_fields(wildcards, input):
+    """The options that name what says something of the documents: the benchmark's folder, and papers that they are."""
+    has_files = wildcards.benchmark not in [*HOLDOUTS, *COLLECTIONS]
+    folder = benchmark_folder(wildcards, input) if has_files else None
+    papers = Path(input.papers[0]).parent if input.papers else None
+    named = {"--folder": folder, "--papers": papers, "--document-papers": input.document_papers}
+    return [word for option, path in named.items() if path for word in (option, str(path))]
 
 
 def describing_memory(wildcards, input, attempt):

@@ -119,7 +119,8 @@ def main(results: Path, triplets: str) -> None:
         with TemporaryDirectory() as folder:
             save_file(maps, Path(folder, "maps"))
             outcomes = Path(folder, "outcomes.parquet")
-            score_maps(Path(folder, "maps"), papers, results / "evaluation/holdout", TASKS, outcomes, normalise=True)
+            asked = {"tables": results / "evaluation/holdout", "tasks": ",".join(TASKS)}
+            score_maps(Path(folder, "maps"), vectors=papers, **asked, output=outcomes, normalise=True)
             scores = next(found for point, found in scores_of({name: outcomes}, 1).items() if point.loss == "mnrl")
         of_tasks = [scores["proving", task] for task in TASKS]
         cells = [f"{found.value:.2f} ± {found.deviation:.2f}" for found in of_tasks]

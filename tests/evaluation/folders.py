@@ -76,7 +76,8 @@ class BenchmarkFolder:
     def prepare(self, *tasks: str, metrics: Sequence[str] = ()) -> Benchmark:
         """Prepare these tasks, or all that there are; return what they ask."""
         omissions = self.tables / "omissions.parquet"
-        prepare_folder(self.root, self.kind, tasks, metrics, tables=self.tables, omissions=omissions)
+        asked = {"kind": self.kind, "tasks": ",".join(tasks), "metrics": ",".join(metrics)}
+        prepare_folder(self.root, **asked, tables=self.tables, omissions=omissions)
         return read_benchmark(self.tables)
 
     def documents(self) -> dict[str, tuple[str | None, str | None]]:

@@ -1,17 +1,16 @@
 """The averages of the literature: what they are over, and the published ones from their format rows."""
 
+import json
 import statistics
 
 import pyarrow as pa
 import pytest
-from typer.testing import CliRunner
 
 from cocite.config.benchmarks import TASKS
 from cocite.config.benchmarks.csfcube import CsfCube
 from cocite.config.benchmarks.holdout import Holdout
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.evaluation.averages import averages, expected_values, write_averages
-from cocite.evaluation.commands import app
 from cocite.tables.files import read_table, write_table
 
 COUNTS = dict.fromkeys(("documents", "missing", "scored", "unscored"), 0)
@@ -28,6 +27,14 @@ def row(task, value, metric=None, *, seed=1, evaluation_seed=1, mode=None):
 
 def means(scores):
     return {(mode, name): mean for mode, (_, name), (mean, *_) in averages(scores)}
+
+
+def averaged(folder, scores, tasks):
+    """The table averages of one run on a benchmark with these tasks."""
+    write_table(folder / "small/m-1.parquet", "scores", pa.Table.from_pylist([score | COUNTS for score in scores]))
+    suites, output = {"small": [task.name for task in tasks]}, folder / "averages.parquet"
+    write_averages(folder, suites=json.dumps(suites), runs="m-1", output=output)
+    return read_table(output, "averages").to_pylist()
 
 
 def whole_benchmark():
@@ -75,10 +82,7 @@ def test_modes_are_averaged_apart_and_share_the_rankings():
 
 
 def test_the_average_of_one_run_has_no_deviation(tmp_path):
-    scores, output = tmp_path / "scores.parquet", tmp_path / "averages.parquet"
-    write_table(scores, "scores", pa.Table.from_pylist([row("cite", 70.0) | COUNTS]))
-    write_averages([scores], Holdout.tasks_in({}), output)
-    rows = read_table(output, "averages").to_pylist()
+    rows = averaged(tmp_path, [row("cite", 70.0)], Holdout.tasks_in({}))
     assert {(row["over"], row["average"]) for row in rows} == {
         ("all", "all"),
         ("format", "proximity"),
@@ -95,11 +99,8 @@ def test_the_average_of_one_run_has_no_deviation(tmp_path):
 )
 def test_a_task_that_repeats_the_queries_of_others_is_in_no_average_with_them(tmp_path, listed, mean, tasks):
     values = {"csfcube_background": 10.0, "csfcube_method": 30.0, "csfcube_all": 90.0}
-    scores, output = tmp_path / "scores.parquet", tmp_path / "averages.parquet"
-    rows = sorted((row(task, values[task]) | COUNTS for task in listed), key=lambda row: row["task"])
-    write_table(scores, "scores", pa.Table.from_pylist(rows))
-    write_averages([scores], CsfCube.tasks_in({"tasks": listed}), output)
-    found = read_table(output, "averages").to_pylist()
+    scores = sorted((row(task, values[task]) for task in listed), key=lambda row: row["task"])
+    found = averaged(tmp_path, scores, CsfCube.tasks_in({"tasks": listed}))
     assert {row["over"]: (row["mean"], row["values"]) for row in found} == dict.fromkeys(
         ("all", "format", "group", "metric"), (mean, tasks)
     )
@@ -125,12 +126,7 @@ def test_of_the_tables_in_a_folder_only_those_of_the_runs_and_suites_that_are_na
     for task, run, value in (("drsm", "m-1", 40.0), ("drsm", "m-2", 60.0), ("drsm", "m-3", 99.0), ("fos", "m-1", 99.0)):
         scored = row(task, value, seed=int(run[-1])) | COUNTS
         write_table(tmp_path / task / f"{run}.parquet", "scores", pa.Table.from_pylist([scored]))
-    options = [
-        '--suites={"drsm": ["drsm"]}',
-        "--runs=m-1,m-2,bm25-0",
-        "--rank-alone=bm25-0",
-        f"--output={tmp_path / 'averages.parquet'}",
-    ]
-    CliRunner().invoke(app, ["average", str(tmp_path), *options], catch_exceptions=False)
-    rows = read_table(tmp_path / "averages.parquet", "averages").to_pylist()
+    suites, output = '{"drsm": ["drsm"]}', tmp_path / "averages.parquet"
+    write_averages(tmp_path, suites=suites, runs="m-1,m-2,bm25-0", rank_alone="bm25-0", output=output)
+    rows = read_table(output, "averages").to_pylist()
     assert {(row["mean"], row["runs"]) for row in rows} == {(50, 2)}

@@ -50,7 +50,8 @@ class Datasets(BenchmarkFolder):
     def prepare(self, *tasks, **settings):
         datasets = {path.name: str(path) for path in self.root.iterdir()}
         asked = BeirSettings.model_validate({"datasets": datasets, **settings})
-        prepare_beir(asked, tasks, tables=self.tables, omissions=self.tables / "omissions.parquet")
+        omissions = self.tables / "omissions.parquet"
+        prepare_beir(settings=asked, tasks=",".join(tasks), tables=self.tables, omissions=omissions)
         return read_benchmark(self.tables)
 
     def short_queries(self):
@@ -242,7 +243,8 @@ def test_the_how_to_page_writes_a_dataset_that_its_configuration_scores(tmp_path
     subprocess.run([sys.executable, "-c", script], check=True)
     asked = Beir.model_validate(yaml.safe_load(entry)["benchmarks"]["searches"])
     assert list(asked.faults("benchmarks.searches", None)) == []
-    prepare_beir(BeirSettings(datasets=asked.datasets), [], tables=tmp_path, omissions=tmp_path / "omissions.parquet")
+    settings, omissions = BeirSettings(datasets=asked.datasets), tmp_path / "omissions.parquet"
+    prepare_beir(settings=settings, tables=tmp_path, omissions=omissions)
     assert read_benchmark(tmp_path).judgements == {"beir_library": {"q1": {"d1": 2, "d2": 0}}}
 
 

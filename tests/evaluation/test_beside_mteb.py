@@ -12,7 +12,7 @@ import pytrec_eval
 from tests.evaluation.folders import BenchmarkFolder, score_rows, scores_of
 from tests.evaluation.test_beir import Datasets
 
-from cocite.config.benchmarks import declared, tasks_of
+from cocite.config.benchmarks import TASKS, declared, tasks_of
 from cocite.config.benchmarks.beir import BeirSettings
 from cocite.config.encoders import EncoderSettings
 from cocite.config.mteb import name_in_mteb
@@ -141,8 +141,10 @@ def test_a_model_has_the_score_in_mteb_that_it_has_here(collection, model, tmp_p
     assert ours == pytest.approx(100 * found.get_score(), abs=0.1)
 
     own = replace(declared("beir_own"), mteb=InMteb(name="Own", queries=60, documents=400))
+    monkeypatch.setitem(TASKS, own.name, own)
+    asked = {"tasks": own.name, "settings": BeirSettings(), "baseline": "theirs"}
     files = {name: tmp_path / f"{name}.parquet" for name in ("output", "omissions")}
-    write_reported(tmp_path / "cache", folder.tables, [own], settings=BeirSettings(), baseline="theirs", **files)
+    write_reported(tmp_path / "cache", tables=folder.tables, **asked, **files)
     [row] = read_table(files["output"], "reported_scores").to_pylist()
     assert (row["mteb_task"], row["mteb_version"]) == ("Own", mteb.__version__)
     assert row["value"] == pytest.approx(100 * found.get_score(), abs=1e-4)

@@ -28,9 +28,9 @@ def prepared(tmp_path_factory):
         tables = folder / "tables" / name
         where = {"tables": tables, "omissions": tables / "omissions.parquet"}
         if entry["kind"] == "beir":
-            prepare_beir(BeirSettings(datasets={name: f"{entry['folder']}/{name}"}), [], **where)
+            prepare_beir(settings=BeirSettings(datasets={name: f"{entry['folder']}/{name}"}), **where)
         else:
-            prepare_folder(Path(entry["folder"]), entry["kind"], [], **where)
+            prepare_folder(Path(entry["folder"]), kind=entry["kind"], **where)
         found[name] = tables
     return found
 

@@ -30,10 +30,11 @@ def outcomes(model, values, *, task="relish", metric="ndcg", seed=1, evaluation_
 
 
 def compare(folder, *tables, seed=1):
-    paths = [folder / f"{number}.parquet" for number in range(len(tables))]
-    for path, table in zip(paths, tables, strict=True):
-        write_table(path, "outcomes", table)
-    compare_models(paths, resamples=1000, seed=seed, output=folder / "comparisons.parquet")
+    runs = [f"m-{number}" for number in range(len(tables))]
+    for run, table in zip(runs, tables, strict=True):
+        write_table(folder / f"small/{run}.parquet", "outcomes", table)
+    asked = {"suites": '{"small": ["relish"]}', "runs": ",".join(runs)}
+    compare_models(folder, **asked, resamples=1000, seed=seed, output=folder / "comparisons.parquet")
     return read_table(folder / "comparisons.parquet", "comparisons").to_pylist()
 
 

@@ -14,8 +14,8 @@ from cocite.ground.rows import Row
 from cocite.tables.files import read_table, write_table
 
 
-def described(documents, kind, folder, output, tasks=(), **known):
-    describe_documents(documents, kind, tasks, folder, output, **known)
+def described(documents, kind, folder, output, **known):
+    describe_documents(documents, kind=kind, folder=folder, output=output, **known)
     rows = read_table(output, "document_fields").to_pylist()
     return {row["document"]: (row["venue"], row["authors"], row["year"]) for row in rows}
 

@@ -62,7 +62,7 @@ def test_a_benchmark_is_fetched_config_by_config_and_read_offline(hub, tmp_path)
     for (half, config), splits in splits_to_fetch(tasks).items():
         result = fetch(url, folder, half, config, splits)
         assert result.returncode == 0, result.stderr
-    prepare_folder(folder, "scirepeval", [], tables=tables, omissions=tables / "omissions.parquet")
+    prepare_folder(folder, kind="scirepeval", tables=tables, omissions=tables / "omissions.parquet")
     benchmark = read_benchmark(tables)
     assert benchmark.judgements["relish"] == {"a": {"b": 2, "c": 0}}
     assert benchmark.judgements["paper_reviewer_matching_soft"] == {"p": {"r": 1}}

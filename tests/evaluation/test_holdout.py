@@ -60,11 +60,11 @@ def prepare(
     split = ["holdout" if paper in held_out else "train" for paper in ids]
     write_table(folder / "queries.parquet", "queries", pa.table({"corpusid": ids, "split": split}))
     prepare_holdout(
-        folder / "papers",
-        folder / "citations",
-        folder / "queries.parquet",
-        asked.model_copy(update=changed),
-        seed,
+        papers=folder / "papers",
+        citations=folder / "citations",
+        queries=folder / "queries.parquet",
+        settings=asked.model_copy(update=changed),
+        seed=seed,
         memory_mb=400,
         threads=threads,
         tables=folder,

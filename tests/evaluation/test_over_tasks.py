@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ttest_1samp
-from typer.testing import CliRunner
 
-from cocite.evaluation.commands import app
-from cocite.evaluation.over_tasks import by_mode, over_tasks, pair_tests
+from cocite.evaluation.over_tasks import by_mode, compare_over_tasks, over_tasks, pair_tests
 from cocite.tables.files import read_table, write_table
 
 MODELS, TASKS = 4, 12
@@ -33,8 +31,7 @@ def compared(folder, *benchmarks):
         ordered = sorted(rows, key=lambda row: [row[key] for key in keys])
         write_table(path, "comparisons", pa.Table.from_pylist(ordered))
     output = folder / "task_comparisons.parquet"
-    command = ["compare-over-tasks", *map(str, paths), "--output", str(output)]
-    CliRunner().invoke(app, command, catch_exceptions=False)
+    compare_over_tasks(paths, output=output)
     rows = read_table(output, "task_comparisons").to_pylist()
     return {(row["over"], row["mode"], row["model"], row["other"]): row for row in rows}
 

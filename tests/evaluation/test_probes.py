@@ -40,7 +40,8 @@ def folder(tmp_path):
 
 
 def score(folder, output="specter.parquet"):
-    score_maps(folder / "maps", folder / "papers", folder, TASKS, folder / output)
+    asked = {"tables": folder, "tasks": ",".join(TASKS)}
+    score_maps(folder / "maps", vectors=folder / "papers", **asked, output=folder / output)
     return read_table(folder / output, "probe_outcomes").to_pylist()
 
 

@@ -4,13 +4,11 @@ import json
 import math
 
 import pytest
-from typer.testing import CliRunner
 
 from cocite.config.benchmarks import declared
-from cocite.config.benchmarks.beir import PUBLISHED
+from cocite.config.benchmarks.beir import PUBLISHED, BeirSettings
 from cocite.evaluation.benchmark import Benchmark, write_tables
-from cocite.evaluation.commands import app
-from cocite.evaluation.reported import read_result
+from cocite.evaluation.reported import read_result, write_reported
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table
 
@@ -56,9 +54,8 @@ def beir(tmp_path):
 def read(beir, folder, tasks="beir_scifact,beir_nfcorpus", **settings):
     """The rows that a folder gives, and what was counted."""
     files = {name: beir.parent / f"{name}.parquet" for name in ("output", "omissions")}
-    options = {"tables": beir, "tasks": tasks, "settings": json.dumps(settings), "baseline": "theirs", **files}
-    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    CliRunner().invoke(app, ["read-reported", str(folder), *words], catch_exceptions=False)
+    asked = BeirSettings.model_validate(settings)
+    write_reported(folder, tables=beir, tasks=tasks, settings=asked, baseline="theirs", **files)
     counted = read_table(files["omissions"], "omissions").to_pylist()
     rows = read_table(files["output"], "reported_scores").to_pylist()
     return rows, {row["reason"]: row["count"] for row in counted if row["count"]}

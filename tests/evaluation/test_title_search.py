@@ -6,7 +6,7 @@ from tests.evaluation.folders import scores_of
 from tests.evaluation.test_holdout import STAR, prepare, write_citations
 from tests.papers import papers_table
 
-from cocite.config.benchmark import HoldoutSettings, TitleSearch
+from cocite.config.benchmark import HoldoutSettings, MadeOfHeldOut, TitleSearch
 from cocite.config.benchmarks import TASKS, suites_of, tasks_of
 from cocite.config.settings import settings_of
 from cocite.evaluation.benchmark import read_task
@@ -44,11 +44,11 @@ def prepare_search(folder, texts=TEXTS, held_out=HELD_OUT, seed=1, **search):
     split = ["holdout" if paper in held_out else "train" for paper in ids]
     write_table(folder / "queries.parquet", "queries", pa.table({"corpusid": ids, "split": split}))
     prepare_holdout(
-        folder / "papers",
-        folder / "citations",
-        folder / "queries.parquet",
-        SETTINGS.model_copy(update={"search": TitleSearch(**search)}),
-        seed,
+        papers=folder / "papers",
+        citations=folder / "citations",
+        queries=folder / "queries.parquet",
+        settings=SETTINGS.model_copy(update={"search": TitleSearch(**search)}),
+        seed=seed,
         memory_mb=400,
         threads=1,
         tables=folder,
@@ -124,7 +124,7 @@ def test_other_tasks_of_the_benchmark_do_not_depend_on_it(tmp_path):
 def test_it_is_a_task_only_where_it_is_asked_for():
     entry = {"kind": "holdout", "positives": 5, "negatives": 25, "min_cocitations": 2}
     assert [task.name for task in tasks_of(entry)] == ["cite", "cocite"]
-    assert settings_of(entry, HoldoutSettings) == {key: entry[key] for key in entry if key != "kind"}
+    assert settings_of(entry, MadeOfHeldOut) == entry
     asked = {**entry, "search": {"documents": 10}}
     assert [task.name for task in tasks_of(asked)] == ["cite", "cocite", "title_search"]
     assert list(suites_of(asked)) == ["small"]

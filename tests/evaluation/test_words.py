@@ -5,10 +5,10 @@ import math
 import pytest
 from tests.evaluation.folders import scores_of
 
+from cocite.cli import app
 from cocite.config.benchmarks import TASKS
 from cocite.evaluation.benchmark import Benchmark, write_documents
 from cocite.evaluation.bm25 import Formula, Words, read_document_texts, score_words
-from cocite.evaluation.commands import app
 from cocite.evaluation.scored import Run
 from cocite.ground.errors import InputError
 
@@ -86,7 +86,7 @@ def test_bm25_counts_words_by_the_formula_that_is_asked_for(method):
 @pytest.mark.parametrize("named", [[], ["--embeddings=vectors.parquet", '--words={"k1": 1.5}']])
 def test_a_run_is_scored_by_its_vectors_or_by_words(tmp_path, named):
     asked = ["--tables", str(tmp_path), "--tasks", "fos", "--model", "m", "--training-seed", "0", "--mode", "compat"]
-    asked += ["--largest-missing", "0", "--threads", "1", *(named or ["--embeddings="])]
+    asked += ["--largest-missing", "0", "--threads", "1", *named]
     files = [f"--{table}={tmp_path / table}" for table in ("scores", "outcomes", "failures")]
     with pytest.raises(InputError, match="One of --embeddings and --words says what is scored"):
-        app(["score", "1", *asked, *files], standalone_mode=False)
+        app(["evaluation", "score", "1", *asked, *files], standalone_mode=False)

@@ -274,7 +274,7 @@ def test_documents_with_hashes_for_ids_are_looked_for_among_the_papers_before_th
     for command in ("corpus select", "triplets check"):
         assert f"cocite {command} results/evaluation/scidocs/documents.parquet {found} " in planned
     assert f'"document_papers": "{found}"' in planned  # of the baseline sgc
-    assert f"--document-papers={found}" in planned  # of the venues of documents
+    assert f"--document-papers {found}" in planned  # of the venues of documents
 
 
 def test_each_config_of_a_benchmark_on_the_hub_is_fetched_by_a_job_of_its_own(run):

@@ -20,7 +20,6 @@ from typer.models import OptionInfo
 
 from cocite.corpus.commands import app as corpus
 from cocite.encoder.commands import app as encoder
-from cocite.evaluation.commands import app as evaluation
 from cocite.ground.errors import InputError, surroundings
 from cocite.ground.usage import report_usage
 from cocite.ground.words import printable
@@ -74,6 +73,20 @@ STEPS: dict[str, dict[str, str]] = {
         "embed": "embedding:embed_documents",
         "draw-validation": "validation:draw_validation",
         "choose": "grid:choose_point",
+    },
+    "evaluation": {
+        "prepare-holdout": "preparation.holdout:prepare_holdout",
+        "fetch": "preparation.splits:fetch_config",
+        "prepare-folder": "preparation.readers:prepare_folder",
+        "describe-documents": "preparation.readers:describe_documents",
+        "prepare-beir": "preparation.beir:prepare_beir",
+        "score": "scoring:score_run",
+        "read-reported": "reported:write_reported",
+        "average": "averages:write_averages",
+        "compare": "comparisons:compare_models",
+        "compare-over-tasks": "over_tasks:compare_over_tasks",
+        "score-maps": "probes:score_maps",
+        "rank-probe": "winners:rank_probe",
     },
     "demo": {"release": "release:generate_release", "benchmark": "benchmark:generate_benchmark"},
 }
@@ -143,7 +156,7 @@ STAGES = {
     "triplets": (lazy, "Sample triplets and join them with texts."),
     "encoder": (encoder, "Fine-tune encoders; embed documents."),
     "baselines": (lazy, "Train and apply what models are compared with."),
-    "evaluation": (evaluation, "Score embeddings on benchmarks."),
+    "evaluation": (lazy, "Score embeddings on benchmarks."),
     "report": (report, "Tables, figures, the DuckDB file and the page."),
     "demo": (lazy, "A small generated release, and benchmarks about it."),
 }

@@ -148,6 +148,8 @@ class HoldoutSettings(Entry):
     search: TitleSearch | None = None
     """Settings of the task title_search, in which the title of a held-out paper has to find its abstract among those of
     others. Left out, there is no such task."""
+    kind: Literal["holdout"] = "holdout"
+    """What is scored: what the papers cite, and what they are cited with."""
 
 
 class AspectSettings(Entry):
@@ -160,3 +162,9 @@ class AspectSettings(Entry):
     any are left out and counted."""
     negatives: Natural = 20
     """Random candidates of each query."""
+    kind: Literal["aspects"] = "aspects"
+    """What is scored: what the papers are linked with by each aspect."""
+
+
+MadeOfHeldOut = Annotated[HoldoutSettings | AspectSettings, Field(discriminator="kind")]
+"""Settings by which a benchmark is made of papers that are held out."""

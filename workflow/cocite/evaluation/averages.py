@@ -13,11 +13,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from cocite.config.benchmarks import declared
 from cocite.config.tasks import BOTH, FORMATS, Task, without_unions
+from cocite.evaluation.asked import Metrics, RankAlone, RunNames, Suites, files_of_runs, tasks_of_suites
 from cocite.evaluation.benchmark import write_rows
+from cocite.ground.options import Output
 from cocite.tables.files import open_table
 
 REVIEWERS = FORMATS["reviewers"]
@@ -32,12 +36,21 @@ Value = tuple[str, str]
 """A task and a metric of it."""
 
 
-def write_averages(scores: Sequence[Path], tasks: Sequence[Task], output: Path) -> None:
-    """Write the table averages of one benchmark, which has these tasks."""
-    counted = without_unions(tasks)
+def write_averages(
+    scores: Annotated[Path, typer.Argument(help="Folder of the scores of one benchmark: <suite>/<run>.parquet.")],
+    *,
+    suites: Suites,
+    runs: RunNames,
+    rank_alone: RankAlone = "",
+    metrics: Metrics = "",
+    output: Output,
+) -> None:
+    """Average the scores of each model over formats, groups, metrics and all tasks, and over its seeds."""
+    asked = tasks_of_suites(suites, metrics)
+    counted = without_unions([task for tasks in asked.values() for task in tasks])
     names = {task.name for task in counted}
     of_models: dict[tuple[str, str], list[Score]] = {}
-    for path in scores:
+    for path in files_of_runs(scores, asked, runs, rank_alone):
         with open_table(path, "scores") as file:
             for row in file.read().to_pylist():
                 if row["task"] in names:

@@ -14,13 +14,15 @@ from functools import reduce
 from itertools import chain, combinations
 from operator import and_
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import typer
 
 from cocite.config.tasks import POSITIVE
+from cocite.evaluation.asked import RankAlone, RunNames, Suites, files_of_runs, tasks_of_suites
 from cocite.evaluation.benchmark import write_rows
 from cocite.evaluation.metrics import (
     Counts,
@@ -40,6 +42,7 @@ from cocite.evaluation.significance import (
     p_value_of,
     smallest_difference,
 )
+from cocite.ground.options import Output, Seed
 from cocite.ground.randomness import generator
 from cocite.tables.files import scan_table
 
@@ -65,14 +68,23 @@ class Difference(NamedTuple):
     """Two-sided, of no difference."""
 
 
-def compare_models(outcomes: Sequence[Path], *, resamples: int, seed: int, output: Path) -> None:
-    """Write the table comparisons of all pairs of models in these outcomes."""
+def compare_models(
+    outcomes: Annotated[Path, typer.Argument(help="Folder of the outcomes of one benchmark: <suite>/<run>.parquet.")],
+    *,
+    suites: Suites,
+    runs: RunNames,
+    rank_alone: RankAlone = "",
+    resamples: Annotated[int, typer.Option(help="Bootstrap samples of the queries or documents of a task.")],
+    seed: Seed,
+    output: Output,
+) -> None:
+    """Test whether models differ: a paired bootstrap between any two of them on each task."""
     rows = []
-    for question, table in _by_question(outcomes):
-        items, runs, effects = _runs(table, question[QUESTION.index("metric")])
+    for question, table in _by_question(files_of_runs(outcomes, tasks_of_suites(suites), runs, rank_alone)):
+        items, statistics, effects = _runs(table, question[QUESTION.index("metric")])
         if items:
             drawn_items = draws(items, resamples, seed, *question)
-            rows += [(*question, *row) for row in _pairs(items, runs, effects, drawn_items)]
+            rows += [(*question, *row) for row in _pairs(items, statistics, effects, drawn_items)]
     write_rows(output, "comparisons", rows)
 
 

@@ -11,14 +11,16 @@ too few tasks to reach so small a p-value (Tarone). A task that repeats the quer
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+import typer
 
 from cocite.config.benchmarks import declared
 from cocite.config.tasks import BOTH, without_unions
 from cocite.evaluation.benchmark import write_rows
 from cocite.evaluation.significance import Part, error_of, holm, interval_of, signed_rank_p_value
+from cocite.ground.options import Output
 from cocite.tables.files import read_table
 
 ALL = "all benchmarks"
@@ -47,8 +49,12 @@ class TaskDifference(NamedTuple):
     """The smallest that so many tasks can give."""
 
 
-def compare_over_tasks(comparisons: Sequence[Path], output: Path) -> None:
-    """Write the table task_comparisons from the tables comparisons of all benchmarks, in the order of these."""
+def compare_over_tasks(
+    comparisons: Annotated[list[Path], typer.Argument(help="Table comparisons of each benchmark, in their order.")],
+    *,
+    output: Output,
+) -> None:
+    """Test which of two models is better over tasks: signed ranks of their differences on each."""
     tables = [read_table(path, "comparisons").to_pylist() for path in comparisons]
     rows = [
         (over, mode, *pair, *found, p_adjusted)

@@ -8,20 +8,24 @@ part in the choice.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import typer
 from numpy.typing import NDArray
 from safetensors import safe_open
 
+from cocite.config.benchmarks import names
+from cocite.evaluation.asked import Tables
 from cocite.evaluation.benchmark import Judgements, write_rows
 from cocite.evaluation.comparisons import draws
 from cocite.evaluation.metrics import measure_rankings
 from cocite.evaluation.ranking import by_distance, directions, rank_candidates
 from cocite.evaluation.vectors import Vectors
 from cocite.ground.errors import InputError
+from cocite.ground.options import Output
 from cocite.ground.progress import progress
 from cocite.tables.files import read_table
 from cocite.tables.probes import Trained, training_of
@@ -40,21 +44,26 @@ Values = NDArray[np.float64]
 
 
 def score_maps(
-    maps: Path, papers: Path, tables: Path, tasks: Sequence[str], output: Path, *, normalise: bool = False
+    maps: Annotated[Path, typer.Argument(help="What `cocite encoder probe` wrote.")],
+    *,
+    vectors: Annotated[Path, typer.Option(help="Folder of the table paper_embeddings of the encoder.")],
+    tables: Tables,
+    tasks: Annotated[str, typer.Option(help="Names of the ranking tasks that are scored, with commas between them.")],
+    output: Output,
+    normalise: Annotated[bool, typer.Option(help="Scale mapped vectors to length 1, as the encoder's are.")] = False,
 ) -> None:
-    """Write the table probe_outcomes of the maps of a set, and of the vectors as they are.
+    """Score linear maps of ready vectors on held-out papers, those that choose and those that prove.
 
-    `papers` is the folder of the table paper_embeddings of the encoder, and `tables` that of the benchmark, whose
-    documents are papers. Raises `InputError` where one has no vector, or nothing is asked in a part.
+    Raises `InputError` where a document of the benchmark has no vector, or nothing is asked in a part.
     """
-    asked = {(part, task): found for part in PARTS for task, found in asked_of(tables, part, tasks).items()}
-    vectors = _vectors(papers, asked)
-    rows = list(_outcomes(UNTRAINED, vectors, asked))
+    asked = {(part, task): found for part in PARTS for task, found in asked_of(tables, part, names(tasks)).items()}
+    plain = _vectors(vectors, asked)
+    rows = list(_outcomes(UNTRAINED, plain, asked))
     with safe_open(maps, framework="numpy") as file:
         for name in progress(sorted(file.keys()), of="Scored", unit="map"):
-            mapped = vectors.matrix @ file.get_tensor(name).T
+            mapped = plain.matrix @ file.get_tensor(name).T
             mapped = directions(mapped) if normalise else mapped
-            rows += _outcomes(training_of(name), Vectors(vectors.rows, mapped), asked)
+            rows += _outcomes(training_of(name), Vectors(plain.rows, mapped), asked)
     write_rows(output, "probe_outcomes", rows)
 
 

@@ -11,13 +11,18 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+import typer
 
 from cocite.config.benchmarks.beir import BeirSettings
 from cocite.config.mteb import META, SPLIT, is_same_test, name_in_mteb, result_files
+from cocite.config.settings import GivenAsJson
 from cocite.config.tasks import Task
+from cocite.evaluation.asked import Tables, tasks_named
 from cocite.evaluation.benchmark import read_task, write_rows
 from cocite.ground.errors import InputError
+from cocite.ground.options import Omissions, Output
 from cocite.tables.files import read_json, write_omissions
 
 UNDERSTOOD = "those of mteb 1 and 2 have task_name and scores, or mteb_dataset_name"
@@ -47,22 +52,23 @@ class OmittedError(Exception):
 
 
 def write_reported(
-    path: Path,
-    tables: Path,
-    tasks: Sequence[Task],
+    path: Annotated[Path, typer.Argument(help="A file of results of mteb, or the folder of one revision of a model.")],
     *,
-    settings: BeirSettings,
-    baseline: str,
-    output: Path,
-    omissions: Path,
+    tables: Tables,
+    tasks: Annotated[str, typer.Option(help="Names of the benchmark's tasks, with commas between them.")],
+    settings: GivenAsJson[BeirSettings],
+    baseline: Annotated[str, typer.Option(help="Name of the baseline.")],
+    output: Output,
+    omissions: Omissions,
 ) -> None:
-    """Write the scores that files of mteb report on the tasks of a benchmark, and what in them does not count.
+    """Read scores that others reported, from files of the library mteb, on the tasks that a benchmark has as well.
 
     `settings` says how the benchmark was read.
 
     Raises `InputError` where a file is of another layout, or a value is none of that metric.
     """
-    in_mteb = {task.mteb.name: task for task in tasks if task.mteb}
+    asked = tasks_named(tasks)
+    in_mteb = {task.mteb.name: task for task in asked if task.mteb}
     results = [read_result(file) for file in result_files(path)]
     check_distinct(results)
     sizes = {task.name: _sizes(task, tables) for task in in_mteb.values()}
@@ -80,7 +86,7 @@ def write_reported(
         found.add(task.name)
         key = (baseline, tables.name, task.name, task.main_metric)
         rows.append((*key, round(100 * value, 6), result.task, *model_of(result), result.revision, result.version))
-    omitted["task of the benchmark without a reported score"] = len(tasks) - len(found)
+    omitted["task of the benchmark without a reported score"] = len(asked) - len(found)
     write_rows(output, "reported_scores", rows)
     write_omissions(omissions, dict(omitted))
 

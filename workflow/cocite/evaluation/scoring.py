@@ -6,22 +6,86 @@ first evaluation seed, with the mode `both`. The table outcomes says what each q
 that models can be compared on the same ones.
 """
 
+import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, get_args
+
+import typer
 
 from cocite.config.tasks import Task
+from cocite.evaluation.asked import Metrics, Tables, tasks_named
 from cocite.evaluation.benchmark import Benchmark, read_task, write_rows
 from cocite.evaluation.ranking import by_cosine, by_distance, score_ranking, score_search
 from cocite.evaluation.scored import Row, Run, Scored, UnscorableError, count_missing
 from cocite.evaluation.vectors import Vectors, joined, read_blocks
+from cocite.ground.errors import InputError
+from cocite.ground.options import Threads
 from cocite.ground.progress import report
 
 Blocks = Callable[[Collection[str]], Iterator[Vectors]]
 """From some documents to their vectors, some thousand at a time."""
 Score = Callable[[Task, Benchmark], Scored]
 """What scores a task of a benchmark."""
+Modes = Literal["compat", "correct"]
+
+
+def score_run(
+    seeds: Annotated[list[int], typer.Argument(help="Evaluation seeds; supervised tasks are scored once with each.")],
+    *,
+    tables: Tables,
+    tasks: Annotated[str, typer.Option(help="Names of the tasks that are scored, with commas between them.")],
+    model: Annotated[str, typer.Option(help="Name of the model or baseline.")],
+    training_seed: Annotated[int, typer.Option(help="Seed that the model was trained with; 0 for none.")],
+    mode: Annotated[
+        Literal[Modes, "sklearn", "both"],
+        typer.Option(
+            help="compat fits as published; correct fits an intercept to standardised inputs; both does both; sklearn "
+            "fits as SciRepEval's code does without lightning."
+        ),
+    ],
+    largest_missing: Annotated[
+        float,
+        typer.Option(help="Share of a task's documents that may be without a vector; with more there is no score."),
+    ],
+    threads: Threads,
+    embeddings: Annotated[
+        Path | None, typer.Option(help="Table of its document embeddings; none for what ranks by words.")
+    ] = None,
+    words: Annotated[
+        str | None,
+        typer.Option(
+            help="Of what ranks by words instead, k1, b and method of BM25 as JSON; it scores rankings alone, and "
+            "depends on no seed or mode."
+        ),
+    ] = None,
+    scores: Annotated[Path, typer.Option(help="Table scores, written.")],
+    outcomes: Annotated[Path, typer.Option(help="Table outcomes, written.")],
+    failures: Annotated[
+        Path, typer.Option(help="Table failures, written: a row where the data make a score impossible.")
+    ],
+    metrics: Metrics = "",
+) -> None:
+    """Score the vectors of a model or baseline, or the words of the texts, on tasks of a benchmark."""
+    run = Run(
+        model=model,
+        training_seed=training_seed,
+        benchmark=tables.name,
+        modes=get_args(Modes) if mode == "both" else (mode,),
+        evaluation_seeds=seeds,
+        largest_missing=largest_missing,
+        threads=threads,
+        ranks_alone=words is not None,
+    )
+    if embeddings is not None and words is None:
+        score = embedded(embeddings, run)
+    elif words is not None and embeddings is None:
+        score = by_words(tables / "documents.parquet", json.loads(words), run)
+    else:
+        raise InputError("One of --embeddings and --words says what is scored.")
+    files = {"scores": scores, "outcomes": outcomes, "failures": failures}
+    write_results(tasks_named(tasks, metrics), tables, run, files, score)
 
 
 def write_results(tasks: Sequence[Task], tables: Path, run: Run, files: Mapping[str, Path], score: Score) -> None:

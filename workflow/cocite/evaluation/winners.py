@@ -1,13 +1,16 @@
 """The best sets and trainings of a probe as entries that a configuration can hold: sets of triplets, and models."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 import yaml
 
 from cocite.config.probes import described_loss
-from cocite.evaluation.probes import Point
+from cocite.evaluation.probes import Point, write_scores
+from cocite.ground.options import Seed
 from cocite.tables.files import write_text
 
 MOST = 5
@@ -16,6 +19,19 @@ HEAD = """\
 # configuration with the same graphs, embeddings and encoders. A probe does not choose the epochs and the learning rate
 # of a fine-tuning.
 """
+
+
+def rank_probe(
+    outcomes: Annotated[list[Path], typer.Argument(help="Tables probe_outcomes, each under the name of its set.")],
+    *,
+    settings: Annotated[str, typer.Option(help="The probe, and its sets by name, as JSON.")],
+    seed: Seed,
+    scores: Annotated[Path, typer.Option(help="Table probe_scores, written.")],
+    winners: Annotated[Path, typer.Option(help="The best sets and trainings as entries of a configuration, written.")],
+) -> None:
+    """Rank the sets and losses of a probe by the papers that choose."""
+    ranked = write_scores({path.stem: path for path in outcomes}, seed, scores)
+    write_winners(ranked, json.loads(settings), winners)
 
 
 def write_winners(ranked: Sequence[Point], settings: Mapping[str, Any], output: Path) -> None:

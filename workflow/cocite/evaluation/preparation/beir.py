@@ -16,12 +16,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from cocite.config.benchmarks import names
 from cocite.config.benchmarks.beir import CORPUS, QUERIES, BeirSettings, files_of, task_of
+from cocite.config.settings import GivenAsJson
 from cocite.config.tasks import Task
+from cocite.evaluation.asked import Tables, TaskNames
 from cocite.evaluation.preparation.builder import Builder, References, Text, Texts
 from cocite.evaluation.preparation.files import present_tasks
 from cocite.evaluation.preparation.qrels import read_judgements
 from cocite.ground.errors import InputError
+from cocite.ground.options import Omissions
 from cocite.ground.progress import progress
 from cocite.ground.rows import Row, read_rows
 
@@ -35,18 +39,20 @@ COLUMNS = ("_id", "id", "title", "text", "abstract")
 WORD = re.compile(r"\w+")
 
 
-def prepare_beir(settings: BeirSettings, names: Sequence[str], *, tables: Path, omissions: Path) -> None:
-    """Write the tables of a benchmark: of the tasks of these names, or of all datasets where none are named.
+def prepare_beir(
+    *, settings: GivenAsJson[BeirSettings], tasks: TaskNames = "", tables: Tables, omissions: Omissions
+) -> None:
+    """Read datasets in BEIR's layout, each from a folder: those of these tasks, or all where none are named.
 
     Raises `InputError` where there is no such dataset, a file is missing or a row is wrong, and where no document of a
     dataset has a text.
     """
     folders = {task_of(name): Path(folder) for name, folder in settings.datasets.items()}
-    known = [task.name for task in folders]
-    for name in names:
+    known, named = [task.name for task in folders], names(tasks)
+    for name in named:
         if name not in known:
             raise InputError(f"--tasks: {name} is the task of no dataset; there are {', '.join(known) or 'none'}.")
-    asked = {task: folder for task, folder in folders.items() if not names or task.name in names}
+    asked = {task: folder for task, folder in folders.items() if not named or task.name in named}
     builder = read_datasets(asked, settings, {})
     builder.check_texts({task.name: folder for task, folder in asked.items()})
     builder.write(tables=tables, omissions=omissions)

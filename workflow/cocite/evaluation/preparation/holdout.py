@@ -24,12 +24,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cocite.config.aspects import INTENTS
-from cocite.config.benchmark import AspectSettings, HoldoutSettings, TitleSearch
+from cocite.config.benchmark import AspectSettings, HoldoutSettings, MadeOfHeldOut, TitleSearch
 from cocite.config.benchmarks.holdout import TITLE_SEARCH
+from cocite.config.settings import GivenAsJson
+from cocite.evaluation.asked import Tables
 from cocite.evaluation.benchmark import Benchmark, Document, Judgements, write_benchmark, write_choosing
 from cocite.evaluation.preparation.title_search import BEYOND, Paper, ask_for_abstracts, fitting
 from cocite.ground.database import connect
 from cocite.ground.errors import InputError
+from cocite.ground.options import Citations, MemoryMb, Omissions, Papers, Queries, Seed, Threads
 from cocite.ground.randomness import fractions, generator, priorities
 from cocite.tables.files import verified_files
 from cocite.tables.splits import HELD_OUT, read_kept_out
@@ -77,20 +80,20 @@ COCITED = """
 
 
 def prepare_holdout(
-    papers: Path,
-    citations: Path,
-    queries: Path,
-    settings: HoldoutSettings | AspectSettings,
-    seed: int,
     *,
-    memory_mb: int,
-    threads: int,
-    tables: Path,
-    omissions: Path,
+    papers: Papers,
+    citations: Citations,
+    queries: Queries,
+    settings: GivenAsJson[MadeOfHeldOut],
+    seed: Seed,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    tables: Tables,
+    omissions: Omissions,
 ) -> None:
-    """Write the tables of the hold-out benchmark; spill into their folder.
+    """Make a benchmark of held-out papers: what they cite and are cited with, or by which aspect, among others.
 
-    `papers` and `citations` are folders of buckets. Raises `InputError` where no held-out paper has enough links.
+    It spills into the folder of the tables. Raises `InputError` where no held-out paper has enough links.
     """
     benchmark, choosing, omitted = Benchmark(), Benchmark(), dict[str, int]()
     share = settings.choosing if isinstance(settings, HoldoutSettings) else None
@@ -150,7 +153,7 @@ class Choice:
     """The choice of candidates in one task; each query's depends on the seed and the query alone."""
 
     task: str
-    settings: HoldoutSettings | AspectSettings
+    settings: MadeOfHeldOut
     seed: int
     pool: Ids
     """Papers with text that random candidates are drawn from, ascending."""
@@ -216,9 +219,7 @@ def _pool(database: duckdb.DuckDBPyConnection, seed: int) -> Ids:
     return np.sort(pool)
 
 
-def _links_of_tasks(
-    database: duckdb.DuckDBPyConnection, settings: HoldoutSettings | AspectSettings
-) -> Iterator[tuple[str, Links]]:
+def _links_of_tasks(database: duckdb.DuckDBPyConnection, settings: MadeOfHeldOut) -> Iterator[tuple[str, Links]]:
     """The tasks of the benchmark, with the papers that count in each."""
     if isinstance(settings, HoldoutSettings):
         cocited = database.sql(COCITED, params={"least": settings.min_cocitations})

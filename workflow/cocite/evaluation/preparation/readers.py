@@ -1,11 +1,15 @@
 """The benchmarks that others made: which reader takes the files of which layout."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
-from cocite.config.benchmarks import BENCHMARKS, KINDS, LAYOUTS
+import typer
+
+from cocite.config.benchmarks import BENCHMARKS, KINDS, LAYOUTS, names
 from cocite.config.plugins import check_choice
+from cocite.evaluation.asked import KindName, Metrics, Tables, TaskNames
 from cocite.evaluation.preparation.beir import read_beir
 from cocite.evaluation.preparation.builder import Builder
 from cocite.evaluation.preparation.csfcube import read_csfcube
@@ -16,6 +20,7 @@ from cocite.evaluation.preparation.mdcr import read_mdcr
 from cocite.evaluation.preparation.s2and import read_s2and
 from cocite.evaluation.preparation.scidocs import read_scidocs
 from cocite.evaluation.preparation.scirepeval import read_scirepeval
+from cocite.ground.options import Omissions, Output
 
 READERS: Mapping[str, Callable[..., Builder]] = {
     "scirepeval": read_scirepeval,
@@ -30,9 +35,15 @@ READERS: Mapping[str, Callable[..., Builder]] = {
 
 
 def prepare_folder(
-    folder: Path, kind: str, names: Sequence[str], metrics: Sequence[str] = (), *, tables: Path, omissions: Path
+    folder: Annotated[Path, typer.Argument(help="Folder of the benchmark, in the layout of its kind.")],
+    *,
+    kind: KindName,
+    tasks: TaskNames = "",
+    metrics: Metrics = "",
+    tables: Tables,
+    omissions: Omissions,
 ) -> None:
-    """Write the tables of a benchmark: of the tasks of these names, or of all in the folder where none are named.
+    """Read a benchmark that others made: the tasks of these names, or all in the folder where none are named.
 
     What only some metrics need, such as test folds, is read where these metrics are given instead of the declared ones.
 
@@ -40,35 +51,36 @@ def prepare_folder(
     where no document of a task has a text.
     """
     check_choice(kind, [known for known, layout in LAYOUTS.items() if layout in READERS and known != "beir"], "--kind")
-    tasks = [replace(task, metrics=tuple(metrics) or task.metrics) for task in BENCHMARKS[kind]]
-    builder = READERS[LAYOUTS[kind]](folder, tasks, names)
+    declared = [replace(task, metrics=tuple(names(metrics)) or task.metrics) for task in BENCHMARKS[kind]]
+    builder = READERS[LAYOUTS[kind]](folder, declared, names(tasks))
     builder.check_texts(dict.fromkeys(builder.benchmark.tasks, folder))
     builder.write(tables=tables, omissions=omissions)
 
 
 def describe_documents(
-    documents: Path,
-    kind: str,
-    names: Sequence[str],
-    folder: Path | None,
-    output: Path,
+    documents: Annotated[Path, typer.Argument(help="Table documents of the benchmark.")],
     *,
-    papers: Path | None = None,
-    document_papers: Path | None = None,
+    kind: KindName,
+    tasks: TaskNames = "",
+    folder: Annotated[
+        Path | None, typer.Option(help="Folder of the benchmark; none if its files say nothing of the fields.")
+    ] = None,
+    output: Output,
+    papers: Annotated[
+        Path | None, typer.Option(help="Folder of the table papers; none if no document is known to be one of them.")
+    ] = None,
+    document_papers: Annotated[
+        Path | None, typer.Option(help="Table document_papers; none if the documents have corpus ids.")
+    ] = None,
 ) -> None:
-    """Write the table `document_fields` of a prepared benchmark.
-
-    `folder` is that of the benchmark; None if its files say nothing of any document. `papers` is the folder of the
-    table papers, None if none of its documents is known to be one; `document_papers` says which they are, None if their
-    ids are corpus ids.
-    """
+    """Look up venue, authors and year of the documents of a benchmark, for encoders that read them."""
     check_choice(kind, KINDS, "--kind")
     if KINDS[kind].made_by is not None and papers is not None:
         write_fields(output, fields_of_papers(documents, papers))
         return
     fields: dict[str, Fields] = {}
     if folder is not None:
-        builder = READERS[LAYOUTS[kind]](folder, BENCHMARKS[kind], names, keeps_fields=True)
+        builder = READERS[LAYOUTS[kind]](folder, BENCHMARKS[kind], names(tasks), keeps_fields=True)
         fields = builder.texts.named_fields()
         fields |= {name: fields[original] for name, original in builder.further_names.items() if original in fields}
     if papers is not None:

@@ -11,20 +11,33 @@ import shutil
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from cocite.config.benchmarks import names
 from cocite.ground.errors import InputError
 from cocite.ground.hub import fetch_files
+from cocite.ground.options import Output, State
 from cocite.ground.rows import Row, read_lines, read_parquet
 from cocite.tables.files import atomic_path
 
 
-def fetch_config(dataset: str, revision: str, config: str, splits: Sequence[str], *, state: Path, output: Path) -> None:
-    """Write the folder of a config with these splits; a killed fetch goes on from the files in `state`.
+def fetch_config(
+    config: Annotated[str, typer.Argument(help="Name of the config: a folder of the dataset.")],
+    *,
+    dataset: Annotated[str, typer.Option(help="Dataset on the Hugging Face hub.")],
+    revision: Annotated[str, typer.Option(help="Commit of the dataset.")],
+    splits: Annotated[str, typer.Option(help="Names of its splits, with commas between them.")],
+    state: State,
+    output: Output,
+) -> None:
+    """Fetch a config of a benchmark from the hub; a killed fetch goes on from the files in `state`.
 
     Raises `InputError` where the hub cannot be reached, and where it has no files of a split at the revision.
     """
     fetched = state / revision
-    patterns = [f"{config}/{pattern}" for split in splits for pattern in patterns_of_split(split)]
+    patterns = [f"{config}/{pattern}" for split in names(splits) for pattern in patterns_of_split(split)]
     try:
         fetch_files(dataset, revision, patterns, fetched, kind="dataset")
     except InputError as error:
@@ -32,7 +45,7 @@ def fetch_config(dataset: str, revision: str, config: str, splits: Sequence[str]
             f"{str(error).rstrip('.')}. A benchmark is fetched once: run that step where there is a network, on a "
             "login node for example (snakemake --until fetch_benchmark), or name a local folder in place of hub."
         ) from error
-    for split in splits:
+    for split in names(splits):
         if not files_of_split(fetched / config, split):
             raise InputError(
                 f"{dataset} at {revision} has no Parquet or JSON Lines files of {config}, split {split}; pin a commit "
