@@ -1,5 +1,6 @@
 """The report says how large the corpus is and how often papers are paired."""
 
+import json
 import re
 
 import polars as pl
@@ -30,7 +31,7 @@ def corpus(tmp_path):
 
 def described(results, pairs):
     paths = {"statistics": results / "statistics.parquet", "counts": results / "counts.parquet"}
-    write_corpus_statistics(results, pairs, memory_mb=500, threads=1, **paths)
+    write_corpus_statistics(results=results, pairs=json.dumps(pairs), memory_mb=500, threads=1, **paths)
     statistics = read_table(paths["statistics"], "corpus_statistics")
     return pl.DataFrame(statistics), pl.DataFrame(read_table(paths["counts"], "pair_counts"))
 

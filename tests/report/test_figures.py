@@ -15,7 +15,8 @@ from cocite.report.figures import (
     draw_triplets,
     draw_validation_curves,
 )
-from cocite.report.maps.picture import UNKNOWN, draw_map
+from cocite.report.maps.packing import UNKNOWN
+from cocite.report.maps.picture import draw_map
 from cocite.report.svg import read_figure, read_svg
 
 METRICS = ("loss", "mean_rank", "mrr", "hits_at_1", "hits_at_10", "hits_at_50", "auc")

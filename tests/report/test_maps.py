@@ -64,9 +64,8 @@ def benchmark(tmp_path):
 def chosen(benchmark, settings=None, *, only_queries=False, corpus=None, seed=1):
     """The tables of a map's papers and labels."""
     paths = {"papers": benchmark / "mapped.parquet", "labels": benchmark / "mapped_labels.parquet"}
-    write_papers(
-        benchmark, settings or map_with(), ["mag"], only_queries=only_queries, corpus=corpus, seed=seed, **paths
-    )
+    asked = {"settings": settings or map_with(), "tasks": "mag", "only_queries": only_queries, "corpus": corpus}
+    write_papers(tables=benchmark, **asked, seed=seed, **paths)
     tables = (read_table(paths["papers"], "map_papers"), read_table(paths["labels"], "map_labels"))
     return [table.to_pylist() for table in tables]
 
@@ -252,9 +251,8 @@ def mapped(tmp_path):
 
 
 def laid_out(folder, **settings):
-    names = ("vectors", "papers", "labels")
-    paths = {"points": folder / "points.parquet", "scores": folder / "scores.parquet"}
-    write_layout(*(folder / f"{name}.parquet" for name in names), map_with(**settings), seed=1, **paths)
+    paths = {name: folder / f"{name}.parquet" for name in ("papers", "labels", "points", "scores")}
+    write_layout(folder / "vectors.parquet", settings=map_with(**settings), seed=1, **paths)
     tables = (read_table(paths["points"], "map_points"), read_table(paths["scores"], "map_scores"))
     return [table.to_pylist() for table in tables]
 

@@ -1,5 +1,6 @@
 """The provenance says what made the results: configuration, release, machine, versions, and whose the data are."""
 
+import json
 import os
 import platform
 from pathlib import Path
@@ -14,7 +15,9 @@ from cocite.tables.files import read_json, write_json
 def written(tmp_path, configuration, **manifest):
     datasets = {"papers": {"shards": [1, 2], "readme": "Papers of ours."}}
     write_json(tmp_path / "manifest.json", {"release": "2026-01-06", "datasets": datasets, **manifest})
-    write_provenance(configuration, tmp_path / "manifest.json", tmp_path / "provenance.json")
+    (tmp_path / "configuration.json").write_text(json.dumps(configuration))
+    files = {name: tmp_path / f"{name}.json" for name in ("configuration", "manifest")}
+    write_provenance(**files, spaces="[]", output=tmp_path / "provenance.json", ids=tmp_path / "id_spaces.parquet")
     return read_json(tmp_path / "provenance.json")
 
 

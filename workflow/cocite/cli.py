@@ -33,7 +33,6 @@ from cocite.people.publishing import app as publishing
 from cocite.people.resolved import app as resolved
 from cocite.people.serving import app as serving
 from cocite.people.status.commands import app as status
-from cocite.report.commands import app as report
 
 app = typer.Typer(
     help="Embeddings of scientific publications, learned from how they are cited together.",
@@ -87,6 +86,21 @@ STEPS: dict[str, dict[str, str]] = {
         "compare-over-tasks": "over_tasks:compare_over_tasks",
         "score-maps": "probes:score_maps",
         "rank-probe": "winners:rank_probe",
+    },
+    "report": {
+        "provenance": "provenance:write_provenance",
+        "corpus": "corpus_statistics:write_corpus_statistics",
+        "figures": "figures:draw_figures",
+        "map-papers": "maps.papers:write_papers",
+        "map-layout": "maps.layout:write_layout",
+        "map": "maps.picture:write_figure",
+        "aspects": "aspects:write_figure",
+        "spaces": "spaces:write_figure",
+        "probes": "probes:write_figure",
+        "trade": "trade:write_figure",
+        "page": "writing:write_report",
+        "views": "views:write_views",
+        "archive": "writing:write_archive",
     },
     "demo": {"release": "release:generate_release", "benchmark": "benchmark:generate_benchmark"},
 }
@@ -157,7 +171,7 @@ STAGES = {
     "encoder": (encoder, "Fine-tune encoders; embed documents."),
     "baselines": (lazy, "Train and apply what models are compared with."),
     "evaluation": (lazy, "Score embeddings on benchmarks."),
-    "report": (report, "Tables, figures, the DuckDB file and the page."),
+    "report": (lazy, "Tables, figures, the DuckDB file and the page."),
     "demo": (lazy, "A small generated release, and benchmarks about it."),
 }
 """The commands whose steps say at the end of their log what they took; the others answer people."""

@@ -5,8 +5,11 @@ from pathlib import Path
 
 import polars as pl
 
+from cocite.config.triplets import graphs_of_aspects, sets_by_aspect
+from cocite.ground.options import Output, Results
 from cocite.report.canvas import COLOURS, canvas
 from cocite.report.labels import percent
+from cocite.report.results import Provenance, configuration_in, read_each
 
 ROW, LENGTH = 0.24, 1.1
 """Height of a row and length of the longest bar, inches."""
@@ -14,6 +17,14 @@ LABELS, NUMBERS = 1.0, 0.6
 """Room for the names before the bars, and for the shares behind them, inches."""
 SMALL = 8.5
 """Size of letters, points."""
+
+
+def write_figure(*, results: Results, provenance: Provenance, output: Output) -> None:
+    """Draw the intents of citations, and the queries that each aspect serves."""
+    configuration = configuration_in(provenance)
+    intents = read_each(results, "intent_counts", "graph", graphs_of_aspects(configuration))
+    checks = read_each(results, "triplet_checks", "triplets", sets_by_aspect(configuration))
+    draw_aspects(intents, checks, output)
 
 
 def draw_aspects(intents: Mapping[str, pl.DataFrame], checks: Mapping[str, pl.DataFrame], output: Path) -> None:

@@ -1,28 +1,27 @@
 """How large the corpus is, and how often its papers are paired: what a reader asks first of a dataset."""
 
-from collections.abc import Mapping
+import json
 from pathlib import Path
 
 import pyarrow as pa
 from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 from cocite.ground.database import connect
+from cocite.ground.options import MemoryMb, Output, Results, Threads
+from cocite.report.results import Pairs
 from cocite.tables.files import count_rows, verified_files, write_table
 from cocite.tables.places import path_of
 
 
 def write_corpus_statistics(
-    results: Path, pairs: Mapping[str, str], *, memory_mb: int, threads: int, statistics: Path, counts: Path
+    *, results: Results, pairs: Pairs, memory_mb: MemoryMb, threads: Threads, statistics: Output, counts: Output
 ) -> None:
-    """Write the tables `corpus_statistics` and `pair_counts`.
-
-    `pairs` names the table of pairs, cocitations or couplings, of each graph that is made of them.
-    """
+    """Count the papers, the citations, and how often papers are paired."""
     with connect(memory_mb=memory_mb, threads=threads, spill_to=statistics.parent) as database:
         measured = _measured(database, results)
         tables = [
             _pair_counts(_read(database, path_of(results, table, graph=graph), table, "count"), graph)
-            for graph, table in sorted(pairs.items())
+            for graph, table in sorted(json.loads(pairs).items())
         ]
     write_table(
         statistics, "corpus_statistics", pa.table({"measure": list(measured), "value": list(measured.values())})

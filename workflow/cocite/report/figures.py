@@ -1,5 +1,6 @@
 """All figures of the report but the map: curves of models and graphs, pairs, neighbours and triplets."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,9 +20,10 @@ from matplotlib.ticker import (
 
 from cocite.config.probes import named_sets
 from cocite.config.walks import rankings
+from cocite.ground.options import Output, Results
 from cocite.report.canvas import Entry, canvas, look, styles
 from cocite.report.labels import GRAPH_METRICS, RELATIONS, loss_of
-from cocite.report.results import read, read_curves, read_each
+from cocite.report.results import Pairs, Provenance, configuration_in, read, read_curves, read_each
 
 PANEL = (2.5, 1.9)
 """Width and height of the axes, inches."""
@@ -31,11 +33,12 @@ RAW = 0.5
 """Opacity of raw link prediction, beside that which is filtered."""
 
 
-def draw_figures(results: Path, configuration: Mapping[str, Any], pairs: Mapping[str, str], output: Path) -> None:
-    """Draw all of them into a folder; `pairs` names the table of pairs of each graph that is made of them."""
+def draw_figures(*, results: Results, provenance: Provenance, pairs: Pairs, output: Output) -> None:
+    """Draw all figures but those of maps into a folder."""
+    configuration = configuration_in(provenance)
     losses = {name: loss_of(entry) for name, entry in configuration["models"].items()}
     sets = named_sets(configuration)
-    draw_pair_counts(read(results, "pair_counts"), pairs, output / "pair_counts.svg")
+    draw_pair_counts(read(results, "pair_counts"), json.loads(pairs), output / "pair_counts.svg")
     draw_validation_curves(read_curves(results, configuration), losses, output / "validation_curves.svg")
     graphs = read_each(results, "graph_scores", "embedding", configuration["embeddings"])
     bands = read_each(results, "band_quality", "embedding", rankings(configuration))

@@ -6,8 +6,10 @@ from pathlib import Path
 import polars as pl
 from matplotlib.axes import Axes
 
+from cocite.ground.options import Output, Results
 from cocite.report.canvas import COLOURS, Entry, canvas
 from cocite.report.labels import mean_cell
+from cocite.report.results import Provenance, configuration_in, read_each
 
 ALL = "all"
 UNTRAINED = "untrained"
@@ -23,6 +25,12 @@ CHOOSING = Entry(name="by the papers that choose", colour="#808080", marker="s")
 
 Scores = Mapping[str, pl.DataFrame]
 """The table probe_scores of each probe."""
+
+
+def write_figure(*, results: Results, provenance: Provenance, output: Output) -> None:
+    """Draw what linear maps reach that were trained on the sets of each probe."""
+    configuration = configuration_in(provenance)
+    draw_probes(read_each(results, "probe_scores", "probe", configuration["probes"]), output)
 
 
 def probes_table(scores: Scores) -> pl.DataFrame:

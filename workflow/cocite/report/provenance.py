@@ -7,10 +7,14 @@ import subprocess
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import pyarrow as pa
+import typer
 
 from cocite import __version__
 from cocite.config.terms import packages_of
+from cocite.ground.options import Output
 from cocite.tables import TABLES, empty_schema
 from cocite.tables.files import read_json, write_table, write_text
 
@@ -38,26 +42,28 @@ DESCRIBING = ("README*", "LICENSE*", "LICENCE*", "ATTRIBUTION*", "CITATION*", "r
 """The names of files in the folder of a release that say whose it is."""
 
 
-def write_id_spaces(rows: list[dict[str, str]], output: Path) -> None:
-    """Write whose ids the papers of the corpus have, and the documents of each benchmark."""
-    import pyarrow as pa
+def write_provenance(
+    *,
+    configuration: Annotated[Path, typer.Option(help="File of the resolved configuration, as JSON.")],
+    spaces: Annotated[str, typer.Option(help="The rows of the table id_spaces, as JSON.")],
+    manifest: Annotated[Path, typer.Option(help="What `cocite corpus list` wrote.")],
+    output: Output,
+    ids: Annotated[Path, typer.Option(help="Table id_spaces, written: whose ids the corpus and benchmarks have.")],
+) -> None:
+    """Record what makes the results: configuration, release, machine, versions, and whose ids there are.
 
-    write_table(output, "id_spaces", pa.Table.from_pylist(rows, empty_schema(TABLES["id_spaces"])))
-
-
-def write_provenance(configuration: dict[str, Any], manifest: Path, output: Path) -> None:
-    """Write configuration, release, machine and versions as one JSON object.
-
-    Its keys are not sorted: the report shows models and benchmarks in the order in which they were configured.
+    The keys of the configuration are not sorted: the report shows models and benchmarks in the order in which they were
+    configured.
     """
-    listed = read_json(manifest)
+    write_table(ids, "id_spaces", pa.Table.from_pylist(json.loads(spaces), empty_schema(TABLES["id_spaces"])))
+    resolved, listed = read_json(configuration), read_json(manifest)
     described = {
-        "configuration": configuration,
+        "configuration": resolved,
         "release": listed["release"],
         "shards": {name: len(dataset["shards"]) for name, dataset in listed["datasets"].items()},
         "readmes": {name: dataset.get("readme", "") for name, dataset in listed["datasets"].items()},
-        "release_files": _describing_files(configuration),
-        "packages": packages_of(configuration),
+        "release_files": _describing_files(resolved),
+        "packages": packages_of(resolved),
         "machine": describe_machine(),
         "versions": {
             "cocite": __version__,

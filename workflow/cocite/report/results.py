@@ -5,9 +5,10 @@ Leftovers of other configurations in the same folder are not read.
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
+import typer
 
 from cocite.config.benchmarks import suites_of
 from cocite.config.runs import runs_of, runs_that_rank_alone, scored_runs
@@ -17,6 +18,14 @@ from cocite.tables.files import read_table
 from cocite.tables.places import path_of
 
 UNTITLED = "no title"
+Provenance = Annotated[Path, typer.Option(help="What `cocite report provenance` wrote.")]
+Pairs = Annotated[str, typer.Option(help="The table of pairs of each graph that is made of them, as JSON.")]
+
+
+def configuration_in(provenance: Path) -> dict[str, Any]:
+    """The configuration that made the results, as `cocite report provenance` wrote it."""
+    configuration: dict[str, Any] = read_json(provenance)["configuration"]
+    return configuration
 
 
 def read(results: Path, table: str, **of: Any) -> pl.DataFrame:

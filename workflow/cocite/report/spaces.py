@@ -13,9 +13,11 @@ from matplotlib.patches import Rectangle
 from cocite.config.benchmarks import tasks_of, tells_spaces_apart
 from cocite.config.runs import names_in_spaces
 from cocite.config.tasks import Task
+from cocite.ground.options import Output, Results
 from cocite.report.canvas import COLOURS, canvas
 from cocite.report.labels import over_seeds
 from cocite.report.page_tables import number_in
+from cocite.report.results import Provenance, configuration_in, read_scored
 
 WIDTH, HEIGHT = 0.82, 0.42
 """Width and height of a cell, inches."""
@@ -31,6 +33,13 @@ SCALE = LinearSegmentedColormap.from_list("scale", ["#f1f6fa", COLOURS[5]])
 
 Cells = Mapping[tuple[str, str], str]
 """Mean and deviation, as text, by the name of a model in a space and that of a task."""
+
+
+def write_figure(*, results: Results, provenance: Provenance, output: Output) -> None:
+    """Draw what each space of a model scores on each aspect, as a heat map."""
+    configuration = configuration_in(provenance)
+    asked = {name: entry for name, entry in configuration["benchmarks"].items() if tells_spaces_apart(entry)}
+    draw_spaces(read_scored(results, {**configuration, "benchmarks": asked}, "scores"), configuration, output)
 
 
 def draw_spaces(scores: pl.DataFrame, configuration: Mapping[str, Any], output: Path) -> None:

@@ -16,8 +16,10 @@ from cocite.config.baselines import baselines_on, beside_models
 from cocite.config.benchmarks import sides_of
 from cocite.config.runs import model_of, untrained
 from cocite.config.triplets import oracle_models
+from cocite.ground.options import Output, Results
 from cocite.report.canvas import COLOURS, Entry, Titles, canvas
 from cocite.report.labels import mean_cell, metric_in_words
+from cocite.report.results import Provenance, configuration_in, read_scored
 from cocite.report.svg import SERIES
 
 SIZE = (5.2, 3.6)
@@ -70,6 +72,14 @@ class Point(NamedTuple):
     documents: float
     short_deviation: float | None
     documents_deviation: float | None
+
+
+def write_figure(*, results: Results, provenance: Provenance, output: Output) -> None:
+    """Draw what each model scores on short queries against what it scores on documents."""
+    configuration = configuration_in(provenance)
+    named = {benchmark for side in sides_of(configuration) for benchmark, _ in side}
+    asked = {name: entry for name, entry in configuration["benchmarks"].items() if name in named}
+    draw_trade(read_scored(results, {**configuration, "benchmarks": asked}, "scores"), configuration, output)
 
 
 def draw_trade(scores: pl.DataFrame, configuration: Mapping[str, Any], output: Path) -> None:

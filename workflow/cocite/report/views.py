@@ -12,6 +12,7 @@ from pathlib import Path
 import duckdb
 
 from cocite.config.stale import configuration_of, configured_in
+from cocite.ground.options import Output, Results
 from cocite.tables import TABLES
 from cocite.tables.files import atomic_path
 from cocite.tables.places import files_by_place
@@ -55,8 +56,8 @@ CREATE MACRO {SCHEMA}.is_own() AS (
 """
 
 
-def write_views(results: Path, output: Path) -> None:
-    """Write a DuckDB file with a view for each table that has files under `results`.
+def write_views(results: Results, output: Output) -> None:
+    """Write a DuckDB file with a view over every table that has files.
 
     Files of entries that the configuration of the last run does not have are left out.
     """

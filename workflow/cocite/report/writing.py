@@ -4,13 +4,15 @@ One job writes them all, since each takes less time than starting a job and read
 `report.zip`, holds the report's files with the rules, commands and run times that made them.
 """
 
+import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
+import typer
 
 from cocite.config.configuration import results_folder
 from cocite.config.probes import named_sets
@@ -20,6 +22,7 @@ from cocite.config.triplets import graphs_of_aspects
 from cocite.config.walks import rankings
 from cocite.config.yaml_files import written_configuration
 from cocite.ground.errors import InputError
+from cocite.ground.options import Output, Results
 from cocite.report import inputs, published
 from cocite.report import scores as of_models
 from cocite.report.ablations import ablations
@@ -34,39 +37,37 @@ from cocite.report.over_tasks import questions_over_tasks
 from cocite.report.page import write_page
 from cocite.report.probes import probes_table
 from cocite.report.reported import beside_reported, read_reported
-from cocite.report.results import read, read_curves, read_each, read_precisions, read_scored, read_summary
+from cocite.report.results import Provenance, read, read_curves, read_each, read_precisions, read_scored, read_summary
 from cocite.report.sciaspect import matrix
 from cocite.report.summary import best_scores, facts
-from cocite.tables.files import atomic_path, read_table
+from cocite.tables.files import atomic_path, read_json, read_table
 
 ARCHIVE = "report/report.zip"
 PAGE = "report/index.html"
 
 
 def write_report(
-    results: Path,
-    provenance: Mapping[str, Any],
-    figures: Sequence[Path],
-    logs: Mapping[str, str],
+    figures: Annotated[list[Path], typer.Argument(help="Figures, SVG; the file's name is the figure's.")],
     *,
-    page: Path,
-    tables: Path,
-    cards: Path,
-    costs: Path,
+    results: Results,
+    provenance: Provenance,
+    logs: Annotated[str, typer.Option(help="The logs of each rule, wildcards in braces, as JSON.")],
+    tables: Annotated[Path, typer.Option(help="Folder to write with the tables as CSV files.")],
+    cards: Annotated[Path, typer.Option(help="Folder to write with the models' cards and their scores.")],
+    costs: Annotated[Path, typer.Option(help="The table costs to write: what the finished jobs took.")],
+    output: Output,
 ) -> None:
-    """Write the page, the folders of tables and cards, and the table `costs`.
-
-    `logs` holds the path of each rule's logs, with names in braces.
-    """
-    configuration = provenance["configuration"]
-    jobs = read_jobs(logs, read_start(results))
+    """Write the page, with its tables, the models' cards and what the run took."""
+    recorded = read_json(provenance)
+    configuration = recorded["configuration"]
+    jobs = read_jobs(json.loads(logs), read_start(results))
     seconds = time_at_work(jobs)
     write_costs(jobs, costs)
     took = pl.DataFrame(read_table(costs, "costs"))
     corpus = read(results, "corpus_statistics")
     scores = read_scored(results, configuration, "scores")
     comparisons = read_summary(results, configuration, "comparisons")
-    made = tabulate(results, provenance, scores, comparisons)
+    made = tabulate(results, recorded, scores, comparisons)
     compared = differences(comparisons, configuration)
     if configuration["benchmarks"]:
         of_tasks = read(results, "task_comparisons")
@@ -75,15 +76,15 @@ def write_report(
         folder.mkdir()
         for name, table in made.items():
             table.write_csv(folder / f"{name}.csv")
-    write_cards(results, scores, provenance, cards)
+    write_cards(results, scores, recorded, cards)
     write_page(
         tables={**made, "corpus": inputs.size_of_corpus(corpus), "costs": costs_of_rules(took, seconds)},
         figures={path.stem: path for path in figures},
         maps={name: read_map(results, configuration, name) for name in configuration["maps"]},
         differences=compared,
-        facts=facts(provenance, corpus, took, seconds, read_precisions(results, configuration)),
-        provenance=provenance,
-        output=page,
+        facts=facts(recorded, corpus, took, seconds, read_precisions(results, configuration)),
+        provenance=recorded,
+        output=output,
     )
 
 
@@ -108,8 +109,10 @@ def tabulate(
     }
 
 
-def write_archive(configfile: Path) -> Path:
-    """Have Snakemake write the archive of a finished run, unless it is newer than the run's page; return its path."""
+def write_archive(
+    configfile: Annotated[Path, typer.Option(help="The configuration of the finished run.")],
+) -> Path:
+    """Have Snakemake write its own report, report.zip, of a finished run, unless it is newer than the run's page."""
     results = results_folder(written_configuration(configfile))
     archive, page = results / ARCHIVE, results / PAGE
     if not page.is_file():
@@ -120,6 +123,7 @@ def write_archive(configfile: Path) -> Path:
         finished = subprocess.run(command, capture_output=True, text=True, check=False)
         if finished.returncode:
             raise InputError(f"{archive} could not be written; Snakemake says: {finished.stderr.strip()}")
+    typer.echo(f"The report: {page}; Snakemake's own, with every rule and command: {archive}")
     return archive
 
 

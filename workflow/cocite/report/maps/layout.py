@@ -1,14 +1,19 @@
 """The points of a map as one model places the papers, the clusters among them, and how these agree with labels."""
 
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+import typer
 
 from cocite.config.map import MapSettings
+from cocite.config.maps import Map
+from cocite.config.settings import GivenAsJson
 from cocite.config.tasks import ADAPTERS
+from cocite.ground.options import Output, Seed
 from cocite.ground.progress import report
 from cocite.ground.randomness import derive_seed
 from cocite.report.maps.clusters import NOISE, agreement, find_clusters
@@ -22,9 +27,16 @@ FEWEST = 5
 
 
 def write_layout(
-    embeddings: Path, papers: Path, labels: Path, settings: MapSettings, *, seed: int, points: Path, scores: Path
+    embeddings: Annotated[Path, typer.Argument(help="Table document_embeddings of a model.")],
+    *,
+    papers: Annotated[Path, typer.Option(help="Table map_papers.")],
+    labels: Annotated[Path, typer.Option(help="Table map_labels.")],
+    settings: GivenAsJson[Map],
+    seed: Seed,
+    points: Output,
+    scores: Output,
 ) -> None:
-    """Write the tables `map_points` and `map_scores` of one model, from its table `document_embeddings`.
+    """Lay the papers of a map out as a model places them, find clusters, and compare these with the labels.
 
     Papers without a vector, or with one that holds values that are not finite, are left out and counted.
     """

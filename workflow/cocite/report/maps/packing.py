@@ -15,11 +15,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from cocite.report.maps.picture import UNKNOWN
-
 LARGEST = 65_534
 ABSENT = 65_535
 """Stands for a paper that a model does not place, and for one in no cluster or without a class."""
+UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,12 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import polars as pl
+import typer
 
-from cocite.config.map import FIELD, MapSettings
+from cocite.config.benchmarks import names
+from cocite.config.map import FIELD
+from cocite.config.maps import Map
+from cocite.config.settings import GivenAsJson
 from cocite.ground.errors import InputError
+from cocite.ground.options import Output, Seed
 from cocite.ground.randomness import generator
 from cocite.tables.files import verified_files, write_table
 
@@ -15,27 +20,26 @@ LABELLED = "labelled"
 
 
 def write_papers(
-    benchmark: Path,
-    settings: MapSettings,
-    tasks: Sequence[str],
     *,
-    only_queries: bool,
-    corpus: Path | None,
-    seed: int,
-    papers: Path,
-    labels: Path,
+    tables: Annotated[Path, typer.Option(help="Folder of the benchmark's tables.")],
+    settings: GivenAsJson[Map],
+    tasks: Annotated[str, typer.Option(help="Tasks whose labels are classes, with commas between them.")],
+    seed: Seed,
+    papers: Output,
+    labels: Output,
+    only_queries: Annotated[bool, typer.Option(help="Leave out documents that are no queries.")] = False,
+    corpus: Annotated[
+        Path | None, typer.Option(help="Table of papers, where documents are papers of the corpus.")
+    ] = None,
 ) -> None:
-    """Write the tables `map_papers` and `map_labels` of a map.
-
-    `benchmark` is the folder of a benchmark's tables, `tasks` are those of its tasks whose labels are classes, and
-    `corpus` is the table of papers where documents are papers of the corpus, which knows their years.
+    """Choose the papers of a map, and look up their labels.
 
     Raises `InputError` where no document has a label that the settings name.
     """
-    documents = _documents(benchmark, only_queries=only_queries)
-    found = _labels(benchmark, documents, tasks)
+    documents = _documents(tables, only_queries=only_queries)
+    found = _labels(tables, documents, names(tasks))
     if settings.labels is not None:
-        _check_labels(benchmark, settings.labels, found)
+        _check_labels(tables, settings.labels, found)
         found = found.filter(pl.col("label").is_in(settings.labels))
     chosen = _chosen(documents["document"], found["document"].unique(), settings.papers, seed)
     shown = documents.filter(pl.col("document").is_in(chosen.implode())).sort("document")

@@ -7,12 +7,18 @@ interactive map.
 from collections.abc import Mapping, Sequence
 from itertools import compress
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import polars as pl
+import typer
 
+from cocite.ground.options import Output, Results, Seed
 from cocite.ground.randomness import generator
 from cocite.report.canvas import COLOURS, Entry, Titles, canvas
+from cocite.report.maps.packing import UNKNOWN
+from cocite.report.maps.results import read_map
+from cocite.report.results import Provenance, configuration_in
 from cocite.report.svg import SERIES
 
 PANEL = (2.2, 2.2)
@@ -22,7 +28,20 @@ DRAWN = 500
 CLASS_COLOURS = len(COLOURS) - 1
 GREY = COLOURS[-1]
 OTHER = "others"
-UNKNOWN = "unknown"
+
+
+def write_figure(
+    *,
+    results: Results,
+    provenance: Provenance,
+    name: Annotated[str, typer.Option("--map", help="Name of the map.")],
+    seed: Seed,
+    output: Output,
+) -> None:
+    """Draw some papers of a map as each model places them."""
+    shown = read_map(results, configuration_in(provenance), name)
+    classes = next(iter(shown.classes.values()), [None] * len(shown.titles))
+    draw_map(shown.layouts, classes, shown.titles, seed, output)
 
 
 def draw_map(
