@@ -120,6 +120,6 @@ def test_the_configurations_of_a_page_have_keys_and_values_that_there_are(name):
 def command_of(words: list[str]):
     """The command that the first words name, and the words behind it."""
     command = typer.main.get_command(app)
-    while hasattr(command, "commands"):
-        command, words = command.commands[words[0]], words[1:]
+    while hasattr(command, "get_command"):
+        command, words = command.get_command(typer.Context(command), words[0]), words[1:]
     return command, words
