@@ -22,6 +22,11 @@ def test_help_loads_nothing_heavy():
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
 
 
+def test_steps_that_keep_blas_from_starting_threads_come_before_numpy():
+    code = "import sys, cocite.corpus.ingest.steps; print('numpy' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "False\n"
+
+
 def test_help_names_every_stage_in_the_order_of_the_corridor():
     text = cocite("--help").stdout
     stages = ["corpus", "graph", "embeddings", "neighbours", "triplets", "encoder", "evaluation", "report"]

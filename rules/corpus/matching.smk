@@ -57,15 +57,15 @@ rule find_documents:
         runtime=minutes(10, documents=0.05, papers=0.01, matches=0.01, paper_ids=0.01),
     params:
         version=3,
-        papers=folders_of("papers"),  # empty if nothing leads to them
-        paper_ids=config["corpus"].get("paper_ids", ""),
-        matches=lambda wildcards, input: str(input.matches),  # empty where nothing matches
+        papers=lambda wildcards, input: ["--papers", str(Path(input.papers[0]).parent)] if input.papers else [],
+        matches=lambda wildcards, input: ["--matches", input.matches] if input.matches else [],
+        paper_ids=["--paper-ids", SOURCE.paper_ids] if SOURCE.paper_ids else [],
     shell:
         """
         cocite corpus find-documents {input.documents:q} \
-            --papers={params.papers:q} \
-            --matches={params.matches:q} \
-            --paper-ids={params.paper_ids:q} \
+            {params.papers:q} \
+            {params.matches:q} \
+            {params.paper_ids:q} \
             --memory-mb {resources.mem_mb} \
             --threads {threads} \
             --output {output.papers:q} \

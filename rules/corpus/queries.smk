@@ -47,11 +47,11 @@ rule read_triplets:
     params:
         version=2,
         folder=folder_of_triplets,
-        matches=lambda wildcards, input: str(input.matches),  # empty where the corpus has the same ids
+        matches=lambda wildcards, input: ["--matches", input.matches] if input.matches else [],
     shell:
         """
         cocite corpus read-triplets {params.folder:q} \
-            --matches={params.matches:q} \
+            {params.matches:q} \
             --output {output.queries:q} \
             --omissions {output.omissions:q} \
             >> {log:q} 2>&1

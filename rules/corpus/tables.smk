@@ -93,6 +93,7 @@ rule ingest_tables:
         settings=table_settings,
         parts=parts,
         buckets=len(BUCKETS),
+        numbering=lambda wildcards, input: ["--listed", input.listed, "--names", input.names] if input.listed else [],
     shell:
         """
         cocite corpus ingest-tables {wildcards.dataset} \
@@ -101,8 +102,7 @@ rule ingest_tables:
             --part {wildcards.part} \
             --parts {params.parts} \
             --buckets {params.buckets} \
-            --listed={input.listed:q} \
-            --names={input.names:q} \
+            {params.numbering:q} \
             --memory-mb {resources.mem_mb} \
             --threads {threads} \
             --output {output.table:q} \
@@ -134,13 +134,14 @@ rule count_cited:
     params:
         version=1,
         ingested=f"{RESULTS}/corpus/ingested",
+        names=lambda wildcards, input: ["--names", input.names] if input.names else [],
     shell:
         """
         cocite corpus count-cited \
             --manifest {input.manifest:q} \
             --papers {params.ingested:q}/papers \
             --citations {params.ingested:q}/citations \
-            --names={input.names:q} \
+            {params.names:q} \
             --memory-mb {resources.mem_mb} \
             --threads {threads} \
             --output {output:q} \

@@ -21,7 +21,7 @@ from cocite.corpus.release import columns
 from cocite.corpus.release.copies import FolderCopy
 from cocite.corpus.release.manifest import Shard
 from cocite.corpus.works.needed import columns_downloaded
-from cocite.corpus.works.shards import WorksSettings, ingest_works
+from cocite.corpus.works.shards import WorksSettings, ingest_files
 from cocite.corpus.works.tables import NAMES, Outputs
 
 GAPS = (0, 1 << 16, 1 << 20, 1 << 22)
@@ -62,7 +62,7 @@ def _say_tables(path: Path, read: int, words: str) -> None:
     )
     settings = WorksSettings(filters=WorkFilters(), buckets=4, memory_mb=1500, threads=2)
     shard = Shard(name=path.name, bytes=path.stat().st_size)
-    ingest_works(settings, path.parent, [shard], outputs, report=path.parent / "report")
+    ingest_files(settings, path.parent, [shard], outputs, report=path.parent / "report")
     shares = {name: getattr(outputs, name).stat().st_size / read for name in NAMES}
     say(f"As tables, {', '.join(f'{name} {share:.3f}' for name, share in shares.items())} of each byte of {words}")
 

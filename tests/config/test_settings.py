@@ -18,6 +18,7 @@ from cocite.config.models import Model, TrainingSettings
 from cocite.config.plugins import plugins
 from cocite.config.queries import QuerySettings
 from cocite.config.settings import parse_settings, settings_of
+from cocite.config.table_files import AnyTable
 from cocite.config.triplets import SAMPLERS, TripletSet
 from cocite.embeddings.engines.biggraph import BigGraph
 from cocite.ground.errors import InputError
@@ -94,6 +95,7 @@ def complaint(kind: Any, given: Any) -> str:
             {"from": "rule", "min_year": 2001, "max_year": 2000},
             "min_year (2001) must not be after max_year (2000).",
         ),
+        (AnyTable, {"files": "a.csv", "columns": {"title": "t"}}, "key columns.id is missing."),
         (TripletSet, {"sampler": "random", "easy": 2}, "key easy does not go with sampler: random."),
         (
             TripletSet,

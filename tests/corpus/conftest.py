@@ -18,11 +18,11 @@ from tests.corpus.small_corpus import PAPERS, RULE, write_corpus
 from cocite.config.queries import QuerySettings
 from cocite.config.works import WorkFilters
 from cocite.corpus.ingest.accounting import account
-from cocite.corpus.ingest.shards import ingest
+from cocite.corpus.ingest.shards import ingest_shards
 from cocite.corpus.queries.selection import select
 from cocite.corpus.release import rate_limit, retry
 from cocite.corpus.release.manifest import Shard
-from cocite.corpus.works.shards import WorksSettings, ingest_works
+from cocite.corpus.works.shards import WorksSettings, ingest_files
 from cocite.corpus.works.tables import Outputs
 from cocite.tables.files import read_table
 
@@ -100,8 +100,8 @@ def read(tmp_path: Path) -> Callable[..., Ingested]:
     def read(dataset: str, *paths: Path, malformed: float = 0.0, **options) -> Ingested:
         shards = [Shard(name=path.name, bytes=path.stat().st_size) for path in paths]
         folder = paths[0].parent if paths else tmp_path
-        ingest(settings(dataset, **options), folder, shards, output=tmp_path / "out", report=tmp_path / "report")
-        account([tmp_path / "report"], malformed=malformed, omissions=tmp_path / "omissions")
+        ingest_shards(settings(dataset, **options), folder, shards, output=tmp_path / "out", report=tmp_path / "report")
+        account(tmp_path / "report", malformed=malformed, omissions=tmp_path / "omissions")
         return Ingested(tmp_path)
 
     return read
@@ -125,8 +125,8 @@ def read_works(tmp_path: Path) -> Callable[..., Path]:
         given = {"authors": authors, "mag": mag}
         how = WorksSettings(filters=WorkFilters(**filters), buckets=2, memory_mb=500, threads=threads, **given)
         outputs = Outputs(**{name: folder / name / "0.parquet" for name in ("papers", "abstracts", "citations")})
-        ingest_works(how, folder / "raw", shards, outputs, report=folder / "report")
-        account([folder / "report"], malformed=malformed, omissions=folder / "omissions")
+        ingest_files(how, folder / "raw", shards, outputs, report=folder / "report")
+        account(folder / "report", malformed=malformed, omissions=folder / "omissions")
         return folder
 
     return read
@@ -158,11 +158,11 @@ def choose(corpus: Path, tmp_path: Path) -> Callable[..., Chosen]:
 
     def choose(folder=corpus, seed=1, threads=1, exclude=(), **changed):
         select(
-            folder / "papers",
-            folder / "citations",
-            QuerySettings(**RULE | changed),
-            seed,
-            exclude=exclude,
+            exclude,
+            papers=folder / "papers",
+            citations=folder / "citations",
+            settings=QuerySettings(**RULE | changed),
+            seed=seed,
             output=tmp_path / "queries",
             omissions=tmp_path / "omissions",
             memory_mb=500,

@@ -14,12 +14,11 @@ LIMITS = {"memory_mb": 500, "threads": 1}
 def merged(folder: Path, buckets=2):
     """The tables papers and citations of what was ingested, and what was left out of them."""
     rows, omissions = {}, {}
-    for table, names in (("papers", ("papers", "abstracts")), ("citations", ("citations", "papers"))):
+    for table in ("papers", "citations"):
         rows[table] = []
         for bucket in range(buckets):
-            sources = {f"ingested_{name}": folder / name for name in names}
             output, left_out = folder / "merged" / f"{table}-{bucket}", folder / "merged" / f"left-{table}-{bucket}"
-            merge(table, sources, bucket, output=output, omissions=left_out, **LIMITS)
+            merge(table, ingested=folder, bucket=bucket, output=output, omissions=left_out, **LIMITS)
             rows[table] += read_table(output, table).to_pylist()
             for row in read_table(left_out, "omissions").to_pylist():
                 omissions[row["reason"]] = omissions.get(row["reason"], 0) + row["count"]

@@ -13,14 +13,13 @@ from cocite.config.settings import entry_of
 from cocite.corpus.ingest.accounting import account
 from cocite.corpus.ingest.merge import merge
 from cocite.corpus.ingest.sentences import merge_contexts
-from cocite.corpus.ingest.shards import IngestSettings, ingest
+from cocite.corpus.ingest.steps import ingest
 from cocite.corpus.ingest.tables.names import list_names, number_names
 from cocite.corpus.ingest.tables.rows import ingest_tables
-from cocite.corpus.release.manifest import Manifest, shards_of_part, write_manifest
+from cocite.corpus.release.shards import list_shards
 from cocite.tables.files import read_table
 
 Row = dict[str, Any]
-MERGED = {"papers": ("papers", "abstracts"), "citations": ("citations",)}
 
 
 @dataclass(frozen=True)
@@ -64,52 +63,47 @@ def make_corpus(results: Path, corpus: Row, *, threads: int = 1, release: str = 
     """Run the steps from the list of shards to the merged tables; the corpus is a section of a configuration."""
     config = resolve({"release": release, "corpus": corpus, "pathvars": {"results": str(results)}})
     source = entry_of(config["corpus"], Corpus)
-    manifest = source.list_release(release, results)
-    write_manifest(results / "corpus/manifest.json", manifest)
     folder, cost = results / "corpus", {"memory_mb": 500, "threads": threads}
+    manifest = folder / "manifest.json"
+    list_shards(source, release=release, results=results, output=manifest)
     numbering = source.source == "table" and source.ids == "string"
     if numbering:
         for dataset in ("papers", "citations"):
-            for part, chosen in _parts(manifest, source, dataset):
+            parts = source.parts(dataset)
+            for part in range(parts):
+                place = {"manifest": manifest, "part": part, "parts": parts}
                 output = folder / f"ingested/{dataset}/names/{part}.parquet"
-                list_names(source.table_of(dataset), chosen, output=output, **cost)
+                list_names(dataset, source.table_of(dataset), **place, **cost, output=output)
         listed = [folder / f"ingested/{dataset}/names" for dataset in ("papers", "citations")]
         number_names(listed, output=folder / "names.parquet", **cost)
     for dataset in DATASETS:
-        settings = IngestSettings(
-            dataset=dataset, buckets=source.buckets, keep_ids=False, authors=source.authors, **cost
-        )
-        for part, chosen in _parts(manifest, source, dataset):
+        parts = source.parts(dataset)
+        for part in range(parts):
+            place = {"manifest": manifest, "part": part, "parts": parts, "buckets": source.buckets}
             written = {
                 "output": folder / f"ingested/{dataset}/{part}.parquet",
                 "report": folder / f"ingest_report/{dataset}/{part}.parquet",
             }
             if source.source == "table":
                 listed_in = "citations" if dataset == "citations" else "papers"
-                names = (folder / f"ingested/{listed_in}/names/{part}.parquet", folder / "names.parquet")
-                ingest_tables(
-                    settings, source.table_of(dataset), chosen, numbering=names if numbering else None, **written
-                )
+                if numbering:
+                    written["listed"] = folder / f"ingested/{listed_in}/names/{part}.parquet"
+                    written["names"] = folder / "names.parquet"
+                ingest_tables(dataset, source.table_of(dataset), **place, **cost, **written)
             else:
                 if source.contexts is not None and dataset == "citations":
                     written["contexts"] = folder / f"ingested/citations/contexts/{part}.parquet"
-                ingest(settings, source.shards_in_place(dataset)[part].parent, chosen, **written)
+                shards = source.shards_in_place(dataset)[part].parent
+                ingest(dataset, shards=shards, ids="drop", authors=source.authors, **place, **cost, **written)
         omissions = folder / f"omissions/ingest-{dataset}.parquet"
         account(folder / "ingest_report" / dataset, malformed=source.malformed, omissions=omissions)
-    for table, datasets in MERGED.items():
-        sources = {f"ingested_{dataset}": folder / "ingested" / dataset for dataset in datasets}
+    for table in ("papers", "citations"):
         for bucket in range(source.buckets):
-            output, omissions = (
-                folder / f"{table}/{bucket}.parquet",
-                folder / f"omissions/merge-{table}-{bucket}.parquet",
-            )
-            merge(table, sources, bucket, output=output, omissions=omissions, **cost)
+            omissions = folder / f"omissions/merge-{table}-{bucket}.parquet"
+            written = {"output": folder / f"{table}/{bucket}.parquet", "omissions": omissions}
+            merge(table, ingested=folder / "ingested", bucket=bucket, **written, **cost)
             if source.contexts is not None and table == "citations":
                 written = {"output": folder / f"contexts/{bucket}.parquet", "omissions": results / "omitted.parquet"}
-                merge_contexts(folder / "ingested/citations/contexts", source.contexts, bucket, **written, **cost)
+                ingested = folder / "ingested/citations/contexts"
+                merge_contexts(source.contexts, ingested=ingested, bucket=bucket, **written, **cost)
     return Made(results)
-
-
-def _parts(manifest: Manifest, source: Any, dataset: str) -> Any:
-    parts = source.parts(dataset)
-    return [(part, shards_of_part(manifest, dataset, part=part, parts=parts)) for part in range(parts)]

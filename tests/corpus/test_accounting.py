@@ -17,10 +17,10 @@ def reports(tmp_path):
     second.outcomes[KEPT] = 97
     for line in (70, 12, 99):
         second.note_malformed(line, f"is wrong in line {line}")
-    paths = [tmp_path / "b.parquet", tmp_path / "a.parquet"]
+    paths = [tmp_path / "reports/b.parquet", tmp_path / "reports/a.parquet"]
     for path, tally in zip(paths, (second, first), strict=True):
         write_table(path, "ingest_report", tallies_as_table([tally]))
-    return paths
+    return tmp_path / "reports"
 
 
 def test_a_share_is_judged_over_all_shards(reports, tmp_path):

@@ -17,7 +17,7 @@ from cocite.corpus.ingest import citations
 from cocite.corpus.ingest import contexts as gathering
 from cocite.corpus.ingest.accounting import account
 from cocite.corpus.ingest.sentences import COPIES, REASONS, SHORT, merge_contexts
-from cocite.corpus.ingest.shards import ingest
+from cocite.corpus.ingest.shards import ingest_shards
 from cocite.corpus.release.manifest import Shard
 from cocite.ground.text_ids import text_id
 from cocite.tables.files import read_table
@@ -38,7 +38,7 @@ class Release:
         listed = [Shard(name=path.name, bytes=path.stat().st_size) for path in paths]
         out = {"output": self.folder / f"citations/{part}.parquet", "report": self.folder / f"report/{part}.parquet"}
         contexts = self.folder / f"contexts/{part}.parquet" if with_contexts else None
-        ingest(ingest_settings("citations", buckets=buckets), folder, listed, **out, contexts=contexts)
+        ingest_shards(ingest_settings("citations", buckets=buckets), folder, listed, **out, contexts=contexts)
         rows = read_table(out["report"], "ingest_report").to_pylist()
         counts: Counter = Counter()
         for row in rows:
@@ -52,9 +52,9 @@ class Release:
     def merge(self, bucket=0, **bounds) -> list[dict]:
         """The sentences of a bucket."""
         merge_contexts(
-            self.folder / "contexts",
             ContextSettings(**bounds),
-            bucket,
+            ingested=self.folder / "contexts",
+            bucket=bucket,
             output=self.folder / f"merged/{bucket}.parquet",
             omissions=self.folder / "omissions.parquet",
             memory_mb=500,
@@ -146,7 +146,7 @@ def test_a_citation_without_a_text_has_no_contexts(release, contexts):
 def test_an_account_of_lines_is_not_thinned_by_that_of_contexts(release):
     release.ingest([with_contexts(1, 2, WORDS), with_contexts(1, 3, WORDS), b"broken"])
     with pytest.raises(Exception, match="1 of 3 lines are malformed"):
-        account([release.folder / "report/0.parquet"], malformed=0.3, omissions=release.folder / "o.parquet")
+        account(release.folder / "report/0.parquet", malformed=0.3, omissions=release.folder / "o.parquet")
 
 
 def test_the_same_sentence_in_several_records_is_one_that_cites_several_papers(release):

@@ -1,6 +1,5 @@
 """Diffs at the API: listed in their order, distinguished though their names are alike, found again when links lapse."""
 
-import json
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,11 +8,13 @@ from tests.releases.faults import Faults
 from tests.releases.server import Arrival, serve
 from tests.releases.successor import generate_successor
 
+from cocite.config.corpus import Corpus
 from cocite.config.release_folder import DATASETS
-from cocite.corpus.commands.release import download, list_shards
+from cocite.config.settings import validated
 from cocite.corpus.release.client import DatasetsApi
 from cocite.corpus.release.manifest import Dataset, Manifest, read_manifest, write_manifest
 from cocite.corpus.release.remote import list_release
+from cocite.corpus.release.shards import download, list_shards
 from cocite.demo.release import generate_release
 from cocite.ground.errors import InputError
 
@@ -72,7 +73,7 @@ def test_links_that_have_lapsed_are_found_again_by_step_and_kind(newest, key, tm
 
     def asked(origin: str) -> dict[str, object]:
         source = {"source": "s2", "api": origin, "base": str(tmp_path / "base")}
-        return {"settings": json.dumps(source), "results": tmp_path}
+        return {"settings": validated(Corpus, source), "results": tmp_path}
 
     with serve(newest, key=key) as origin:
         list_shards(**asked(origin), release=RELEASES[2], output=tmp_path / "manifest")

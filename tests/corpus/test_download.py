@@ -11,7 +11,7 @@ from tests.releases.faults import Faults
 from tests.releases.server import Arrival, serve
 from typer.testing import CliRunner
 
-from cocite.corpus.commands import app
+from cocite.cli import app
 from cocite.corpus.release import retry
 from cocite.corpus.release.client import DatasetsApi, Storage
 from cocite.corpus.release.download import download_shards
@@ -67,7 +67,7 @@ def test_the_command_downloads_the_shards_of_its_part(release, key, tmp_path):
     write_manifest(tmp_path / "manifest.json", list_folder(release, RELEASE))
     with serve(release, key=key) as origin:
         settings = json.dumps({"source": "s2", "api": origin})
-        arguments = ["download", "papers", "--settings", settings, "--part", "1", "--parts", "2"]
+        arguments = ["corpus", "download", "papers", "--settings", settings, "--part", "1", "--parts", "2"]
         folders = [f"--{name}={tmp_path / name}" for name in ("results", "state", "output")]
         result = CliRunner().invoke(app, [*arguments, f"--manifest={tmp_path / 'manifest.json'}", *folders])
     assert result.exit_code == 0

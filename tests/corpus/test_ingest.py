@@ -283,14 +283,16 @@ def test_names_of_authors_are_kept_in_their_order_where_they_are_asked_for(read,
 
 
 def test_a_job_without_shards_writes_the_same_columns_as_the_others(read, shard, tmp_path):
-    written = tmp_path / "papers"
+    ingested = tmp_path / "ingested"
+    for name in ("papers", "abstracts"):
+        (ingested / name).mkdir(parents=True)
     for part, paths in enumerate([[shard({"corpusid": 7, "title": "T", "authors": AUTHORS})], []]):
         read("papers", *paths, authors=True)
-        (written / f"{part}.parquet").parent.mkdir(exist_ok=True)
-        (tmp_path / "out").rename(written / f"{part}.parquet")
+        (tmp_path / "out").rename(ingested / f"papers/{part}.parquet")
     read("abstracts")
+    (tmp_path / "out").rename(ingested / "abstracts/0.parquet")
     merged = {"output": tmp_path / "merged", "omissions": tmp_path / "omissions", "memory_mb": 500, "threads": 1}
-    merge("papers", {"ingested_papers": written, "ingested_abstracts": tmp_path / "out"}, 0, **merged)
+    merge("papers", ingested=ingested, bucket=0, **merged)
     [row] = files.read_table(tmp_path / "merged", "papers").to_pylist()
     assert row["authors"] == ["Ada Abel", "Mira  Okoye"]
 

@@ -7,7 +7,7 @@ import pytest
 from tests.spoiling import spoil_page
 from typer.testing import CliRunner
 
-from cocite.corpus.commands import app
+from cocite.cli import app
 from cocite.corpus.queries.leaks import check_leaks
 from cocite.ground.errors import InputError
 from cocite.ground.text_ids import text_id
@@ -82,7 +82,7 @@ def results(tmp_path):
 
 def check(results, *tables, **changed):
     limits = {"memory_mb": 400, "threads": 1, "output": results / "corpus/leaks.parquet"}
-    check_leaks(results, results / "corpus/queries.parquet", tables, **limits | changed)
+    check_leaks(tables, results=results, queries=results / "corpus/queries.parquet", **limits | changed)
     return read_table(results / "corpus/leaks.parquet", "leaks").to_pylist()
 
 
@@ -124,7 +124,7 @@ def test_a_leak_is_reported_with_its_file_table_column_number_and_paper(results,
 
 
 def test_an_oracle_and_its_validation_set_are_said_to_be_that_and_are_searched_like_all_others(results):
-    oracles = {"e": ["scirepeval"], "validation_all": ["scirepeval"]}
+    oracles = '{"e": ["scirepeval"], "validation_all": ["scirepeval"]}'
     said = {(row["path"], row["answers_of"]) for row in check(results, oracles=oracles)}
     of_oracles = {path for path, answers in said if answers == "scirepeval"}
     assert of_oracles == {
@@ -222,6 +222,6 @@ def test_the_command_reports_how_much_was_checked(results):
         "--memory-mb=400",
         "--threads=1",
     ]
-    result = CliRunner().invoke(app, ["leaks", *options, f"--output={results / 'corpus/leaks.parquet'}"])
+    result = CliRunner().invoke(app, ["corpus", "leaks", *options, f"--output={results / 'corpus/leaks.parquet'}"])
     assert result.exit_code == 0, result.output
     assert "12 tables checked, 25 columns of corpus ids: none of the 3 papers" in result.stderr

@@ -12,7 +12,7 @@ from tests.releases.faults import Faults
 from tests.releases.server import Arrival, serve
 from typer.testing import CliRunner
 
-from cocite.corpus.commands import app
+from cocite.cli import app
 from cocite.corpus.release import client, retry
 from cocite.corpus.release.manifest import Manifest, read_manifest, shards_of_part, write_manifest
 from cocite.corpus.sources.directory import Directory
@@ -46,8 +46,8 @@ def test_the_manifest_is_the_same_at_every_listing_and_holds_neither_link_nor_ke
     with serve(release, key=key) as origin:
         for name in ("first", "second"):
             settings = json.dumps({"source": "s2", "api": origin})
-            arguments = ["list", "--settings", settings, "--release", RELEASE, "--output", str(tmp_path / name)]
-            arguments += ["--results", str(tmp_path)]
+            arguments = ["corpus", "list", "--settings", settings, "--release", RELEASE]
+            arguments += ["--results", str(tmp_path), "--output", str(tmp_path / name)]
             assert CliRunner().invoke(app, arguments).exit_code == 0
     text = (tmp_path / "first").read_text()
     assert text == (tmp_path / "second").read_text()

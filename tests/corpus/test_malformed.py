@@ -9,7 +9,7 @@ from tests.corpus.ingested import SHARD, citation, settings
 
 from cocite.config.table_files import PaperTable
 from cocite.corpus.ingest import unpacking
-from cocite.corpus.ingest.shards import ingest
+from cocite.corpus.ingest.shards import ingest_shards
 from cocite.corpus.ingest.tables.columns import columns_in
 from cocite.corpus.release.manifest import Shard
 from cocite.ground.errors import InputError
@@ -144,7 +144,9 @@ def test_a_shard_that_is_missing_or_of_another_size_than_listed_is_named(read, s
     path = shard(GOOD)
     for listed, reason in ((Shard(name="b.gz", bytes=9), "b.gz does not exist"), (Shard(name=SHARD, bytes=9), SHARD)):
         with pytest.raises(InputError, match=reason):
-            ingest(settings("abstracts"), path.parent, [listed], output=tmp_path / "out", report=tmp_path / "report")
+            ingest_shards(
+                settings("abstracts"), path.parent, [listed], output=tmp_path / "out", report=tmp_path / "report"
+            )
 
 
 def test_the_keys_of_records_are_found_beside_a_line_that_is_nested_too_deeply(tmp_path):
@@ -165,7 +167,7 @@ def test_a_shard_of_blank_lines_is_refused_before_they_take_long(tmp_path, datas
     )
     began = time.process_time()
     with pytest.raises(InputError, match=r"0\.gz: more than 4 MB of it are blank lines; a shard has one record a line"):
-        ingest(settings(dataset), tmp_path, [shard], **files)
+        ingest_shards(settings(dataset), tmp_path, [shard], **files)
     assert time.process_time() - began < 20
 
 

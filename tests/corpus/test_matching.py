@@ -14,7 +14,6 @@ from cocite.corpus.matching.documents import (
     NOT_MATCHED,
     SHARED_BY,
     UNKNOWN,
-    Evidence,
     find_documents,
 )
 from cocite.corpus.matching.papers import NO_KEY, NOT_FOUND, OTHER_DOI, ambiguous_by, match_papers, matched_by
@@ -61,7 +60,7 @@ def matched(tmp_path):
     def match(ours, *shards):
         papers, theirs = write_papers(tmp_path / "papers", ours), write_theirs(tmp_path / "theirs", *shards)
         paths = {"output": tmp_path / "matches.parquet", "omissions": tmp_path / "omissions.parquet"}
-        match_papers(papers, theirs, **paths, **LIMITS)
+        match_papers(theirs, papers=papers, **paths, **LIMITS)
         rows = [tuple(row.values()) for row in read_table(paths["output"], "matches").to_pylist()]
         counts = {row["reason"]: row["count"] for row in read_table(paths["omissions"], "omissions").to_pylist()}
         return rows, {reason: count for reason, count in counts.items() if count}
@@ -136,7 +135,7 @@ def test_a_folder_of_papers_without_external_ids_is_refused(tmp_path, record):
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs/0.jsonl").write_text(json.dumps(record) + "\n")
     with pytest.raises(InputError, match=r"theirs: no record has a corpusid and externalids with a MAG id or a DOI"):
-        match_papers(papers, tmp_path / "theirs", output=tmp_path / "o", omissions=tmp_path / "left", **LIMITS)
+        match_papers(tmp_path / "theirs", papers=papers, output=tmp_path / "o", omissions=tmp_path / "left", **LIMITS)
     assert not (tmp_path / "o").exists()
 
 
@@ -146,7 +145,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path, line):
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs/0.jsonl").write_text(line + "\n")
     with pytest.raises(InputError, match=r"theirs: cannot be read as Semantic Scholar's dataset papers"):
-        match_papers(papers, tmp_path / "theirs", output=tmp_path / "o", omissions=tmp_path / "left", **LIMITS)
+        match_papers(tmp_path / "theirs", papers=papers, output=tmp_path / "o", omissions=tmp_path / "left", **LIMITS)
 
 
 def write_documents(path, titles, short=()):
@@ -191,14 +190,14 @@ def found(tmp_path):
         texts = {paper: (title, None) for paper, title in papers.items()}
         dois = [f"https://doi.org/10.1234/A{paper}" for paper in sorted(papers)]
         write_table(tmp_path / "papers/0.parquet", "papers", papers_table(texts, doi=dois))
-        evidence = Evidence(
-            papers=tmp_path / "papers",
-            matches=write_matches(tmp_path / "matches.parquet", matches) if matches else None,
-            paper_ids=write_paper_ids(tmp_path / "paper-ids", *paper_ids) if paper_ids else None,
-        )
+        leading = {
+            "papers": tmp_path / "papers" if compared else None,
+            "matches": write_matches(tmp_path / "matches.parquet", matches) if matches else None,
+            "paper_ids": write_paper_ids(tmp_path / "paper-ids", *paper_ids) if paper_ids else None,
+        }
         documents = write_documents(tmp_path / "documents.parquet", titles, short)
         paths = {"output": tmp_path / "bench.parquet", "omissions": tmp_path / "left.parquet"}
-        find_documents(documents, evidence if compared else None, **paths, **LIMITS)
+        find_documents(documents, **leading, **paths, **LIMITS)
         rows = read_table(paths["output"], "document_papers").to_pylist()
         counts = {row["reason"]: row["count"] for row in read_table(paths["omissions"], "omissions").to_pylist()}
         by_document = {}
@@ -295,9 +294,9 @@ def test_a_folder_of_hashes_is_no_pattern(tmp_path):
     write_table(tmp_path / "papers/0.parquet", "papers", papers_table({5: ("A", None), 6: ("B", None)}))
     write_paper_ids(tmp_path / "ids1", {"sha": SHA + "1", "corpusid": 5})
     write_paper_ids(tmp_path / "ids[1]", {"sha": SHA + "1", "corpusid": 6})
-    evidence = Evidence(papers=tmp_path / "papers", matches=None, paper_ids=tmp_path / "ids[1]")
+    leading = {"papers": tmp_path / "papers", "paper_ids": tmp_path / "ids[1]"}
     documents = write_documents(tmp_path / "documents.parquet", {SHA + "1": None})
-    find_documents(documents, evidence, output=tmp_path / "o", omissions=tmp_path / "left", **LIMITS)
+    find_documents(documents, **leading, output=tmp_path / "o", omissions=tmp_path / "left", **LIMITS)
     assert read_table(tmp_path / "o", "document_papers")["corpusid"].to_pylist() == [6]
 
 
@@ -324,6 +323,6 @@ def test_a_folder_of_something_else_than_paper_ids_is_refused(tmp_path, line, sa
     (tmp_path / "paper-ids").mkdir()
     (tmp_path / "paper-ids/0.jsonl").write_text(line + "\n")
     papers = write_papers(tmp_path / "papers", {W: (1, None)})
-    evidence = Evidence(papers=papers, matches=None, paper_ids=tmp_path / "paper-ids")
+    leading = {"papers": papers, "paper_ids": tmp_path / "paper-ids"}
     with pytest.raises(InputError, match=rf"paper-ids: {said}"):
-        find_documents(documents, evidence, output=tmp_path / "o", omissions=tmp_path / "left", **LIMITS)
+        find_documents(documents, **leading, output=tmp_path / "o", omissions=tmp_path / "left", **LIMITS)

@@ -28,13 +28,12 @@ def merge_parts(tmp_path):
     """Merge tables that are given as a list of parts, each a list of rows; return the rows and the omissions."""
 
     def run(table, titles_alone=False, **parts):
-        sources = {f"ingested_{name}": tmp_path / name for name in parts}
         for name, given_parts in parts.items():
             shutil.rmtree(tmp_path / name, ignore_errors=True)
             for number, rows in enumerate(given_parts):
                 write_part(tmp_path / name / f"{number}.parquet", f"ingested_{name}", rows)
         written = {"output": tmp_path / "out", "omissions": tmp_path / "omissions"}
-        merge(table, sources, 0, titles_alone=titles_alone, **written, **LIMITS)
+        merge(table, ingested=tmp_path, bucket=0, titles_alone=titles_alone, **written, **LIMITS)
         omissions = read_table(tmp_path / "omissions", "omissions").to_pylist()
         return read_table(tmp_path / "out", table).to_pylist(), {row["reason"]: row["count"] for row in omissions}
 

@@ -7,7 +7,7 @@ import pytest
 from tests.corpus.small_corpus import PAPERS, WITHOUT_TEXT, by_hand, write_corpus
 from tests.evaluation.folders import BenchmarkFolder
 
-from cocite.corpus.matching.documents import Evidence, find_documents
+from cocite.corpus.matching.documents import find_documents
 from cocite.corpus.queries.selection import ASKED_AND_EXCLUDED, NO_CORPUS_ID, UNKNOWN
 from cocite.ground.errors import InputError
 from cocite.tables import TABLES, empty_schema
@@ -175,8 +175,8 @@ def test_documents_that_are_only_cited_are_kept_out_beside_those_that_are_found(
         for name in sorted(["12", str(cited), "MED-4"])
     ]
     write_table(documents, "documents", pa.Table.from_pylist(rows, empty_schema(TABLES["documents"])))
-    evidence = Evidence(papers=corpus / "papers", matches=None)
-    find_documents(documents, evidence, output=found, omissions=tmp_path / "left", memory_mb=500, threads=1)
+    limits = {"memory_mb": 500, "threads": 1}
+    find_documents(documents, papers=corpus / "papers", output=found, omissions=tmp_path / "left", **limits)
     splits, omissions = choose(exclude=[documents, found])
     assert splits["excluded"] == {12, cited}
     assert omissions[NO_CORPUS_ID] == 1
@@ -194,8 +194,7 @@ def test_an_excluded_scidocs_is_kept_out_of_the_queries_by_its_titles(choose, co
     layout.prepare()
     files = [layout.tables / "documents.parquet", tmp_path / "document_papers/tables.parquet"]
     limits = {"memory_mb": 500, "threads": 1}
-    evidence = Evidence(papers=corpus / "papers", matches=None)
-    find_documents(files[0], evidence, output=files[1], omissions=tmp_path / "left", **limits)
+    find_documents(files[0], papers=corpus / "papers", output=files[1], omissions=tmp_path / "left", **limits)
     splits, omissions = choose(exclude=files)
     assert splits["excluded"] == {int(sha.lstrip("a")) for sha in named}
     assert omissions[NO_CORPUS_ID] == 0

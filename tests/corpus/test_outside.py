@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.corpus.ingest.tables.outside import check_cited, count_cited
-from cocite.corpus.release.manifest import read_manifest
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table
 
@@ -49,11 +48,11 @@ def write(tmp_path: Path) -> Write:
 def check(made: Made, outside: float = 0.999) -> dict[str, int]:
     """Count and judge the cited ids; what the omissions have."""
     corpus = made.results / "corpus"
-    shards = read_manifest(corpus / "manifest.json").datasets["citations"].shards
     names = corpus / "names.parquet" if (corpus / "names.parquet").exists() else None
     written = {"output": corpus / "cited_ids.parquet", "memory_mb": 500, "threads": 1}
-    count_cited(corpus / "ingested/papers", corpus / "ingested/citations", shards, names, **written)
-    check_cited(corpus / "cited_ids.parquet", outside, omissions=corpus / "omissions/cited.parquet")
+    ingested = {table: corpus / "ingested" / table for table in ("papers", "citations")}
+    count_cited(manifest=corpus / "manifest.json", **ingested, names=names, **written)
+    check_cited(corpus / "cited_ids.parquet", outside=outside, omissions=corpus / "omissions/cited.parquet")
     rows = read_table(corpus / "omissions/cited.parquet", "omissions").to_pylist()
     return {row["reason"].partition("citations-")[2]: row["count"] for row in rows}
 

@@ -11,8 +11,8 @@ from tests.corpus.made_openalex import FOLDERS, work, write_copy
 from tests.releases.server import Arrival, serve, serve_copy
 from typer.testing import CliRunner
 
+from cocite.cli import app
 from cocite.config.configuration import resolve
-from cocite.corpus.commands import app
 from cocite.corpus.release.manifest import Dataset, Manifest, Shard, write_manifest
 from cocite.corpus.release.plan import plan_corpus, raw_under_way, spilled_while_merged
 from cocite.ground.errors import InputError
@@ -124,7 +124,7 @@ def say(tmp_path, monkeypatch):
 
     def run(corpus: dict, release: str = RELEASE, **others) -> str:
         Path("run.yaml").write_text(yaml.safe_dump({"release": release, "corpus": corpus, **others}))
-        result = CliRunner().invoke(app, ["plan", "--configfile", "run.yaml"], catch_exceptions=False)
+        result = CliRunner().invoke(app, ["corpus", "plan", "--configfile", "run.yaml"], catch_exceptions=False)
         assert result.exit_code == 0
         return result.output
 
@@ -203,11 +203,11 @@ def test_the_estimate_for_a_real_release_is_a_little_more_than_it_takes(shared, 
     ).needs  # fmt: skip
     source = f"--settings={json.dumps({'source': 'directory', 'path': str(release)})}"
     common = [f"--results={tmp_path}", f"--output={tmp_path / 'manifest.json'}"]
-    CliRunner().invoke(app, ["list", source, "--release=latest", *common], catch_exceptions=False)
+    CliRunner().invoke(app, ["corpus", "list", source, "--release=latest", *common], catch_exceptions=False)
     options = f"--manifest={tmp_path / 'manifest.json'} --shards={release / dataset} --part=0 --parts=1 --buckets=2 "
     options += f"--ids=drop --memory-mb=1500 --threads=2 --output={tmp_path / 'table.parquet'} "
     options += f"--report={tmp_path / 'report.parquet'}"
-    CliRunner().invoke(app, ["ingest", dataset, *options.split()], catch_exceptions=False)
+    CliRunner().invoke(app, ["corpus", "ingest", dataset, *options.split()], catch_exceptions=False)
     taken = (tmp_path / "table.parquet").stat().st_size
     assert taken <= needs[dataset].parquet <= 1.2 * taken
 

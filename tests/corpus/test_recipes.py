@@ -164,6 +164,6 @@ def test_files_of_ids_hold_names_as_well(folder: Path) -> None:
     write("wanted.txt", "c", "", " a ", "nobody", "c", "7.0")
     cost = {"memory_mb": 500, "threads": 1}
     written = {"output": Path("ids.txt"), "omissions": Path("omissions.parquet")}
-    number_ids(Path("wanted.txt"), made.results / "corpus/names.parquet", **written, **cost)
+    number_ids(Path("wanted.txt"), names=made.results / "corpus/names.parquet", **written, **cost)
     assert Path("ids.txt").read_text() == "0\n1\n3\n"
     assert read_table(Path("omissions.parquet"), "omissions").to_pylist() == [{"reason": UNKNOWN_NAMES, "count": 1}]

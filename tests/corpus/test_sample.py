@@ -12,9 +12,9 @@ from tests.corpus.made import Made, make_corpus
 from tests.graph.conftest import write_queries
 from typer.testing import CliRunner
 
+from cocite.cli import app
 from cocite.config.configuration import resolve
-from cocite.corpus.commands import app
-from cocite.corpus.sample.release import Sample, SampleSettings, write_sample
+from cocite.corpus.sample.release import Sample, write_sample
 from cocite.demo.release import generate_release
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table
@@ -41,10 +41,9 @@ def cut(tmp_path: Path) -> Callable[..., tuple[Sample, Path]]:
     """Cut a sample from a corpus; return what it has, and its folder."""
 
     def cut(made: Made, folder: str = "sample", *, threads: int = 1, **changed: Any) -> tuple[Sample, Path]:
-        usual = {"count": 3, "listed": None, "depth": 1, "neighbours": 3, "seed": 1}
-        settings = SampleSettings(**usual | changed)
+        chosen = {"count": 3, "depth": 1, "neighbours": 3} | changed
         output = tmp_path / folder
-        return write_sample(made.results, settings, output=output, memory_mb=500, threads=threads), output
+        return write_sample(results=made.results, output=output, **chosen, memory_mb=500, threads=threads), output
 
     return cut
 
@@ -102,7 +101,7 @@ def test_without_a_cap_all_papers_up_to_the_depth_are_there(
 ) -> None:
     start = {[*whole.papers][50], [*whole.papers][-1]}
     (tmp_path / "ids.txt").write_text("\n".join(map(str, start)))
-    _, folder = cut(whole, listed=tmp_path / "ids.txt", depth=depth, neighbours=EVERYTHING)
+    _, folder = cut(whole, ids=tmp_path / "ids.txt", depth=depth, neighbours=EVERYTHING)
     assert papers_of(read(folder, authors=True)) == around(whole.pairs, start, depth)
 
 
@@ -115,7 +114,7 @@ def test_of_each_paper_no_more_references_and_citing_papers_are_followed_than_as
     (tmp_path / "ids.txt").write_text(str(paper))
     cited, citing = ({pair[1 - end] for pair in pairs if pair[end] == paper} for end in (0, 1))
     followed = [
-        papers_of(read(cut(whole, f"{count}", listed=tmp_path / "ids.txt", neighbours=count)[1])) - {paper}
+        papers_of(read(cut(whole, f"{count}", ids=tmp_path / "ids.txt", neighbours=count)[1])) - {paper}
         for count in (1, 2)
     ]
     assert [(len(some & cited), len(some & citing)) for some in followed] == [(1, 1), (2, 2)]
@@ -152,7 +151,7 @@ def test_the_configuration_that_is_printed_reads_the_sample(
     whole: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    words = ["sample", "--results", str(whole.results), "--output", "small", "--count", "4", "--depth", "1"]
+    words = ["corpus", "sample", "--results", str(whole.results), "--output", "small", "--count", "4", "--depth", "1"]
     ran = CliRunner().invoke(app, words, catch_exceptions=False)
     assert ran.exit_code == 0
     first, *_ = ran.stdout.splitlines()
@@ -175,7 +174,7 @@ def test_names_of_papers_come_with_the_sample(tmp_path: Path, cut: Callable[...,
         tmp_path / "made", {"source": "table", "ids": "string", "papers": papers, "citations": citations}
     )
     (tmp_path / "ids.txt").write_text("a\n")
-    _, folder = cut(made, listed=tmp_path / "ids.txt")
+    _, folder = cut(made, ids=tmp_path / "ids.txt")
     assert read_table(folder / "names.parquet", "names").to_pylist() == [
         {"corpusid": 0, "name": "a"},
         {"corpusid": 1, "name": "b"},
@@ -187,7 +186,7 @@ def test_what_cannot_be_sampled_is_told_in_a_sentence(
 ) -> None:
     (tmp_path / "ids.txt").write_text(f"{min(whole.papers)}\n99999999999\n")
     with pytest.raises(InputError, match=r"1 of its papers, the first 99999999999, have no record"):
-        cut(whole, listed=tmp_path / "ids.txt")
+        cut(whole, ids=tmp_path / "ids.txt")
     with pytest.raises(InputError, match="would have no citations"):
         cut(whole, count=1, depth=0)
     cut(whole)

@@ -10,7 +10,7 @@ from tests.corpus.small_corpus import RULE, by_hand, fields_of, write_corpus, ye
 from tests.papers import papers_table
 from typer.testing import CliRunner
 
-from cocite.corpus.commands import app
+from cocite.cli import app
 from cocite.corpus.queries.selection import SHORT_OF_HOLDOUT, SHORT_OF_QUERIES
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table, write_table
@@ -117,6 +117,8 @@ def test_the_command_takes_the_section_of_the_configuration(corpus, tmp_path):
     folders = [f"--{name}={corpus / name}" for name in ("papers", "citations")]
     limits = ["--seed=1", "--memory-mb=500", "--threads=1"]
     outputs = [f"--output={tmp_path / 'queries'}", f"--omissions={tmp_path / 'omissions'}"]
-    result = CliRunner().invoke(app, ["select", *folders, f"--settings={json.dumps(section)}", *limits, *outputs])
+    result = CliRunner().invoke(
+        app, ["corpus", "select", *folders, f"--settings={json.dumps(section)}", *limits, *outputs]
+    )
     assert result.exit_code == 0, result.output
     assert read_table(tmp_path / "queries", "queries").num_rows == 60

@@ -73,7 +73,7 @@ print(json.dumps(resolve_or_explain(json.loads(sys.argv[1]))))
 
 def test_the_two_files_of_the_page_become_papers_abstracts_and_citations(added: Path) -> None:
     def step(name: str, *options: str) -> None:
-        run(added, "from cocite.corpus.commands import app; app()", name, *options)
+        run(added, "from cocite.cli import app; app()", "corpus", name, *options)
 
     shared = ["--settings", json.dumps(entry()["corpus"]), "--results", "results"]
     step("list", *shared, "--release", "2026-01-06", "--output", "manifest.json")

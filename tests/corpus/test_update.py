@@ -1,6 +1,5 @@
 """Updating: a release that is reached through diffs has the tables of one that is ingested whole."""
 
-import json
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,17 +10,19 @@ from hypothesis import strategies as st
 from tests.releases.server import serve
 from tests.releases.successor import generate_successor
 
-from cocite.corpus.commands.ingest import ingest as ingest_command
-from cocite.corpus.commands.ingest import merge
-from cocite.corpus.commands.release import download, list_shards
+from cocite.config.corpus import Corpus
+from cocite.config.release_folder import DATASETS
+from cocite.config.settings import validated
+from cocite.corpus.ingest import steps
 from cocite.corpus.ingest.changes import check_base, update
-from cocite.corpus.release.manifest import read_manifest
+from cocite.corpus.ingest.merge import merge
+from cocite.corpus.release.manifest import Dataset, Manifest, read_manifest, write_manifest
+from cocite.corpus.release.shards import download, list_shards
 from cocite.demo.release import generate_release
 from cocite.ground.errors import InputError
 from cocite.tables import TABLES, empty_schema
 from cocite.tables.files import read_table, write_table
 
-DATASETS = ("papers", "abstracts", "citations")
 RELEASES = ("2026-01-06", "2026-01-13", "2026-01-20")
 COST = {"memory_mb": 500, "threads": 1}
 
@@ -51,7 +52,7 @@ def ingest(key, tmp_path):
         results = tmp_path / name
         with serve(release, key=key) as origin:
             source = {"source": "s2", "api": origin, **({"base": str(tmp_path / base)} if base else {})}
-            api = {"settings": json.dumps(source), "results": tmp_path}
+            api = {"settings": validated(Corpus, source), "results": tmp_path}
             list_shards(**api, release=release.name, output=results / "corpus/manifest.json")
             for dataset in DATASETS:
                 for part in range(parts):
@@ -60,11 +61,12 @@ def ingest(key, tmp_path):
             for dataset in DATASETS if base else ():
                 update(
                     dataset,
-                    tmp_path / base / "ingested" / dataset,
-                    results / "changes" / dataset,
+                    manifest=results / "corpus/manifest.json",
+                    base=tmp_path / base / "corpus",
+                    changes=results / "corpus/changes" / dataset,
                     bucket=bucket,
                     buckets=buckets,
-                    output=results / "ingested" / dataset / f"{bucket}.parquet",
+                    output=results / "corpus/ingested" / dataset / f"{bucket}.parquet",
                     omissions=results / "omissions" / f"update-{dataset}-{bucket}.parquet",
                     **COST,
                 )
@@ -78,8 +80,8 @@ def _fetch_and_ingest(dataset, part, parts, buckets, results, api, *, diffs):
     place = {"manifest": results / "corpus/manifest.json", "part": part, "parts": parts}
     raw = results / "raw" / dataset / str(part)
     download(dataset, **place, **api, state=results / "state", output=raw)
-    folder = results / ("changes" if diffs else "ingested") / dataset
-    ingest_command(
+    folder = results / "corpus" / ("changes" if diffs else "ingested") / dataset
+    steps.ingest(
         dataset,
         **place,
         **COST,
@@ -95,7 +97,7 @@ def _merge(bucket, results):
     for name in ("papers", "citations"):
         table = results / name / f"{bucket}.parquet"
         omissions = results / "omissions" / f"merge-{name}-{bucket}.parquet"
-        merge(name, results / "ingested", bucket, **COST, output=table, omissions=omissions)
+        merge(name, ingested=results / "corpus/ingested", bucket=bucket, **COST, output=table, omissions=omissions)
 
 
 def assert_same_tables(updated: Path, fresh: Path) -> None:
@@ -150,7 +152,7 @@ def test_diffs_are_not_applied_to_another_release_than_they_lead_on_from(generat
 def test_a_base_with_another_number_of_buckets_is_refused(generate, ingest, buckets):
     first, second, _ = generate()
     ingest(first, "base", buckets=2)
-    with pytest.raises(InputError, match=f"base/ingested/papers: was not ingested into {buckets} buckets"):
+    with pytest.raises(InputError, match=f"base/corpus/ingested/papers: was not ingested into {buckets} buckets"):
         ingest(second, "updated", base="base", buckets=buckets)
 
 
@@ -171,8 +173,13 @@ def update_citations(tmp_path):
     """Apply changes to rows; return the rows of each of two buckets, in order, and how many were dropped."""
 
     def run(base: list[dict], changes: list[dict]) -> tuple[list[list[dict]], int]:
+        nothing = dict.fromkeys(DATASETS, Dataset(shards=(), readme=""))
+        write_manifest(tmp_path / "base/manifest.json", Manifest(release="1", datasets=nothing))
+        write_manifest(tmp_path / "manifest.json", Manifest(release="2", datasets=nothing, since="1"))
+        write_rows(tmp_path / "base/ingested/citations", "ingested_citations", base)
         folders = {
-            "base": write_rows(tmp_path / "base", "ingested_citations", base),
+            "manifest": tmp_path / "manifest.json",
+            "base": tmp_path / "base",
             "changes": write_rows(tmp_path / "changes", "changed_citations", changes),
         }
         found, dropped = [], 0

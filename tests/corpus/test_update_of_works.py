@@ -10,7 +10,7 @@ from tests.releases.faults import Faults
 from tests.releases.server import Arrival, serve_copy
 from typer.testing import CliRunner
 
-from cocite.corpus.commands import app
+from cocite.cli import app
 from cocite.corpus.release import columns, retry
 from cocite.corpus.release.manifest import read_manifest
 from cocite.tables.files import read_table
@@ -56,7 +56,7 @@ def copies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
 
 def call(command: str, *words: str, **options: object) -> None:
     named = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
-    result = CliRunner().invoke(app, [command, *words, *named], catch_exceptions=False)
+    result = CliRunner().invoke(app, ["corpus", command, *words, *named], catch_exceptions=False)
     assert result.exit_code == 0, result.output
 
 
@@ -160,7 +160,8 @@ def test_a_base_that_is_not_older_is_refused(copies, day, tmp_path):
     settings = {"source": "openalex", "format": "jsonl", "path": str(copies[DATE] / "data/jsonl")}
     listing = {"settings": json.dumps(settings | {"base": str(tmp_path / "base")}), "results": tmp_path}
     result = CliRunner().invoke(
-        app, ["list", *(f"--{name}={value}" for name, value in listing.items()), "--release=latest", "--output=x"]
+        app,
+        ["corpus", "list", *(f"--{name}={value}" for name, value in listing.items()), "--release=latest", "--output=x"],
     )
     assert "is not later than that in corpus.base" in str(result.exception)
 
@@ -174,5 +175,5 @@ def test_a_base_that_has_lost_a_file_is_named(copies, tmp_path):
     corpus = tmp_path / "updated/corpus"
     place = {"manifest": corpus / "manifest.json", "part": 0, "parts": 1, "base": tmp_path / "base/corpus"}
     options = [f"--{name}={value}" for name, value in {**place, **written(corpus, 9)}.items()]
-    result = CliRunner().invoke(app, ["reuse-works", *options])
+    result = CliRunner().invoke(app, ["corpus", "reuse-works", *options])
     assert "has no rows of the file updated_date=" in str(result.exception)

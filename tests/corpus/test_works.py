@@ -8,9 +8,10 @@ from tests.corpus.ingested import settings as s2_settings
 from tests.corpus.ingested_works import counts, files_of, merged
 from tests.corpus.made_openalex import FOLDERS, SCHEMA, url_of, work, works_of, write_copy, write_parquet
 
-from cocite.corpus.commands.ingest import merge
-from cocite.corpus.commands.works import ingest_works as ingest_works_command
-from cocite.corpus.ingest.shards import ingest
+from cocite.config.works import WorkFilters
+from cocite.corpus.ingest.merge import merge
+from cocite.corpus.ingest.shards import ingest_shards
+from cocite.corpus.ingest.steps import ingest_works
 from cocite.corpus.release.manifest import Shard
 from cocite.ground.errors import InputError
 from cocite.tables.files import read_table
@@ -53,7 +54,7 @@ def test_a_copy_gives_the_tables_of_the_same_corpus_in_the_layout_of_semantic_sc
         path = write_shard(tmp_path / "release" / dataset / "0.gz", *records)
         how = s2_settings(dataset, buckets=2, authors=dataset == "papers")
         shard = Shard(name=path.name, bytes=path.stat().st_size)
-        ingest(how, path.parent, [shard], output=theirs / dataset / "0.parquet", report=theirs / "report")
+        ingest_shards(how, path.parent, [shard], output=theirs / dataset / "0.parquet", report=theirs / "report")
     works = works_of(*given.values())
     for number, each in enumerate(works):
         each["updated_date"] = f"2026-06-{10 + number % 3}"
@@ -222,8 +223,8 @@ def test_the_commands_ingest_works_and_merge_what_the_newest_copies_say(tmp_path
     limits = {"memory_mb": 500, "threads": 1}
     outputs = {name: tmp_path / name / "0.parquet" for name in ("papers", "abstracts", "citations")}
     where = {"manifest": manifest, "shards": raw, "report": tmp_path / "report"}
-    ingest_works_command('{"from_year": 2000}', part=0, parts=1, buckets=1, **where, **outputs, **limits)
+    ingest_works(WorkFilters(from_year=2000), part=0, parts=1, buckets=1, **where, **outputs, **limits)
     written = {"output": tmp_path / "out", "omissions": tmp_path / "omissions"}
-    merge("citations", tmp_path, 0, **written, **limits)
+    merge("citations", ingested=tmp_path, bucket=0, **written, **limits)
     (row,) = read_table(tmp_path / "out", "citations").to_pylist()
     assert (row["citing"], row["cited"]) == (FAR, FAR + 2)

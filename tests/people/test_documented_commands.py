@@ -14,7 +14,7 @@ from cocite.cli import app
 from cocite.config.configuration import read_configuration
 from cocite.config.described import json_schema
 from cocite.corpus.ingest.merge import merge
-from cocite.corpus.ingest.shards import IngestSettings, ingest
+from cocite.corpus.ingest.shards import IngestSettings, ingest_shards
 from cocite.corpus.sources.directory import list_folder
 from cocite.people.documentation import ROOT
 from cocite.tables.files import read_table
@@ -92,10 +92,9 @@ def test_the_minimal_corpus_of_the_documentation_is_read_as_documented(tmp_path,
     for dataset, listed in manifest.datasets.items():
         settings = IngestSettings(dataset=dataset, buckets=1, keep_ids=False, memory_mb=500, threads=1)
         files = {"output": Path(f"{dataset}/0.parquet"), "report": Path(f"{dataset}-report.parquet")}
-        ingest(settings, Path("my-release", dataset), list(listed.shards), **files)
-    sources = {f"ingested_{dataset}": Path(dataset) for dataset in ("papers", "abstracts")}
-    cost = {"memory_mb": 500, "threads": 1}
-    merge("papers", sources, 0, output=Path("merged.parquet"), omissions=Path("omissions.parquet"), **cost)
+        ingest_shards(settings, Path("my-release", dataset), list(listed.shards), **files)
+    written = {"output": Path("merged.parquet"), "omissions": Path("omissions.parquet")}
+    merge("papers", ingested=Path(), bucket=0, **written, memory_mb=500, threads=1)
     papers = read_table(Path("merged.parquet"), "papers")
     assert papers["corpusid"].to_pylist() == [1, 2, 3]
     assert papers["title"].to_pylist() == ["Co-citation", "Bibliographic coupling", "A map of a field"]

@@ -269,8 +269,8 @@ def test_documents_with_hashes_for_ids_are_looked_for_among_the_papers_before_th
     found = "results/corpus/document_papers/scidocs.parquet"
     inputs = re.search(r"rule find_documents:\n    input: (.*)", planned)[1]
     assert {"results/corpus/papers/0.parquet", "paper-ids/0.gz"} <= set(inputs.split(", "))
-    assert "--papers=results/corpus/papers" in planned
-    assert "--paper-ids=paper-ids" in planned
+    assert "--papers results/corpus/papers" in planned
+    assert "--paper-ids paper-ids" in planned
     for command in ("corpus select", "triplets check"):
         assert f"cocite {command} results/evaluation/scidocs/documents.parquet {found} " in planned
     assert f'"document_papers": "{found}"' in planned  # of the baseline sgc

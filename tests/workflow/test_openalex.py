@@ -88,7 +88,7 @@ def test_documents_of_other_ids_are_looked_for_through_matches(run, tmp_path):
     said = run.snakemake("--dry-run", "--printshellcmds", "all", config=run.folder / "edited.yaml").stdout
     papers = "results/corpus/document_papers/scidocs.parquet"
     assert len(re.findall("cocite corpus ingest-works  --mag", said)) == 2
-    assert "--matches=results/corpus/matches.parquet" in said
+    assert "--matches results/corpus/matches.parquet" in said
     documents = "results/evaluation/scidocs/documents.parquet"
     for command in ("corpus select", "triplets check"):
         assert f"cocite {command} {documents} {papers} " in said
@@ -101,7 +101,7 @@ def test_without_a_match_no_mag_ids_are_kept_and_documents_of_other_ids_are_coun
     assert len(jobs["find_documents"]) == 1
     said = run.snakemake("--dry-run", "--printshellcmds", "all", config=run.folder / "edited.yaml").stdout
     assert "--mag" not in said
-    assert re.search(r"cocite corpus find-documents \S+ +--papers= +--matches= ", said)
+    assert re.search(r"cocite corpus find-documents \S+ +--memory-mb", said)
 
 
 @pytest.mark.long

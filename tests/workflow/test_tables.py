@@ -8,7 +8,7 @@ import pytest
 import yaml
 from tests.workflow.conftest import SMALL, Run, edited, planned
 
-from cocite.corpus.sample.release import SampleSettings, describe, write_sample
+from cocite.corpus.sample.release import write_sample
 from cocite.tables.files import read_table
 
 RULES = (
@@ -85,12 +85,13 @@ def test_a_run_finds_queries_and_excluded_papers_by_their_names(
 
 @pytest.mark.long
 @pytest.mark.end_to_end
-def test_a_sample_of_a_corpus_runs_to_a_report_with_the_lines_that_are_printed(finished: Run, run: Run) -> None:
-    settings = SampleSettings(count=60, listed=None, depth=2, neighbours=8, seed=1)
-    results, folder = finished.folder / "results", run.folder / "my-sample"
-    written = write_sample(results, settings, output=folder, memory_mb=1000, threads=1)
+def test_a_sample_of_a_corpus_runs_to_a_report_with_the_lines_that_are_printed(
+    finished: Run, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = {"results": finished.folder / "results", "output": run.folder / "my-sample"}
+    written = write_sample(**folders, count=60, neighbours=8, memory_mb=1000, threads=1)
     assert written.papers < 700
-    lines = [line for line in describe(written, folder).splitlines() if line.startswith("    ")]
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("    ")]
     config = edited(benchmarks={"holdout": SMALL["benchmarks"]["holdout"]}) | yaml.safe_load("\n".join(lines))
     result = run.snakemake("--show-failed-logs", "all", config=run.configure(config))
     assert result.returncode == 0, result.stdout[-5000:] + result.stderr[-5000:]

@@ -18,7 +18,6 @@ import typer
 from typer.core import TyperGroup
 from typer.models import OptionInfo
 
-from cocite.corpus.commands import app as corpus
 from cocite.encoder.commands import app as encoder
 from cocite.ground.errors import InputError, surroundings
 from cocite.ground.usage import report_usage
@@ -41,6 +40,31 @@ app = typer.Typer(
     add_completion=False,
 )
 STEPS: dict[str, dict[str, str]] = {
+    "corpus": {
+        "plan": "release.plan_in_words:print_plan",
+        "list": "release.shards:list_shards",
+        "download": "release.shards:download",
+        "ingest": "ingest.steps:ingest",
+        "account": "ingest.accounting:account",
+        "update": "ingest.changes:update",
+        "merge": "ingest.merge:merge",
+        "merge-contexts": "ingest.sentences:merge_contexts",
+        "list-names": "ingest.tables.names:list_names",
+        "number-names": "ingest.tables.names:number_names",
+        "ingest-tables": "ingest.tables.rows:ingest_tables",
+        "count-cited": "ingest.tables.outside:count_cited",
+        "check-cited": "ingest.tables.outside:check_cited",
+        "number-ids": "queries.named:number_ids",
+        "ingest-works": "ingest.steps:ingest_works",
+        "reuse-works": "ingest.reuse:reuse_works",
+        "match": "matching.papers:match_papers",
+        "find-documents": "matching.documents:find_documents",
+        "fetch-triplets": "queries.published:fetch_triplets",
+        "read-triplets": "queries.published:read_triplets",
+        "select": "queries.selection:select",
+        "leaks": "queries.leaks:check_leaks",
+        "sample": "sample.release:write_sample",
+    },
     "graph": {
         "count": "pairs:count_pairs",
         "split-citations": "citations:split_citations",
@@ -160,7 +184,7 @@ def _as_list(hint: Any) -> Any:
 
 lazy = typer.Typer(no_args_is_help=True, cls=Stage)
 STAGES = {
-    "corpus": (corpus, "Download and ingest a Semantic Scholar release; choose queries."),
+    "corpus": (lazy, "Download and ingest a Semantic Scholar release; choose queries."),
     "graph": (lazy, "Count co-citations; make the edges of graphs."),
     "embeddings": (lazy, "Train and measure graph embeddings with PyTorch-BigGraph."),
     "neighbours": (

@@ -117,7 +117,9 @@ def _place(kind: Any, given: Any, location: tuple[int | str, ...]) -> _Place:
             annotation = _bare(get_args(annotation)[-1 if get_origin(annotation) is dict else 0])
         else:
             kinds = list(variants(annotation))
-            annotation = next((each for each in kinds if tag_of(each, discriminator(kinds)) == part), annotation)
+            key = discriminator(kinds)
+            names = {tag_of(each, key) if key else each.__name__: each for each in kinds}
+            annotation = names.get(part, annotation)
             continue
         found.keys += (part,)
         is_there = isinstance(found.written, dict) and part in found.written

@@ -9,7 +9,6 @@ from pydantic import Field
 
 from cocite.config.entries import DELIMITER, Entry, GivenPath, Names, ShortFor, Text
 from cocite.config.release_folder import PACKED
-from cocite.config.settings import parse_settings
 
 ENDINGS = {
     **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".parquet": "parquet", ".pq": "parquet"},
@@ -169,6 +168,9 @@ class CitationTable(TableFiles):
     """Which columns hold what."""
 
 
+AnyTable = PaperTable | CitationTable
+
+
 def named_columns(table: TableFiles) -> Iterator[tuple[str, str]]:
     """The columns that a table names: the key of each, and its name."""
     columns: Entry = table.columns  # type: ignore[attr-defined]
@@ -176,8 +178,3 @@ def named_columns(table: TableFiles) -> Iterator[tuple[str, str]]:
         named = getattr(columns, key)
         if named is not None:
             yield key, named.column if isinstance(named, ListColumn) else named
-
-
-def table_settings(dataset: str, settings: str) -> PaperTable | CitationTable:
-    """The table that a dataset is read from, as a step is given it in JSON. Raises `InputError` where it is none."""
-    return parse_settings(CitationTable, settings) if dataset == "citations" else parse_settings(PaperTable, settings)

@@ -9,13 +9,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import typer
 
 from cocite.config.release_folder import PACKED
 from cocite.ground.errors import InputError
+from cocite.ground.options import Omissions
 from cocite.ground.words import printable
 from cocite.ground.written_ids import is_id
 from cocite.tables import TABLES, empty_schema
@@ -85,10 +87,15 @@ def tallies_as_table(tallies: list[Tally]) -> pa.Table:
     return pa.Table.from_pylist(rows, empty_schema(TABLES["ingest_report"]))
 
 
-def account(reports: Path | Sequence[Path], *, malformed: float, omissions: Path) -> None:
-    """Sum the table `ingest_report` of all shards of a dataset, its files or their folder, into its omissions.
+def account(
+    reports: Annotated[Path, typer.Argument(help="Folder of the table ingest_report of a dataset.")],
+    *,
+    malformed: Annotated[float, typer.Option(help="Largest share of a dataset's lines that may be malformed.")],
+    omissions: Omissions,
+) -> None:
+    """Account for every line of a dataset; stop where too many are malformed.
 
-    Raises `InputError` if more than the share `malformed` of all lines is malformed; it names the first of them.
+    Raises `InputError` then, which names the first of them.
     """
     rows = read_table(reports, "ingest_report")
     counts: Counter[str] = Counter({MALFORMED: 0})

@@ -14,10 +14,12 @@ gives for the newer release, in another order.
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+import typer
 
 from cocite.corpus.ingest.accounting import Tally
 from cocite.corpus.ingest.documents import read_documents
@@ -25,9 +27,11 @@ from cocite.corpus.ingest.merge import ROWS_IN_BATCH, number
 from cocite.corpus.ingest.records import BUCKET_KEYS, KEYS
 from cocite.corpus.ingest.shards import IngestSettings, read_shard, write_ingested
 from cocite.corpus.ingest.unpacking import unpack
+from cocite.corpus.options import Dataset, ManifestFile
 from cocite.corpus.release.manifest import DiffShard, Manifest, Shard, read_manifest
 from cocite.ground.database import connect
 from cocite.ground.errors import InputError
+from cocite.ground.options import Buckets, MemoryMb, Omissions, Output, Threads
 from cocite.tables import PRIMARY_KEYS, TABLES, empty_schema
 from cocite.tables.files import verified_files, write_omissions, write_table
 
@@ -91,25 +95,27 @@ def check_base(base: Path, manifest: Manifest) -> None:
 
 
 def update(
-    dataset: str,
-    base: Path,
-    changes: Path,
+    dataset: Dataset,
     *,
-    bucket: int,
-    buckets: int,
-    output: Path,
-    omissions: Path,
-    memory_mb: int,
-    threads: int,
+    manifest: ManifestFile,
+    base: Annotated[Path, typer.Option(help="Folder corpus of the results of an earlier release.")],
+    changes: Annotated[Path, typer.Option(help="Folder of what the diffs since then change.")],
+    bucket: Annotated[int, typer.Option(help="Which bucket to update, from 0.")],
+    buckets: Buckets,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+    omissions: Omissions,
 ) -> None:
-    """Write one bucket of a dataset's ingested rows as the newer release has them, and how many rows were dropped.
+    """Move a bucket of ingested rows to a newer release: drop what diffs replaced or deleted, add what they brought.
 
-    `base` is the folder of the older release's ingested rows, `changes` that of what the diffs change. Raises
-    `InputError` where the older rows were cut into another number of buckets, or have no key.
+    Raises `InputError` where the base is of another release than the diffs lead on from, or where its rows were cut
+    into another number of buckets or have no key.
     """
-    table = f"ingested_{dataset}"
+    check_base(base, read_manifest(manifest))
+    ingested, table = base / "ingested" / dataset, f"ingested_{dataset}"
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
-        connection.read_parquet(verified_files(base, table, bucket=bucket)).create_view("older")
+        connection.read_parquet(verified_files(ingested, table, bucket=bucket)).create_view("older")
         connection.read_parquet(verified_files(changes, f"changed_{dataset}", bucket=bucket)).create_view("changes")
         columns = ", ".join(name for name, column in TABLES[table].columns.items() if not column.optional)
         connection.execute(f"""
@@ -118,7 +124,7 @@ def update(
             UNION ALL
             SELECT {columns}, step FROM changes WHERE bucket = {bucket}
         """)
-        _check(connection, dataset, base, bucket=bucket, buckets=buckets)
+        _check(connection, dataset, ingested, bucket=bucket, buckets=buckets)
         key = PRIMARY_KEYS[dataset]
         newest = connection.sql(f"""
             SELECT {columns} FROM candidates
@@ -129,15 +135,17 @@ def update(
         write_omissions(omissions, {"rows that a later diff replaced or deleted": dropped})
 
 
-def _check(connection: duckdb.DuckDBPyConnection, dataset: str, base: Path, *, bucket: int, buckets: int) -> None:
+def _check(connection: duckdb.DuckDBPyConnection, dataset: str, ingested: Path, *, bucket: int, buckets: int) -> None:
     """Check over all buckets together that each row has a key and lies in the bucket that this run looks for it in."""
     older = f"SELECT count(*) FROM older WHERE bucket = {bucket}"
     if number(connection, f"{older} AND {PRIMARY_KEYS[dataset]} IS NULL"):
         raise InputError(
-            f"{base}: holds {dataset} without a {PRIMARY_KEYS[dataset]}, as releases of 2023 have them; diffs name by "
-            "it what they change, so the newer release must be ingested whole (without corpus.base)."
+            f"{ingested}: holds {dataset} without a {PRIMARY_KEYS[dataset]}, as releases of 2023 have them; diffs name "
+            "by it what they change, so the newer release must be ingested whole (without corpus.base)."
         )
     # Of other buckets DuckDB reads the footers of the files alone, which show that none is too high.
     misplaced = f"bucket >= {buckets} OR bucket = {bucket} AND {BUCKET_KEYS[dataset]} % {buckets} <> {bucket}"
     if number(connection, f"SELECT count(*) FROM older WHERE {misplaced}"):
-        raise InputError(f"{base}: was not ingested into {buckets} buckets; set corpus.buckets to the number it has.")
+        raise InputError(
+            f"{ingested}: was not ingested into {buckets} buckets; set corpus.buckets to the number it has."
+        )

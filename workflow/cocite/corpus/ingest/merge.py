@@ -6,14 +6,16 @@ among these the first by text; of a paper the one that has a title and states mo
 of the intents, and it is influential if any copy says so.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated, Literal
 
 import duckdb
+import typer
 
-from cocite.corpus.ingest.newest import keep_newest
+from cocite.corpus.ingest.newest import keep_newest, names_files
 from cocite.corpus.ingest.records import has_unknown_intent, intents_of, is_influential
 from cocite.ground.database import connect
+from cocite.ground.options import MemoryMb, Omissions, Output, Threads
 from cocite.tables.declarations.corpus import AUTHORS, MAG
 from cocite.tables.files import verified_files, write_omissions, write_table
 
@@ -64,22 +66,24 @@ WITHOUT_AUTHORS = {"papers without authors (kept)": f"SELECT count(*) FROM writt
 
 
 def merge(
-    table: str,
-    sources: Mapping[str, Path],
-    bucket: int,
+    table: Annotated[Literal["papers", "citations"], typer.Argument(help="The table to write.")],
     *,
-    titles_alone: bool = False,
-    output: Path,
-    omissions: Path,
-    memory_mb: int,
-    threads: int,
+    ingested: Annotated[Path, typer.Option(help="Folder of what was ingested, with a folder for each dataset.")],
+    bucket: Annotated[int, typer.Option(help="Which bucket to merge, from 0.")],
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+    omissions: Omissions,
+    titles_alone: Annotated[bool, typer.Option(help="A paper without an abstract has a text too.")] = False,
 ) -> None:
-    """Write one bucket of `papers` or `citations`, and what was left out.
+    """Write a bucket of papers, each once and with its abstract, or of citations, each once.
 
-    `sources` has the folder of each ingested table: `ingested_papers` and `ingested_abstracts`, or
-    `ingested_citations`, and of works also `ingested_papers`, since those say which copy of a work is the newest. With
-    `titles_alone` a paper without an abstract has a text too.
+    Of works, the ingested papers say which copy of one is the newest, for citations as well.
     """
+    datasets = ["papers", "abstracts"] if table == "papers" else ["citations"]
+    if table == "citations" and names_files(ingested / "citations", "ingested_citations"):
+        datasets.append("papers")
+    sources = {f"ingested_{dataset}": ingested / dataset for dataset in datasets}
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         tables = {
             name: connection.read_parquet(verified_files(folder, name, bucket=bucket)).filter(f"bucket = {bucket}")

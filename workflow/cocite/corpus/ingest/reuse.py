@@ -5,34 +5,57 @@ those of the earlier run, and what comes out is what ingesting the file again wo
 says which file it is from, and no row group has rows of two files.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import typer
 
+from cocite.config.release_folder import WORKS
+from cocite.corpus.options import (
+    IngestedAbstracts,
+    IngestedCitations,
+    IngestedPapers,
+    ManifestFile,
+    Part,
+    Parts,
+    Report,
+)
+from cocite.corpus.release.manifest import read_manifest, shards_of_part
 from cocite.ground.errors import InputError
 from cocite.tables.declarations.corpus import SHARD
 from cocite.tables.files import checked_files, open_table, read_table, table_writer, write_table
 
 
-def reuse_works(base: Path, shards: Collection[str], outputs: Mapping[str, Path], *, report: Path) -> None:
-    """Write what the run with the folder `base`/corpus ingested of some files, and its account of them.
+def reuse_works(
+    *,
+    manifest: ManifestFile,
+    base: Annotated[Path, typer.Option(help="Folder corpus of the results of an earlier copy.")],
+    part: Part,
+    parts: Parts,
+    papers: IngestedPapers,
+    abstracts: IngestedAbstracts,
+    citations: IngestedCitations,
+    report: Report,
+) -> None:
+    """Take the rows of works from an earlier run, of files that a newer copy of OpenAlex still has.
 
-    `outputs` has the path of each table: papers, abstracts, citations. Raises `InputError` where the base has not
-    ingested one of the files, or does not say which files its rows are from.
+    Raises `InputError` where the base has not ingested one of the files, or does not say which files its rows are from.
     """
+    reused = shards_of_part(read_manifest(manifest), WORKS, part=part, parts=parts, in_base=True)
+    shards = {shard.name for shard in reused}
     lines = read_table(base / "ingest_report/works", "ingest_report")
-    lines = lines.filter(pc.is_in(lines[SHARD], pa.array(shards, pa.string())))
-    missing = {*shards} - {*lines[SHARD].to_pylist()}
+    lines = lines.filter(pc.is_in(lines[SHARD], pa.array(sorted(shards), pa.string())))
+    missing = shards - {*lines[SHARD].to_pylist()}
     if missing:
         raise InputError(
             f"{base} has no rows of the file {min(missing)}, which the manifest takes from there: the base has "
             "changed; delete the manifest and run again."
         )
-    for dataset, output in outputs.items():
-        _copy_rows(base / "ingested" / dataset, f"ingested_{dataset}", {*shards}, output)
+    for dataset, output in (("papers", papers), ("abstracts", abstracts), ("citations", citations)):
+        _copy_rows(base / "ingested" / dataset, f"ingested_{dataset}", shards, output)
     write_table(report, "ingest_report", lines.sort_by([(name, "ascending") for name in ("dataset", SHARD, "outcome")]))
 
 

@@ -9,14 +9,18 @@ long are left out. Each sentence that does not come through is counted.
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
+import typer
 
 from cocite.config.contexts import ContextSettings
+from cocite.config.settings import GivenAsJson
 from cocite.corpus.ingest.markers import with_single_blanks, without_markers
 from cocite.corpus.ingest.merge import number
 from cocite.ground.database import connect
+from cocite.ground.options import MemoryMb, Omissions, Output, Threads
 from cocite.ground.text_ids import sql_of_text_id
 from cocite.tables.files import verified_files, write_omissions, write_table
 
@@ -59,16 +63,16 @@ _KEPT = f"""
 
 
 def merge_contexts(
-    ingested: Path,
-    settings: ContextSettings,
-    bucket: int,
+    settings: GivenAsJson[ContextSettings],
     *,
-    output: Path,
-    omissions: Path,
-    memory_mb: int,
-    threads: int,
+    ingested: Annotated[Path, typer.Option(help="Folder of the table ingested_contexts.")],
+    bucket: Annotated[int, typer.Option(help="Which bucket to merge, from 0.")],
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+    omissions: Omissions,
 ) -> None:
-    """Write one bucket of `contexts`, and what was left out; `ingested` is the folder of `ingested_contexts`."""
+    """Write a bucket of contexts: the sentences of each citing paper, cleaned, each once, with what they cite."""
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         files = verified_files(ingested, "ingested_contexts", bucket=bucket)
         connection.read_parquet(files).filter(f"bucket = {bucket}").create_view("ingested")

@@ -51,7 +51,7 @@ Read = Callable[[IngestSettings, Any, Path, Tally, Path], Iterator[pa.RecordBatc
 """A reading of one shard, which was listed and lies at a path: its rows, counted in the tally."""
 
 
-def ingest(
+def ingest_shards(
     settings: IngestSettings,
     folder: Path,
     shards: list[Shard],

@@ -11,13 +11,14 @@ preprint and its published version: all of them are the document, since each wou
 """
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
+from typing import Annotated
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
+import typer
 from duckdb import DuckDBPyConnection
 
 from cocite.config.release_folder import find_shards
@@ -25,6 +26,7 @@ from cocite.corpus.ingest.merge import number
 from cocite.corpus.matching.dois import sql_of_doi
 from cocite.ground.database import connect
 from cocite.ground.errors import InputError
+from cocite.ground.options import MemoryMb, Omissions, Output, Threads
 from cocite.ground.progress import report
 from cocite.ground.titles import normalised
 from cocite.ground.written_ids import DIGITS
@@ -40,36 +42,37 @@ NOT_MATCHED = "documents whose id no paper of the corpus is matched with"
 NOT_COMPARED = "documents whose id is of another origin than the corpus's, and nothing matches the two"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Evidence:
-    """What leads from Semantic Scholar's ids to papers of the corpus."""
-
-    papers: Path
-    """Folder of the table papers."""
-    matches: Path | None
-    """The table matches; None if the corpus has Semantic Scholar's ids itself."""
-    paper_ids: Path | None = None
-    """Folder of Semantic Scholar's dataset paper-ids."""
-
-
 def find_documents(
-    documents: Path, evidence: Evidence | None, *, output: Path, omissions: Path, memory_mb: int, threads: int
+    documents: Annotated[Path, typer.Argument(help="Table documents of a benchmark.")],
+    *,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+    omissions: Omissions,
+    papers: Annotated[
+        Path | None, typer.Option(help="Folder of the table papers; without it, no document is known to be a paper.")
+    ] = None,
+    matches: Annotated[
+        Path | None, typer.Option(help="Table matches, if the corpus has other ids than the documents.")
+    ] = None,
+    paper_ids: Annotated[
+        Path | None, typer.Option(help="Folder of Semantic Scholar's dataset paper-ids, by which hashes are found.")
+    ] = None,
 ) -> None:
-    """Write the table `document_papers` of a benchmark, and how many of its documents are not in it, and why.
+    """Find the documents of a benchmark among papers, if their ids alone do not say which they are.
 
-    Without evidence, no document is known to be a paper. Raises `InputError` if the files of paper-ids cannot be read.
+    Those that are not found are counted by why. Raises `InputError` if the files of paper-ids cannot be read.
     """
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         connection.register("numbers", numbers_of(documents))
         for table in ("found", "without_record"):
             connection.execute(f"CREATE TABLE {table} (document VARCHAR, corpusid BIGINT, matched_by VARCHAR)")
         common = 0
-        if evidence is not None:
-            paths = verified_files(evidence.papers, "papers", ["corpusid", "doi"])
-            connection.read_parquet(paths).create_view("papers")
-            _find_by_ids(connection, evidence)
+        if papers:
+            connection.read_parquet(verified_files(papers, "papers", ["corpusid", "doi"])).create_view("papers")
+            _find_by_ids(connection, matches, paper_ids)
             _find_by_doi(connection)
-            common = _find_by_title(connection, documents, evidence.papers)
+            common = _find_by_title(connection, documents, papers)
         both = "SELECT *, true AS has_record FROM found UNION ALL SELECT *, false FROM without_record"
         rows = connection.sql(f"{both} ORDER BY document, corpusid").to_arrow_table()
         rest = "FROM numbers WHERE document NOT IN (SELECT document FROM found)"
@@ -77,9 +80,9 @@ def find_documents(
         among = number(connection, "SELECT count(*) FROM numbers")
     write_table(output, "document_papers", rows)
     left_out = (
-        {NO_NUMBER: without - numbered, NOT_COMPARED: numbered}
-        if evidence is None
-        else {UNKNOWN: without - numbered - common, COMMON_TITLE: common, NOT_MATCHED: numbered}
+        {UNKNOWN: without - numbered - common, COMMON_TITLE: common, NOT_MATCHED: numbered}
+        if papers
+        else {NO_NUMBER: without - numbered, NOT_COMPARED: numbered}
     )
     write_omissions(omissions, left_out)
     report(f"{among - without:,} of {among:,} documents are known to be papers of the corpus")
@@ -89,7 +92,7 @@ def find_documents(
         report(f"{count:,} {reason}")
 
 
-def _find_by_ids(connection: DuckDBPyConnection, evidence: Evidence) -> None:
+def _find_by_ids(connection: DuckDBPyConnection, matches: Path | None, paper_ids: Path | None) -> None:
     """Add the documents that have a corpus id of Semantic Scholar, or a hash that leads to one."""
     connection.execute(
         """
@@ -100,13 +103,13 @@ def _find_by_ids(connection: DuckDBPyConnection, evidence: Evidence) -> None:
     )
     connection.execute("CREATE TABLE theirs AS SELECT document, number AS s2_corpusid, 'id' AS named_by FROM numbers")
     connection.execute("DELETE FROM theirs WHERE s2_corpusid IS NULL")
-    if evidence.paper_ids is not None:
-        _read_hashes(connection, evidence.paper_ids)
-    if evidence.matches is None:
+    if paper_ids:
+        _read_hashes(connection, paper_ids)
+    if matches is None:
         for table, join in (("found", "SEMI"), ("without_record", "ANTI")):
             connection.execute(f"INSERT INTO {table} FROM theirs {join} JOIN papers ON s2_corpusid = corpusid")
         return
-    connection.read_parquet(verified_files(evidence.matches, "matches")).create_view("matches")
+    connection.read_parquet(verified_files(matches, "matches")).create_view("matches")
     connection.execute(
         """
         INSERT INTO found

@@ -8,8 +8,10 @@ told. Papers of the corpus with such a MAG id are not matched by their DOI eithe
 from collections.abc import Sequence
 from glob import escape
 from pathlib import Path
+from typing import Annotated
 
 import duckdb
+import typer
 from duckdb import DuckDBPyConnection
 
 from cocite.config.release_folder import find_shards
@@ -17,6 +19,7 @@ from cocite.corpus.ingest.merge import number
 from cocite.corpus.matching.dois import sql_of_doi
 from cocite.ground.database import connect
 from cocite.ground.errors import InputError
+from cocite.ground.options import MemoryMb, Omissions, Output, Papers, Threads
 from cocite.ground.progress import report
 from cocite.ground.written_ids import DIGITS
 from cocite.tables.declarations.corpus import MAG
@@ -43,11 +46,19 @@ def ambiguous_by(key: str) -> str:
     return f"papers whose {BY[key]} two papers have, here or there"
 
 
-def match_papers(papers: Path, theirs: Path, *, output: Path, omissions: Path, memory_mb: int, threads: int) -> None:
-    """Write the table `matches`, and how many papers are matched by what, or not.
+def match_papers(
+    theirs: Annotated[Path, typer.Argument(help="Folder of Semantic Scholar's dataset papers.")],
+    *,
+    papers: Papers,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+    omissions: Omissions,
+) -> None:
+    """Match papers of other ids with Semantic Scholar's, by their MAG ids and DOIs.
 
-    `theirs` is the folder of Semantic Scholar's dataset papers. Raises `InputError` where its files cannot be read or
-    have no MAG ids and DOIs, and where the papers of the corpus have none.
+    Raises `InputError` where the files of its dataset cannot be read or have no MAG ids and DOIs, and where the papers
+    of the corpus have none.
     """
     shards = find_shards(theirs)
     if not shards:

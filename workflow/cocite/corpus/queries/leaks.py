@@ -7,18 +7,20 @@ Where the results hold sentences that cite, the table `contexts`, those that nam
 for as well, by their negative ids: the sentences of such a paper, and those that cite one.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
+import typer
 from duckdb import DuckDBPyConnection
 
 from cocite.ground.database import connect
 from cocite.ground.errors import InputError
+from cocite.ground.options import MemoryMb, Output, Queries, Results, Threads
 from cocite.ground.progress import report
 from cocite.tables import TABLES, Table, empty_schema
 from cocite.tables.files import count_rows, scan_table, verified_files, write_table
@@ -46,35 +48,40 @@ class Finished:
 
 
 def check_leaks(
-    results: Path,
-    queries: Path,
-    tables: Sequence[Path] = (),
+    tables: Annotated[
+        Sequence[Path], typer.Argument(help="Files of tables, or folders of their buckets; all if none is named.")
+    ] = (),
     *,
-    oracles: Mapping[str, Sequence[str]] = MappingProxyType({}),
-    output: Path,
-    memory_mb: int,
-    threads: int,
+    results: Results,
+    queries: Queries,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+    oracles: Annotated[
+        str,
+        typer.Option(help="Sets that hold the answers of benchmarks, with the names of these benchmarks, as JSON."),
+    ] = "{}",
 ) -> None:
-    """Write the table `leaks`. Raises `InputError` that names every column with a leak, and writes nothing then.
+    """Check that the finished tables hold no held-out or excluded paper.
 
-    `tables` are the files of tables, or their folders of buckets, to search; if empty, all in the results folder.
-    `oracles` has the sets of triplets that were made of the answers of benchmarks, with these: their documents are
-    texts with ids of their own, which no search for papers finds, so the rows about them say what they are.
+    Documents of benchmarks are texts with ids of their own, which no search for papers finds, so the rows about oracles
+    say what they are. Raises `InputError` that names every column with a leak, and writes nothing then.
     """
+    answers_in: dict[str, list[str]] = json.loads(oracles)
     chosen = _choose(results, tables)
     kept_out = read_kept_out(queries).select(["corpusid"])
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
         db.register("kept_out", kept_out)
         _forbid(db, results)
         searched = [
-            (one, {**row, ANSWERS: _answers(row, oracles)}) for one in chosen for row in _search(db, one, results)
+            (one, {**row, ANSWERS: _answers(row, answers_in)}) for one in chosen for row in _search(db, one, results)
         ]
         leaks = [_describe(db, one, row) for one, row in searched if row["leaked"]]
     if leaks:
         raise InputError("\n  ".join([f"Papers that {queries} keeps out are in finished tables:", *leaks]))
     rows = sorted((row for _, row in searched), key=lambda row: (row["path"], row["column_name"]))
     schema = empty_schema(TABLES["leaks"])
-    if not oracles:
+    if not answers_in:
         schema = schema.remove(schema.get_field_index(ANSWERS))
     write_table(output, "leaks", pa.Table.from_pylist(rows, schema))
     report(
@@ -133,10 +140,10 @@ def _search(db: DuckDBPyConnection, one: Finished, results: Path) -> Iterator[Ro
         yield {**described, "column_name": name, "kept_out": kept_out, "leaked": leaked}
 
 
-def _answers(row: Row, oracles: Mapping[str, Sequence[str]]) -> str | None:
+def _answers(row: Row, answers_in: Mapping[str, Sequence[str]]) -> str | None:
     """The benchmarks whose answers the table of a row holds; None where it holds none."""
     stage, _, entry = row["path"].partition("/")
-    given_away = oracles.get(entry.partition("/")[0], ()) if stage == "triplets" else ()
+    given_away = answers_in.get(entry.partition("/")[0], ()) if stage == "triplets" else ()
     return ", ".join(given_away) or None
 
 

@@ -1,21 +1,32 @@
 """Papers that are named as the user's tables name them: a file of names becomes the file of their corpus ids."""
 
 from pathlib import Path
+from typing import Annotated
 
 import pyarrow as pa
+import typer
 from duckdb import DuckDBPyConnection
 
 from cocite.corpus.queries.candidates import Ids
 from cocite.ground.database import connect
 from cocite.ground.errors import InputError, explain_unreadable
+from cocite.ground.options import MemoryMb, Omissions, Output, Threads
 from cocite.ground.written_ids import without_decimals
 from cocite.tables.files import verified_files, write_omissions, write_text
 
 UNKNOWN_NAMES = "names of papers that the tables do not have"
 
 
-def number_ids(file: Path, names: Path, *, output: Path, omissions: Path, memory_mb: int, threads: int) -> None:
-    """Write the corpus ids of the papers that a text file names, one a line, and how many are not known.
+def number_ids(
+    file: Annotated[Path, typer.Argument(help="Text file with the name of a paper a line.")],
+    *,
+    names: Annotated[Path, typer.Option(help="Table names.")],
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+    omissions: Omissions,
+) -> None:
+    """Replace the names of papers in a file by their corpus ids.
 
     Raises `InputError` where the file is not UTF-8.
     """

@@ -8,15 +8,18 @@ triplets is left out. What comes from the hub is pinned by its commit, and only 
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import typer
 
 from cocite.corpus.queries.candidates import Ids
 from cocite.ground.errors import InputError, explain_unreadable
 from cocite.ground.hub import fetch_files
+from cocite.ground.options import Omissions, Output, State
 from cocite.ground.plain_columns import corpus_ids
 from cocite.ground.progress import progress
 from cocite.ground.rows import PARQUET
@@ -31,8 +34,14 @@ ROWS_IN_MEMORY = 100_000
 NOT_MATCHED = "published queries that no paper of the corpus is matched with"
 
 
-def fetch_triplets(dataset: str, revision: str, *, state: Path, output: Path) -> None:
-    """Write the folder of a dataset's triplets; a killed fetch goes on from the files in `state`.
+def fetch_triplets(
+    *,
+    dataset: Annotated[str, typer.Option(help="Dataset of the Hugging Face hub.")],
+    revision: Annotated[str, typer.Option(help="Its commit.")],
+    state: State,
+    output: Output,
+) -> None:
+    """Fetch published triplets from the Hugging Face hub; a killed fetch resumes where it stopped.
 
     Raises `InputError` if they cannot be had at the revision.
     """
@@ -46,11 +55,16 @@ def fetch_triplets(dataset: str, revision: str, *, state: Path, output: Path) ->
     shutil.rmtree(state)
 
 
-def read_triplets(folder: Path, *, matches: Path | None = None, output: Path, omissions: Path) -> None:
-    """Write the table `published_queries` from the Parquet files of a folder, and what was left out.
-
-    The ids of the files are Semantic Scholar's; `matches` is the table that says which paper of the corpus each is,
-    where the ids of the corpus are others.
+def read_triplets(
+    folder: Annotated[Path, typer.Argument(help="Folder of the triplets: the fetched one, or a copy.")],
+    *,
+    output: Output,
+    omissions: Omissions,
+    matches: Annotated[
+        Path | None, typer.Option(help="Table matches, where the corpus has other ids than theirs.")
+    ] = None,
+) -> None:
+    """Read the queries of published triplets.
 
     Raises `InputError` where the folder holds no training or no validation triplets, or a file has no ids of queries.
     """

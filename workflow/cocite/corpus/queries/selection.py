@@ -8,16 +8,20 @@ rows. The ids of a file are all queries, and nothing is drawn but the held-out p
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
+import typer
 from duckdb import DuckDBPyConnection
 
 from cocite.config.queries import QuerySettings
+from cocite.config.settings import GivenAsJson
 from cocite.corpus.ingest.accounting import quoted
 from cocite.corpus.queries.candidates import Ids, candidates, find_candidates
 from cocite.ground.database import connect
 from cocite.ground.errors import InputError, explain_unreadable
+from cocite.ground.options import Citations, MemoryMb, Omissions, Output, Papers, Seed, Threads
 from cocite.ground.randomness import priorities
 from cocite.ground.written_ids import LARGEST_ID, is_id
 from cocite.tables.documents import corpus_ids_of, with_papers
@@ -37,22 +41,27 @@ SHORT_OF_HOLDOUT = "held-out papers asked for beyond the papers that fit the rul
 
 
 def select(
-    papers: Path,
-    citations: Path,
-    settings: QuerySettings,
-    seed: int,
+    exclude: Annotated[
+        Sequence[Path],
+        typer.Argument(
+            help="What to exclude: text files of ids, tables documents of benchmarks (.parquet), and with them the "
+            "tables document_papers of those whose ids alone do not say which papers they are."
+        ),
+    ] = (),
     *,
-    exclude: Sequence[Path] = (),
-    output: Path,
-    omissions: Path,
-    memory_mb: int,
-    threads: int,
+    papers: Papers,
+    citations: Citations,
+    settings: GivenAsJson[QuerySettings],
+    seed: Seed,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+    omissions: Omissions,
 ) -> None:
-    """Write the table `queries`, and the counts of what was asked for and is missing.
+    """Choose the papers that anchor triplets, and the papers that are kept out of all that models learn from.
 
-    `exclude` are text files of ids, and tables documents of benchmarks (.parquet), with the tables document_papers of
-    those whose ids alone do not say which papers they are. Raises `InputError` if not one query is found, if a
-    benchmark has no paper of the corpus, and for a file of ids that cannot be read.
+    Raises `InputError` if not one query is found, if a benchmark has no paper of the corpus, and for a file of ids that
+    cannot be read.
     """
     counts = dict.fromkeys((ASKED_AND_EXCLUDED, UNKNOWN, SHORT_OF_QUERIES, SHORT_OF_HOLDOUT), 0)
     of_lists, of_benchmarks = read_excluded(exclude)

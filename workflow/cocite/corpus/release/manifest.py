@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from cocite.config.release_folder import DATASETS, ENDINGS, WORKS
+from cocite.ground.atomic import read_json, write_json
 from cocite.ground.errors import InputError
-from cocite.tables.files import read_json, write_json
 
 
 @dataclass(frozen=True, kw_only=True, order=True)

@@ -4,11 +4,15 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import astuple
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from cocite.config.configuration import read_configuration
 from cocite.config.remaking import program
 from cocite.config.source import Source
 from cocite.corpus.release.client import KEY_VARIABLE, has_key
-from cocite.corpus.release.plan import Need, Plan
+from cocite.corpus.release.plan import KEYS, Need, Plan, plan_corpus
 from cocite.ground.words import about, byte_size
 
 WIDTHS = {"shards": 8, "packed": 12, "downloaded": 12, "ingested": 10, "to download": 13, "as Parquet": 12}
@@ -17,8 +21,11 @@ RATES = (10, 100)
 """Rates of a connection for which the time of the download is given, MB a second."""
 
 
-def describe(plan: Plan, configfile: Path) -> str:
-    """What `cocite corpus plan` prints."""
+def print_plan(
+    configfile: Annotated[Path, typer.Option(help="The configuration of the run.")] = Path("config.yaml"),
+) -> None:
+    """Report what a corpus needs before any of it is fetched: shards, downloads, disk space, and what is there."""
+    plan = plan_corpus(read_configuration(configfile, KEYS))
     paragraphs = [
         f"Release {plan.release}, {plan.known_from}:",
         _table(plan.needs) + _time_in_words(plan.needs),
@@ -27,7 +34,7 @@ def describe(plan: Plan, configfile: Path) -> str:
         *plan.source.remarks(),
         _next_step(plan.source, configfile),
     ]
-    return "\n\n".join(paragraphs)
+    typer.echo("\n\n".join(paragraphs))
 
 
 def _table(needs: Mapping[str, Need]) -> str:

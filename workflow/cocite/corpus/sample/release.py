@@ -7,7 +7,9 @@ between two of them. A paper without a record is one of the sample as well: it s
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from duckdb import DuckDBPyConnection
 
 from cocite.config.folders import FOLDERS
@@ -17,27 +19,12 @@ from cocite.corpus.release.manifest import read_manifest
 from cocite.corpus.sample.neighbourhood import gather_members, listed_to_start_from, queries_to_start_from
 from cocite.ground.database import connect
 from cocite.ground.errors import InputError
+from cocite.ground.options import MemoryMb, Seed, Threads
 from cocite.tables.files import atomic_path, verified_files, write_table, write_text
 from cocite.tables.places import path_of
 from cocite.tables.sql import as_text
 
 NAMES_AT_ONCE = 100_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class SampleSettings:
-    """Which papers a sample has."""
-
-    count: int
-    """Queries that it starts from, if no file lists other papers."""
-    listed: Path | None
-    """Text file of the ids that it starts from, one a line."""
-    depth: int
-    """Steps along citations from there."""
-    neighbours: int
-    """References, and citing papers as well, that are followed of each paper at most."""
-    seed: int
-    """Seed of all draws."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,10 +45,26 @@ class Sample:
     """Keys of `corpus` that read all of it, but for the source and its path."""
 
 
-def write_sample(results: Path, settings: SampleSettings, *, output: Path, memory_mb: int, threads: int) -> Sample:
-    """Write the folder of a sample of the corpus in the results of a run.
+def write_sample(
+    *,
+    results: Annotated[Path, typer.Option(help="Folder of the results of a run whose corpus is made.")],
+    output: Annotated[Path, typer.Option(help="Folder to write, in the layout of a release; it must not exist.")],
+    count: Annotated[int, typer.Option(min=1, help="Queries that the sample starts from.")] = 100,
+    ids: Annotated[
+        Path | None, typer.Option(help="Text file of the papers that it starts from instead, an id or a name a line.")
+    ] = None,
+    depth: Annotated[int, typer.Option(min=0, help="Steps along citations from there, in both directions.")] = 2,
+    neighbours: Annotated[
+        int, typer.Option(min=1, help="References, and as many citing papers, that are followed of each paper at most.")
+    ] = 10,
+    seed: Seed = 1,
+    memory_mb: MemoryMb = 2000,
+    threads: Threads = 2,
+) -> Sample:
+    """Cut a small corpus from that of a run, to try a configuration on: some queries and their neighbourhood.
 
-    Raises `InputError` where the corpus is not whole, the folder is there already, or the sample would lack a dataset.
+    Prints what it has, and the lines of a configuration that use it. Raises `InputError` where the corpus is not whole,
+    the folder is there already, or the sample would lack a dataset.
     """
     if output.exists():
         raise InputError(f"{output} exists already; name a folder that is to be made.")
@@ -70,11 +73,11 @@ def write_sample(results: Path, settings: SampleSettings, *, output: Path, memor
         connection.execute("SET preserve_insertion_order = true")  # of the files, which are sorted
         for table in ("papers", "citations"):
             connection.read_parquet(verified_files(path_of(results, table), table)).create_view(table)
-        if settings.listed:
-            start = listed_to_start_from(connection, settings.listed, path_of(results, "names"))
+        if ids:
+            start = listed_to_start_from(connection, ids, path_of(results, "names"))
         else:
-            start = queries_to_start_from(path_of(results, "queries"), settings.count, settings.seed)
-        gather_members(connection, start, depth=settings.depth, neighbours=settings.neighbours, seed=settings.seed)
+            start = queries_to_start_from(path_of(results, "queries"), count, seed)
+        gather_members(connection, start, depth=depth, neighbours=neighbours, seed=seed)
         sample = _described(connection, results, f"{manifest.release}-sample")
         with atomic_path(output) as folder:
             for dataset in DATASETS:
@@ -87,11 +90,12 @@ def write_sample(results: Path, settings: SampleSettings, *, output: Path, memor
             _write_names(connection, results, folder)
             stated = {"release_id": sample.release, **{name: getattr(sample, name) for name in DATASETS}}
             write_text(folder / "release.json", json.dumps(stated) + "\n")
+    typer.echo(_in_words(sample, output))
     return sample
 
 
-def describe(sample: Sample, folder: Path) -> str:
-    """What `cocite corpus sample` prints: what the sample has, and the lines of a configuration that use it."""
+def _in_words(sample: Sample, folder: Path) -> str:
+    """What the sample has, and the lines of a configuration that use it."""
     beyond = f", and {sample.unrecorded:,} papers without a record" if sample.unrecorded else ""
     keys = "".join(f", {key}: {'true' if key == 'authors' else '{}'}" for key in sample.keys)
     places = ", ".join(f"{name}: {name}/{folder.name}" for name in FOLDERS)

@@ -58,7 +58,7 @@ class WorksSettings:
     """Whether their ids in the Microsoft Academic Graph are kept."""
 
 
-def ingest_works(settings: WorksSettings, folder: Path, shards: list[Shard], outputs: Outputs, *, report: Path) -> None:
+def ingest_files(settings: WorksSettings, folder: Path, shards: list[Shard], outputs: Outputs, *, report: Path) -> None:
     """Write the papers, abstracts and citations of some files of works, and the table `ingest_report` about them.
 
     Raises `InputError` for a file that is missing, of another size than listed, empty, not whole, or without a column

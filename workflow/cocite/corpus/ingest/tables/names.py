@@ -7,17 +7,22 @@ one job numbers them all, and a second pass looks the numbers of a file's names 
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+import typer
 
-from cocite.config.table_files import CitationTable, PaperTable
+from cocite.config.settings import GivenAsJson
+from cocite.config.table_files import AnyTable, PaperTable
 from cocite.corpus.ingest.tables.cells import cells_of, cited_in, citing_in, paper_in
 from cocite.corpus.ingest.tables.files import read_rows
 from cocite.corpus.ingest.tables.written import Expression, is_refused
-from cocite.corpus.release.manifest import Shard
+from cocite.corpus.options import Dataset, ManifestFile, Part, Parts
+from cocite.corpus.release.manifest import read_manifest, shards_of_part
 from cocite.ground.database import connect
+from cocite.ground.options import MemoryMb, Output, Threads
 from cocite.ground.progress import progress
 from cocite.tables.files import verified_files, write_table
 
@@ -25,25 +30,40 @@ NAMES_AT_ONCE = 100_000
 
 
 def list_names(
-    table: PaperTable | CitationTable, shards: Sequence[Shard], *, output: Path, memory_mb: int, threads: int
+    dataset: Dataset,
+    settings: GivenAsJson[AnyTable],
+    *,
+    manifest: ManifestFile,
+    part: Part,
+    parts: Parts,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
 ) -> None:
-    """Write the table `listed_names`: the distinct ids in some files of a table.
+    """List the distinct ids in one part of a table whose ids are texts.
 
     Raises `InputError` where a file is broken; what is wrong with single rows is told where they are ingested.
     """
+    shards = shards_of_part(read_manifest(manifest), dataset, part=part, parts=parts)
     # The other half is for the rows that are parsed.
     with connect(memory_mb=memory_mb // 2, threads=threads, spill_to=output.parent) as connection:
         connection.execute("CREATE TEMP TABLE found (name VARCHAR)")
         for shard in progress(shards, of="list names", unit="files"):
             path = Path(shard.name)
-            found = f"INSERT INTO found SELECT DISTINCT unnest({_ids(table, path)}) FROM given"
-            read_rows(connection, table, path, _columns_of_ids(table), found)
+            found = f"INSERT INTO found SELECT DISTINCT unnest({_ids(settings, path)}) FROM given"
+            read_rows(connection, settings, path, _columns_of_ids(settings), found)
         connection.execute(f"DELETE FROM found WHERE {is_refused('name')}")
         write_table(output, "listed_names", _in_order(connection))
 
 
-def number_names(listed: Sequence[Path], *, output: Path, memory_mb: int, threads: int) -> None:
-    """Write the table `names`: all that were listed, in files or their folders, each with its rank as its corpus id."""
+def number_names(
+    listed: Annotated[Sequence[Path], typer.Argument(help="Files of the table listed_names, or their folders.")],
+    *,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+) -> None:
+    """Give each id that is a text its number: its rank among all that were listed."""
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
         files = [file for each in listed for file in verified_files(each, "listed_names")]
         connection.read_parquet(files).create_view("found")
@@ -57,7 +77,7 @@ def look_up_numbers(connection: duckdb.DuckDBPyConnection, listed: Path, names: 
     connection.execute("CREATE TEMP TABLE numbers AS SELECT name, corpusid FROM names SEMI JOIN listed USING (name)")
 
 
-def _ids(table: PaperTable | CitationTable, path: Path) -> Expression:
+def _ids(table: AnyTable, path: Path) -> Expression:
     """All ids of a row, as a list."""
     cells = cells_of(table, path)
     if isinstance(table, PaperTable):
@@ -65,7 +85,7 @@ def _ids(table: PaperTable | CitationTable, path: Path) -> Expression:
     return f"list_prepend({citing_in(table, cells)}, {cited_in(table, cells)})"
 
 
-def _columns_of_ids(table: PaperTable | CitationTable) -> list[str]:
+def _columns_of_ids(table: AnyTable) -> list[str]:
     if isinstance(table, PaperTable):
         return [table.columns.id]
     return [table.columns.citing, table.columns.cited.column]

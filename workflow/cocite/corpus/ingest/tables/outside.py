@@ -8,13 +8,17 @@ OpenCitations beside a table of a field, say nothing of that and are left out of
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Annotated
 
 import duckdb
 import pyarrow as pa
+import typer
 
-from cocite.corpus.release.manifest import Shard
+from cocite.corpus.options import ManifestFile, Names
+from cocite.corpus.release.manifest import read_manifest
 from cocite.ground.database import connect
 from cocite.ground.errors import InputError
+from cocite.ground.options import MemoryMb, Omissions, Output, Threads
 from cocite.ground.progress import report
 from cocite.tables import TABLES, empty_schema
 from cocite.tables.files import read_table, verified_files, write_omissions, write_table
@@ -60,16 +64,17 @@ class Cited:
 
 
 def count_cited(
-    papers: Path,
-    citations: Path,
-    shards: Sequence[Shard],
-    names: Path | None,
     *,
-    output: Path,
-    memory_mb: int,
-    threads: int,
+    manifest: ManifestFile,
+    papers: Annotated[Path, typer.Option(help="Folder of the table ingested_papers.")],
+    citations: Annotated[Path, typer.Option(help="Folder of the table ingested_citations, a file for each of theirs.")],
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+    names: Names = None,
 ) -> None:
-    """Write the table `cited_ids` of the ingested citations, whose parts are those of the shards, a file each."""
+    """Count the cited ids in each file of citations that are papers."""
+    shards = read_manifest(manifest).datasets["citations"].shards
     paths = [citations / f"{part}.parquet" for part in range(len(shards))]
     parts = verified_files(paths, "ingested_citations", ["citing", "cited"])
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as connection:
@@ -104,10 +109,15 @@ def counted(connection: duckdb.DuckDBPyConnection, written: str = "{}") -> list[
     return [Cited(**row) for row in connection.sql(query).to_arrow_table().to_pylist()]
 
 
-def check_cited(file: Path, largest: float, *, omissions: Path) -> None:
-    """Log the table `cited_ids`, and sum it into the omissions.
+def check_cited(
+    file: Annotated[Path, typer.Argument(help="Table cited_ids.")],
+    *,
+    outside: Annotated[float, typer.Option(help="Largest share of citations of papers that may lead to no paper.")],
+    omissions: Omissions,
+) -> None:
+    """Report the cited ids that are no paper; stop where a table must have been misread.
 
-    Raises `InputError` if the share that leads to no paper is larger than `largest` in all files together, or in one of
+    Raises `InputError` if the share that leads to no paper is larger than `outside` in all files together, or in one of
     which the others give reason to expect another.
     """
     files = [Cited(**row) for row in read_table(file, "cited_ids").to_pylist()]
@@ -115,9 +125,9 @@ def check_cited(file: Path, largest: float, *, omissions: Path) -> None:
     others = [_together([each for each in files if each not in worst], "other files")] if len(files) > NAMED else []
     for each in [*worst, *others]:
         report(f"{each.in_words} are no paper.")
-    misread = find_misread(files, largest)
+    misread = find_misread(files, outside)
     if misread:
-        raise InputError(explain(misread, largest))
+        raise InputError(explain(misread, outside))
     counts = {
         f"cited ids that are no paper (kept, in no triplet), {each.in_words}": each.outside
         for each in [*worst, *others]

@@ -5,14 +5,16 @@ DuckDB, which spills, are given the numbers of their ids, and leave cut by bucke
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 import duckdb
 import pyarrow as pa
+import typer
 
-from cocite.config.table_files import CitationTable, JsonLinesFormat, PaperTable, TableFiles, named_columns
+from cocite.config.settings import GivenAsJson
+from cocite.config.table_files import AnyTable, JsonLinesFormat, PaperTable, TableFiles, named_columns
 from cocite.corpus.ingest.accounting import MALFORMED, MalformedError, Tally, parse_record
 from cocite.corpus.ingest.documents import SHARE_IN_MEMORY, cut_by_bucket, gather
 from cocite.corpus.ingest.merge import ROWS_IN_BATCH
@@ -21,34 +23,50 @@ from cocite.corpus.ingest.shards import IngestSettings, check_filled, write_inge
 from cocite.corpus.ingest.tables.files import NOT_UTF8, read_rows
 from cocite.corpus.ingest.tables.names import look_up_numbers
 from cocite.corpus.ingest.tables.queries import Rows, rows_of
-from cocite.corpus.release.manifest import Shard
+from cocite.corpus.options import Dataset, ManifestFile, Names, Part, Parts, Report
+from cocite.corpus.release.manifest import Shard, read_manifest, shards_of_part
 from cocite.ground.database import connect
+from cocite.ground.options import Buckets, MemoryMb, Output, Threads
 
 Numbering = tuple[Path, Path]
 """The tables `listed_names` of the files at hand, and `names` of all."""
 
 
 def ingest_tables(
-    settings: IngestSettings,
-    table: PaperTable | CitationTable,
-    shards: list[Shard],
+    dataset: Dataset,
+    settings: GivenAsJson[AnyTable],
     *,
-    numbering: Numbering | None,
-    output: Path,
-    report: Path,
+    manifest: ManifestFile,
+    part: Part,
+    parts: Parts,
+    buckets: Buckets,
+    memory_mb: MemoryMb,
+    threads: Threads,
+    output: Output,
+    report: Report,
+    listed: Annotated[Path | None, typer.Option(help="Table listed_names of these files, where ids are texts.")] = None,
+    names: Names = None,
 ) -> None:
-    """Write the rows of a dataset in some files of its table, and the table `ingest_report` about them.
+    """Convert the files of one part of a table, whose columns the settings name, to Parquet, sorted by bucket.
 
-    With a numbering, ids are texts that have their numbers there; without, they are whole numbers. Raises `InputError`
-    for a file that is missing, of another size than listed, empty or broken. Malformed rows are left to `account`.
+    Raises `InputError` for a file that is missing, of another size than listed, empty or broken. Malformed rows are
+    left to `account`.
     """
-    read = partial(_read_file, table, numbering)
-    settings = replace(settings, authors=isinstance(table, PaperTable) and table.columns.authors is not None)
-    write_ingested(f"ingested_{settings.dataset}", read, settings, Path(), shards, output=output, report=report)
+    how = IngestSettings(
+        dataset=dataset,
+        buckets=buckets,
+        keep_ids=False,
+        memory_mb=memory_mb,
+        threads=threads,
+        authors=isinstance(settings, PaperTable) and settings.columns.authors is not None,
+    )
+    read = partial(_read_file, settings, (listed, names) if listed and names else None)
+    shards = shards_of_part(read_manifest(manifest), dataset, part=part, parts=parts)
+    write_ingested(f"ingested_{dataset}", read, how, Path(), shards, output=output, report=report)
 
 
 def _read_file(
-    table: PaperTable | CitationTable,
+    table: AnyTable,
     numbering: Numbering | None,
     settings: IngestSettings,
     shard: Shard,
