@@ -276,8 +276,8 @@ rule embed_documents:
         cocite encoder embed {params.sources:q} \
             --table {params.table} \
             --precision {params.precision} \
-            --dimension {params.dimension} \
-            --adapters={params.adapters} \
+            {params.dimension:q} \
+            {params.adapters:q} \
             --model {input.model:q} \
             --threads {threads} \
             --state {params.state:q} \
@@ -319,7 +319,7 @@ use rule embed_documents as embed_papers with:
         sources=lambda wildcards, input: input.documents,
         table="papers",
         precision=config["precision"],
-        adapters=lambda wildcards: "proximity" if "proximity" in adapters_of(config, wildcards.model) else "",
+        adapters=adapter_for_papers,
         state=state("embedding/{model}/seed-{seed}/papers-{bucket}"),
 
 
@@ -341,7 +341,7 @@ use rule embed_documents as embed_texts with:
         sources=lambda wildcards, input: input.documents,
         table="sampled_texts",
         precision=config["precision"],
-        adapters=lambda wildcards: "proximity" if "proximity" in adapters_of(config, wildcards.model) else "",
+        adapters=adapter_for_papers,
         state=state("embedding/{model}/seed-{seed}/texts-{triplets}"),
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from cocite.config.models import LOSSES
 from cocite.config.plugins import plugins
 from cocite.encoder.examples import ExampleFiles
-from cocite.encoder.tokens import open_tokenizer, tokenise_table
+from cocite.encoder.tokens import tokenise_table
 from cocite.tables.files import read_table, write_table
 
 Texts = Mapping[int, tuple[str | None, str | None]]
@@ -87,7 +87,7 @@ def _written(folder: Path, examples: pa.Table, texts: Texts, encoder: Path) -> E
         for place, part in enumerate(("title", "abstract")):
             columns[part] = pa.array([texts[paper][place] for paper in papers], pa.string())
         write_table(folder / f"documents/{bucket}.parquet", "training_documents", pa.table(columns))
-    tokenise_table(folder / "documents", open_tokenizer(encoder), folder / "tokens")
+    tokenise_table(folder / "documents", encoder=encoder, threads=1, output=folder / "tokens")
     return files_in(folder)
 
 

@@ -59,8 +59,9 @@ def building_memory(wildcards, input, attempt):
 
 
 def kept_dimensions(wildcards):
-    """How many leading dimensions of a model's vectors are kept; 0 stands for all."""
-    return config["models"].get(model_of(wildcards.model), {}).get("dimension", 0)
+    """The option for how many leading dimensions of a model's vectors are kept; nothing where all are."""
+    dimension = config["models"].get(model_of(wildcards.model), {}).get("dimension")
+    return ["--dimension", str(dimension)] if dimension else []
 
 
 def further_fields(model):
@@ -98,15 +99,25 @@ def fields_of_documents(benchmarks):
 
 
 def adapters_for(benchmarks):
-    """The adapters by which a model embeds the documents of some benchmarks; empty where it has none for a format."""
+    """The option for each adapter by which a model embeds the documents of some benchmarks, or none for a format."""
 
     def names(wildcards):
         has = adapters_of(config, wildcards.model)
         entries = [config["benchmarks"][name] for name in benchmarks or [wildcards.benchmark]]
         tasks = [task for entry in entries for task in tasks_of(entry)]
-        return ",".join(sorted({name for task in tasks for name in task.adapters_among(has)}))
+        return as_adapters({name for task in tasks for name in task.adapters_among(has)})
 
     return names
+
+
+def adapter_for_papers(wildcards):
+    """The option for the adapter by which a model embeds papers; nothing where it has none."""
+    return as_adapters({"proximity"} & adapters_of(config, wildcards.model))
+
+
+def as_adapters(names):
+    """The options that name adapters, each one word: quoting would lose an empty name that stands by itself."""
+    return [f"--adapters={name}" for name in sorted(names)]
 
 
 def embedding_minutes(table):

@@ -68,7 +68,7 @@ def write_sets(folder: Path) -> None:
 
 def measure(name: str, folder: Path) -> tuple[float, float]:
     """Milliseconds of a step for each distinct document of its batch, and the documents of a batch."""
-    from cocite.encoder.commands import work_offline
+    from cocite.encoder.offline import work_offline
 
     work_offline(2)
     import torch

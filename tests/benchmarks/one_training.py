@@ -19,14 +19,14 @@ THREADS = 2
 
 def train_ours(folder: Path, output: Path, precision: str) -> float:
     """Seconds of a training with the stage encoder."""
-    from cocite.encoder.commands import work_offline
+    from cocite.encoder.offline import work_offline
 
     work_offline(THREADS)
     from tests.examples import files_in
 
     from cocite.config.models import TrainingSettings
     from cocite.encoder.results import Outputs
-    from cocite.encoder.tokens import open_tokenizer, tokenise_table
+    from cocite.encoder.tokens import tokenise_table
     from cocite.encoder.training import Inputs, train_encoder
 
     outputs = Outputs(
@@ -41,7 +41,8 @@ def train_ours(folder: Path, output: Path, precision: str) -> float:
     start = time.perf_counter()
     for name, files in sets.items():
         shutil.rmtree(files.tokens)
-        tokenise_table(folder / name / "documents", open_tokenizer(folder / "encoder"), files.tokens)
+        where = {"encoder": folder / "encoder", "threads": THREADS, "output": files.tokens}
+        tokenise_table(folder / name / "documents", **where)
     where = {"threads": THREADS, "state": output / "state", "precision": precision}
     train_encoder(inputs, outputs, settings, seed=1, training_seed=1, **where)
     return time.perf_counter() - start
@@ -49,7 +50,7 @@ def train_ours(folder: Path, output: Path, precision: str) -> float:
 
 def train_rival(folder: Path, output: Path, precision: str) -> float:
     """Seconds of a training with sentence-transformers' trainer and its triplet loss, as its manual has it."""
-    from cocite.encoder.commands import work_offline
+    from cocite.encoder.offline import work_offline
 
     work_offline(THREADS)
     import torch

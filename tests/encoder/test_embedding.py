@@ -45,7 +45,8 @@ def embed(encoder, tmp_path):
     """Embeds documents into a file of this name, and returns its path."""
 
     def run(documents, name="vectors", model=encoder, threads=1, **settings):
-        embed_tables(model, [documents], tmp_path / name, threads=threads, state=tmp_path / "state", **settings)
+        how = {"threads": threads, "state": tmp_path / "state", "precision": "float32", **settings}
+        embed_tables(model, [documents], tmp_path / name, **how)
         return tmp_path / name / documents.name
 
     return run
@@ -170,7 +171,7 @@ def test_several_tables_in_one_go_give_the_bytes_of_each_by_itself(
     (tmp_path / "benchmark").mkdir()
     others.rename(tmp_path / "benchmark/documents.parquet")
     sources = [documents, tmp_path / "benchmark"]
-    embed_tables(encoder, sources, tmp_path / "both", threads=1, state=tmp_path / "state")
+    embed_tables(encoder, sources, tmp_path / "both", threads=1, state=tmp_path / "state", precision="float32")
     assert [(tmp_path / "both" / f"{name}.parquet").read_bytes() for name in ("documents", "benchmark")] == alone
     assert not (tmp_path / "state").exists()
 

@@ -106,7 +106,7 @@ def test_documents_of_examples_have_the_fields_of_their_papers_and_brought_texts
     folder, buckets = reading(ALL), [papers / "0.parquet"]
     found = texts_by(folder, tmp_path / "documents" / "0.parquet", "training_documents", buckets)
     assert found == ["A brought document|Of its own.", WHOLE[0], WHOLE[2], "No record"]
-    tokenise_table(tmp_path / "documents", open_tokenizer(folder), tmp_path / "tokens", buckets)
+    tokenise_table(tmp_path / "documents", buckets, encoder=folder, threads=1, output=tmp_path / "tokens")
     ids, tokens = open_tokens(tmp_path / "tokens")
     assert ids.tolist() == [-5, 1, 3, 9]
     expected = tokenise([WHOLE[0].replace("|", "[SEP]")], open_tokenizer(folder))
@@ -116,8 +116,9 @@ def test_documents_of_examples_have_the_fields_of_their_papers_and_brought_texts
 def test_a_document_of_a_training_has_the_tokens_with_which_it_is_embedded(reading, papers, tmp_path):
     folder = reading(ALL)
     documents_of({1: PAPERS[1][:2]}, tmp_path / "documents" / "0.parquet")
-    tokenise_table(tmp_path / "documents", open_tokenizer(folder), tmp_path / "tokens", [papers / "0.parquet"])
-    embed_tables(folder, [papers / "0.parquet"], tmp_path, "papers", threads=1, state=tmp_path / "state")
+    buckets = [papers / "0.parquet"]
+    tokenise_table(tmp_path / "documents", buckets, encoder=folder, threads=1, output=tmp_path / "tokens")
+    embed_tables(folder, buckets, tmp_path, "papers", threads=1, state=tmp_path / "state", precision="float32")
     of_paper = vectors_of(read_table(tmp_path / "0.parquet", "paper_embeddings"))[0]
     of_training = embed(open_encoder(folder), open_tokens(tmp_path / "tokens")[1])[0]
     np.testing.assert_allclose(of_paper, of_training, atol=1e-6)
@@ -128,8 +129,9 @@ def test_a_document_of_a_training_has_the_tokens_with_which_it_is_embedded(readi
 
 def test_examples_without_the_papers_that_have_the_fields_are_refused(reading, tmp_path):
     documents_of({1: ("Bees", None)}, tmp_path / "documents" / "0.parquet")
+    where = {"encoder": reading(["title", "year"]), "output": tmp_path / "tokens"}
     with pytest.raises(InputError, match=r"fields that stand in the table papers, whose bucket 0.parquet is not given"):
-        tokenise_table(tmp_path / "documents", open_tokenizer(reading(["title", "year"])), tmp_path / "tokens")
+        tokenise_table(tmp_path / "documents", threads=1, **where)
 
 
 def test_authors_that_the_corpus_does_not_keep_are_refused(reading, tmp_path):

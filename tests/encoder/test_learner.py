@@ -136,7 +136,7 @@ def test_vectors_are_cut_to_their_first_numbers(encoder, write_documents, tmp_pa
     documents = write_documents(tmp_path / "documents.parquet", {"a": ("bees", "nectar"), "b": ("loops", None)})
 
     def embedded(dimension):
-        where = {"threads": 1, "state": tmp_path / "state", "dimension": dimension}
+        where = {"threads": 1, "state": tmp_path / "state", "dimension": dimension, "precision": "float32"}
         embed_tables(encoder, [documents], tmp_path / f"cut-{dimension}", **where)
         return vectors_of(read_table(tmp_path / f"cut-{dimension}/documents.parquet", "document_embeddings"))
 

@@ -79,7 +79,7 @@ def test_training_documents_are_tokenised_by_what_they_are(prompted, tmp_path):
     table = pa.table({**rows, "is_query": [True, False, False]})
     write_table(tmp_path / "documents/0.parquet", "training_documents", table)
     tokenizer = open_tokenizer(prompted)
-    tokenise_table(tmp_path / "documents", tokenizer, tmp_path / "tokens")
+    tokenise_table(tmp_path / "documents", encoder=prompted, threads=1, output=tmp_path / "tokens")
     ids, documents = open_tokens(tmp_path / "tokens")
     assert dict(zip(ids.tolist(), documents.lengths.tolist(), strict=True)) == {-7: 8, -5: 16, 3: 16}
     # [CLS], the two tokens of "bees:" or "loops:", and then the words.
@@ -89,14 +89,15 @@ def test_training_documents_are_tokenised_by_what_they_are(prompted, tmp_path):
 
 def test_documents_of_a_benchmark_are_embedded_by_what_they_are(prompted, write_documents, tmp_path, monkeypatch):
     path = write_documents(tmp_path / "plain.parquet", {"a": ("nectar", None), "b": ("nectar", None)})
-    embed_tables(prompted, [path], tmp_path / "vectors", threads=1, state=tmp_path / "state")
+    where = {"threads": 1, "state": tmp_path / "state", "precision": "float32"}
+    embed_tables(prompted, [path], tmp_path / "vectors", **where)
     as_documents = vectors_of(read_table(tmp_path / "vectors/plain.parquet", "document_embeddings"))
     np.testing.assert_array_equal(as_documents[0], as_documents[1])
     import pyarrow.parquet as pq
 
     marked = pq.read_table(path).append_column("is_query", pa.array([True, False]))
     pq.write_table(marked, tmp_path / "marked.parquet")
-    embed_tables(prompted, [tmp_path / "marked.parquet"], tmp_path / "vectors", threads=1, state=tmp_path / "state")
+    embed_tables(prompted, [tmp_path / "marked.parquet"], tmp_path / "vectors", **where)
     vectors = vectors_of(read_table(tmp_path / "vectors/marked.parquet", "document_embeddings"))
     model = SentenceTransformer(str(prompted), device="cpu")
     np.testing.assert_allclose(vectors[0], model.encode("nectar", prompt_name="query"), atol=1e-5)

@@ -221,7 +221,7 @@ def test_the_command_ends_with_a_status_of_its_own(command_line, tmp_path, monke
     def stop(*_, **__):
         raise Unfinished("Stopped after step 3 of 9.")
 
-    monkeypatch.setattr("cocite.encoder.commands.work_offline", lambda *_: None)
+    monkeypatch.setattr("cocite.cli.work_offline", lambda *_: None)
     monkeypatch.setattr(training, "train_encoder", stop)
     result = CliRunner().invoke(app, [*command_line(tmp_path), "--time-limit", "60"])
     assert result.exit_code == 75

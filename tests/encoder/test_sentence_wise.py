@@ -57,7 +57,13 @@ def test_vectors_are_those_of_a_plain_loop(sentence_wise, tmp_path, monkeypatch)
     texts = papers_of(60)
     write_table(tmp_path / "in" / "0.parquet", "papers", papers_table(texts))
     embed_tables(
-        sentence_wise, [tmp_path / "in" / "0.parquet"], tmp_path, "papers", threads=2, state=tmp_path / "state"
+        sentence_wise,
+        [tmp_path / "in" / "0.parquet"],
+        tmp_path,
+        "papers",
+        threads=2,
+        state=tmp_path / "state",
+        precision="float32",
     )
     table = read_table(tmp_path / "0.parquet", "paper_embeddings")
     there = [paper for paper, parts in texts.items() if any(parts)]
@@ -79,7 +85,13 @@ def test_a_batch_has_no_more_tokens_than_a_batch_of_whole_texts(sentence_wise, t
     monkeypatch.setitem(model.TOKENS_IN_BATCH, "cpu", 64)
     write_table(tmp_path / "in" / "0.parquet", "papers", papers_table(papers_of(40)))
     embed_tables(
-        sentence_wise, [tmp_path / "in" / "0.parquet"], tmp_path, "papers", threads=1, state=tmp_path / "state"
+        sentence_wise,
+        [tmp_path / "in" / "0.parquet"],
+        tmp_path,
+        "papers",
+        threads=1,
+        state=tmp_path / "state",
+        precision="float32",
     )
     assert asked
     assert max(asked) <= 64

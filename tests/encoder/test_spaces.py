@@ -104,9 +104,9 @@ def test_vectors_are_mapped_without_torch(tmp_path):
     code = """
 import sys
 from pathlib import Path
-from cocite.encoder.commands import map_to_space
+from cocite.encoder.spaces import map_vectors
 embeddings, model, output = map(Path, sys.argv[1:])
-map_to_space(embeddings, model=model, space="result", output=output)
+map_vectors(embeddings, model=model, space="result", output=output)
 print({"torch", "transformers"} & {*sys.modules})
 """
     paths = (tmp_path / "embeddings.parquet", tmp_path, tmp_path / "mapped.parquet")

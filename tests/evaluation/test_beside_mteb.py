@@ -75,7 +75,8 @@ def ndcg(scored):
 
 def embed(model, tables, tmp_path):
     """The embeddings of the documents of a benchmark."""
-    embed_tables(model, [tables / "documents.parquet"], tmp_path, threads=2, state=tmp_path / "state")
+    where = {"threads": 2, "state": tmp_path / "state"}
+    embed_tables(model, [tables / "documents.parquet"], tmp_path, **where, precision="float32")
     return embedded(tmp_path / "documents.parquet", RUN)
 
 

@@ -6,6 +6,7 @@ module is imported when it is called, so that `cocite --help` is quick.
 
 import gc
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -18,7 +19,7 @@ import typer
 from typer.core import TyperGroup
 from typer.models import OptionInfo
 
-from cocite.encoder.commands import app as encoder
+from cocite.encoder.offline import work_offline
 from cocite.ground.errors import InputError, surroundings
 from cocite.ground.usage import report_usage
 from cocite.ground.words import printable
@@ -126,6 +127,17 @@ STEPS: dict[str, dict[str, str]] = {
         "views": "views:write_views",
         "archive": "writing:write_archive",
     },
+    "encoder": {
+        "build": "build:build_encoder",
+        "fetch": "fetch:fetch_encoder",
+        "tokenise": "tokens:tokenise_table",
+        "train": "launching:train",
+        "embed": "embedding:embed_tables",
+        "average": "averaging:average_models",
+        "repool": "repooling:repool",
+        "map": "spaces:map_vectors",
+        "probe": "probing:probe_examples",
+    },
     "demo": {"release": "release:generate_release", "benchmark": "benchmark:generate_benchmark"},
 }
 """The steps of each stage by their names, with the module of the stage and the function in it."""
@@ -137,6 +149,13 @@ class Stage(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         """The names of its steps."""
         return list(STEPS[str(self.name)])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The step that is called, after what its libraries take from the environment when they are imported."""
+        if self.name == "encoder" and args[0] != "fetch":
+            threads = re.search(r"--threads[ =](\d+)", " ".join(args))
+            work_offline(int(threads[1]) if threads else 1)
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of a step; None where there is none of this name."""
@@ -182,26 +201,22 @@ def _as_list(hint: Any) -> Any:
     return hint
 
 
-lazy = typer.Typer(no_args_is_help=True, cls=Stage)
 STAGES = {
-    "corpus": (lazy, "Download and ingest a Semantic Scholar release; choose queries."),
-    "graph": (lazy, "Count co-citations; make the edges of graphs."),
-    "embeddings": (lazy, "Train and measure graph embeddings with PyTorch-BigGraph."),
-    "neighbours": (
-        lazy,
-        "Search nearest neighbours, exactly or with an index.",
-    ),
-    "triplets": (lazy, "Sample triplets and join them with texts."),
-    "encoder": (encoder, "Fine-tune encoders; embed documents."),
-    "baselines": (lazy, "Train and apply what models are compared with."),
-    "evaluation": (lazy, "Score embeddings on benchmarks."),
-    "report": (lazy, "Tables, figures, the DuckDB file and the page."),
-    "demo": (lazy, "A small generated release, and benchmarks about it."),
+    "corpus": "Download and ingest a Semantic Scholar release; choose queries.",
+    "graph": "Count co-citations; make the edges of graphs.",
+    "embeddings": "Train and measure graph embeddings with PyTorch-BigGraph.",
+    "neighbours": "Search nearest neighbours, exactly or with an index.",
+    "triplets": "Sample triplets and join them with texts.",
+    "encoder": "Fine-tune encoders; embed documents.",
+    "baselines": "Train and apply what models are compared with.",
+    "evaluation": "Score embeddings on benchmarks.",
+    "report": "Tables, figures, the DuckDB file and the page.",
+    "demo": "A small generated release, and benchmarks about it.",
 }
 """The commands whose steps say at the end of their log what they took; the others answer people."""
 
-for name, (stage, purpose) in STAGES.items():
-    app.add_typer(stage, name=name, help=purpose)
+for name, purpose in STAGES.items():
+    app.add_typer(typer.Typer(no_args_is_help=True, cls=Stage), name=name, help=purpose)
 app.add_typer(inspection)
 app.add_typer(serving)
 app.add_typer(status)
@@ -219,13 +234,7 @@ def main() -> None:
     gc.set_threshold(100_000)
     hold_steps_lock()
     code = _run()
-    if (
-        code == 0
-        and sys.argv[1:2]
-        and sys.argv[1] in {*STAGES, *STEPS}
-        and "--help" not in sys.argv
-        and not sys.stderr.isatty()
-    ):
+    if code == 0 and sys.argv[1:2] and sys.argv[1] in STAGES and "--help" not in sys.argv and not sys.stderr.isatty():
         report_usage()
     _leave(code)
 

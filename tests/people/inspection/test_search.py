@@ -273,8 +273,8 @@ def tiny(results):
     sizes = {"layers": 1, "hidden": 16, "heads": 2, "vocabulary": 200}
     settings = EncoderSettings(build=sizes, pooling="mean", max_length=16)
     build_encoder([papers], queries, folder / "model", settings=settings, seed=1)
-    state = results / "state"
-    embed_tables(folder / "model", [papers], folder / "papers", "papers", threads=1, state=state)
+    where = {"threads": 1, "state": results / "state", "precision": "float32"}
+    embed_tables(folder / "model", [papers], folder / "papers", "papers", **where)
     write_views(results, results / "cocite.duckdb")
     return folder
 
@@ -304,7 +304,8 @@ def test_a_text_is_embedded_by_the_adapter_of_queries_and_else_as_the_papers_are
         for weight in encoder.adapter.parameters():
             torch.nn.init.normal_(weight, std=0.5)
         save_adapters(encoder, tiny / "none", tiny / "model")
-    papers, where = results / "corpus/papers/0.parquet", {"threads": 1, "state": results / "state"}
+    papers = results / "corpus/papers/0.parquet"
+    where = {"threads": 1, "state": results / "state", "precision": "float32"}
     embed_tables(tiny / "model", [papers], tiny / "papers", "papers", adapters=[of_papers], **where)
     (found,) = search("registers for loops", "--limit", "1")
     by_the_same = of_papers == adapters[0]

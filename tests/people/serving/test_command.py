@@ -105,7 +105,8 @@ def test_a_text_is_embedded_by_the_encoder_of_the_run(tmp_path):
     encoder = EncoderSettings(build=sizes, pooling="mean", max_length=16)
     build_encoder([papers], tmp_path / "queries.parquet", folder / "model", settings=encoder, seed=1)
     os.utime(folder / "model/modules.json", (1, 1))
-    embed_tables(folder / "model", [papers], folder / "papers", "papers", threads=1, state=tmp_path / "state")
+    where = {"threads": 1, "state": tmp_path / "state", "precision": "float32"}
+    embed_tables(folder / "model", [papers], folder / "papers", "papers", **where)
     with open_run(results, [], tmp_path / "cache") as run:
         found = nearest(run, "tiny/1", 2, text="loops")
         assert [hit["title"] for hit in found] == ["loops", "bees collect"]

@@ -8,9 +8,10 @@ import shutil
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+import typer
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
@@ -19,6 +20,7 @@ from cocite.encoder.card import add_remark
 from cocite.encoder.model import CARD, readable
 from cocite.ground.atomic import atomic_path
 from cocite.ground.errors import InputError
+from cocite.ground.options import Output
 
 WEIGHTS = "*.safetensors"
 REMARK = """
@@ -27,11 +29,13 @@ training is said of the first of them.
 """
 
 
-def average_models(models: Sequence[Path], output: Path) -> None:
-    """Write an encoder whose weights are the means of those of some encoders, with all else as the first has it.
+def average_models(
+    models: Annotated[Sequence[Path], typer.Argument(help="Folders of the encoders.")], output: Output
+) -> None:
+    """Write an encoder whose weights are the means of those of trained encoders.
 
-    Spaces of aspects and adapters are averaged along. Memory holds the weights once, and one tensor of each encoder.
-    Raises `InputError` where the encoders are fewer than two, or not made alike.
+    All else is as the first has it. Spaces of aspects and adapters are averaged along. Memory holds the weights once,
+    and one tensor of each encoder. Raises `InputError` where the encoders are fewer than two, or not made alike.
     """
     if len(models) < 2:
         raise InputError("One encoder has no mean; name at least two.")

@@ -9,17 +9,20 @@ from the run's seed.
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow.compute as pc
 import torch
+import typer
 
 from cocite.config.encoders import TITLE_AND_ABSTRACT, EncoderSettings
+from cocite.config.settings import GivenAsJson
 from cocite.encoder.card import card_of_untrained
 from cocite.encoder.fields import as_text, write_reading
 from cocite.encoder.model import kept_of, save_encoder
 from cocite.encoder.prompts import write_prompts
 from cocite.ground.errors import InputError
+from cocite.ground.options import Output, Queries, Seed
 from cocite.ground.randomness import derive_seed
 from cocite.tables.files import atomic_path, scan_table
 from cocite.tables.splits import read_kept_out
@@ -35,8 +38,18 @@ Texts = Callable[[], Iterator[list[str]]]
 """Opens the texts again, some at a time; they are read twice and never held whole."""
 
 
-def build_encoder(papers: Sequence[Path], queries: Path, output: Path, *, settings: EncoderSettings, seed: int) -> None:
-    """Write the folder of an untrained encoder. Raises `InputError` where the settings have no sizes to build."""
+def build_encoder(
+    papers: Annotated[Sequence[Path], typer.Argument(help="Buckets of the table papers.")],
+    queries: Queries,
+    output: Output,
+    *,
+    settings: GivenAsJson[EncoderSettings],
+    seed: Seed,
+) -> None:
+    """Build an untrained BERT with a vocabulary from the corpus.
+
+    Raises `InputError` where the settings have no sizes to build.
+    """
     from transformers import BertConfig, BertModel
 
     if settings.build is None:

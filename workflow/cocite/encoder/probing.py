@@ -11,10 +11,12 @@ Memory holds the vectors of the papers in the set, and those alone, however many
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
 import torch
+import typer
 from numpy.typing import NDArray
 from safetensors.torch import save_file
 from torch import Tensor
@@ -24,12 +26,14 @@ from cocite.config.entries import as_json
 from cocite.config.loss import Loss
 from cocite.config.models import TrainingSettings
 from cocite.config.probes import MapTraining, described_loss
+from cocite.config.settings import GivenAsJson
 from cocite.encoder.compared import Compared, Role, compared_by
 from cocite.encoder.examples import Numbered, Numbers, numbered_examples
 from cocite.encoder.mixing import Mixture
 from cocite.encoder.schedule import Schedule
 from cocite.ground.atomic import atomic_path
 from cocite.ground.errors import InputError
+from cocite.ground.options import Output, Seed, Threads
 from cocite.ground.progress import progress
 from cocite.ground.randomness import derive_seed, priorities
 from cocite.tables.files import read_table
@@ -71,19 +75,18 @@ class Ready:
 
 
 def probe_examples(
-    examples: Path,
-    vectors: Path,
-    settings: MapTraining,
+    examples: Annotated[Path, typer.Argument(help="Table training_examples of the set.")],
+    vectors: Annotated[Path, typer.Option(help="Folder of the table paper_embeddings of the encoder.")],
+    settings: GivenAsJson[MapTraining],
     *,
-    normalise: bool = False,
-    seed: int,
-    threads: int,
-    output: Path,
+    normalise: Annotated[bool, typer.Option(help="Scale mapped vectors to length 1, as the encoder's are.")] = False,
+    seed: Seed,
+    threads: Threads,
+    output: Output,
 ) -> None:
-    """Train the maps of a set with each loss, size of a batch and seed, and write them as one safetensors file.
+    """Train linear maps of ready vectors on a set, with each loss of a probe, as one safetensors file.
 
-    `vectors` is the folder of the table paper_embeddings. Raises `InputError` where it is not there, lacks a paper, or
-    has a vector that is not finite.
+    Raises `InputError` where the vectors are not there, lack a paper, or have one that is not finite.
     """
     torch.set_num_threads(threads)
     ready = open_ready(examples, vectors, settings.examples, normalise=normalise, seed=seed)

@@ -3,6 +3,9 @@
 import os
 import shutil
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from cocite.config.aspects import SPACES
 from cocite.encoder import poolings
@@ -11,6 +14,7 @@ from cocite.encoder.model import CARD
 from cocite.encoder.spaces import spaces_in
 from cocite.ground.atomic import atomic_path, read_json, write_json
 from cocite.ground.errors import InputError
+from cocite.ground.options import Output
 
 REMARK = """
 The pooling is {pooling}, and was {trained} in the training that the card describes. The weights are the same.
@@ -18,10 +22,14 @@ The pooling is {pooling}, and was {trained} in the training that the card descri
 WITHOUT_SPACES = "The spaces of aspects are left out: their maps are for vectors of the other pooling.\n"
 
 
-def repool(model: Path, pooling: str, output: Path) -> None:
-    """Write the folder of an encoder that differs from `model` in its pooling alone; the weights take no more disk.
+def repool(
+    model: Annotated[Path, typer.Argument(help="Folder of the encoder.")],
+    pooling: Annotated[str, typer.Option(help="Name of the pooling.")],
+    output: Output,
+) -> None:
+    """Write an encoder with another pooling and without spaces of aspects, and all else of an encoder as links.
 
-    It has no spaces of aspects. Raises `InputError` if one of the two poolings is by sentence, which takes other
+    Raises `InputError` if one of the two poolings is by sentence, which takes other
     weights and tokens.
     """
     trained = poolings.pooling_in(model)

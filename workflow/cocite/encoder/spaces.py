@@ -10,14 +10,16 @@ of a small benchmark.
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import typer
 from numpy.typing import NDArray
 
 from cocite.config.aspects import ASPECTS, CONCATENATED, SPACES
 from cocite.ground.errors import InputError
+from cocite.ground.options import Output
 from cocite.tables.files import open_table, read_json, vector_column, vectors_of, write_json, write_table
 
 if TYPE_CHECKING:
@@ -69,8 +71,13 @@ def read_map(folder: Path, name: str, dimension: int) -> LinearMap:
     return found
 
 
-def map_vectors(embeddings: Path, model: Path, space: str, output: Path) -> None:
-    """Write the table `document_embeddings` as it is in a space of the model in a folder.
+def map_vectors(
+    embeddings: Annotated[Path, typer.Argument(help="Table document_embeddings of a model.")],
+    model: Annotated[Path, typer.Option(help="Folder of the model.")],
+    space: Annotated[str, typer.Option(help="Which of its spaces: an aspect, or concatenated.")],
+    output: Output,
+) -> None:
+    """Map vectors of a model to a space of an aspect.
 
     Raises `InputError` where the model has no such space, or its vectors were cut.
     """

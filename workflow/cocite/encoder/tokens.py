@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import torch
+import typer
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -25,6 +26,7 @@ from cocite.encoder.documents import Documents, Rows, documents_in, documents_of
 from cocite.encoder.fields import FurtherFields, Reading, Values, read_reading, source_of
 from cocite.encoder.prompts import Prompts, read_prompts
 from cocite.ground.errors import InputError
+from cocite.ground.options import Output, Threads
 from cocite.tables import TABLES
 from cocite.tables.files import atomic_path, checked_files, open_table, read_json
 
@@ -194,11 +196,22 @@ def tokenise(texts: Sequence[str], tokenizer: Tokenizer, are_queries: Sequence[b
     return documents_of(list(tokenizer(texts, are_queries)))
 
 
-def tokenise_table(documents: Path, tokenizer: Tokenizer, output: Path, papers: Sequence[Path] = ()) -> None:
-    """Tokenise a table training_documents or validation_documents into a new folder, which `open_tokens` opens.
+def tokenise_table(
+    documents: Annotated[Path, typer.Argument(help="Folder of the table training_documents or validation_documents.")],
+    papers: Annotated[
+        Sequence[Path],
+        typer.Argument(help="Buckets of the table papers, for an encoder that reads more than title and abstract."),
+    ] = (),
+    *,
+    encoder: Annotated[Path, typer.Option(help="Folder of the encoder whose tokenizer is used.")],
+    threads: Threads,
+    output: Output,
+) -> None:
+    """Tokenise the documents of a set of examples, for all trainings that start from an encoder.
 
-    An encoder that reads more than title and abstract takes the buckets of the table `papers` as well.
+    `open_tokens` opens the folder. The tokenizer's threads are those of the environment, which the command line sets.
     """
+    tokenizer = open_tokenizer(encoder)
     files = checked_files(documents, "training_documents")
     ids, lengths = array("q"), array("q")
     with atomic_path(output) as folder:

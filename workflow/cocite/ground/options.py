@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -22,6 +22,10 @@ Queries = Annotated[Path, typer.Option(help="Table queries.")]
 Vectors = Annotated[Path, typer.Option(help="Table graph_embeddings.")]
 Shard = Annotated[
     tuple[int, int], typer.Option(help="Number of the shard of queries, by corpus id, and how many there are.")
+]
+PrecisionOption = Annotated[
+    Literal["auto", "float32", "bfloat16"],
+    typer.Option("--precision", help="What it computes in; auto is bfloat16 where the device has units for it."),
 ]
 OnlyPapers = Annotated[
     Sequence[Path],
