@@ -213,7 +213,9 @@ def test_all_copies_under_a_key_are_replaced_by_all_that_the_last_diff_has(updat
 
 
 def test_citations_without_an_id_cannot_be_updated(update_citations):
-    with pytest.raises(InputError, match=r"base: holds citations without a citationid.*must be ingested whole"):
+    with pytest.raises(
+        InputError, match=r"base/ingested/citations: holds citations without a citationid.*must be ingested whole"
+    ):
         update_citations([citation(None, 2, 9)], [])
 
 
