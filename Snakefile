@@ -4,9 +4,9 @@ from pathlib import Path
 from cocite.config.configuration import resolve, results_folder
 from cocite.config.folders import make_folders
 from cocite.config.yaml_files import written_configuration
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 from cocite.config.recorded import check_folder
-from cocite.people.locked import lock_results, writes_results
+from cocite.tools.locked import lock_results, writes_results
 from snakemake.exceptions import WorkflowError
 from snakemake.utils import min_version
 

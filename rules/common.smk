@@ -69,9 +69,9 @@ from cocite.config.runs import (
     with_weights,
 )
 from cocite.config.walks import Links, WalkSettings, ranking_of, rankings
-from cocite.ground.gpus import gpus
+from cocite.core.gpus import gpus
 from cocite.config.leftovers import check_times, remove_unneeded
-from cocite.people.status.described import report_failures
+from cocite.tools.status.described import report_failures
 from cocite.config.started import write_start
 from cocite.config.targets import check_spelling, check_targets, targets_of
 from cocite.config.triplets import (

@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from cocite.config.configuration import resolve
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 
 def refused(written, path, value):

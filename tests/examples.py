@@ -7,9 +7,9 @@ import pyarrow as pa
 
 from cocite.config.models import LOSSES
 from cocite.config.plugins import plugins
+from cocite.core.tables.files import read_table, write_table
 from cocite.encoder.examples import ExampleFiles
 from cocite.encoder.tokens import tokenise_table
-from cocite.tables.files import read_table, write_table
 
 Texts = Mapping[int, tuple[str | None, str | None]]
 """Title and abstract by the paper's number."""

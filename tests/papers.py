@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from cocite.tables import TABLES, empty_schema
+from cocite.core.tables import TABLES, empty_schema
 
 Texts = Mapping[int, tuple[str | None, str | None]]
 """Title and abstract of each paper."""

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from cocite.ground.errors import surroundings
+from cocite.core.errors import surroundings
 
 HEAVY = ["torch", "transformers", "sentence_transformers", "polars", "pyarrow", "duckdb", "faiss", "sklearn", "numpy"]
 

@@ -11,8 +11,8 @@ from cocite.baselines.embedding import embed_documents
 from cocite.baselines.steps import Sources
 from cocite.baselines.training import train_baseline
 from cocite.config.baseline import Baseline
-from cocite.tables import TABLES, empty_schema
-from cocite.tables.files import read_table, vectors_of, write_table
+from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.files import read_table, vectors_of, write_table
 
 Texts = dict[str, tuple[str | None, str | None]]
 

@@ -13,11 +13,11 @@ from tests.baselines.tables import documents, embedded
 from cocite.baselines.brought import Names, read_vectors
 from cocite.baselines.methods.brought import BroughtVectors
 from cocite.config.benchmarks import TASKS
+from cocite.core.errors import InputError
+from cocite.core.tables.files import vector_column, write_table
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.scored import Run
 from cocite.evaluation.scoring import embedded as scored_by
-from cocite.ground.errors import InputError
-from cocite.tables.files import vector_column, write_table
 
 IDS = ["d1", "d2", "d3"]
 VECTORS = np.array([[1, 2], [3, 4.5], [-5, 1e-3]], np.float32)

@@ -13,9 +13,9 @@ from cocite.baselines.methods.citeomatic import SummedWords
 from cocite.baselines.steps import Sources
 from cocite.baselines.summed_words import Sums, Words
 from cocite.baselines.training import train_baseline
-from cocite.ground.errors import InputError
-from cocite.tables import TABLES, empty_schema
-from cocite.tables.files import write_table
+from cocite.core.errors import InputError
+from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.files import write_table
 
 SMALL = SummedWords(
     kind="citeomatic", triplets="set", dimension=8, min_count=2, nearest=3, epochs=6, batch_size=16, lr=0.05

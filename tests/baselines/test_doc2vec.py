@@ -10,7 +10,7 @@ from tests.baselines.test_fasttext import corpus, joined
 from cocite.baselines import gensim_training, paragraph_vectors
 from cocite.baselines.methods.doc2vec import Doc2Vec
 from cocite.baselines.words import analyser
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 SMALL = {"dimension": 8, "epochs": 4, "min_count": 2}
 

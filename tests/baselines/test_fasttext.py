@@ -13,7 +13,7 @@ from tests.baselines.tables import documents, embedded, trained
 from cocite.baselines import gensim_training
 from cocite.baselines.methods.fasttext import FastText
 from cocite.baselines.words import Counted, Weights, analyser, weigh, write_words
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 SMALL = {"dimension": 8, "parts": 500, "epochs": 3, "min_count": 2, "min_df": 2}
 SUBJECTS = ("naïve bayes", "café menus", "graph theory", "deep learning", "protein folding", "sailing boats")

@@ -15,9 +15,9 @@ from cocite.baselines.validation import RANDOM, draw_validation
 from cocite.config.baseline import points_of
 from cocite.config.baselines import seeds_of, trained_entries
 from cocite.config.configuration import resolve
-from cocite.ground.errors import InputError
-from cocite.tables import TABLES, empty_schema
-from cocite.tables.files import read_table, vector_column, write_json, write_table
+from cocite.core.errors import InputError
+from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.files import read_table, vector_column, write_json, write_table
 
 GRID = {"fasttext": {"kind": "fasttext", "seeds": [1, 2]}, "sif": {"kind": "sif", "of": "fasttext"}}
 GRID["sif"] |= {"grid": {"a": [1e-5, 1e-3]}}

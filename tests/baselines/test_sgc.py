@@ -13,8 +13,8 @@ from cocite.baselines import propagation
 from cocite.baselines.methods.sgc import PropagatedFeatures
 from cocite.baselines.steps import Sources
 from cocite.baselines.training import train_baseline
-from cocite.ground.errors import InputError
-from cocite.tables.files import vector_column, write_table
+from cocite.core.errors import InputError
+from cocite.core.tables.files import vector_column, write_table
 
 BY_HOPS = {hops: PropagatedFeatures(kind="sgc", of="sif", graph="citation", hops=hops) for hops in (1, 2, 5)}
 

@@ -11,7 +11,7 @@ from tests.baselines.test_fasttext import SMALL, corpus, joined
 
 from cocite.baselines.methods.fasttext import FastText
 from cocite.baselines.methods.sif import SIF
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ def main(step: str, folder: Path, settings: str) -> None:
         return
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    from cocite.tables.files import read_table
+    from cocite.core.tables.files import read_table
 
     table = read_table(folder / "papers", "papers", ["title", "abstract"]).slice(100)
     texts = [f"{title} {abstract}" for title, abstract in zip(*(c.to_pylist() for c in table.columns), strict=True)]
@@ -55,7 +55,7 @@ def _sif(texts: list[str], folder: Path) -> None:
 def _sgc(folder: Path) -> None:
     from scipy.sparse import coo_array, diags_array, eye_array
 
-    from cocite.tables.files import read_table, vectors_of
+    from cocite.core.tables.files import read_table, vectors_of
 
     features = vectors_of(read_table(folder / "vectors.parquet", "baseline_paper_embeddings"))
     edges = read_table(folder / "edges.parquet", "edges")

@@ -23,7 +23,7 @@ import numpy as np
 import pytrec_eval
 from tests.benchmarks.measuring import run, say
 
-from cocite.tables.files import read_table
+from cocite.core.tables.files import read_table
 
 PAPERS, QUERIES = 1000, 100
 REVIEWS = ("Donners_2021", "Nelson_2002", "Sep_2021", "van_der_Valk_2021")

@@ -24,13 +24,13 @@ from tests.benchmarks.measuring import say
 from tests.examples import files_in
 
 from cocite.config.models import TrainingSettings
+from cocite.core.precision import Precision
 from cocite.encoder import packing
 from cocite.encoder.embedding import embed_tables
 from cocite.encoder.examples import open_examples
 from cocite.encoder.learner import Learner
 from cocite.encoder.model import open_encoder
 from cocite.encoder.training import Training
-from cocite.ground.precision import Precision
 
 LAYERS, HIDDEN, HEADS = 12, 768, 12
 NARROW, SHORT, FEW = 12, 4, 100

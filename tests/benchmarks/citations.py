@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from cocite.tables.files import write_table
+from cocite.core.tables.files import write_table
 
 CITED_PAPERS = 500_000
 PAPERS_OF_A_FIELD = 1_000

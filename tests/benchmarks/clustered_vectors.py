@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from cocite.ground.randomness import generator
-from cocite.tables.files import vector_column, write_table
+from cocite.core.randomness import generator
+from cocite.core.tables.files import vector_column, write_table
 
 FIELDS, TOPICS, ROWS = 40, 4000, 50_000
 GAP = 3

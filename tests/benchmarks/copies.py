@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from cocite.tables.files import write_table
+from cocite.core.tables.files import write_table
 
 SHARE_OF_COPIES = 0.45
 _ROWS_AT_ONCE = 4_000_000

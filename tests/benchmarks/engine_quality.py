@@ -20,7 +20,7 @@ import yaml
 from tests.benchmarks.engines import mean_and_deviation
 from tests.benchmarks.measuring import say
 
-from cocite.tables.files import read_table
+from cocite.core.tables.files import read_table
 
 ROOT = Path(__file__).parents[2]
 SNAKEMAKE = Path(sys.executable).with_name("snakemake")

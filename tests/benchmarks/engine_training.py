@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.benchmarks.measuring import Command, Cost, run, run_and_read
 
-from cocite.tables.files import read_table
+from cocite.core.tables.files import read_table
 
 COCITE = Path(sys.executable).with_name("cocite")
 RATE = re.compile(r"training loss \S+, ([\d,]+) edges/s")

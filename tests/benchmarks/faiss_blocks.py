@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cocite.tables.files import vectors_of
+from cocite.core.tables.files import vectors_of
 
 BLOCK = 1 << 14
 

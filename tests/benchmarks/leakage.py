@@ -13,10 +13,10 @@ import pyarrow as pa
 from tests.benchmarks.measuring import say
 
 from cocite.config.edges import EdgeSettings
+from cocite.core.tables.files import write_table
 from cocite.embeddings.engines.biggraph import BigGraph
 from cocite.embeddings.engines.biggraph.training import train_graph_embedding
 from cocite.embeddings.importing import import_edges
-from cocite.tables.files import write_table
 
 PAPERS, PAIRS = 10_000, 100_000
 SETTINGS = BigGraph(

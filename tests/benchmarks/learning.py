@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from tests.benchmarks.measuring import Command, run, say
 
-from cocite.tables.files import read_table, write_table
+from cocite.core.tables.files import read_table, write_table
 
 SEEDS = (1, 2, 3, 4, 5)
 CHUNKS = (1, 10)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from tests.benchmarks.made_communities import GAP, WITHIN, first_papers
 
-from cocite.tables.files import write_table
+from cocite.core.tables.files import write_table
 
 BUCKETS = 10
 SPREAD = 2_654_435_761

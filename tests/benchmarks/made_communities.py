@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cocite.tables.files import write_table
+from cocite.core.tables.files import write_table
 
 SMALLEST, LARGEST = 10, 500
 WITHIN = 0.8

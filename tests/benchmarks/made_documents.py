@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from tests.benchmarks.made_triplets import paper_text, write_encoder
 
-from cocite.tables.files import write_table
+from cocite.core.tables.files import write_table
 
 AT_ONCE = 5000
 

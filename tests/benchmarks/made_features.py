@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from cocite.tables.files import vector_column, write_table
+from cocite.core.tables.files import vector_column, write_table
 
 DIMENSION, CITED = 100, 10
 AT_ONCE = 10_000

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from cocite.tables import TABLES, empty_schema
-from cocite.tables.files import write_table
+from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.files import write_table
 
 LENGTHS = (12, 91, 110, 124, 135, 143, 149, 157, 173, 202, 735)
 """Words of an abstract at each tenth, from the shortest to the longest."""

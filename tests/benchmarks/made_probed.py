@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from tests.benchmarks.made_triplets import PER_QUERY
 
-from cocite.tables.files import vector_column, write_table
+from cocite.core.tables.files import vector_column, write_table
 
 QUERIES, DIMENSION = 3000, 384
 IN_TRIPLETS = 30_000

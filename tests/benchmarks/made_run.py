@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 from tests.benchmarks.clustered_vectors import batches
 
-from cocite.ground.randomness import generator
-from cocite.tables import TABLES, empty_schema
-from cocite.tables.files import write_table
+from cocite.core.randomness import generator
+from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.files import write_table
 
 REFERENCES, VOCABULARY, WORDS = 10, 50_000, 10
 SYLLABLES = [f"{first}{second}" for first in "bdfghjklmnprstvwz" for second in "aeiou"]

@@ -21,12 +21,12 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
 from cocite.config.probes import MapTraining
+from cocite.core.tables.probes import Trained, name_of_map
 from cocite.encoder.compared import Compared
 from cocite.encoder.examples import Numbers
 from cocite.encoder.losses.mnrl import MultipleNegativesRanking, _related
 from cocite.encoder.probing import Ready, open_ready, train_map
 from cocite.evaluation.probes import score_maps, scores_of
-from cocite.tables.probes import Trained, name_of_map
 
 TASKS = ("cite", "cocite")
 SEEDS = (1, 2, 3)

@@ -18,7 +18,7 @@ import numpy as np
 from tests.benchmarks.measuring import Command, Cost, compare, run, say
 from tests.benchmarks.mining_tables import NEGATIVES, RELATIVE_MARGIN
 
-from cocite.tables.files import read_table
+from cocite.core.tables.files import read_table
 
 PAPERS, DIMENSION, QUERIES, THREADS = 500_000, 384, 1000, 2
 LAST_RANK = 100

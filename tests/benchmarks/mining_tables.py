@@ -14,7 +14,7 @@ from tests.benchmarks.clustered_vectors import GAP
 from tests.benchmarks.clustered_vectors import main as write_vectors
 from tests.benchmarks.made_papers import required_schema
 
-from cocite.tables.files import read_table, vectors_of, write_table
+from cocite.core.tables.files import read_table, vectors_of, write_table
 
 RANK_OF_POSITIVE, NEGATIVES, RELATIVE_MARGIN = 10, 5, 0.005
 NEAREST, AT_ONCE = 5000, 50

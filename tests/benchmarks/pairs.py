@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from tests.benchmarks.measuring import Command, run, say
 from tests.papers import papers_table
 
-from cocite.tables.files import count_rows, write_table
+from cocite.core.tables.files import count_rows, write_table
 
 QUERIES, SYSTEMS, MINED = 60_000, 12, 50
 """As published: 12 systems, of which each has mined 50 negatives for a query; there, of 500,000 queries."""

@@ -15,9 +15,9 @@ from threadpoolctl import threadpool_limits
 
 from cocite.config.benchmarks import TASKS
 from cocite.config.tasks import Task
+from cocite.core.tables.files import read_table, write_table
 from cocite.evaluation.supervised import Classes, Examples, encode_classes, feasible_stages, few_shot_samples
 from cocite.evaluation.vectors import joined, read_blocks
-from cocite.tables.files import read_table, write_table
 
 SEED = 1
 

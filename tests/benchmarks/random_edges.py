@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from cocite.tables.files import write_table
+from cocite.core.tables.files import write_table
 
 EDGES_A_PAPER = 8
 LARGEST_ID = 280_000_000

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from cocite.config.benchmarks import TASKS
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.config.tasks import Task
-from cocite.tables.files import vector_column, write_table
+from cocite.core.tables.files import vector_column, write_table
 
 DIMENSION = 768
 NORM = 15.0

@@ -18,7 +18,7 @@ from tests.benchmarks.measuring import Command, Cost, run, say
 from tests.benchmarks.scirepeval_folder import RANKED, SUPERVISED, write_folder, write_vectors
 
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
-from cocite.tables.files import read_table, write_table
+from cocite.core.tables.files import read_table, write_table
 
 LARGEST = {name: 800 if name == "fos" else 2_000 for name in SUPERVISED}
 """Training documents that the plain reading is given; with all of them it would take days."""

@@ -16,7 +16,7 @@ from typing import Any
 from tests.benchmarks.clustered_vectors import GAP
 from tests.benchmarks.measuring import Command, Cost, compare, run, say
 
-from cocite.tables.files import read_table
+from cocite.core.tables.files import read_table
 
 PAPERS, DIMENSION, QUERIES, K, THREADS = 500_000, 256, 2000, 5000, 2
 TIMES = 10

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from tests.benchmarks.measuring import run, say
 
-from cocite.ground.randomness import generator
-from cocite.people.serving.vectors import NPROBE
+from cocite.core.randomness import generator
+from cocite.tools.serving.vectors import NPROBE
 
 PAPERS, DIMENSION, QUERIES, TRUE, K = 1_000_000, 384, 1000, 100, 10
 WARMING = 100

@@ -2,7 +2,7 @@
 
 from tests.benchmarks import made_documents, made_features, made_papers, made_run, made_vectors, triplet_corpus
 
-from cocite.tables.files import read_table
+from cocite.core.tables.files import read_table
 
 
 def test_made_papers_have_texts_and_a_hundred_are_held_out(tmp_path):

@@ -11,7 +11,7 @@ import torch
 from tests.benchmarks.made_triplets import PER_QUERY, write_encoder, write_triplets
 from tests.benchmarks.measuring import Cost, run, say
 
-from cocite.ground.precision import computes_in
+from cocite.core.precision import computes_in
 
 QUERIES = {"training": 24, "validation": 8}
 ROUNDS = 3

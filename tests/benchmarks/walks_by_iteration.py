@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from tests.benchmarks.measuring import say
 
+from cocite.core.tables.files import read_table
 from cocite.neighbours.adjacency import open_adjacency
-from cocite.tables.files import read_table
 
 RESTART, K = 0.15, 1000
 LEFT = 1e-3

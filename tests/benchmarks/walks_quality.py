@@ -22,10 +22,10 @@ from tests.benchmarks.engines import mean_and_deviation
 from tests.benchmarks.measuring import say
 
 from cocite.config.walks import Links, WalkSettings
+from cocite.core.tables.files import read_table, write_table
 from cocite.embeddings.edges import held_out
 from cocite.neighbours.adjacency import build_adjacency
 from cocite.neighbours.walking import walk_neighbours
-from cocite.tables.files import read_table, write_table
 
 HOLDOUT = 0.05
 """As the embeddings hold out."""

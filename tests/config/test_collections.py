@@ -5,7 +5,7 @@ from tests.configurations import refused
 
 from cocite.config.benchmarks import declared, suites_of, tasks_of
 from cocite.config.configuration import resolve
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 FILES = ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv")
 

@@ -12,7 +12,7 @@ from cocite.cli import app
 from cocite.config.configuration import read_configuration, resolve, resolve_or_explain
 from cocite.config.folders import folders_of
 from cocite.config.yaml_files import written_configuration
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 

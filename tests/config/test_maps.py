@@ -10,7 +10,7 @@ from cocite.config.configuration import resolve
 from cocite.config.maps import maps_queries
 from cocite.config.runs import mapped_runs
 from cocite.config.stale import is_configured
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 DEFAULT = yaml.safe_load((Path(__file__).parents[2] / "config.yaml").read_text(encoding="utf-8"))
 

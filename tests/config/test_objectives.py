@@ -11,7 +11,7 @@ from cocite.config.runs import first_seed, model_of, runs_of
 from cocite.config.settings import parse_settings
 from cocite.config.stale import is_configured
 from cocite.config.triplets import table_of
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 CROPS = {"triplets": "crops", "loss": "mnrl"}
 SUPCON = {"kind": "supcon", "temperature": 0.05}

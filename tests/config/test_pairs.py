@@ -8,7 +8,7 @@ from cocite.config.configuration import resolve
 from cocite.config.origins import sampling_of
 from cocite.config.settings import entry_of
 from cocite.config.triplets import TripletSet, sets_with_texts, table_of
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 PAIRS = {"sampler": "pairs", "layout": "rows", "dataset": "lab/searches", "revision": COMMIT, "group": "searches"}
 SCORES = {"dataset": "lab/scores", "revision": COMMIT}

@@ -7,7 +7,7 @@ from tests.workflow.conftest import SMALL
 
 from cocite.config.configuration import resolve
 from cocite.config.probes import described_loss, named_sets, probe_sets
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 PROBE = {"encoder": "small", "benchmark": "holdout", "triplets": ["specter"], "losses": ["triplet"]}
 BANDS = {"of": "cocite", "grid": {"k_positive": [10, 20], "k_negative": [60, 80]}}

@@ -9,8 +9,8 @@ import pytest
 from cocite.config.configuration import read_configuration, resolve
 from cocite.config.recorded import edited, files_without_record, missing_records, record, refuse_another_corpus
 from cocite.config.stale import configuration_of
-from cocite.ground.errors import InputError
-from cocite.people.documentation import ROOT
+from cocite.core.errors import InputError
+from cocite.tools.documentation import ROOT
 
 CONFIG = {
     "seed": 1,

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from cocite.config.release_folder import find_shards, readme_of, stated_by, unpacked
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 RECORD = b'{"corpusid": 1}\n'
 

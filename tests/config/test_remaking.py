@@ -10,7 +10,7 @@ import pytest
 
 from cocite.config.remaking import program, remaking_command
 from cocite.config.started import FILE, Start
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 SNAKEMAKE = f"{Path(sys.executable).parent}/snakemake"
 TARGET = "corpus/papers/{0..1}.parquet"

@@ -20,8 +20,8 @@ from cocite.config.queries import QuerySettings
 from cocite.config.settings import parse_settings, settings_of
 from cocite.config.table_files import AnyTable
 from cocite.config.triplets import SAMPLERS, TripletSet
+from cocite.core.errors import InputError
 from cocite.embeddings.engines.biggraph import BigGraph
-from cocite.ground.errors import InputError
 
 
 def complaint(kind: Any, given: Any) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cocite.config.targets import check_spelling, check_targets, targets_of
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 CONFIG = {
     "corpus": {"buckets": 2},

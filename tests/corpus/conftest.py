@@ -17,6 +17,7 @@ from tests.corpus.small_corpus import PAPERS, RULE, write_corpus
 
 from cocite.config.queries import QuerySettings
 from cocite.config.works import WorkFilters
+from cocite.core.tables.files import read_table
 from cocite.corpus.ingest.accounting import account
 from cocite.corpus.ingest.shards import ingest_shards
 from cocite.corpus.queries.selection import select
@@ -24,7 +25,6 @@ from cocite.corpus.release import rate_limit, retry
 from cocite.corpus.release.manifest import Shard
 from cocite.corpus.works.shards import WorksSettings, ingest_files
 from cocite.corpus.works.tables import Outputs
-from cocite.tables.files import read_table
 
 KEY = "a-key-that-must-stay-secret"
 

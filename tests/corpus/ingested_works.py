@@ -5,8 +5,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from tests.corpus.made_openalex import FOLDERS
 
+from cocite.core.tables.files import read_table
 from cocite.corpus.ingest.merge import merge
-from cocite.tables.files import read_table
 
 LIMITS = {"memory_mb": 500, "threads": 1}
 

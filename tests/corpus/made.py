@@ -10,6 +10,7 @@ from cocite.config.configuration import resolve
 from cocite.config.corpus import Corpus
 from cocite.config.release_folder import DATASETS
 from cocite.config.settings import entry_of
+from cocite.core.tables.files import read_table
 from cocite.corpus.ingest.accounting import account
 from cocite.corpus.ingest.merge import merge
 from cocite.corpus.ingest.sentences import merge_contexts
@@ -17,7 +18,6 @@ from cocite.corpus.ingest.steps import ingest
 from cocite.corpus.ingest.tables.names import list_names, number_names
 from cocite.corpus.ingest.tables.rows import ingest_tables
 from cocite.corpus.release.shards import list_shards
-from cocite.tables.files import read_table
 
 Row = dict[str, Any]
 

@@ -3,7 +3,7 @@
 import pyarrow as pa
 from tests.papers import papers_table
 
-from cocite.tables.files import write_table
+from cocite.core.tables.files import write_table
 
 PAPERS = 300
 WITHOUT_TEXT = 5

@@ -3,9 +3,9 @@
 import pyarrow.parquet as pq
 import pytest
 
+from cocite.core.errors import InputError
+from cocite.core.tables.files import write_table
 from cocite.corpus.ingest.accounting import KEPT, MALFORMED, Tally, account, tallies_as_table
-from cocite.ground.errors import InputError
-from cocite.tables.files import write_table
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from cocite.core.errors import InputError
 from cocite.corpus.ingest.accounting import account
 from cocite.corpus.ingest.changes import ingest_changes
 from cocite.corpus.ingest.shards import IngestSettings
 from cocite.corpus.release.manifest import DiffShard
-from cocite.ground.errors import InputError
 
 
 @pytest.fixture

@@ -13,14 +13,14 @@ from tests.corpus.ingested import settings as ingest_settings
 from tests.corpus.test_citations import lines
 
 from cocite.config.contexts import ContextSettings
+from cocite.core.tables.files import read_table
+from cocite.core.text_ids import text_id
 from cocite.corpus.ingest import citations
 from cocite.corpus.ingest import contexts as gathering
 from cocite.corpus.ingest.accounting import account
 from cocite.corpus.ingest.sentences import COPIES, REASONS, SHORT, merge_contexts
 from cocite.corpus.ingest.shards import ingest_shards
 from cocite.corpus.release.manifest import Shard
-from cocite.ground.text_ids import text_id
-from cocite.tables.files import read_table
 
 WORDS = "one two three four five six"
 

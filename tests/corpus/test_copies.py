@@ -12,11 +12,11 @@ from tests.corpus.made_openalex import DATE, FOLDERS, url_of, work, write_copy
 from tests.releases.faults import Fault, Faults
 from tests.releases.server import Arrival, serve_copy
 
+from cocite.core.errors import InputError
 from cocite.corpus.release import columns, retry
 from cocite.corpus.release.manifest import Manifest, read_manifest, write_manifest
 from cocite.corpus.sources.openalex import OpenAlex
 from cocite.corpus.works.needed import NAMES_OF_AUTHORS, columns_downloaded
-from cocite.ground.errors import InputError
 
 LAYOUTS = {"parquet": "parquet", "jsonl": "jsonl", "legacy": "older"}
 """Format → what the writer of copies calls it."""

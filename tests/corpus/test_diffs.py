@@ -11,12 +11,12 @@ from tests.releases.successor import generate_successor
 from cocite.config.corpus import Corpus
 from cocite.config.release_folder import DATASETS
 from cocite.config.settings import validated
+from cocite.core.errors import InputError
 from cocite.corpus.release.client import DatasetsApi
 from cocite.corpus.release.manifest import Dataset, Manifest, read_manifest, write_manifest
 from cocite.corpus.release.remote import list_release
 from cocite.corpus.release.shards import download, list_shards
 from cocite.demo.release import generate_release
-from cocite.ground.errors import InputError
 
 RELEASES = ("2026-01-06", "2026-01-13", "2026-01-20")
 

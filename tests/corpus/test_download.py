@@ -12,13 +12,13 @@ from tests.releases.server import Arrival, serve
 from typer.testing import CliRunner
 
 from cocite.cli import app
+from cocite.core.errors import InputError
 from cocite.corpus.release import retry
 from cocite.corpus.release.client import DatasetsApi, Storage
 from cocite.corpus.release.download import download_shards
 from cocite.corpus.release.manifest import Shard, write_manifest
 from cocite.corpus.release.remote import RemoteDataset
 from cocite.corpus.sources.directory import list_folder
-from cocite.ground.errors import InputError
 
 RELEASE = "2026-01-06"
 ALWAYS = 10**6

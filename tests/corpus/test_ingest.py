@@ -6,10 +6,10 @@ import json
 import pytest
 from tests.corpus.ingested import SHARD, citation, row
 
+from cocite.core.errors import InputError
+from cocite.core.tables import files
 from cocite.corpus.ingest import citations
 from cocite.corpus.ingest.merge import merge
-from cocite.ground.errors import InputError
-from cocite.tables import files
 
 
 def test_citations_of_both_generations_give_the_same_rows(read, tmp_path, write_shard):

@@ -8,11 +8,11 @@ from tests.spoiling import spoil_page
 from typer.testing import CliRunner
 
 from cocite.cli import app
+from cocite.core.errors import InputError
+from cocite.core.tables import TABLES, VECTOR
+from cocite.core.tables.files import read_table, write_table
+from cocite.core.text_ids import text_id
 from cocite.corpus.queries.leaks import check_leaks
-from cocite.ground.errors import InputError
-from cocite.ground.text_ids import text_id
-from cocite.tables import TABLES, VECTOR
-from cocite.tables.files import read_table, write_table
 
 SPLITS = {1: "train", 2: "validation", 90: "holdout", 91: "excluded", 92: "excluded"}
 KNOWN = (1, 2, 3)

@@ -13,11 +13,11 @@ from tests.releases.server import Arrival, serve
 from typer.testing import CliRunner
 
 from cocite.cli import app
+from cocite.core.errors import InputError
 from cocite.corpus.release import client, retry
 from cocite.corpus.release.manifest import Manifest, read_manifest, shards_of_part, write_manifest
 from cocite.corpus.sources.directory import Directory
 from cocite.corpus.sources.s2 import SemanticScholar
-from cocite.ground.errors import InputError
 
 RELEASE = "2026-01-06"
 

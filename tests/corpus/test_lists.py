@@ -11,9 +11,9 @@ import pytest
 from tests.corpus.made import Made, make_corpus
 
 from cocite.config.configuration import resolve
+from cocite.core.errors import InputError
 from cocite.corpus.ingest import lists
 from cocite.corpus.release.plan import plan_corpus
-from cocite.ground.errors import InputError
 
 RECORDS: list[dict[str, Any]] = [
     {

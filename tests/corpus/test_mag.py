@@ -8,9 +8,9 @@ import pytest
 from tests.corpus.ingested_works import files_of, merged
 from tests.corpus.made_openalex import FOLDERS, SCHEMA, work, write_copy, write_parquet
 
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table
 from cocite.corpus.works.records import mag_of
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_table
 
 FAR = 5_000_000_000
 

@@ -8,11 +8,11 @@ import pytest
 from tests.corpus.ingested import SHARD, citation, settings
 
 from cocite.config.table_files import PaperTable
+from cocite.core.errors import InputError
 from cocite.corpus.ingest import unpacking
 from cocite.corpus.ingest.shards import ingest_shards
 from cocite.corpus.ingest.tables.columns import columns_in
 from cocite.corpus.release.manifest import Shard
-from cocite.ground.errors import InputError
 
 GOOD = {"corpusid": 1, "abstract": "text"}
 

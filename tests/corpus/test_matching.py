@@ -7,6 +7,9 @@ import pyarrow as pa
 import pytest
 from tests.papers import papers_table
 
+from cocite.core.errors import InputError
+from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.files import read_table, write_table
 from cocite.corpus.matching.documents import (
     COMMON_TITLE,
     NO_NUMBER,
@@ -17,9 +20,6 @@ from cocite.corpus.matching.documents import (
     find_documents,
 )
 from cocite.corpus.matching.papers import NO_KEY, NOT_FOUND, OTHER_DOI, ambiguous_by, match_papers, matched_by
-from cocite.ground.errors import InputError
-from cocite.tables import TABLES, empty_schema
-from cocite.tables.files import read_table, write_table
 
 W = 5_000_000_000
 LIMITS = {"memory_mb": 500, "threads": 1}

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.files import read_table, write_table
 from cocite.corpus.ingest.merge import merge
-from cocite.tables import TABLES, empty_schema
-from cocite.tables.files import read_table, write_table
 
 LIMITS = {"memory_mb": 500, "threads": 1}
 

@@ -7,12 +7,12 @@ import pytest
 from tests.corpus.small_corpus import PAPERS, WITHOUT_TEXT, by_hand, write_corpus
 from tests.evaluation.folders import BenchmarkFolder
 
+from cocite.core.errors import InputError
+from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.documents import NO_PAPER, papers_of_documents
+from cocite.core.tables.files import read_table, write_table
 from cocite.corpus.matching.documents import find_documents
 from cocite.corpus.queries.selection import ASKED_AND_EXCLUDED, NO_CORPUS_ID, UNKNOWN
-from cocite.ground.errors import InputError
-from cocite.tables import TABLES, empty_schema
-from cocite.tables.documents import NO_PAPER, papers_of_documents
-from cocite.tables.files import read_table, write_table
 
 
 def test_the_ids_of_a_file_are_the_queries_if_they_have_text(choose, pairs, tmp_path):

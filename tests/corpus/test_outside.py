@@ -14,9 +14,9 @@ from tests.corpus.made import Made, make_corpus
 from typer.testing import CliRunner
 
 from cocite.cli import app
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table
 from cocite.corpus.ingest.tables.outside import check_cited, count_cited
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_table
 
 Write = Callable[[dict[str, list[tuple[str, str]]]], dict[str, Any]]
 PAPERS = [f"10.1/p{number}" for number in range(200)]

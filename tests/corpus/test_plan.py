@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.config.configuration import resolve
+from cocite.core.errors import InputError
 from cocite.corpus.release.manifest import Dataset, Manifest, Shard, write_manifest
 from cocite.corpus.release.plan import plan_corpus, raw_under_way, spilled_while_merged
-from cocite.ground.errors import InputError
 
 RELEASE = "2026-01-06"
 SIZES = {"papers": [1000, 2000], "abstracts": [500], "citations": [10_000, 20_000, 30_000]}

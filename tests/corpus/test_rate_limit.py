@@ -13,9 +13,9 @@ from tests.corpus.handlers import QuietHandler
 from tests.releases.faults import Faults
 from tests.releases.server import Arrival, serve
 
+from cocite.core.errors import InputError
 from cocite.corpus.release import rate_limit
 from cocite.corpus.release.client import DatasetsApi, Storage
-from cocite.ground.errors import InputError
 
 LIST = "import sys; from pathlib import Path; from cocite.corpus.release.client import DatasetsApi; "
 LIST += "DatasetsApi(sys.argv[1], Path(sys.argv[2])).releases()"

@@ -12,8 +12,8 @@ import yaml
 from tests.corpus.made import Made, make_corpus
 from tests.workflow.conftest import ROOT
 
+from cocite.core.tables.files import read_table
 from cocite.corpus.queries.named import UNKNOWN_NAMES, number_ids
-from cocite.tables.files import read_table
 
 PAGE = (ROOT / "docs/how-to/own-tables.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^##+ (.+)\n((?:(?!^##).*\n)*)", PAGE, flags=re.MULTILINE))

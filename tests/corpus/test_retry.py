@@ -8,9 +8,9 @@ from tests.corpus.handlers import QuietHandler
 from tests.releases.faults import Faults
 from tests.releases.server import Arrival, serve
 
+from cocite.core.errors import InputError
 from cocite.corpus.release import retry
 from cocite.corpus.release.client import DatasetsApi
-from cocite.ground.errors import InputError
 
 
 @pytest.fixture

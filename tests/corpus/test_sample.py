@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.config.configuration import resolve
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table
 from cocite.corpus.sample.release import Sample, write_sample
 from cocite.demo.release import generate_release
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_table
 
 EVERYTHING = 10**6
 """More neighbours than any paper has."""

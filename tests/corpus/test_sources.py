@@ -10,7 +10,7 @@ import pytest
 import yaml
 from tests.workflow.conftest import ROOT
 
-from cocite.tables.files import read_table
+from cocite.core.tables.files import read_table
 
 PAGE = (ROOT / "docs/how-to/new-source.md").read_text(encoding="utf-8")
 ADDED = """

@@ -14,9 +14,9 @@ from tests.graph.conftest import count_all, pair_counting, write_queries
 
 from cocite.config.configuration import resolve, resolve_or_explain
 from cocite.config.table_files import CitationTable
+from cocite.core.errors import InputError
 from cocite.corpus.ingest.tables import files
 from cocite.corpus.release.plan import plan_corpus
-from cocite.ground.errors import InputError
 
 PAPERS = [
     {"key": "10.1/B", "name": "On, “commas”", "text": "An\nabstract.", "when": 1999, "in": "JCDL", "about": ["A", "B"]},

@@ -13,15 +13,15 @@ from tests.releases.successor import generate_successor
 from cocite.config.corpus import Corpus
 from cocite.config.release_folder import DATASETS
 from cocite.config.settings import validated
+from cocite.core.errors import InputError
+from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.files import read_table, write_table
 from cocite.corpus.ingest import steps
 from cocite.corpus.ingest.changes import check_base, update
 from cocite.corpus.ingest.merge import merge
 from cocite.corpus.release.manifest import Dataset, Manifest, read_manifest, write_manifest
 from cocite.corpus.release.shards import download, list_shards
 from cocite.demo.release import generate_release
-from cocite.ground.errors import InputError
-from cocite.tables import TABLES, empty_schema
-from cocite.tables.files import read_table, write_table
 
 RELEASES = ("2026-01-06", "2026-01-13", "2026-01-20")
 COST = {"memory_mb": 500, "threads": 1}

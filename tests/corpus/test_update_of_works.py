@@ -11,9 +11,9 @@ from tests.releases.server import Arrival, serve_copy
 from typer.testing import CliRunner
 
 from cocite.cli import app
+from cocite.core.tables.files import read_table
 from cocite.corpus.release import columns, retry
 from cocite.corpus.release.manifest import read_manifest
-from cocite.tables.files import read_table
 
 LAYOUTS = {"parquet": "parquet", "jsonl": "jsonl", "legacy": "older"}
 DAYS = ("2026-05-01", "2026-05-20", "2026-06-10")

@@ -9,12 +9,12 @@ from tests.corpus.ingested_works import counts, files_of, merged
 from tests.corpus.made_openalex import FOLDERS, SCHEMA, url_of, work, works_of, write_copy, write_parquet
 
 from cocite.config.works import WorkFilters
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table
 from cocite.corpus.ingest.merge import merge
 from cocite.corpus.ingest.shards import ingest_shards
 from cocite.corpus.ingest.steps import ingest_works
 from cocite.corpus.release.manifest import Shard
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_table
 
 FAR = 5_000_000_000
 """Ids are above 2³¹."""

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.corpus.made import Made, make_corpus
 
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 NAMES = {"citing": "citing", "cited": "cited"}
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from cocite.core.errors import InputError
 from cocite.demo.benchmark import generate_benchmark
 from cocite.demo.release import generate_release
-from cocite.ground.errors import InputError
 
 Rows = list[dict[str, Any]]
 ReadRows = Callable[[Path], Rows]

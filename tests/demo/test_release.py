@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from cocite.core.errors import InputError
 from cocite.demo.literature import FINDINGS, METHODS
 from cocite.demo.release import generate_release
-from cocite.ground.errors import InputError
 
 ReadRows = Callable[[Path], list[dict[str, Any]]]
 MARKED_TWICE = r"\[\d+[,–] ?\d+\]\.$"

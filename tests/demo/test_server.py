@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
+from cocite.core.errors import InputError
 from cocite.corpus.sources.demo.catalogue import Catalogue, LinkSigner
 from cocite.corpus.sources.demo.server import serve
-from cocite.ground.errors import InputError
 
 KEY = {"x-api-key": "right"}
 CONTENT = bytes(range(256)) * 400

@@ -11,10 +11,10 @@ import pytest
 
 from cocite.config.edge_training import RankingLoss
 from cocite.config.edges import EdgeSettings
+from cocite.core.tables.files import write_table
 from cocite.embeddings.engines.biggraph import BigGraph
 from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.importing import import_edges
-from cocite.tables.files import write_table
 
 Pair = tuple[int, int]
 

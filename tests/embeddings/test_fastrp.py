@@ -11,13 +11,13 @@ import pytest
 
 from cocite.config.embeddings import AnyEngine
 from cocite.config.settings import entry_of
+from cocite.core.checkpoints import open_whole
 from cocite.embeddings.edges import HOLDOUT, TRAINING
 from cocite.embeddings.engines.fastrp import FastRP, projection
 from cocite.embeddings.engines.fastrp.projection import project_walks
 from cocite.embeddings.engines.fastrp.walks import random_signs
 from cocite.embeddings.imported import ImportedFolder, partition_starts, write_edges, write_papers
 from cocite.embeddings.vectors import Trained
-from cocite.ground.checkpoints import open_whole
 
 SEED = 1
 

@@ -16,12 +16,12 @@ import pytest
 from torchbiggraph.graph_storages import EDGE_STORAGES, ENTITY_STORAGES
 
 from cocite.config.entries import as_json
+from cocite.core.checkpoints import fingerprint_of
+from cocite.core.errors import InputError
 from cocite.embeddings import importing
 from cocite.embeddings.engines.biggraph.tsv import import_tsv, split_edges
 from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.importing import import_edges
-from cocite.ground.checkpoints import fingerprint_of
-from cocite.ground.errors import InputError
 
 BEYOND_DOUBLES = 2**57 + 11
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cocite.core.errors import InputError
 from cocite.embeddings.engines.biggraph.tsv import split_edges
-from cocite.ground.errors import InputError
 
 Pair = tuple[int, int]
 Split = Callable[..., list[list[Pair]]]

@@ -13,11 +13,11 @@ from tests.spoiling import SPOILS, files_of
 from cocite.config.embeddings import AnyEngine
 from cocite.config.engine import Engine
 from cocite.config.settings import entry_of
+from cocite.core.checksums import SUFFIX, checked_path, remove_checked
 from cocite.embeddings.engines.biggraph import checkpoints
 from cocite.embeddings.engines.fastrp import projection
 from cocite.embeddings.engines.torch import training as torch_training
 from cocite.embeddings.imported import ImportedFolder
-from cocite.ground.checksums import SUFFIX, checked_path, remove_checked
 
 ENGINES: dict[str, dict[str, Any]] = {
     "biggraph": {"engine": "biggraph", "epochs": 2, "dimension": 8, "batch_size": 500, "chunks": 2},

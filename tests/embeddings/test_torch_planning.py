@@ -9,9 +9,9 @@ import pytest
 
 from cocite.config.entries import as_json
 from cocite.config.settings import parse_settings
+from cocite.core.errors import InputError
 from cocite.embeddings.engines.torch import Torch
 from cocite.embeddings.engines.torch.planning import overhead_mb, partitions_within, vectors_mb
-from cocite.ground.errors import InputError
 
 SETTINGS = {"engine": "torch", "dimension": 16, "epochs": 3, "batch_size": 500, "threads": 2}
 

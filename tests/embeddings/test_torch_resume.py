@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import torch
 
+from cocite.core.tables.files import read_json
 from cocite.embeddings.engines.torch import Torch
 from cocite.embeddings.engines.torch.devices import plan_partitions
-from cocite.tables.files import read_json
 
 pytestmark = pytest.mark.long
 

@@ -11,13 +11,13 @@ import pyarrow as pa
 import pytest
 import torch
 
+from cocite.core.errors import InputError
+from cocite.core.tables.files import vector_column, write_table
 from cocite.embeddings.engines.torch import Torch, training
 from cocite.embeddings.engines.torch.buckets import deal_into_buckets
 from cocite.embeddings.imported import ImportedFolder, partition_starts
 from cocite.embeddings.importing import import_edges
 from cocite.embeddings.vectors import Trained
-from cocite.ground.errors import InputError
-from cocite.tables.files import vector_column, write_table
 
 SETTINGS = {"engine": "torch", "dimension": 16, "epochs": 3, "batch_size": 500, "threads": 2}
 CPU = torch.device("cpu")

@@ -17,15 +17,15 @@ import pytest
 
 from cocite.config.edge_training import RankingLoss
 from cocite.config.entries import as_json
+from cocite.core.checkpoints import remove_state
+from cocite.core.checksums import checked_path
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table
 from cocite.embeddings.engines.biggraph import BigGraph, training
 from cocite.embeddings.engines.biggraph.checkpoints import TrainingState
 from cocite.embeddings.engines.biggraph.training import train_graph_embedding
 from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.training import train
-from cocite.ground.checkpoints import remove_state
-from cocite.ground.checksums import checked_path
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_table
 
 Settings = Callable[..., BigGraph]
 WIDE = RankingLoss(kind="ranking", margin=0.5)

@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from cocite.cli import app
+from cocite.core.checkpoints import fingerprint_of
 from cocite.embeddings.engines.biggraph.tsv import import_tsv
 from cocite.embeddings.imported import ImportedFolder
-from cocite.ground.checkpoints import fingerprint_of
 
 
 def write_lines(path: Path, edges: list[tuple[int, int]]) -> Path:

@@ -7,12 +7,12 @@ import h5py
 import numpy as np
 import pytest
 
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table, vectors_of
 from cocite.embeddings.engines.biggraph.checkpoints import map_vectors
 from cocite.embeddings.engines.fastrp import FastRP
 from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.vectors import Vectors, write_vectors
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_table, vectors_of
 
 PAPERS = 300
 DRAWN = np.random.default_rng(1).normal(size=(PAPERS, 8)).astype(np.float32)

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cocite.core.checkpoints import fingerprint_of
+from cocite.core.errors import InputError
 from cocite.embeddings import importing
 from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.importing import import_edges
 from cocite.embeddings.weights import Mean
-from cocite.ground.checkpoints import fingerprint_of
-from cocite.ground.errors import InputError
 
 Edge = tuple[int, int]
 SIDES = ("training", "holdout")

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from cocite.core.errors import InputError
 from cocite.embeddings.engines.biggraph.tsv import split_edges
 from cocite.embeddings.importing import import_edges
 from cocite.embeddings.weights import repetitions
-from cocite.ground.errors import InputError
 
 
 def test_whole_multiples_of_the_smallest_weight_are_repeated_as_often(tmp_path: Path, graphs: SimpleNamespace) -> None:

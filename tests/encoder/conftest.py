@@ -13,11 +13,11 @@ from tests.papers import papers_table
 
 from cocite.config.encoders import Architecture, EncoderSettings
 from cocite.config.models import TrainingSettings
+from cocite.core.tables.files import read_json, write_table
 from cocite.encoder.build import build_encoder
 from cocite.encoder.examples import ExampleFiles
 from cocite.encoder.results import Outputs
 from cocite.encoder.training import Inputs, train_encoder
-from cocite.tables.files import read_json, write_table
 
 TOPICS = {0: "bees collect nectar from flowers in the meadow", 1: "compilers allocate registers for loops in programs"}
 KEPT_OUT_WORD = "zyzzyva"

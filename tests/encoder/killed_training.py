@@ -21,6 +21,7 @@ from torch.utils.tensorboard import SummaryWriter  # noqa: F401 (imported once f
 
 from cocite.config.models import TrainingSettings
 from cocite.config.settings import parse_settings
+from cocite.core import checksums
 from cocite.encoder import checkpoints, training
 from cocite.encoder.examples import ExampleFiles
 from cocite.encoder.model import open_encoder
@@ -28,7 +29,6 @@ from cocite.encoder.objective import Objective
 from cocite.encoder.processes import UNFINISHED_STATUS
 from cocite.encoder.results import Outputs
 from cocite.encoder.schedule import Unfinished
-from cocite.ground import checksums
 
 SETTINGS = TrainingSettings(loss="infonce", epochs=3, batch_size=4, accumulation=2, lr=1e-3, warmup=0.2, evaluations=4)
 BATCHES = 18

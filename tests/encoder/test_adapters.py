@@ -10,10 +10,10 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModel
 
 from cocite.config.models import TrainingSettings
+from cocite.core.errors import InputError
 from cocite.encoder.adapters import adapters_in, new_adapter, read_adapter, save_adapters, switch_on
 from cocite.encoder.model import Encoder, open_encoder
 from cocite.encoder.training import train_encoder
-from cocite.ground.errors import InputError
 
 SIZES = {
     "vocab_size": 20,

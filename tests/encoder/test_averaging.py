@@ -7,11 +7,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from cocite.core.errors import InputError
 from cocite.encoder.averaging import average_models
 from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.spaces import read_space
 from cocite.encoder.tokens import tokenise
-from cocite.ground.errors import InputError
 
 TEXTS = ["bees collect nectar", "compilers allocate registers for loops"]
 WEIGHTS = "model.safetensors"

@@ -6,8 +6,8 @@ from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoTokenizer
 
 from cocite.config.encoders import Architecture, EncoderSettings
+from cocite.core.errors import InputError
 from cocite.encoder.build import build_encoder
-from cocite.ground.errors import InputError
 
 
 def test_both_libraries_open_a_built_encoder(encoder):

@@ -12,15 +12,15 @@ from sentence_transformers import SentenceTransformer
 from cocite.config.encoders import EncoderSettings, LearnedMap
 from cocite.config.loss import Loss
 from cocite.config.models import TrainingSettings
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_json, write_json
+from cocite.core.tables.probes import Trained, name_of_map
 from cocite.encoder.dense import Dense, read_dense, save_dense
 from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.losses.mnrl import MultipleNegativesRanking
 from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.tokens import tokenise
 from cocite.encoder.training import Inputs
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_json, write_json
-from cocite.tables.probes import Trained, name_of_map
 
 TEXTS = ["bees collect nectar", "compilers allocate registers for loops", "flowers in the meadow"]
 WEIGHTS = "2_Map/model.safetensors"

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from tests.examples import curve_in
 
 from cocite.config.models import TrainingSettings
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_json, vector_column, write_table
 from cocite.encoder import similarities
 from cocite.encoder.batches import arranged
 from cocite.encoder.compared import Together
@@ -20,8 +22,6 @@ from cocite.encoder.losses.distillation import Distillation
 from cocite.encoder.schedule import Stopping, Unfinished
 from cocite.encoder.teachers import NONE, open_teachers, read_teachers
 from cocite.encoder.training import train_encoder
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_json, vector_column, write_table
 
 LOSS = Distillation(kind="distillation", embedding="graph")
 ALONE = {"loss": {"kind": "distillation", "embedding": "graph"}}

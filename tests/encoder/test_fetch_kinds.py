@@ -13,10 +13,10 @@ from sentence_transformers.base.modules import Normalize
 from tests.encoder.published import SENTENCES, as_sentence_transformer, dense, edit, fetched, published
 
 from cocite.config.encoders import EncoderSettings
+from cocite.core.errors import InputError
 from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.tokens import tokenise
-from cocite.ground.errors import InputError
 
 KINDS = ("bert", "distilbert", "roberta", "mpnet", "camembert", "xlm-roberta", "modernbert", "deberta-v2", "electra")
 POSITIONS_BEHIND_PADDING = ("roberta", "mpnet", "camembert", "xlm-roberta")

@@ -11,6 +11,8 @@ from tests.papers import papers_table
 
 from cocite.config.encoders import EncoderSettings
 from cocite.config.settings import parse_settings
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table, vectors_of, write_table
 from cocite.encoder import fields
 from cocite.encoder.build import build_encoder
 from cocite.encoder.embedding import embed_tables
@@ -19,8 +21,6 @@ from cocite.encoder.fields import FurtherFields
 from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.papers import embed_papers
 from cocite.encoder.tokens import open_tokenizer, open_tokens, tokenise, tokenise_table
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_table, vectors_of, write_table
 
 ALL = ["title", "abstract", "venue", "authors", "year"]
 PAPERS = {

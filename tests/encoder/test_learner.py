@@ -7,6 +7,8 @@ from tests.examples import curve_in
 
 from cocite.config.models import TrainingSettings
 from cocite.config.settings import parse_settings
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table, vectors_of
 from cocite.encoder.batches import Collator
 from cocite.encoder.embedding import embed_tables
 from cocite.encoder.examples import open_examples
@@ -15,8 +17,6 @@ from cocite.encoder.model import open_encoder
 from cocite.encoder.objective import Objective
 from cocite.encoder.schedule import Stopping, Unfinished
 from cocite.encoder.training import Training, train_encoder
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_table, vectors_of
 
 
 @pytest.fixture

@@ -15,6 +15,8 @@ from transformers import AutoConfig, AutoModel, AutoModelForMaskedLM, AutoTokeni
 
 from cocite.config.encoders import EncoderSettings
 from cocite.config.models import TrainingSettings
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_json, write_json
 from cocite.encoder import prediction
 from cocite.encoder.batches import Collator
 from cocite.encoder.documents import documents_of
@@ -30,8 +32,6 @@ from cocite.encoder.prediction import HEAD, new_head, open_head
 from cocite.encoder.schedule import Stopping, Unfinished
 from cocite.encoder.tokens import open_tokenizer
 from cocite.encoder.training import train_encoder
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_json, write_json
 
 ADDED = {"objectives": [{"loss": "triplet"}, {"loss": {"kind": "mlm", "share": 0.3}, "weight": 0.5}]}
 ALONE = {"loss": "mlm"}

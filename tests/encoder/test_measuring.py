@@ -9,6 +9,7 @@ import torch
 from scipy.stats import spearmanr
 
 from cocite.config.models import TrainingSettings
+from cocite.core.errors import InputError
 from cocite.encoder import schedule
 from cocite.encoder.batches import arranged
 from cocite.encoder.documents import documents_of
@@ -17,7 +18,6 @@ from cocite.encoder.measuring import explained_memory, rank_correlation, read_lo
 from cocite.encoder.objective import Objective
 from cocite.encoder.schedule import Stopping
 from cocite.encoder.training import train_encoder
-from cocite.ground.errors import InputError
 
 
 @pytest.fixture

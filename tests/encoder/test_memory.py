@@ -12,8 +12,8 @@ from tests.benchmarks.made_triplets import write_encoder, write_triplets
 from tests.examples import files_in
 
 from cocite.config.models import TrainingSettings
+from cocite.core.tables.files import vector_column, write_table
 from cocite.encoder.memory import training_memory
-from cocite.tables.files import vector_column, write_table
 
 MEASURED = """
 import resource, subprocess, sys

@@ -7,6 +7,7 @@ from tests.examples import HYBRID, Row, curve_in
 from torch import nn
 
 from cocite.config.models import TrainingSettings
+from cocite.core.errors import InputError
 from cocite.encoder.batches import arranged
 from cocite.encoder.documents import documents_of
 from cocite.encoder.examples import Examples, Links, open_examples
@@ -14,7 +15,6 @@ from cocite.encoder.learner import Learner
 from cocite.encoder.objective import Objective
 from cocite.encoder.schedule import Stopping, Unfinished
 from cocite.encoder.spaces import read_space
-from cocite.ground.errors import InputError
 
 # Papers 0 to 7 are documents 0 to 7.
 ROWS: list[Row] = [

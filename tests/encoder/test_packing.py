@@ -8,6 +8,7 @@ import torch
 from transformers import AutoConfig, AutoModel
 
 from cocite.config.models import TrainingSettings
+from cocite.core.tables.files import read_json
 from cocite.encoder import packing, tokens, training
 from cocite.encoder.batches import Collator
 from cocite.encoder.documents import Documents
@@ -19,7 +20,6 @@ from cocite.encoder.packing import attention_of_each, let_pack
 from cocite.encoder.schedule import Stopping, Unfinished
 from cocite.encoder.tokens import features_of, packed
 from cocite.encoder.training import train_encoder
-from cocite.tables.files import read_json
 
 TERMS = TrainingSettings(loss={"kind": "cosent", "temperature": 5.0}).comparisons
 

@@ -11,11 +11,11 @@ from transformers import AutoModel, AutoTokenizer
 
 from cocite.config.models import TrainingSettings
 from cocite.config.settings import parse_settings
+from cocite.core.randomness import derive_seed
 from cocite.encoder.batches import Batch
 from cocite.encoder.documents import documents_of
 from cocite.encoder.mixing import round_order
 from cocite.encoder.training import Inputs, train_encoder
-from cocite.ground.randomness import derive_seed
 
 LENGTH = 16
 SETTINGS = {

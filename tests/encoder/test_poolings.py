@@ -11,14 +11,14 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
+from cocite.core.errors import InputError
+from cocite.core.tables.files import write_json
 from cocite.encoder import poolings
 from cocite.encoder.build import build_encoder
 from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.repooling import repool
 from cocite.encoder.spaces import save_spaces, spaces_in
 from cocite.encoder.tokens import tokenise
-from cocite.ground.errors import InputError
-from cocite.tables.files import write_json
 
 PAGE = Path(__file__).parents[2] / "docs/how-to/new-encoder.md"
 # Two documents, of two tokens and of one; the second token of the second document is padding.

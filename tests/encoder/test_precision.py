@@ -7,11 +7,11 @@ from safetensors.torch import load_file
 from tests.examples import curve_in
 
 from cocite.config.models import TrainingSettings
+from cocite.core.precision import computes_in
+from cocite.core.tables.files import read_json, read_table, vectors_of
 from cocite.encoder.embedding import embed_tables
 from cocite.encoder.model import computing, open_encoder, rounded
 from cocite.encoder.training import train_encoder
-from cocite.ground.precision import computes_in
-from cocite.tables.files import read_json, read_table, vectors_of
 
 CPU = torch.device("cpu")
 

@@ -11,10 +11,10 @@ from safetensors.numpy import load_file
 from torch.nn import Parameter
 
 from cocite.config.probes import MapTraining
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table, vector_column, vectors_of, write_table
+from cocite.core.tables.probes import Trained, training_of
 from cocite.encoder.probing import open_ready, probe_examples, train_map
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_table, vector_column, vectors_of, write_table
-from cocite.tables.probes import Trained, training_of
 
 DIMENSION = 6
 PAPERS = np.arange(10, 50)

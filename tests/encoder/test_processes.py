@@ -13,9 +13,9 @@ import pytest
 from safetensors.numpy import load_file
 from tests.examples import curve_in
 
+from cocite.core.tables.files import read_table
 from cocite.encoder.checkpoints import CHECKPOINT, EVENTS
 from cocite.encoder.results import EVENTS_FILE
-from cocite.tables.files import read_table
 
 SETTINGS = {"epochs": 2, "lr": 0.001, "warmup": 0.0, "evaluations": 2, "batch_size": 8}
 LONG = {"epochs": 60, "lr": 0.001, "evaluations": 3, "batch_size": 4}

@@ -10,14 +10,14 @@ from sentence_transformers import SentenceTransformer
 
 from cocite.config.encoders import EncoderSettings
 from cocite.config.settings import parse_settings
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_json, read_table, vectors_of, write_table
 from cocite.encoder.build import build_encoder
 from cocite.encoder.embedding import embed_tables
 from cocite.encoder.fetch import fetch_encoder
 from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.papers import embed_papers
 from cocite.encoder.tokens import open_tokenizer, open_tokens, tokenise, tokenise_table
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_json, read_table, vectors_of, write_table
 
 PROMPTS = {"query": "bees: ", "document": "loops: "}
 QUERIES = ["nectar", "collect nectar from flowers", "registers for loops"]

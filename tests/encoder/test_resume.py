@@ -12,11 +12,11 @@ import pytest
 from tests.spoiling import SPOILS
 
 from cocite.config.models import TrainingSettings
+from cocite.core.checksums import remove_marks
+from cocite.core.tables.files import read_json, read_table
 from cocite.encoder import card, training
 from cocite.encoder.checkpoints import BEST, CHECKPOINT
 from cocite.encoder.training import train_encoder
-from cocite.ground.checksums import remove_marks
-from cocite.tables.files import read_json, read_table
 
 PROGRAM = Path(__file__).with_name("killed_training.py")
 

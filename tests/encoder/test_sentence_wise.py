@@ -8,6 +8,7 @@ from tests.papers import papers_table
 
 from cocite.config.encoders import EncoderSettings
 from cocite.config.settings import parse_settings
+from cocite.core.tables.files import read_table, vectors_of, write_table
 from cocite.encoder import embedding, model
 from cocite.encoder.embedding import embed_tables
 from cocite.encoder.fetch import fetch_encoder
@@ -15,7 +16,6 @@ from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.papers import embed_papers
 from cocite.encoder.sentence_wise import embed_sums, tokenise_sentences
 from cocite.encoder.tokens import open_tokenizer, sentences_of, tokenise
-from cocite.tables.files import read_table, vectors_of, write_table
 
 WORDS = ("bees", "collect", "nectar", "flowers", "meadow", "compilers", "allocate", "registers", "loops", "programs")
 

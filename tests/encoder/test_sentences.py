@@ -16,6 +16,8 @@ from safetensors.torch import load_file
 from tests.examples import written_aspects
 
 from cocite.config.models import TrainingSettings
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_json, write_json
 from cocite.encoder import poolings
 from cocite.encoder.batches import Collator
 from cocite.encoder.build import build_encoder
@@ -31,8 +33,6 @@ from cocite.encoder.sentences import WEIGHTS, open_names
 from cocite.encoder.spaces import read_space
 from cocite.encoder.tokens import features_of, open_tokenizer, packed, sentences_of, tokenise
 from cocite.encoder.training import Inputs, train_encoder
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_json, write_json
 
 OBJECTIVES = [{"loss": "supcon", "space": space, "weight": 0.5} for space in ("aspects", "encoder")]
 PAPERS = [

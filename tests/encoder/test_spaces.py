@@ -12,14 +12,14 @@ from safetensors.torch import save_file
 from tests.examples import HYBRID
 
 from cocite.config.models import TrainingSettings
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table, vector_column, vectors_of, write_json, write_table
 from cocite.encoder import spaces
 from cocite.encoder.learner import new_learner
 from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.spaces import read_space, spaces_in
 from cocite.encoder.tokens import tokenise
 from cocite.encoder.training import Inputs
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_table, vector_column, vectors_of, write_json, write_table
 
 TEXTS = ["bees collect nectar", "compilers allocate registers for loops", "flowers in the meadow"]
 

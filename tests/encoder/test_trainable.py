@@ -8,11 +8,11 @@ from tensorboard.backend.event_processing.event_file_loader import EventFileLoad
 from transformers import AutoModel
 
 from cocite.config.models import TrainingSettings
+from cocite.core.tables.files import read_table
 from cocite.encoder import training
 from cocite.encoder.results import EVENTS_FILE
 from cocite.encoder.schedule import Stopping, Unfinished
 from cocite.encoder.training import train_encoder
-from cocite.tables.files import read_table
 
 
 @pytest.fixture

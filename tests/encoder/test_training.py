@@ -11,14 +11,14 @@ from tests.examples import OVER_EXAMPLES, curve_in, written_examples
 from transformers import AutoModel, AutoTokenizer
 
 from cocite.config.models import TrainingSettings
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_json, write_table
 from cocite.encoder import training
 from cocite.encoder.examples import open_examples
 from cocite.encoder.measuring import measure
 from cocite.encoder.model import embed, open_encoder
 from cocite.encoder.results import curves_of
 from cocite.encoder.training import Inputs, train_encoder
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_json, write_table
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cocite.config.benchmarks import declared
+from cocite.core.tables import TABLES
+from cocite.core.tables.files import read_table, vector_column, write_table
 from cocite.evaluation.benchmark import Benchmark, read_task
 from cocite.evaluation.preparation.readers import prepare_folder
 from cocite.evaluation.scored import Scored
-from cocite.tables import TABLES
-from cocite.tables.files import read_table, vector_column, write_table
 
 
 def write_vectors(folder: Path, vectors: Mapping[str, Sequence[float]]) -> Path:

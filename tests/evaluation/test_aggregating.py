@@ -10,8 +10,8 @@ from cocite.config.benchmarks import TASKS
 from cocite.config.benchmarks.csfcube import CsfCube
 from cocite.config.benchmarks.holdout import Holdout
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
+from cocite.core.tables.files import read_table, write_table
 from cocite.evaluation.averages import averages, expected_values, write_averages
-from cocite.tables.files import read_table, write_table
 
 COUNTS = dict.fromkeys(("documents", "missing", "scored", "unscored"), 0)
 

@@ -22,6 +22,8 @@ from tests.evaluation.folders import BenchmarkFolder, read_benchmark, scores_of,
 
 from cocite.config.benchmarks import TASKS, declared, tasks_of
 from cocite.config.benchmarks.beir import Beir, BeirSettings, files_of
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table
 from cocite.evaluation import vectors as vectors_module
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.bm25 import score_words
@@ -29,8 +31,6 @@ from cocite.evaluation.preparation.beir import prepare_beir, read_beir
 from cocite.evaluation.ranking import best_hits
 from cocite.evaluation.scored import Run, UnscorableError
 from cocite.evaluation.scoring import embedded
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_table
 
 RUN = Run(model="m", training_seed=1, benchmark="b", modes=["compat"], evaluation_seeds=[1])
 TASK = TASKS["beir_scifact"]

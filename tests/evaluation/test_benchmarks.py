@@ -8,7 +8,7 @@ from cocite.config.benchmarks import BENCHMARKS, TASKS, declared, names, suites_
 from cocite.config.benchmarks.scidocs import SciDocs
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.config.runs import scored_runs
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs/evaluation.md"
 

@@ -17,12 +17,12 @@ from cocite.config.benchmarks.beir import BeirSettings
 from cocite.config.encoders import EncoderSettings
 from cocite.config.mteb import name_in_mteb
 from cocite.config.tasks import InMteb
+from cocite.core.tables.files import read_table
 from cocite.encoder.embedding import embed_tables
 from cocite.encoder.fetch import fetch_encoder
 from cocite.evaluation.reported import write_reported
 from cocite.evaluation.scored import Run
 from cocite.evaluation.scoring import by_words, embedded
-from cocite.tables.files import read_table
 
 TEXT = """
 graph query index cluster citation author survey kernel tensor gradient parser token embedding retrieval ranking corpus

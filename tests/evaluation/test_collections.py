@@ -9,12 +9,12 @@ from tests.evaluation.folders import read_benchmark, scores_of, write_vectors
 
 from cocite.config.benchmarks import declared
 from cocite.config.benchmarks.beir import BeirSettings
+from cocite.core.tables.files import read_table
 from cocite.evaluation.bm25 import read_document_texts, score_words
 from cocite.evaluation.preparation.beir import prepare_beir
 from cocite.evaluation.preparation.readers import prepare_folder
 from cocite.evaluation.scored import Run
 from cocite.evaluation.scoring import embedded
-from cocite.tables.files import read_table
 
 RUN = Run(model="m", training_seed=0, benchmark="b", modes=["correct"], evaluation_seeds=[1])
 

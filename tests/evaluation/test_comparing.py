@@ -7,9 +7,9 @@ from scipy.stats import kendalltau, norm, ttest_rel
 from scipy.stats import t as student
 from sklearn.metrics import f1_score
 
+from cocite.core.tables.files import read_table, write_table
 from cocite.evaluation.comparisons import compare_models, difference, draws
 from cocite.evaluation.metrics import f1_statistic, mean_statistic, tau_statistic
-from cocite.tables.files import read_table, write_table
 
 ITEMS = 120
 

@@ -10,10 +10,10 @@ from tests.evaluation.folders import BenchmarkFolder, scores_of, write_vectors
 
 from cocite.config.benchmarks import tasks_of
 from cocite.config.benchmarks.csfcube import RELEASED, CsfCube
+from cocite.core.errors import InputError
 from cocite.evaluation.metrics import measure_rankings
 from cocite.evaluation.scored import Run, UnscorableError
 from cocite.evaluation.scoring import embedded
-from cocite.ground.errors import InputError
 
 LABELS = ["background_label", "method_label"]
 

@@ -8,10 +8,10 @@ from tests.evaluation.folders import BenchmarkFolder
 from tests.evaluation.test_s2and import blocks, write_dataset
 from tests.papers import papers_table
 
+from cocite.core.rows import Row
+from cocite.core.tables.files import read_table, write_table
 from cocite.evaluation.preparation.fields import fields_of
 from cocite.evaluation.preparation.readers import describe_documents
-from cocite.ground.rows import Row
-from cocite.tables.files import read_table, write_table
 
 
 def described(documents, kind, folder, output, **known):

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tests.evaluation.folders import BenchmarkFolder, scores_of, write_vectors
 
 from cocite.config.benchmarks import declared
+from cocite.core.errors import InputError
 from cocite.evaluation.metrics import measure_rankings
 from cocite.evaluation.scored import Run
 from cocite.evaluation.scoring import embedded
-from cocite.ground.errors import InputError
 
 FILE = "DORIS-MAE_dataset_v1.json"
 RUN = Run(model="m", training_seed=0, benchmark="b", modes=["compat"], evaluation_seeds=[1])

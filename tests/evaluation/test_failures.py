@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from cocite.config.benchmarks import TASKS
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table
 from cocite.evaluation.benchmark import Benchmark, write_tables
 from cocite.evaluation.scored import Run
 from cocite.evaluation.scoring import score_task, write_results
 from cocite.evaluation.vectors import Vectors
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_table
 
 RUN = Run(model="m", training_seed=2, benchmark="b", modes=["compat"], evaluation_seeds=[5])
 

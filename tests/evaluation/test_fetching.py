@@ -13,8 +13,8 @@ from tests.hub import COMMIT, serve_hub
 from cocite.config.benchmarks import TASKS
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.config.benchmarks.scirepeval import splits_to_fetch
+from cocite.core.tables.files import read_table
 from cocite.evaluation.preparation.readers import prepare_folder
-from cocite.tables.files import read_table
 
 DATASETS = {"metadata": "lab/texts", "test": "lab/labels"}
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from cocite.core.errors import InputError
 from cocite.evaluation.preparation.files import read_delimited
-from cocite.ground.errors import InputError
 
 
 def test_what_is_not_utf8_is_refused(tmp_path):

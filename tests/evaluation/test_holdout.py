@@ -14,10 +14,10 @@ from tests.papers import papers_table
 
 from cocite.config.aspects import INTENTS
 from cocite.config.benchmark import AspectSettings, HoldoutSettings, TitleSearch
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table, write_table
 from cocite.evaluation.preparation import holdout
 from cocite.evaluation.preparation.holdout import Choice, prepare_holdout
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_table, write_table
 
 SETTINGS = HoldoutSettings(positives=2, negatives=3, min_cocitations=2)
 PAPERS = st.integers(0, 14)

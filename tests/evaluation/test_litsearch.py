@@ -11,9 +11,9 @@ from tests.evaluation.folders import BenchmarkFolder, scores_of, write_vectors
 
 from cocite.config.benchmarks import declared
 from cocite.config.benchmarks.litsearch import LitSearch
+from cocite.core.errors import InputError
 from cocite.evaluation.scored import Run
 from cocite.evaluation.scoring import embedded
-from cocite.ground.errors import InputError
 
 RUN = Run(model="m", training_seed=0, benchmark="b", modes=["compat"], evaluation_seeds=[1])
 BROAD, SPECIFIC = 0, 1

@@ -6,8 +6,8 @@ import pytest
 from tests.evaluation.folders import BenchmarkFolder
 
 from cocite.config.benchmarks.mdcr import Mdcr
+from cocite.core.errors import InputError
 from cocite.evaluation.averages import averages
-from cocite.ground.errors import InputError
 
 NEGATIVE = ("bm25", "graph", "most_cited", "random", "scincl", "specter")
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ttest_1samp
 
+from cocite.core.tables.files import read_table, write_table
 from cocite.evaluation.over_tasks import by_mode, compare_over_tasks, over_tasks, pair_tests
-from cocite.tables.files import read_table, write_table
 
 MODELS, TASKS = 4, 12
 FAMILIES = {"quick": 250, "whole": 10_000}

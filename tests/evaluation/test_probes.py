@@ -6,11 +6,11 @@ import pytest
 import yaml
 from safetensors.numpy import save_file
 
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table, vector_column, write_table
+from cocite.core.tables.probes import Trained, name_of_map
 from cocite.evaluation.probes import UNTRAINED, Point, score_maps, scores_of, write_scores
 from cocite.evaluation.winners import write_winners
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_table, vector_column, write_table
-from cocite.tables.probes import Trained, name_of_map
 
 TASKS = ("cite", "cocite")
 QUERIES = {"choosing": ["1", "2", "3"], "judgements": ["4", "5", "6", "7"]}

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from cocite.core.errors import InputError
 from cocite.evaluation.preparation.qrels import read_judgements
-from cocite.ground.errors import InputError
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 EXPECTED = [("q1", "d1", 2), ("q1", "d2", 0), ("q2", "d1", -1)]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import pytrec_eval
 
+from cocite.core.errors import InputError
 from cocite.evaluation.metrics import measure_rankings
 from cocite.evaluation.ranking import by_cosine, by_distance, rank_candidates, rank_reviewers
 from cocite.evaluation.vectors import Vectors
-from cocite.ground.errors import InputError
 
 
 def vectors(**rows: list[float]) -> Vectors:

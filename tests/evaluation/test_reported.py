@@ -7,10 +7,10 @@ import pytest
 
 from cocite.config.benchmarks import declared
 from cocite.config.benchmarks.beir import PUBLISHED, BeirSettings
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table
 from cocite.evaluation.benchmark import Benchmark, write_tables
 from cocite.evaluation.reported import read_result, write_reported
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_table
 
 SUBSET = {"hf_subset": "default", "languages": ["eng-Latn"]}
 SCORES = {"ndcg_at_10": 0.645082, "main_score": 0.645082, "recall_at_100": 0.92}

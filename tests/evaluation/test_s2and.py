@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from tests.evaluation.folders import BenchmarkFolder, score_rows, scores_of
 
 from cocite.config.benchmarks import TASKS
+from cocite.core.errors import InputError
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.disambiguation import clusters_up_to, cosine_distances
 from cocite.evaluation.metrics import b3_statistic
 from cocite.evaluation.scored import Run, UnscorableError
 from cocite.evaluation.scoring import score_task
 from cocite.evaluation.vectors import Vectors
-from cocite.ground.errors import InputError
 
 TASK = TASKS["s2and_qian"]
 RUN = Run(model="m", training_seed=1, benchmark="b", modes=["compat", "correct"], evaluation_seeds=[3, 4])

@@ -8,6 +8,8 @@ import pytest
 from tests.evaluation.folders import BenchmarkFolder, scores_of
 
 from cocite.config.benchmarks import TASKS
+from cocite.core.errors import InputError
+from cocite.core.rows import Row
 from cocite.evaluation.benchmark import Click
 from cocite.evaluation.preparation.clicks import features, paper_of
 from cocite.evaluation.ranking import by_cosine
@@ -15,8 +17,6 @@ from cocite.evaluation.recommendation import rank_by_clicks
 from cocite.evaluation.scored import Run, UnscorableError
 from cocite.evaluation.scoring import score_task
 from cocite.evaluation.vectors import Vectors
-from cocite.ground.errors import InputError
-from cocite.ground.rows import Row
 
 RUN = Run(model="m", training_seed=1, benchmark="b", modes=["compat"], evaluation_seeds=[1])
 

@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 from tests.evaluation.folders import BenchmarkFolder
 
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_json, read_table
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_json, read_table
 
 
 def document(name, **more):

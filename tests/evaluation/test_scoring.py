@@ -14,12 +14,12 @@ from cocite.config.benchmarks import TASKS, declared
 from cocite.config.benchmarks.scirepeval import TASKS as SCIREPEVAL
 from cocite.config.benchmarks.scirepeval import SciRepEval
 from cocite.config.tasks import Task
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table, vector_column, write_table
 from cocite.evaluation.benchmark import Benchmark, write_tables
 from cocite.evaluation.scored import Run
 from cocite.evaluation.scoring import score_task, write_results
 from cocite.evaluation.vectors import Vectors, joined, read_blocks
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_table, vector_column, write_table
 
 SEARCH = next(task for task in SCIREPEVAL if task.name == "search")
 

@@ -11,10 +11,10 @@ from sklearn.svm import LinearSVC, LinearSVR
 
 from cocite.config.benchmarks import TASKS
 from cocite.config.tasks import FewShot
+from cocite.core.errors import InputError
 from cocite.evaluation.linear_models.fitting import Protocol, fit_regression
 from cocite.evaluation.metrics import f1_statistic
 from cocite.evaluation.supervised import Examples, feasible_stages, few_shot_samples, score_supervised
-from cocite.ground.errors import InputError
 
 SEED = 3
 GRID = (0.01, 0.1, 1, 10, 100)

@@ -9,13 +9,13 @@ from tests.papers import papers_table
 from cocite.config.benchmark import HoldoutSettings, MadeOfHeldOut, TitleSearch
 from cocite.config.benchmarks import TASKS, suites_of, tasks_of
 from cocite.config.settings import settings_of
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table, write_table
 from cocite.evaluation.benchmark import read_task
 from cocite.evaluation.metrics import measure_rankings
 from cocite.evaluation.preparation.holdout import prepare_holdout
 from cocite.evaluation.scored import Run
 from cocite.evaluation.scoring import by_words
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_table, write_table
 
 TASK = TASKS["title_search"]
 SETTINGS = HoldoutSettings(positives=2, negatives=3, search=TitleSearch())

@@ -7,10 +7,10 @@ from tests.evaluation.folders import scores_of
 
 from cocite.cli import app
 from cocite.config.benchmarks import TASKS
+from cocite.core.errors import InputError
 from cocite.evaluation.benchmark import Benchmark, write_documents
 from cocite.evaluation.bm25 import Formula, Words, read_document_texts, score_words
 from cocite.evaluation.scored import Run
-from cocite.ground.errors import InputError
 
 RUN = Run(model="bm25", training_seed=0, benchmark="b", modes=["compat"], evaluation_seeds=[5, 6])
 

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from cocite.config.graphs import CocitationCounting, Counting, CouplingCounting
+from cocite.core.tables.files import read_table, write_table
 from cocite.graph.citations import split_citations, unite_citations
 from cocite.graph.pairs import FIXED_MB, count_pairs
-from cocite.tables.files import read_table, write_table
 
 TABLES = {"cocitation": "cocitations", "coupling": "couplings"}
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cocite.config.graphs import Combination
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table, write_table
 from cocite.graph.edges import combine_graphs
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_table, write_table
 
 PAIRS = st.tuples(st.integers(1, 6), st.integers(1, 6)).filter(lambda ends: ends[0] < ends[1])
 EDGES = st.dictionaries(PAIRS, st.floats(0.015625, 1000, width=32), max_size=10)

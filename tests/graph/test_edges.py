@@ -5,9 +5,9 @@ import math
 import pyarrow as pa
 import pytest
 
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table, write_table
 from cocite.graph.edges import edges_of_citations, edges_of_pairs
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_table, write_table
 
 from .conftest import left_out, shard, shard_by_cited
 

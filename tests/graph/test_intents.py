@@ -2,8 +2,8 @@
 
 import pyarrow as pa
 
+from cocite.core.tables.files import read_table, write_table
 from cocite.graph.intents import count_intents
-from cocite.tables.files import read_table, write_table
 
 
 def counted(folder, *buckets):

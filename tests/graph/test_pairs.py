@@ -12,11 +12,11 @@ from tests.graph.conftest import pair_counting
 from tests.large_ids import RELABELLINGS, as_they_are, spread_over_63_bits
 
 from cocite.config.graphs import Strength
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table
 from cocite.graph import counting, groups
 from cocite.graph import pairs as pairs_module
 from cocite.graph.pairs import count_pairs
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_table
 
 from .brute_force import pairs_of
 from .conftest import count, left_out, shard, write_citations, write_queries

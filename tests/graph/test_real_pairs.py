@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array, triu
 from tests.graph.conftest import pair_counting
 
-from cocite.ground.database import connect
+from cocite.core.database import connect
 
 from .conftest import count_all, shard
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cocite.config.graphs import SentenceCounting
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table, write_table
+from cocite.core.text_ids import text_id
 from cocite.graph.pairs import FIXED_MB, count_pairs
-from cocite.ground.errors import InputError
-from cocite.ground.text_ids import text_id
-from cocite.tables.files import read_table, write_table
 
 from .conftest import write_queries
 

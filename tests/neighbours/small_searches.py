@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from cocite.config.embeddings import SearchSettings
+from cocite.core.tables.files import read_table, vector_column, write_table
 from cocite.neighbours.searching import search_neighbours
-from cocite.tables.files import read_table, vector_column, write_table
 
 LINE = {1: [0.0, 0.0], 2: [3.0, 0.0], 3: [5.0, 0.0], 4: [-3.0, 0.0], 5: [0.0, 7.0]}
 

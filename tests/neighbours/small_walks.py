@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from tests.neighbours.small_searches import Row, read_rows, write_queries
 
 from cocite.config.walks import Links, WalkSettings
+from cocite.core.tables.files import write_table
 from cocite.neighbours.adjacency import build_adjacency
 from cocite.neighbours.walking import walk_neighbours
-from cocite.tables.files import write_table
 
 Edges = Mapping[tuple[int, int], float]
 """Source and target → weight."""

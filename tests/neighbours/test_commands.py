@@ -8,9 +8,9 @@ from tests.neighbours.small_searches import LINE, read_rows, write_queries, writ
 from typer.testing import CliRunner
 
 from cocite.cli import app
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table
 from cocite.neighbours.searching import NOT_REACHED, NOT_SEARCHED
-from cocite.tables.files import read_table
 
 
 def run(folder: Path, command: str, settings: dict[str, object], *options: str) -> None:

@@ -7,8 +7,8 @@ import pytest
 from tests.neighbours.small_searches import Row, by_definition, read_rows, search, write_queries
 
 from cocite.config.embeddings import SearchSettings
-from cocite.ground.checkpoints import write_checked_json
-from cocite.ground.checksums import checked_path
+from cocite.core.checkpoints import write_checked_json
+from cocite.core.checksums import checked_path
 from cocite.neighbours import checkpoints, exact, searching
 from cocite.neighbours.checkpoints import open_search
 from cocite.neighbours.distances import Block

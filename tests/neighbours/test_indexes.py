@@ -20,11 +20,11 @@ from tests.neighbours.small_searches import (
 
 from cocite.config.embeddings import FlatIndex, HnswIndex, HnswWalk, IndexSettings, IvfIndex, IvfProbing, SearchSettings
 from cocite.config.settings import parse_settings
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table
 from cocite.neighbours.indexes import build_index
 from cocite.neighbours.ivf import SAMPLE_OF_LIST
 from cocite.neighbours.searching import NOT_REACHED, measure_search, search_neighbours
-from cocite.tables.files import read_table
 
 METRICS = ["cosine", "l2", "inner_product"]
 CROWDS, PAPERS = 12, 900

@@ -16,10 +16,10 @@ from tests.triplets.blocks import write_examples, write_triplets
 
 from cocite.config.mining import SearchedDocuments
 from cocite.config.settings import parse_settings
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table, vector_column, write_table
 from cocite.neighbours import documents, mining, pools, ranking, word_rows, words
 from cocite.neighbours.mining import mine
-from cocite.tables.files import read_table, vector_column, write_table
 
 BY_ENCODER = {"kind": "encoder", "name": "any"}
 TITLES = ["graph theory", "deep graph networks", "citation networks", "a theory of citation", "deep deep learning"]

@@ -9,10 +9,10 @@ from tests.neighbours.small_searches import LINE, read_counts, read_rows, search
 from tests.papers import papers_table
 
 from cocite.config.embeddings import SearchSettings
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
+from cocite.core.tables import TABLES
+from cocite.core.tables.files import write_table
 from cocite.neighbours.searching import NOT_REACHED, NOT_SEARCHED, queries_at_once, search_neighbours
-from cocite.tables import TABLES
-from cocite.tables.files import write_table
 
 
 def test_neighbours_come_by_distance_and_ties_by_corpus_id(tmp_path: Path) -> None:

@@ -24,12 +24,12 @@ from typer.testing import CliRunner
 
 from cocite.cli import app
 from cocite.config.walks import Links, WalkSettings
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table
 from cocite.neighbours import walking
 from cocite.neighbours.adjacency import build_adjacency, open_adjacency
 from cocite.neighbours.pushing import chances_around, new_desk
 from cocite.neighbours.walking import NOT_LINKED, NOT_REACHED, queries_at_once, threads_for, walk_neighbours
-from cocite.tables.files import read_table
 
 RINGS = {
     (paper, other): float(1 + (paper + other) % 3)

@@ -19,12 +19,12 @@ from tests.releases.diffs import DELETES, PRIMARY_KEYS, UPDATES, read_keys, writ
 from tests.releases.paper_changes import choose_abstract_changes, choose_paper_changes
 from tests.releases.revision import Ints, Revision, Touched, revise
 
+from cocite.core.errors import InputError
+from cocite.core.randomness import generator
+from cocite.core.tables.files import atomic_path, write_json
 from cocite.corpus.sources.demo.catalogue import read_release
 from cocite.demo.release import parse_date
 from cocite.demo.shards import Record, read_rows, shard_paths, write_rows
-from cocite.ground.errors import InputError
-from cocite.ground.randomness import generator
-from cocite.tables.files import atomic_path, write_json
 
 _FEWEST_PAPERS = 3
 _MOST_SHARE = 0.05

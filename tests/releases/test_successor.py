@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from tests.releases.successor import generate_successor
 
+from cocite.core.errors import InputError
 from cocite.demo.release import generate_release
-from cocite.ground.errors import InputError
 
 Rows = list[dict[str, Any]]
 ReadRows = Callable[[Path], Rows]

@@ -17,7 +17,8 @@ from tests.report.made_run import (
 from cocite.config.aspects import INTENT_CLASSES
 from cocite.config.benchmarks import sides_of
 from cocite.config.runs import mapped_runs
-from cocite.ground.randomness import generator
+from cocite.core.randomness import generator
+from cocite.core.tables import TABLES, empty_schema
 from cocite.report import scores as of_models
 from cocite.report.aspects import draw_aspects
 from cocite.report.costs import costs_of_rules
@@ -38,7 +39,6 @@ from cocite.report.page import write_page
 from cocite.report.spaces import draw_spaces
 from cocite.report.summary import best_scores, facts
 from cocite.report.trade import draw_trade
-from cocite.tables import TABLES, empty_schema
 
 FIELDS = ["physics"] * 20 + ["biology"] * 10
 TITLES = [f"Paper {number} & more" for number in range(30)]

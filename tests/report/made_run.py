@@ -15,8 +15,8 @@ from cocite.config.benchmarks.beir import PUBLISHED
 from cocite.config.configuration import resolve
 from cocite.config.runs import runs_of, runs_that_rank_alone, scored_runs
 from cocite.config.tasks import BOTH
-from cocite.ground.randomness import generator
-from cocite.tables import TABLES, empty_schema
+from cocite.core.randomness import generator
+from cocite.core.tables import TABLES, empty_schema
 
 SETS = {"near": {"sampler": "neighbours", "embedding": "dot", "k_positive": 10, "k_negative": 80}}
 KINDS = ("holdout", "scirepeval", "scidocs", "mdcr", "beir", "s2and")

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 from cocite.report.writing import write_archive
 
 

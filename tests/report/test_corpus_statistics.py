@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 from tests.papers import papers_table
 
+from cocite.core.tables.files import read_table, write_table
 from cocite.report.corpus_statistics import write_corpus_statistics
 from cocite.report.figures import draw_pair_counts
 from cocite.report.inputs import size_of_corpus
-from cocite.tables.files import read_table, write_table
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import os
 import polars as pl
 import pytest
 
-from cocite.ground.usage import Usage
+from cocite.core.tables.files import read_table
+from cocite.core.usage import Usage
 from cocite.report.costs import costs_of_rules, read_jobs, time_at_work, write_costs
-from cocite.tables.files import read_table
 
 
 def note(path, *took):

@@ -3,10 +3,10 @@
 import pyarrow as pa
 import pytest
 
+from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.files import write_table
 from cocite.evaluation.preparation.fields import write_fields
 from cocite.report.empty_fields import empty_fields
-from cocite.tables import TABLES, empty_schema
-from cocite.tables.files import write_table
 
 ALL = "everything that reads texts"
 SPECTER = {"text": ["title", "abstract", "venue", "authors"]}

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from cocite.ground.randomness import generator
+from cocite.core.randomness import generator
 from cocite.report.canvas import styles
 from cocite.report.figures import (
     draw_band_quality,

@@ -4,6 +4,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from cocite.core.tables.files import write_omissions, write_table
 from cocite.report.inputs import (
     band_quality,
     graph_embeddings,
@@ -14,7 +15,6 @@ from cocite.report.inputs import (
     trained_models,
     triplet_sets,
 )
-from cocite.tables.files import write_omissions, write_table
 
 
 def test_a_graph_embedding_is_described_by_its_last_epoch_raw_and_filtered():

@@ -12,7 +12,7 @@ from selenium.webdriver.support.ui import Select
 from tests.report.made_page import page_of
 from tests.report.made_run import configuration_of
 
-from cocite.ground.randomness import generator
+from cocite.core.randomness import generator
 from cocite.report.maps.packing import LARGEST, MapData, aligned, quantised
 
 PAPERS = 10_000

@@ -17,14 +17,14 @@ from tests.papers import papers_table
 from cocite.config.map import Clustering
 from cocite.config.maps import Map
 from cocite.config.settings import entry_of
-from cocite.ground.errors import InputError
-from cocite.ground.randomness import generator
+from cocite.core.errors import InputError
+from cocite.core.randomness import generator
+from cocite.core.tables.files import read_table, vector_column, write_table
 from cocite.report.maps.clusters import NOISE, agreement, bend_of_distances, find_clusters, usual_min_samples
 from cocite.report.maps.layout import lay_out, write_layout
 from cocite.report.maps.packing import ABSENT, LARGEST, MapData, aligned, packed, quantised
 from cocite.report.maps.papers import write_papers
 from cocite.report.maps.scores import agreement_table
-from cocite.tables.files import read_table, vector_column, write_table
 
 VECTORS = generator(1, "map").normal(size=(120, 8)).astype(np.float32)
 
@@ -294,7 +294,7 @@ def test_of_an_encoder_with_adapters_the_vectors_are_those_of_proximity(mapped):
 
 
 def laid_out_seed():
-    from cocite.ground.randomness import derive_seed
+    from cocite.core.randomness import derive_seed
 
     return derive_seed(1, "map") % 2**32
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from cocite.core.tables.files import read_json, write_json
 from cocite.report import provenance
 from cocite.report.provenance import describe_machine, write_provenance
-from cocite.tables.files import read_json, write_json
 
 
 def written(tmp_path, configuration, **manifest):

@@ -11,7 +11,7 @@ from cocite.config.terms import (
     terms_of_corpus,
     terms_of_encoder,
 )
-from cocite.tables.files import read_json
+from cocite.core.tables.files import read_json
 
 ODC_BY = "LICENSE\nThis collection is licensed under ODC-BY."
 

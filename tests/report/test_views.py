@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
+from cocite.core.tables.files import vector_column, write_table
 from cocite.report.views import write_views
-from cocite.tables.files import vector_column, write_table
 
 
 def query(path, sql):

@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from cocite.config.settings import parse_settings
 from cocite.config.triplets import TripletSet
-from cocite.ground.id_sets import set_of
-from cocite.tables.files import write_table
+from cocite.core.id_sets import set_of
+from cocite.core.tables.files import write_table
 from cocite.triplets.sampled import Block
 
 COLUMNS = ("query", "positive", "negative", "positive_rank", "negative_rank", "negative_kind")

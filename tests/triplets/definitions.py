@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from cocite.ground.randomness import priorities
+from cocite.core.randomness import priorities
 
 DEFAULTS = {"easy": 0, "text": "required", "partial": "kept", "oversample": False, "fill": False}
 

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from cocite.tables.files import write_table
+from cocite.core.tables.files import write_table
 
 
 def write_queries(folder, splits):

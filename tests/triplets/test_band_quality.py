@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.triplets.small_tables import write_neighbours, write_queries
 
-from cocite.tables.files import read_table, write_table
+from cocite.core.tables.files import read_table, write_table
 from cocite.triplets import band_quality
 from cocite.triplets.band_quality import BandSettings, measure_bands, relate_sample, sample_queries
 

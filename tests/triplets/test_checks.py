@@ -9,7 +9,7 @@ from tests.papers import papers_table
 from tests.triplets.blocks import write_examples
 from tests.triplets.small_tables import write_neighbours, write_queries
 
-from cocite.tables.files import read_table, write_table
+from cocite.core.tables.files import read_table, write_table
 from cocite.triplets.checks import check_triplets, collision_curve, count_collisions
 
 PAPERS = st.integers(1, 8)

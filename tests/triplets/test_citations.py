@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.large_ids import RELABELLINGS
 
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 from cocite.triplets.picking import draw
 from cocite.triplets.samplers.cocited import CocitedPapers
 

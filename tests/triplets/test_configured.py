@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from cocite.config.configuration import resolve
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 BANDS = {"sampler": "neighbours", "embedding": "cocitation-dot", "k_positive": 10, "k_negative": 300}

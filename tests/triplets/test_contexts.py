@@ -15,9 +15,9 @@ from tests.triplets.small_tables import write_queries
 
 from cocite.config.configuration import resolve
 from cocite.config.yaml_files import written_configuration
-from cocite.ground.errors import InputError
-from cocite.ground.text_ids import text_id
-from cocite.tables.files import read_table, write_table
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table, write_table
+from cocite.core.text_ids import text_id
 from cocite.triplets.samplers.contexts import CitingSentences
 from cocite.triplets.sampling import sample as run_sampler
 from cocite.triplets.sentences import TOO_FEW, WITHOUT_TEXT

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cocite.tables.files import write_table
+from cocite.core.tables.files import write_table
 from cocite.triplets.linked import pick_linked
 from cocite.triplets.picking import NONE
 

@@ -18,7 +18,7 @@ from tests.triplets.blocks import (
 )
 from tests.triplets.small_tables import write_queries
 
-from cocite.tables.files import read_table, write_table
+from cocite.core.tables.files import read_table, write_table
 from cocite.triplets import mining
 from cocite.triplets.checks import check_triplets
 from cocite.triplets.mining import DUPLICATE, FEW, LINKED, NEAR, OUT_OF_BOUNDS

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS
 
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 from cocite.triplets.picking import draw
 from cocite.triplets.samplers.neighbours import RankedNeighbours
 

@@ -10,8 +10,8 @@ from tests.triplets.small_tables import write_queries
 
 from cocite.config.settings import parse_settings
 from cocite.config.triplets import TripletSet, oracle_models, oracles
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_table, write_table
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table, write_table
 from cocite.triplets.checks import check_triplets
 from cocite.triplets.sampling import sample
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.large_ids import RELABELLINGS
 
-from cocite.ground.randomness import priorities
+from cocite.core.randomness import priorities
 from cocite.triplets.picking import NONE, draw, half_bits, offer, permuted, picks
 
 from .blocks import block, rows_of, sample

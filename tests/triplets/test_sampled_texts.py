@@ -12,9 +12,9 @@ from tests.triplets.blocks import write_triplets
 from tests.triplets.small_tables import write_queries
 
 from cocite.config.sampler import Sampler
-from cocite.ground.errors import InputError
-from cocite.ground.text_ids import text_id
-from cocite.tables.files import read_table, write_table
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table, write_table
+from cocite.core.text_ids import text_id
 from cocite.triplets import sampled_texts
 from cocite.triplets.checks import check_triplets
 from cocite.triplets.sampled import Sampled

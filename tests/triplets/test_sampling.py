@@ -12,9 +12,9 @@ from tests.papers import papers_table
 
 from cocite.config.plugins import plugins
 from cocite.config.triplets import SAMPLERS
-from cocite.ground.errors import InputError
-from cocite.ground.id_sets import are_in, size
-from cocite.tables.files import read_table, write_table
+from cocite.core.errors import InputError
+from cocite.core.id_sets import are_in, size
+from cocite.core.tables.files import read_table, write_table
 from cocite.triplets.sampled import read_papers, table_in
 from cocite.triplets.sampling import sample
 

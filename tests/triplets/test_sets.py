@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 from cocite.triplets import combining
 
 from .blocks import block, rows_of, sample, unserved, write_edges, write_examples, write_triplets

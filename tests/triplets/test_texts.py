@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.large_ids import LARGE
 from tests.papers import papers_table
 
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_table, write_table
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table, write_table
 from cocite.triplets import texts
 from cocite.triplets.combining import LISTS
 from cocite.triplets.texts import materialise, training_examples, validation_examples, write_documents

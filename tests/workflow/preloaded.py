@@ -19,7 +19,7 @@ from typing import Any
 USED = (
     *("snakemake.cli", "snakemake.report.html_reporter", "jinja2", "requests"),
     *("cocite.config.benchmarks", "cocite.config.recorded", "cocite.config.started", "cocite.config.targets"),
-    *("cocite.config.origins", "cocite.config.release_folder", "cocite.people.status.described"),
+    *("cocite.config.origins", "cocite.config.release_folder", "cocite.tools.status.described"),
 )
 """What Snakemake and the Snakefile import when they run."""
 

@@ -3,7 +3,7 @@
 import duckdb
 import pytest
 
-from cocite.tables.files import read_json, read_table
+from cocite.core.tables.files import read_json, read_table
 
 pytestmark = pytest.mark.end_to_end
 

@@ -10,7 +10,7 @@ from tests.workflow.conftest import Run
 from typer.testing import CliRunner
 
 from cocite.cli import app
-from cocite.tables.files import read_table, write_table
+from cocite.core.tables.files import read_table, write_table
 
 pytestmark = pytest.mark.end_to_end
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from tests.workflow.conftest import ROOT, SMALL, Run
 
-from cocite.tables.files import read_table
+from cocite.core.tables.files import read_table
 
 PAGES = {name: ROOT / f"docs/how-to/new-{name}.md" for name in ("loss", "sampler", "task")}
 COPIED = ("Snakefile", "rules", "workflow", "envs")

@@ -6,7 +6,7 @@ import pytest
 from tests.hub import COMMIT, serve_hub
 from tests.workflow.conftest import SMALL
 
-from cocite.tables.files import read_table
+from cocite.core.tables.files import read_table
 
 
 def write(path, *rows):

@@ -13,7 +13,7 @@ from tests.workflow.readme import first_walk, python_of
 from typer.testing import CliRunner
 
 from cocite.cli import app
-from cocite.people.documentation.pages import cookbook_page
+from cocite.tools.documentation.pages import cookbook_page
 
 pytestmark = pytest.mark.end_to_end
 

@@ -18,10 +18,10 @@ from tests.workflow.conftest import Run
 from tests.workflow.relabelled import relabelling
 from tests.workflow.relabelled.relabelling import FILE, around_2_to_the_40, back, spread_over_63_bits, text_back
 
+from cocite.core.tables import TABLES, Table
+from cocite.core.tables.files import read_table
+from cocite.core.tables.places import files_by_place
 from cocite.demo.release import generate_release
-from cocite.tables import TABLES, Table
-from cocite.tables.files import read_table
-from cocite.tables.places import files_by_place
 
 pytestmark = [pytest.mark.end_to_end, pytest.mark.long, pytest.mark.timeout(3600)]
 

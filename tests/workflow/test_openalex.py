@@ -10,7 +10,7 @@ from tests.corpus.made_openalex import DATE, url_of, work, write_copy
 from tests.releases.server import Arrival, serve_copy
 from tests.workflow.conftest import Run, edited, planned
 
-from cocite.tables.files import read_table
+from cocite.core.tables.files import read_table
 
 LATER = "2026-07-24"
 FAR = 5_000_000_000

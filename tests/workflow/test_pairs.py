@@ -8,7 +8,7 @@ import pytest
 from tests.hub import COMMIT, serve_hub
 from tests.workflow.conftest import SMALL, Run, edited
 
-from cocite.tables.files import read_table
+from cocite.core.tables.files import read_table
 
 
 def write_pairs(folder, count=40):

@@ -9,7 +9,7 @@ import re
 from tests.evaluation.collections import csfcube, library
 from tests.workflow.conftest import SMALL
 
-from cocite.tables.files import read_json, read_table
+from cocite.core.tables.files import read_json, read_table
 
 
 def test_a_benchmark_without_a_list_of_tasks_is_prepared_as_it_lies_and_again_when_a_file_changes(run):

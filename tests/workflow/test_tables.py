@@ -8,8 +8,8 @@ import pytest
 import yaml
 from tests.workflow.conftest import SMALL, Run, edited, planned
 
+from cocite.core.tables.files import read_table
 from cocite.corpus.sample.release import write_sample
-from cocite.tables.files import read_table
 
 RULES = (
     "list_names",

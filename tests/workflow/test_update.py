@@ -9,8 +9,8 @@ from tests.releases.server import serve
 from tests.releases.successor import generate_successor
 from tests.workflow.conftest import Run
 
+from cocite.core.tables.files import read_table
 from cocite.demo.release import generate_release
-from cocite.tables.files import read_table
 
 OLDER, NEWER = "2026-01-06", "2026-01-13"
 DATASETS = ("papers", "abstracts", "citations")

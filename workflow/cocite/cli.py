@@ -19,20 +19,20 @@ import typer
 from typer.core import TyperGroup
 from typer.models import OptionInfo
 
+from cocite.core.errors import InputError, surroundings
+from cocite.core.usage import report_usage
+from cocite.core.words import printable
 from cocite.encoder.offline import work_offline
-from cocite.ground.errors import InputError, surroundings
-from cocite.ground.usage import report_usage
-from cocite.ground.words import printable
-from cocite.people.doctor import app as doctor
-from cocite.people.documentation import app as documentation
-from cocite.people.inspection import app as inspection
-from cocite.people.integrity import app as integrity
-from cocite.people.integrity import fault_behind
-from cocite.people.locked import hold_steps_lock
-from cocite.people.publishing import app as publishing
-from cocite.people.resolved import app as resolved
-from cocite.people.serving import app as serving
-from cocite.people.status.commands import app as status
+from cocite.tools.doctor import app as doctor
+from cocite.tools.documentation import app as documentation
+from cocite.tools.inspection import app as inspection
+from cocite.tools.integrity import app as integrity
+from cocite.tools.integrity import fault_behind
+from cocite.tools.locked import hold_steps_lock
+from cocite.tools.publishing import app as publishing
+from cocite.tools.resolved import app as resolved
+from cocite.tools.serving import app as serving
+from cocite.tools.status.commands import app as status
 
 app = typer.Typer(
     help="Embeddings of scientific publications, learned from how they are cited together.",

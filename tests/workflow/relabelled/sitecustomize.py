@@ -39,7 +39,7 @@ def patch_ties(module) -> None:
 
 
 PATCHES = {
-    "cocite.ground.randomness": patch_randomness,
+    "cocite.core.randomness": patch_randomness,
     "cocite.triplets.picking": patch_picking,
     "cocite.evaluation.metrics": patch_ties,
     "cocite.evaluation.ranking": patch_ties,

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cocite.ground.errors import InputError, explain_unreadable
-from cocite.ground.plain_columns import plain, whole_numbers
-from cocite.ground.rows import PARQUET, as_float, is_json_lines, opened, read_batches, read_lines, shown
+from cocite.core.errors import InputError, explain_unreadable
+from cocite.core.plain_columns import plain, whole_numbers
+from cocite.core.rows import PARQUET, as_float, is_json_lines, opened, read_batches, read_lines, shown
 
 IDS = ("paper_id", "id", "ids", "document", "corpusid", "corpus_id", "doc_id")
 """What the ids are called, where a file does not say otherwise; SPECTER's have `paper_id`."""

@@ -13,11 +13,11 @@ from cocite.baselines.training import read_trained
 from cocite.config.baseline import Baseline
 from cocite.config.baselines import AnyBaseline
 from cocite.config.settings import GivenAsJson
-from cocite.ground.errors import InputError
-from cocite.ground.options import Output, Seed, Threads
-from cocite.ground.progress import report
-from cocite.tables import TABLES
-from cocite.tables.files import count_rows, vector_column, write_table
+from cocite.core.errors import InputError
+from cocite.core.options import Output, Seed, Threads
+from cocite.core.progress import report
+from cocite.core.tables import TABLES
+from cocite.core.tables.files import count_rows, vector_column, write_table
 
 TABLES_OF = {"documents": "baseline_embeddings", "papers": "baseline_paper_embeddings"}
 """The tables that can be embedded, and the tables that their vectors make."""

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.baselines.steps import Training
-from cocite.ground.checkpoints import open_state, sampled_fingerprint
-from cocite.ground.checksums import add_mark
-from cocite.ground.errors import InputError
-from cocite.ground.progress import progress, report
-from cocite.ground.randomness import derive_seed
-from cocite.tables.files import atomic_path, read_json, write_json
+from cocite.core.checkpoints import open_state, sampled_fingerprint
+from cocite.core.checksums import add_mark
+from cocite.core.errors import InputError
+from cocite.core.progress import progress, report
+from cocite.core.randomness import derive_seed
+from cocite.core.tables.files import atomic_path, read_json, write_json
 
 Arrays = dict[str, NDArray[Any]]
 SECONDS_BETWEEN_CHECKPOINTS = 60.0

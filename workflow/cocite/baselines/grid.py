@@ -16,9 +16,9 @@ import pyarrow as pa
 import typer
 from numpy.typing import NDArray
 
-from cocite.ground.options import Output
-from cocite.ground.progress import report
-from cocite.tables.files import atomic_path, open_table, read_json, read_table, vectors_of, write_table
+from cocite.core.options import Output
+from cocite.core.progress import report
+from cocite.core.tables.files import atomic_path, open_table, read_json, read_table, vectors_of, write_table
 
 Judged = Mapping[str, tuple[list[str], list[str]]]
 """Query → the papers that it cites, and the random ones."""

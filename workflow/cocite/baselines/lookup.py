@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from cocite.baselines.brought import SUFFIXES, Names, read_vectors
 from cocite.baselines.steps import Batch, Embedding
-from cocite.ground.errors import InputError
-from cocite.ground.progress import report
+from cocite.core.errors import InputError
+from cocite.core.progress import report
 
 if TYPE_CHECKING:
     from cocite.baselines.methods.brought import BroughtVectors

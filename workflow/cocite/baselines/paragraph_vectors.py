@@ -17,9 +17,9 @@ from cocite.baselines.gensim_training import Arrays, gensim_seed, open_training,
 from cocite.baselines.steps import Embedding, Training
 from cocite.baselines.words import Lines, analyser, check_frequent, write_words
 from cocite.config.entries import as_json
-from cocite.ground.progress import progress_bar
-from cocite.ground.randomness import derive_seed, generator
-from cocite.tables.files import count_rows, read_json, write_json
+from cocite.core.progress import progress_bar
+from cocite.core.randomness import derive_seed, generator
+from cocite.core.tables.files import count_rows, read_json, write_json
 
 if TYPE_CHECKING:
     from cocite.baselines.methods.doc2vec import Doc2Vec

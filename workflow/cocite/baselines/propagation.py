@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, eye_array
 
 from cocite.baselines.steps import Embedding, Training
-from cocite.ground.checkpoints import open_state, open_whole, sampled_fingerprint
-from cocite.ground.errors import InputError
-from cocite.ground.id_sets import Ids, IdSet, are_in, set_of
-from cocite.ground.lookup import look_up
-from cocite.ground.progress import progress, report
-from cocite.tables.documents import papers_of_documents
-from cocite.tables.files import open_table, table_in, vectors_of
-from cocite.tables.splits import read_validation_queries
+from cocite.core.checkpoints import open_state, open_whole, sampled_fingerprint
+from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids, IdSet, are_in, set_of
+from cocite.core.lookup import look_up
+from cocite.core.progress import progress, report
+from cocite.core.tables.documents import papers_of_documents
+from cocite.core.tables.files import open_table, table_in, vectors_of
+from cocite.core.tables.splits import read_validation_queries
 
 ROWS_AT_ONCE = 8192
 SHORTEST = 1e-12

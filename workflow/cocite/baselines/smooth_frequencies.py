@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from cocite.baselines.steps import Embedding, Training
 from cocite.baselines.word_vectors import read_word_vectors
-from cocite.ground.errors import InputError
-from cocite.ground.progress import progress
-from cocite.tables.files import read_json, write_json
+from cocite.core.errors import InputError
+from cocite.core.progress import progress
+from cocite.core.tables.files import read_json, write_json
 
 WORDS, VECTORS = "words.json", "sif.safetensors"
 

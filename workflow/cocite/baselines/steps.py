@@ -14,10 +14,10 @@ import typer
 from pydantic import ConfigDict
 
 from cocite.config.settings import GivenAsJson
-from cocite.ground.errors import InputError
-from cocite.tables import TABLES
-from cocite.tables.files import open_table
-from cocite.tables.splits import read_kept_out
+from cocite.core.errors import InputError
+from cocite.core.tables import TABLES
+from cocite.core.tables.files import open_table
+from cocite.core.tables.splits import read_kept_out
 
 ROWS_AT_ONCE = 4096
 

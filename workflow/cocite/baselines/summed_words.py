@@ -20,15 +20,15 @@ from torch.nn.functional import embedding_bag, normalize, relu
 
 from cocite.baselines.steps import Embedding, Training, read_batches
 from cocite.baselines.words import analyser
-from cocite.ground.atomic import read_json, write_json
-from cocite.ground.checkpoints import open_state, sampled_fingerprint
-from cocite.ground.checksums import checked_path
-from cocite.ground.errors import InputError
-from cocite.ground.id_sets import Ids
-from cocite.ground.lookup import look_up
-from cocite.ground.progress import progress, report
-from cocite.ground.randomness import derive_seed, generator
-from cocite.tables.files import read_table
+from cocite.core.atomic import read_json, write_json
+from cocite.core.checkpoints import open_state, sampled_fingerprint
+from cocite.core.checksums import checked_path
+from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids
+from cocite.core.lookup import look_up
+from cocite.core.progress import progress, report
+from cocite.core.randomness import derive_seed, generator
+from cocite.core.tables.files import read_table
 
 if TYPE_CHECKING:
     from cocite.baselines.methods.citeomatic import SummedWords

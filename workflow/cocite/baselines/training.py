@@ -10,10 +10,10 @@ from cocite.config.baseline import Baseline
 from cocite.config.baselines import AnyBaseline
 from cocite.config.entries import as_json
 from cocite.config.settings import GivenAsJson, entry_of
-from cocite.ground.checkpoints import remove_state
-from cocite.ground.options import MemoryMb, Output, Queries, Seed, State, Threads
-from cocite.ground.space import explain_full_disk
-from cocite.tables.files import atomic_path, read_json, write_json
+from cocite.core.checkpoints import remove_state
+from cocite.core.options import MemoryMb, Output, Queries, Seed, State, Threads
+from cocite.core.space import explain_full_disk
+from cocite.core.tables.files import atomic_path, read_json, write_json
 
 SETTINGS = "settings.json"
 """The settings of a model, in its folder: what it embeds with."""

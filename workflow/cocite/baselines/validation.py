@@ -15,13 +15,13 @@ import pyarrow.compute as pc
 import typer
 from numpy.typing import NDArray
 
-from cocite.ground.errors import InputError
-from cocite.ground.options import Citations, Papers, Queries, Seed
-from cocite.ground.progress import report
-from cocite.ground.randomness import generator, priorities
-from cocite.tables import TABLES, empty_schema
-from cocite.tables.files import checked_files, open_table, write_table
-from cocite.tables.splits import read_kept_out, read_validation_queries
+from cocite.core.errors import InputError
+from cocite.core.options import Citations, Papers, Queries, Seed
+from cocite.core.progress import report
+from cocite.core.randomness import generator, priorities
+from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.files import checked_files, open_table, write_table
+from cocite.core.tables.splits import read_kept_out, read_validation_queries
 
 QUERIES, CITED, RANDOM = 1000, 5, 50
 """Queries at most, papers that one cites at most, and random papers beside them."""

@@ -17,7 +17,7 @@ from cocite.baselines.gensim_training import Arrays, gensim_seed, open_training,
 from cocite.baselines.steps import Embedding, Training
 from cocite.baselines.words import Counted, Lines, Weights, check_frequent, weigh, write_words
 from cocite.config.entries import as_json
-from cocite.tables.files import read_json, write_json
+from cocite.core.tables.files import read_json, write_json
 
 if TYPE_CHECKING:
     from cocite.baselines.methods.fasttext import FastText

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.baselines.steps import Training
-from cocite.ground.checksums import checked_path
-from cocite.ground.errors import InputError
-from cocite.ground.progress import progress
-from cocite.tables.files import count_rows, read_json
+from cocite.core.checksums import checked_path
+from cocite.core.errors import InputError
+from cocite.core.progress import progress
+from cocite.core.tables.files import count_rows, read_json
 
 Counts = dict[str, int]
 Accents = Literal["unicode", "ascii"]

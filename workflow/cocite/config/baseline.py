@@ -88,7 +88,7 @@ class Baseline(Entry):
     def train(self, training: Any) -> None:
         """Train on the sources of `baselines.steps.Training`, and write the model into its folder `output`.
 
-        What the training resumes from lies in the folder `state` (see `ground.checkpoints`), which the caller removes.
+        What the training resumes from lies in the folder `state` (see `core.checkpoints`), which the caller removes.
         The model depends on the sources and the seeds alone, and holds no pickle.
         """
         raise NotImplementedError

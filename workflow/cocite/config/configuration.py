@@ -30,7 +30,7 @@ from cocite.config.source import MatchedSource
 from cocite.config.triplets import TripletSet
 from cocite.config.walks import Walks
 from cocite.config.yaml_files import as_written, written_configuration
-from cocite.ground.errors import InputError, surroundings
+from cocite.core.errors import InputError, surroundings
 
 OMISSIONS = "omissions"
 """The folder of what was left out, which stands among those of the entries of a section."""

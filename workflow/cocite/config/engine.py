@@ -62,7 +62,7 @@ class Engine(Entry):
     def train(self, imported: Path, *, seed: int, state: Path) -> Any:
         """Train on the edges in the folder `imported`, measure, and return what `embeddings.vectors.Trained` holds.
 
-        `embeddings.imported.ImportedFolder` reads the folder. `state` (see `ground.checkpoints`) holds what a killed
+        `embeddings.imported.ImportedFolder` reads the folder. `state` (see `core.checkpoints`) holds what a killed
         training resumes from. An engine removes it if it belongs to other settings, edges or another seed, and leaves
         it at the end: the caller removes it once the results are written, and the vectors may lie in it until then.
         """

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 FOLDERS = ("results", "logs", "benchmarks")
 """The folders that a run writes to: keys of `pathvars`, and their values where they are left out."""

@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from cocite.ground.errors import InputError
-from cocite.ground.progress import report
+from cocite.core.errors import InputError
+from cocite.core.progress import report
 
 LONGEST_WAIT = 60.0
 """Seconds that a run waits for the time of its newest file to come: clocks of network disks differ by seconds."""

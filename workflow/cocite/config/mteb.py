@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cocite.config.tasks import InMteb
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 META = "model_meta.json"
 """What lies beside the results of a model and says which one it is."""

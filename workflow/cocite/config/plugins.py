@@ -18,7 +18,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from cocite.config.entries import Entry, default_of
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 
 @cache

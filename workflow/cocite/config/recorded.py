@@ -17,9 +17,9 @@ import yaml
 from cocite.config.configuration import results_folder
 from cocite.config.explained import without_password
 from cocite.config.stale import STARTED_WITH, configuration_of
-from cocite.ground.atomic import write_text
-from cocite.ground.errors import InputError
-from cocite.ground.progress import report
+from cocite.core.atomic import write_text
+from cocite.core.errors import InputError
+from cocite.core.progress import report
 
 FOR_PROVENANCE = ".state/configuration.json"
 """The configuration of a run for its step `provenance`."""

@@ -11,8 +11,8 @@ from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
-from cocite.ground.atomic import read_json
-from cocite.ground.errors import InputError
+from cocite.core.atomic import read_json
+from cocite.core.errors import InputError
 
 DATASETS = ("papers", "abstracts", "citations")
 WORKS = "works"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cocite.config.started import is_copy, read_start
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 DEFAULT_CONFIGURATION = "config.yaml"
 

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from cocite.config.entries import Entry, as_json
 from cocite.config.explained import explain
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 Settings = TypeVar("Settings", bound=Entry)
 AnySettings = TypeVar("AnySettings")

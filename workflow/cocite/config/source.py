@@ -17,7 +17,7 @@ from cocite.config.entries import Entry, GivenPath, Whole, as_json
 from cocite.config.explained import shown
 from cocite.config.id_spaces import IdSpace
 from cocite.config.release_folder import DATASETS, ENDINGS, find_shards
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 LATEST = "latest"
 NAME_OF_RELEASE = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"

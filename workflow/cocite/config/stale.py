@@ -9,8 +9,8 @@ from cocite.config.baselines import reported_on
 from cocite.config.benchmarks import suites_of
 from cocite.config.runs import mapped_runs, runs_of
 from cocite.config.yaml_files import written_configuration
-from cocite.ground.atomic import read_json
-from cocite.ground.errors import InputError
+from cocite.core.atomic import read_json
+from cocite.core.errors import InputError
 
 STARTED_WITH = "configuration.yaml"
 """The resolved configuration of the run that was started last in a folder of results; it can be run as it stands."""

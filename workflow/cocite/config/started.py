@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cocite.ground.atomic import read_json, write_text
-from cocite.ground.errors import InputError
+from cocite.core.atomic import read_json, write_text
+from cocite.core.errors import InputError
 
 FILE = Path(".state/run.json")
 

@@ -19,7 +19,7 @@ from cocite.config.graphs import PAIRS
 from cocite.config.release_folder import WORKS
 from cocite.config.runs import mapped_runs, model_of, scored_models, training_seeds, untrained
 from cocite.config.walks import ranking_of, rankings
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 WILDCARD = re.compile(r"\{(\w+)(?:,(?P<constraint>(?:[^{}]|\{[^{}]*\})*))?\}")
 """A wildcard in a pattern of Snakemake, with the regular expression that it must match, if there is one."""

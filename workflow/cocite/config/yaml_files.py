@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from cocite.config.explained import LONGEST_VALUE, WORDS_OF_TRUTH, joined, quoted, shown
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 LARGEST_NUMBER = (1 << 63) - 1
 LONGEST_TEXT = 10_000

@@ -23,11 +23,11 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from cocite.core.errors import InputError
+from cocite.core.options import Output, Seed
+from cocite.core.tables.files import atomic_path, write_text
 from cocite.demo.publications import Paper, Publications, draw
 from cocite.demo.shards import Record
-from cocite.ground.errors import InputError
-from cocite.ground.options import Output, Seed
-from cocite.tables.files import atomic_path, write_text
 
 TRAIN, TEST = 300, 150
 QUERIES, OTHERS = 40, 25

@@ -25,8 +25,8 @@ import yaml
 from numpy.typing import NDArray
 
 from cocite.config.aspects import INTENTS
-from cocite.ground.errors import InputError
-from cocite.ground.randomness import generator
+from cocite.core.errors import InputError
+from cocite.core.randomness import generator
 
 Ints = NDArray[np.int64]
 Shelf = tuple[str, object]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from cocite.core.randomness import priorities
+from cocite.core.written_ids import is_id
 from cocite.demo.shards import Record, read_rows
-from cocite.ground.randomness import priorities
-from cocite.ground.written_ids import is_id
 
 
 @dataclass(frozen=True, kw_only=True)

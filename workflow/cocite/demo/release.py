@@ -22,13 +22,13 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from cocite.core.errors import InputError
+from cocite.core.options import Output, Seed
+from cocite.core.randomness import generator
+from cocite.core.tables.files import atomic_path, write_json, write_text
 from cocite.demo.literature import Literature, cite_literature, imagine_literature
 from cocite.demo.prose import Writer
 from cocite.demo.shards import Record, shard_paths, write_rows
-from cocite.ground.errors import InputError
-from cocite.ground.options import Output, Seed
-from cocite.ground.randomness import generator
-from cocite.tables.files import atomic_path, write_json, write_text
 
 _UNRESOLVED_SHARE = 0.15
 _REPEATED_SHARE = 0.2

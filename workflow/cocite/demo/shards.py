@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
 from cocite.config.release_folder import find_shards, unpacked
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 Record = dict[str, Any]
 

@@ -8,10 +8,10 @@ that have only one neighbour, and the same one. So may papers with the same neig
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.core.errors import InputError
+from cocite.core.randomness import generator, mix
 from cocite.embeddings.edges import TRAINING, Rows
 from cocite.embeddings.imported import ImportedFolder
-from cocite.ground.errors import InputError
-from cocite.ground.randomness import generator, mix
 
 SAMPLED = 10_000
 VALUES_SAMPLED = 8_000_000

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.ground.errors import InputError
-from cocite.ground.randomness import priorities
-from cocite.tables.files import open_table
+from cocite.core.errors import InputError
+from cocite.core.randomness import priorities
+from cocite.core.tables.files import open_table
 
 BLOCK_ROWS = 1_000_000
 

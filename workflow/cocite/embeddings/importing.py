@@ -24,6 +24,11 @@ from numpy.typing import NDArray
 
 from cocite.config.edges import EdgeSettings
 from cocite.config.settings import GivenAsJson
+from cocite.core.errors import InputError
+from cocite.core.options import MemoryMb, Output, Seed, Threads
+from cocite.core.progress import progress_bar, report
+from cocite.core.randomness import generator, priorities
+from cocite.core.tables.files import atomic_path, count_rows
 from cocite.embeddings.edges import (
     BLOCK_ROWS,
     HOLDOUT,
@@ -38,11 +43,6 @@ from cocite.embeddings.edges import (
 )
 from cocite.embeddings.imported import partition_starts, write_edges, write_papers
 from cocite.embeddings.weights import Mean, divide, relative, unit_of, with_positive_weights
-from cocite.ground.errors import InputError
-from cocite.ground.options import MemoryMb, Output, Seed, Threads
-from cocite.ground.progress import progress_bar, report
-from cocite.ground.randomness import generator, priorities
-from cocite.tables.files import atomic_path, count_rows
 
 MOST_PAPERS = 2**31 - 1
 EDGES_IN_PILE = 4_000_000

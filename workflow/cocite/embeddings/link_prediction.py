@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch import Tensor
 
+from cocite.core.progress import report
+from cocite.core.randomness import generator, priorities
 from cocite.embeddings.edges import HOLDOUT, TRAINING, Papers, Rows
 from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.losses import LEFT_OUT
-from cocite.ground.progress import report
-from cocite.ground.randomness import generator, priorities
 
 NEGATIVES = 1000
 """Negatives from the batch, and as many from all papers: PyTorch-BigGraph's default for evaluation."""

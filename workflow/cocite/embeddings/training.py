@@ -8,11 +8,11 @@ import typer
 from cocite.config.embeddings import AnyEngine
 from cocite.config.entries import as_json
 from cocite.config.settings import GivenAsJson
+from cocite.core.checkpoints import remove_state
+from cocite.core.options import Omissions, Seed, State, WrittenSettings
+from cocite.core.tables.files import write_json, write_omissions
 from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.vectors import write_scores, write_vectors
-from cocite.ground.checkpoints import remove_state
-from cocite.ground.options import Omissions, Seed, State, WrittenSettings
-from cocite.tables.files import write_json, write_omissions
 
 
 def train(

@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cocite.core.errors import InputError
+from cocite.core.progress import report
+from cocite.core.tables.files import vector_column, write_table
 from cocite.embeddings.collapse import check_distinct, sample_of
 from cocite.embeddings.edges import TRAINING, Papers, Rows
 from cocite.embeddings.imported import ImportedFolder
-from cocite.ground.errors import InputError
-from cocite.ground.progress import report
-from cocite.tables.files import vector_column, write_table
 
 VALUES_IN_MEMORY = 16_000_000
 """Numbers of vectors that are read, made or written at a time."""

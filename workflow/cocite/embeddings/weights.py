@@ -20,6 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.config.edges import EdgeSettings
+from cocite.core.errors import InputError
+from cocite.core.progress import report
+from cocite.core.randomness import priorities
 from cocite.embeddings.edges import (
     BLOCK_ROWS,
     EdgeBlock,
@@ -30,9 +33,6 @@ from cocite.embeddings.edges import (
     held_out,
     mirrored,
 )
-from cocite.ground.errors import InputError
-from cocite.ground.progress import report
-from cocite.ground.randomness import priorities
 
 BITS_OF_FLOAT32 = 24
 LOWEST_EXPONENT, HIGHEST_EXPONENT = -148, 128

@@ -17,11 +17,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
+from cocite.core.atomic import read_object
+from cocite.core.errors import InputError
+from cocite.core.tables.files import write_json
 from cocite.encoder.model import ADAPTERS, Encoder, readable
 from cocite.encoder.weights import checked_sizes
-from cocite.ground.atomic import read_object
-from cocite.ground.errors import InputError
-from cocite.tables.files import write_json
 
 WEIGHTS, CONFIG = "adapter.safetensors", "adapter_config.json"
 LAST_NORM = re.compile(r"layer\.\d+\.output\.LayerNorm$")

@@ -16,11 +16,11 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from cocite.core.atomic import atomic_path
+from cocite.core.errors import InputError
+from cocite.core.options import Output
 from cocite.encoder.card import add_remark
 from cocite.encoder.model import CARD, readable
-from cocite.ground.atomic import atomic_path
-from cocite.ground.errors import InputError
-from cocite.ground.options import Output
 
 WEIGHTS = "*.safetensors"
 REMARK = """

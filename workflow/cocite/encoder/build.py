@@ -17,15 +17,15 @@ import typer
 
 from cocite.config.encoders import TITLE_AND_ABSTRACT, EncoderSettings
 from cocite.config.settings import GivenAsJson
+from cocite.core.errors import InputError
+from cocite.core.options import Output, Queries, Seed
+from cocite.core.randomness import derive_seed
+from cocite.core.tables.files import atomic_path, scan_table
+from cocite.core.tables.splits import read_kept_out
 from cocite.encoder.card import card_of_untrained
 from cocite.encoder.fields import as_text, write_reading
 from cocite.encoder.model import kept_of, save_encoder
 from cocite.encoder.prompts import write_prompts
-from cocite.ground.errors import InputError
-from cocite.ground.options import Output, Queries, Seed
-from cocite.ground.randomness import derive_seed
-from cocite.tables.files import atomic_path, scan_table
-from cocite.tables.splits import read_kept_out
 
 SPECIAL = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
 CHARACTERS = 1000

@@ -12,8 +12,8 @@ from typing import Any
 
 from cocite.config.encoders import TITLE_AND_ABSTRACT
 from cocite.config.origins import CARD_SCORES
+from cocite.core.atomic import write_text
 from cocite.encoder.poolings import is_by_sentence
-from cocite.ground.atomic import write_text
 
 VERSIONED = ("torch", "transformers", "tokenizers", "sentencex", "safetensors", "numpy")
 UNTRAINED = """---

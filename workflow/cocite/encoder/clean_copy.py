@@ -14,11 +14,11 @@ from typing import Any
 import torch
 from transformers import CONFIG_MAPPING, AutoModel, PreTrainedConfig
 
+from cocite.core.atomic import read_object
+from cocite.core.errors import InputError
+from cocite.core.progress import report
+from cocite.core.tables.files import write_json
 from cocite.encoder.weights import checked_sizes
-from cocite.ground.atomic import read_object
-from cocite.ground.errors import InputError
-from cocite.ground.progress import report
-from cocite.tables.files import write_json
 
 CONFIG, WEIGHTS, INDEX = "config.json", "model.safetensors", "model.safetensors.index.json"
 ADAPTER = "adapter_config.json"

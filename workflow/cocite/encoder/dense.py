@@ -16,11 +16,11 @@ from torch import Tensor, nn
 from cocite.config.encoders import LearnedMap
 from cocite.config.entries import as_json
 from cocite.config.probes import described_loss
+from cocite.core.atomic import read_object
+from cocite.core.errors import InputError
+from cocite.core.tables.files import write_json
+from cocite.core.tables.probes import Trained, name_of_map
 from cocite.encoder.weights import checked_sizes
-from cocite.ground.atomic import read_object
-from cocite.ground.errors import InputError
-from cocite.tables.files import write_json
-from cocite.tables.probes import Trained, name_of_map
 
 FOLDER, CONFIG, WEIGHTS = "2_Map", "config.json", "model.safetensors"
 SIZES = ("in_features", "out_features")

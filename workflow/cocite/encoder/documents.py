@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.ground.randomness import fractions, priorities
+from cocite.core.randomness import fractions, priorities
 
 Rows = NDArray[np.int64]
 

@@ -25,6 +25,20 @@ import torch
 import typer
 from numpy.typing import NDArray
 
+from cocite.core.ahead import ahead
+from cocite.core.checkpoints import fingerprint_of, open_state, remove_state
+from cocite.core.errors import InputError
+from cocite.core.gpus import take_gpus
+from cocite.core.options import PrecisionOption, State, Threads
+from cocite.core.progress import progress_bar, report
+from cocite.core.space import explain_full_disk
+from cocite.core.tables import TABLES
+from cocite.core.tables.files import (
+    checked_files,
+    count_rows,
+    vector_column,
+    write_table,
+)
 from cocite.encoder.adapters import read_adapter, switch_on
 from cocite.encoder.card import library_versions
 from cocite.encoder.documents import Documents
@@ -33,20 +47,6 @@ from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, embed_batch, open_enc
 from cocite.encoder.sentence_wise import Sentences, embed_sums, tokenise_sentences
 from cocite.encoder.tokens import Text, Tokenizer, batches_of_like_length, texts_of, tokenise
 from cocite.encoder.vector_file import VECTORS, VectorFile, open_vectors
-from cocite.ground.ahead import ahead
-from cocite.ground.checkpoints import fingerprint_of, open_state, remove_state
-from cocite.ground.errors import InputError
-from cocite.ground.gpus import take_gpus
-from cocite.ground.options import PrecisionOption, State, Threads
-from cocite.ground.progress import progress_bar, report
-from cocite.ground.space import explain_full_disk
-from cocite.tables import TABLES
-from cocite.tables.files import (
-    checked_files,
-    count_rows,
-    vector_column,
-    write_table,
-)
 
 EMBEDDINGS = {
     "documents": "document_embeddings",

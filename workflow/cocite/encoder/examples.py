@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table
 from cocite.encoder.documents import Documents, Spans, joined_documents
 from cocite.encoder.teachers import Teacher
 from cocite.encoder.tokens import open_tokens
-from cocite.ground.errors import InputError
-from cocite.tables.files import read_table
 
 Numbers = NDArray[np.int64]
 Names = NDArray[np.str_]

@@ -21,6 +21,11 @@ from transformers import AutoModel, AutoTokenizer
 
 from cocite.config.encoders import Adapter, EncoderSettings
 from cocite.config.settings import GivenAsJson
+from cocite.core.errors import InputError
+from cocite.core.hub import fetch_files
+from cocite.core.options import Output
+from cocite.core.progress import report
+from cocite.core.tables.files import atomic_path
 from cocite.encoder.adapters import CONFIG, WEIGHTS, read_adapter, switch_on
 from cocite.encoder.card import card_of_untrained
 from cocite.encoder.clean_copy import copy_clean
@@ -32,11 +37,6 @@ from cocite.encoder.prediction import read_head, save_head
 from cocite.encoder.prompts import write_prompts
 from cocite.encoder.trial import try_out
 from cocite.encoder.weights import INDEX_BUFFER
-from cocite.ground.errors import InputError
-from cocite.ground.hub import fetch_files
-from cocite.ground.options import Output
-from cocite.ground.progress import report
-from cocite.tables.files import atomic_path
 
 TAKEN = ("*.safetensors", "*.json", "*.txt", "*.model", "*.vocab")
 OFFLINE = {"local_files_only": True, "trust_remote_code": False}

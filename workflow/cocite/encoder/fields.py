@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cocite.config.encoders import TITLE_AND_ABSTRACT, EncoderSettings
-from cocite.ground.errors import InputError
-from cocite.ground.progress import report
-from cocite.tables import TABLES
-from cocite.tables.files import open_table, read_json, write_json
+from cocite.core.errors import InputError
+from cocite.core.progress import report
+from cocite.core.tables import TABLES
+from cocite.core.tables.files import open_table, read_json, write_json
 
 FILE = "document_text.json"
 ROWS_READ = 10_000

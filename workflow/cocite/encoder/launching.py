@@ -11,12 +11,12 @@ import typer
 from cocite.config.models import TrainingSettings
 from cocite.config.origins import read_origin
 from cocite.config.settings import GivenAsJson
+from cocite.core.gpus import take_gpus
+from cocite.core.options import Output, PrecisionOption, Seed, State, Threads, WrittenSettings
+from cocite.core.progress import report
 from cocite.encoder.processes import UNFINISHED_STATUS, count, start
 from cocite.encoder.schedule import Stopping, Unfinished, seconds_left
 from cocite.encoder.teachers import read_teachers
-from cocite.ground.gpus import take_gpus
-from cocite.ground.options import Output, PrecisionOption, Seed, State, Threads, WrittenSettings
-from cocite.ground.progress import report
 
 Sets = Annotated[
     Sequence[Path],

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from cocite.config.encoders import EncoderSettings
+from cocite.core.atomic import read_json, read_object
+from cocite.core.errors import InputError
+from cocite.core.progress import report
 from cocite.encoder.dense import BEHIND, CONFIG, Dense, read_dense, refuse_unless
 from cocite.encoder.poolings import pooling_of
 from cocite.encoder.prompts import PROMPTS
-from cocite.ground.atomic import read_json, read_object
-from cocite.ground.errors import InputError
-from cocite.ground.progress import report
 
 MODULES = "modules.json"
 LIBRARY = "sentence_transformers."

@@ -16,11 +16,11 @@ from torch import Tensor, nn
 
 from cocite.config.aspects import ASPECTS
 from cocite.config.models import TrainingSettings
+from cocite.core.errors import InputError
+from cocite.core.randomness import derive_seed
 from cocite.encoder.model import Encoder, Features
 from cocite.encoder.prediction import PredictionHead, new_head, open_head
 from cocite.encoder.trainable import choose_weights
-from cocite.ground.errors import InputError
-from cocite.ground.randomness import derive_seed
 
 PROJECTION = "projection"
 """The head that is dropped in the end; each other one has the name of its aspect."""

@@ -13,10 +13,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cocite.core.errors import InputError
+from cocite.core.randomness import fractions, priorities
 from cocite.encoder.documents import Documents, documents_in
 from cocite.encoder.tokens import Tokenizer, moved, moved_features
-from cocite.ground.errors import InputError
-from cocite.ground.randomness import fractions, priorities
 
 Numbers = NDArray[np.int64]
 

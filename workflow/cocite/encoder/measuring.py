@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cocite.config.models import Comparison
+from cocite.core.errors import InputError
 from cocite.encoder import processes
 from cocite.encoder.batches import BEFORE_THE_FIRST, Batch, Compared, Examples, arranged, masks_of
 from cocite.encoder.documents import Documents
@@ -29,7 +30,6 @@ from cocite.encoder.model import TOKENS_IN_BATCH, Encoder, computing, embed_batc
 from cocite.encoder.objective import sums_by_document
 from cocite.encoder.similarities import cosines_of
 from cocite.encoder.tokens import batches_of_like_length, features_of
-from cocite.ground.errors import InputError
 
 Loss = Callable[[Tensor, Batch], Tensor]
 """The vectors of the documents of a batch, documents × dimension, and the batch, to its loss; see `losses`."""

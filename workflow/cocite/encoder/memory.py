@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from cocite.config.models import TrainingSettings
-from cocite.tables.files import open_table, read_json, read_table
+from cocite.core.tables.files import open_table, read_json, read_table
 
 LIBRARIES_MB = {"cpu": 700, "cuda": 4000}
 """Memory of a process before it has weights. That of a GPU's libraries, outside of the GPU, is a guess."""

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.ground.randomness import derive_seed, generator
+from cocite.core.randomness import derive_seed, generator
 
 Numbers = NDArray[np.int64]
 

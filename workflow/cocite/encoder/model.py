@@ -22,14 +22,14 @@ from transformers.utils import logging
 
 from cocite.config.aspects import SPACES
 from cocite.config.encoders import EncoderSettings
+from cocite.core.errors import InputError, is_of_surroundings
+from cocite.core.precision import Precision, computes_in
+from cocite.core.tables.files import read_json, write_json, write_text
 from cocite.encoder import dense, poolings
 from cocite.encoder.dense import Dense
 from cocite.encoder.documents import Documents
 from cocite.encoder.sentences import Names, open_names, save_names
 from cocite.encoder.tokens import Tokenizer, batches_of_like_length, features_of, open_tokenizer
-from cocite.ground.errors import InputError, is_of_surroundings
-from cocite.ground.precision import Precision, computes_in
-from cocite.tables.files import read_json, write_json, write_text
 
 Features = Mapping[str, Any]
 """What the transformer takes of some documents: token ids with an attention mask, or `tokens.packed`."""

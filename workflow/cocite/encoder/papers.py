@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.core.errors import InputError
 from cocite.encoder.model import open_encoder
 from cocite.encoder.sentence_wise import embed_texts
 from cocite.encoder.spaces import read_map
-from cocite.ground.errors import InputError
 
 
 def embed_papers(

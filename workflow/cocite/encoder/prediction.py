@@ -18,7 +18,7 @@ from torch.utils.checkpoint import checkpoint as recomputed
 from transformers import AutoModelForMaskedLM
 from transformers.modeling_outputs import BaseModelOutput
 
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 HEAD = "mlm_head.safetensors"
 LOGITS_AT_ONCE = 2**25

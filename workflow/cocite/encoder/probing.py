@@ -27,18 +27,18 @@ from cocite.config.loss import Loss
 from cocite.config.models import TrainingSettings
 from cocite.config.probes import MapTraining, described_loss
 from cocite.config.settings import GivenAsJson
+from cocite.core.atomic import atomic_path
+from cocite.core.errors import InputError
+from cocite.core.options import Output, Seed, Threads
+from cocite.core.progress import progress
+from cocite.core.randomness import derive_seed, priorities
+from cocite.core.tables.files import read_table
+from cocite.core.tables.probes import Trained, name_of_map
+from cocite.core.tables.vectors import vectors_of_papers
 from cocite.encoder.compared import Compared, Role, compared_by
 from cocite.encoder.examples import Numbered, Numbers, numbered_examples
 from cocite.encoder.mixing import Mixture
 from cocite.encoder.schedule import Schedule
-from cocite.ground.atomic import atomic_path
-from cocite.ground.errors import InputError
-from cocite.ground.options import Output, Seed, Threads
-from cocite.ground.progress import progress
-from cocite.ground.randomness import derive_seed, priorities
-from cocite.tables.files import read_table
-from cocite.tables.probes import Trained, name_of_map
-from cocite.tables.vectors import vectors_of_papers
 
 TOGETHER = 8
 """Triplets of a query that stay together in a batch of a loss that asks for none: vectors are ready, so that a map sees

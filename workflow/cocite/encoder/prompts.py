@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cocite.config.encoders import EncoderSettings
-from cocite.tables.files import read_json, write_json
+from cocite.core.tables.files import read_json, write_json
 
 PROMPTS = "config_sentence_transformers.json"
 QUERIES = "short_queries.json"

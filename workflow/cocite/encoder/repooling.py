@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from cocite.config.aspects import SPACES
+from cocite.core.atomic import atomic_path, read_json, write_json
+from cocite.core.errors import InputError
+from cocite.core.options import Output
 from cocite.encoder import poolings
 from cocite.encoder.card import add_remark
 from cocite.encoder.model import CARD
 from cocite.encoder.spaces import spaces_in
-from cocite.ground.atomic import atomic_path, read_json, write_json
-from cocite.ground.errors import InputError
-from cocite.ground.options import Output
 
 REMARK = """
 The pooling is {pooling}, and was {trained} in the training that the card describes. The weights are the same.

@@ -18,6 +18,8 @@ from torch import nn
 
 from cocite.config.aspects import CONCATENATED
 from cocite.config.encoders import TITLE_AND_ABSTRACT
+from cocite.core.progress import progress_bar, report
+from cocite.core.tables.files import atomic_path, write_json, write_table
 from cocite.encoder import processes
 from cocite.encoder.adapters import save_adapters
 from cocite.encoder.card import FIELDS, SEPARATOR, card_of, library_versions
@@ -26,8 +28,6 @@ from cocite.encoder.fields import Reading
 from cocite.encoder.model import Encoder, save_trained
 from cocite.encoder.prompts import Prompts
 from cocite.encoder.spaces import save_spaces
-from cocite.ground.progress import progress_bar, report
-from cocite.tables.files import atomic_path, write_json, write_table
 
 CURVES = {
     "loss": "training_loss",

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import cosine_similarity, softplus
 from torch.utils.checkpoint import checkpoint as recomputed
 
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 COMPARISONS_AT_ONCE = 2**20
 """Similarities in memory together, 4 MB in each of several tensors: all those of mnrl in a batch of 724 triplets."""

@@ -18,9 +18,9 @@ import typer
 from numpy.typing import NDArray
 
 from cocite.config.aspects import ASPECTS, CONCATENATED, SPACES
-from cocite.ground.errors import InputError
-from cocite.ground.options import Output
-from cocite.tables.files import open_table, read_json, vector_column, vectors_of, write_json, write_table
+from cocite.core.errors import InputError
+from cocite.core.options import Output
+from cocite.core.tables.files import open_table, read_json, vector_column, vectors_of, write_json, write_table
 
 if TYPE_CHECKING:
     from torch import nn

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.config.models import TrainingSettings
-from cocite.ground.errors import InputError
-from cocite.ground.progress import report
-from cocite.tables.vectors import vectors_of_papers
+from cocite.core.errors import InputError
+from cocite.core.progress import report
+from cocite.core.tables.vectors import vectors_of_papers
 
 if TYPE_CHECKING:
     from cocite.encoder.examples import Examples

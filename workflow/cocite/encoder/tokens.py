@@ -21,14 +21,14 @@ import typer
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cocite.core.errors import InputError
+from cocite.core.options import Output, Threads
+from cocite.core.tables import TABLES
+from cocite.core.tables.files import atomic_path, checked_files, open_table, read_json
 from cocite.encoder import poolings
 from cocite.encoder.documents import Documents, Rows, documents_in, documents_of
 from cocite.encoder.fields import FurtherFields, Reading, Values, read_reading, source_of
 from cocite.encoder.prompts import Prompts, read_prompts
-from cocite.ground.errors import InputError
-from cocite.ground.options import Output, Threads
-from cocite.tables import TABLES
-from cocite.tables.files import atomic_path, checked_files, open_table, read_json
 
 ROWS_READ = 1024
 """Rows of a table of documents that are read together."""

@@ -9,10 +9,10 @@ those that it started from.
 import torch
 
 from cocite.config.models import BiasTerms, Bottlenecks, LowRank, TrainingSettings
+from cocite.core.errors import InputError
+from cocite.core.randomness import derive_seed
 from cocite.encoder.adapters import new_adapter, switch_on
 from cocite.encoder.model import Encoder
-from cocite.ground.errors import InputError
-from cocite.ground.randomness import derive_seed
 
 
 def choose_weights(encoder: Encoder, settings: TrainingSettings, seed: int) -> None:

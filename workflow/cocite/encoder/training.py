@@ -21,6 +21,11 @@ from torch.nn.utils import clip_grad_norm_
 from cocite.config.aspects import ASPECTS
 from cocite.config.entries import as_json
 from cocite.config.models import Bottlenecks, TrainingSettings
+from cocite.core.checkpoints import fingerprint_of, open_state, remove_state
+from cocite.core.errors import InputError
+from cocite.core.precision import Precision
+from cocite.core.progress import report
+from cocite.core.randomness import derive_seed
 from cocite.encoder import processes
 from cocite.encoder.adapters import adapters_in, read_adapter, switch_on
 from cocite.encoder.batches import TOKENS_OF_A_START, Batch, Collator
@@ -49,11 +54,6 @@ from cocite.encoder.schedule import Schedule, Stopping, Unfinished
 from cocite.encoder.spaces import read_space, spaces_in
 from cocite.encoder.teachers import taught, untaught_of
 from cocite.encoder.trainable import learned_weights, merge_lora
-from cocite.ground.checkpoints import fingerprint_of, open_state, remove_state
-from cocite.ground.errors import InputError
-from cocite.ground.precision import Precision
-from cocite.ground.progress import report
-from cocite.ground.randomness import derive_seed
 
 SECONDS_BETWEEN_CHECKPOINTS = 300.0
 ON_GPU = "cuda"

@@ -11,10 +11,10 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.core.errors import InputError
 from cocite.encoder.documents import documents_of
 from cocite.encoder.model import Encoder, embed
 from cocite.encoder.tokens import Tokenizer
-from cocite.ground.errors import InputError
 
 PLAIN = "Bees gather nectar, Ωmega Ж 字 \U000f1234 \U0001f41d 42%."
 """Words, and characters that many vocabularies lack."""

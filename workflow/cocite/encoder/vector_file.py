@@ -19,9 +19,9 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.ground.atomic import read_json
-from cocite.ground.checkpoints import write_checked_json
-from cocite.ground.progress import report
+from cocite.core.atomic import read_json
+from cocite.core.checkpoints import write_checked_json
+from cocite.core.progress import report
 
 VECTORS, REACHED = "vectors.bin", "reached.json"
 SECONDS_BETWEEN_SYNCS = 20.0

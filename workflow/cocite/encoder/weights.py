@@ -6,7 +6,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 INDEX_BUFFER = "_ids"

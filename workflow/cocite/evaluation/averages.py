@@ -19,10 +19,10 @@ import typer
 
 from cocite.config.benchmarks import declared
 from cocite.config.tasks import BOTH, FORMATS, Task, without_unions
+from cocite.core.options import Output
+from cocite.core.tables.files import open_table
 from cocite.evaluation.asked import Metrics, RankAlone, RunNames, Suites, files_of_runs, tasks_of_suites
 from cocite.evaluation.benchmark import write_rows
-from cocite.ground.options import Output
-from cocite.tables.files import open_table
 
 REVIEWERS = FORMATS["reviewers"]
 

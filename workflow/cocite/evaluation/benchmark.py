@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 from cocite.config.benchmarks import declared
 from cocite.config.tasks import Task
-from cocite.tables import TABLES, empty_schema
-from cocite.tables.files import open_table, write_json, write_omissions, write_table
+from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.files import open_table, write_json, write_omissions, write_table
 
 Document = tuple[str | None, str | None, tuple[str, ...], str | None]
 """Title, abstract, what the text holds after them, and field of study."""

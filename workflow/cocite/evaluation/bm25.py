@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
 from cocite.config.tasks import Task
+from cocite.core.tables.files import open_table
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.ranking import best_hits, depth_of, score_ranked, score_ranking
 from cocite.evaluation.scored import Run, Scored, count_missing
-from cocite.tables.files import open_table
 
 Method = Literal["lucene", "robertson", "atire"]
 COLUMNS = ["document", "title", "abstract", "more"]

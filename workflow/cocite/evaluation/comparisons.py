@@ -22,6 +22,9 @@ import pyarrow.compute as pc
 import typer
 
 from cocite.config.tasks import POSITIVE
+from cocite.core.options import Output, Seed
+from cocite.core.randomness import generator
+from cocite.core.tables.files import scan_table
 from cocite.evaluation.asked import RankAlone, RunNames, Suites, files_of_runs, tasks_of_suites
 from cocite.evaluation.benchmark import write_rows
 from cocite.evaluation.metrics import (
@@ -42,9 +45,6 @@ from cocite.evaluation.significance import (
     p_value_of,
     smallest_difference,
 )
-from cocite.ground.options import Output, Seed
-from cocite.ground.randomness import generator
-from cocite.tables.files import scan_table
 
 RUN = ("model", "seed", "evaluation_seed")
 QUESTION = ("benchmark", "task", "metric", "mode")

@@ -18,11 +18,11 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from threadpoolctl import threadpool_limits
 
+from cocite.core.progress import progress
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.metrics import b3_statistic, on_all
 from cocite.evaluation.scored import Scored, UnscorableError
 from cocite.evaluation.vectors import Vectors
-from cocite.ground.progress import progress
 
 DISTANCES = 100
 """Distances to merge up to that are tried: quantiles of those that merge something in the blocks to train on."""

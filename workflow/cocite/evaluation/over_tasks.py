@@ -18,10 +18,10 @@ import typer
 
 from cocite.config.benchmarks import declared
 from cocite.config.tasks import BOTH, without_unions
+from cocite.core.options import Output
+from cocite.core.tables.files import read_table
 from cocite.evaluation.benchmark import write_rows
 from cocite.evaluation.significance import Part, error_of, holm, interval_of, signed_rank_p_value
-from cocite.ground.options import Output
-from cocite.tables.files import read_table
 
 ALL = "all benchmarks"
 """What the tasks of all benchmarks are called together; no benchmark can have this name."""

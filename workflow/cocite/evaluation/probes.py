@@ -18,18 +18,18 @@ from numpy.typing import NDArray
 from safetensors import safe_open
 
 from cocite.config.benchmarks import names
+from cocite.core.errors import InputError
+from cocite.core.options import Output
+from cocite.core.progress import progress
+from cocite.core.tables.files import read_table
+from cocite.core.tables.probes import Trained, training_of
+from cocite.core.tables.vectors import vectors_of_papers
 from cocite.evaluation.asked import Tables
 from cocite.evaluation.benchmark import Judgements, write_rows
 from cocite.evaluation.comparisons import draws
 from cocite.evaluation.metrics import measure_rankings
 from cocite.evaluation.ranking import by_distance, directions, rank_candidates
 from cocite.evaluation.vectors import Vectors
-from cocite.ground.errors import InputError
-from cocite.ground.options import Output
-from cocite.ground.progress import progress
-from cocite.tables.files import read_table
-from cocite.tables.probes import Trained, training_of
-from cocite.tables.vectors import vectors_of_papers
 
 UNTRAINED = Trained("untrained", 0, 0)
 """How the vectors as they are stand among the maps."""

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from cocite.config.tasks import OVER_FOLDS, Task
+from cocite.core.progress import progress
 from cocite.evaluation.benchmark import Benchmark, Judgements
 from cocite.evaluation.metrics import ADJUSTED, Ranked, measure_rankings
 from cocite.evaluation.scored import Item, Run, Scored, UnscorableError, count_missing
 from cocite.evaluation.vectors import Vectors
-from cocite.ground.progress import progress
 
 Similarity = Callable[[str, Sequence[str]], NDArray[np.floating]]
 """From a query and some documents to a similarity of each; more is nearer."""

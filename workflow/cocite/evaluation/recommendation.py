@@ -16,10 +16,10 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from cocite.core.randomness import derive_seed
 from cocite.evaluation.benchmark import Click
 from cocite.evaluation.ranking import Similarity
 from cocite.evaluation.scored import UnscorableError
-from cocite.ground.randomness import derive_seed
 
 HIDDEN, DROPOUT = 50, 0.4
 MARGIN, DECAY, LARGEST_NORM = 0.1, 0.95, 5.0

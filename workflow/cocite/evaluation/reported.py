@@ -19,11 +19,11 @@ from cocite.config.benchmarks.beir import BeirSettings
 from cocite.config.mteb import META, SPLIT, is_same_test, name_in_mteb, result_files
 from cocite.config.settings import GivenAsJson
 from cocite.config.tasks import Task
+from cocite.core.errors import InputError
+from cocite.core.options import Omissions, Output
+from cocite.core.tables.files import read_json, write_omissions
 from cocite.evaluation.asked import Tables, tasks_named
 from cocite.evaluation.benchmark import read_task, write_rows
-from cocite.ground.errors import InputError
-from cocite.ground.options import Omissions, Output
-from cocite.tables.files import read_json, write_omissions
 
 UNDERSTOOD = "those of mteb 1 and 2 have task_name and scores, or mteb_dataset_name"
 ROUNDING = 1e-5

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cocite.config.tasks import BOTH, LARGEST_MISSING_SHARE, WITH_FEW_SHOT, Task
+from cocite.core.errors import InputError
 from cocite.evaluation.benchmark import Benchmark
-from cocite.ground.errors import InputError
 
 Row = tuple[object, ...]
 """A row of a table, in the order of its columns."""

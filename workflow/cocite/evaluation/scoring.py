@@ -15,14 +15,14 @@ from typing import Annotated, Any, Literal, get_args
 import typer
 
 from cocite.config.tasks import Task
+from cocite.core.errors import InputError
+from cocite.core.options import Threads
+from cocite.core.progress import report
 from cocite.evaluation.asked import Metrics, Tables, tasks_named
 from cocite.evaluation.benchmark import Benchmark, read_task, write_rows
 from cocite.evaluation.ranking import by_cosine, by_distance, score_ranking, score_search
 from cocite.evaluation.scored import Row, Run, Scored, UnscorableError, count_missing
 from cocite.evaluation.vectors import Vectors, joined, read_blocks
-from cocite.ground.errors import InputError
-from cocite.ground.options import Threads
-from cocite.ground.progress import report
 
 Blocks = Callable[[Collection[str]], Iterator[Vectors]]
 """From some documents to their vectors, some thousand at a time."""

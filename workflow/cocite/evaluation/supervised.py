@@ -23,13 +23,13 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from threadpoolctl import threadpool_limits
 
 from cocite.config.tasks import POSITIVE, WITH_FEW_SHOT, FewShot, Task
+from cocite.core.randomness import generator
 from cocite.evaluation.benchmark import Benchmark
 from cocite.evaluation.linear_models import fitting, scikit
 from cocite.evaluation.linear_models.fitting import FOLDS, Protocol, classes_of
 from cocite.evaluation.metrics import f1, kendall_tau
 from cocite.evaluation.scored import Scored, UnscorableError
 from cocite.evaluation.vectors import Vectors
-from cocite.ground.randomness import generator
 
 SOLVERS = {"compat": fitting, "correct": fitting, "sklearn": scikit}
 """What fits the linear models in each mode."""

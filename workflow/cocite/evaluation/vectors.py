@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cocite.config.tasks import Task
+from cocite.core.tables.files import open_table, vectors_of
 from cocite.evaluation.scored import UnscorableError
-from cocite.tables.files import open_table, vectors_of
 
 ROWS_AT_ONCE = 8192
 

@@ -9,9 +9,9 @@ import typer
 import yaml
 
 from cocite.config.probes import described_loss
+from cocite.core.options import Seed
+from cocite.core.tables.files import write_text
 from cocite.evaluation.probes import Point, write_scores
-from cocite.ground.options import Seed
-from cocite.tables.files import write_text
 
 MOST = 5
 HEAD = """\

@@ -14,11 +14,11 @@ from typing import Annotated
 
 import typer
 
-from cocite.ground.database import connect
-from cocite.ground.id_sets import IdSet, check_ids, set_of
-from cocite.ground.options import Bucket, Buckets, MemoryMb, Output, Queries, Threads
-from cocite.tables.files import atomic_path, open_table, scan_table, verified_files, write_table
-from cocite.tables.splits import read_kept_out, read_queries
+from cocite.core.database import connect
+from cocite.core.id_sets import IdSet, check_ids, set_of
+from cocite.core.options import Bucket, Buckets, MemoryMb, Output, Queries, Threads
+from cocite.core.tables.files import atomic_path, open_table, scan_table, verified_files, write_table
+from cocite.core.tables.splits import read_kept_out, read_queries
 
 BATCH_ROWS = 100_000
 

@@ -13,9 +13,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from cocite.core.id_sets import Ids
+from cocite.core.id_words import lowest
 from cocite.graph.groups import Piece
-from cocite.ground.id_sets import Ids
-from cocite.ground.id_words import lowest
 
 PAIRS_AT_ONCE = 1 << 18
 RUNS_AT_ONCE = 1 << 23

@@ -19,11 +19,11 @@ import typer
 
 from cocite.config.graphs import Combination
 from cocite.config.settings import GivenAsJson
-from cocite.ground.database import connect
-from cocite.ground.errors import InputError
-from cocite.ground.options import Bucket, Buckets, MemoryMb, Omissions, Output, Queries, Threads
-from cocite.tables.files import scan_table, write_omissions, write_table
-from cocite.tables.splits import read_kept_out
+from cocite.core.database import connect
+from cocite.core.errors import InputError
+from cocite.core.options import Bucket, Buckets, MemoryMb, Omissions, Output, Queries, Threads
+from cocite.core.tables.files import scan_table, write_omissions, write_table
+from cocite.core.tables.splits import read_kept_out
 
 BATCH_ROWS = 100_000
 RARE = "pairs that occur less often than min_count"

@@ -7,9 +7,9 @@ import pyarrow as pa
 import typer
 
 from cocite.config.aspects import INTENT_CLASSES, SEVERAL, WITHOUT
-from cocite.ground.database import connect
-from cocite.ground.options import MemoryMb, Output, Threads
-from cocite.tables.files import scan_table, write_table
+from cocite.core.database import connect
+from cocite.core.options import MemoryMb, Output, Threads
+from cocite.core.tables.files import scan_table, write_table
 
 COUNTED = f"""
     SELECT CASE len(intents) WHEN 0 THEN '{WITHOUT}' WHEN 1 THEN intents[1] ELSE '{SEVERAL}' END, count(*)

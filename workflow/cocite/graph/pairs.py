@@ -22,6 +22,12 @@ from numpy.typing import NDArray
 
 from cocite.config.graphs import Counting
 from cocite.config.settings import GivenAsJson
+from cocite.core.database import spill_folder
+from cocite.core.errors import InputError
+from cocite.core.id_sets import NO_IDS, Ids
+from cocite.core.options import Bucket, Buckets, MemoryMb, Omissions, Output, Queries
+from cocite.core.tables.files import write_omissions, write_table
+from cocite.core.tables.splits import read_queries
 from cocite.graph.citations import Source, open_citations
 from cocite.graph.counting import Counted, count_pairs_of
 from cocite.graph.groups import (
@@ -35,12 +41,6 @@ from cocite.graph.groups import (
 )
 from cocite.graph.merging import lay_by, merge
 from cocite.graph.strengths import MEASURES, Occurrences, count_occurrences, strengths_of
-from cocite.ground.database import spill_folder
-from cocite.ground.errors import InputError
-from cocite.ground.id_sets import NO_IDS, Ids
-from cocite.ground.options import Bucket, Buckets, MemoryMb, Omissions, Output, Queries
-from cocite.tables.files import write_omissions, write_table
-from cocite.tables.splits import read_queries
 
 FIXED_MB = 500
 """Memory, MB, beside what grows with a piece: Python with its libraries 290 (measured), bitmaps of ids and blocks."""

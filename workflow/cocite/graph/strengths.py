@@ -16,10 +16,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from cocite.core.id_sets import GrowingIdSet, IdSet, place_of, places_of, size
 from cocite.graph.citations import Source
 from cocite.graph.counting import UNIT, Counted
 from cocite.graph.groups import ANCHORED_GROUPS, GROUPS, Tally, read_members
-from cocite.ground.id_sets import GrowingIdSet, IdSet, place_of, places_of, size
 
 Numbers = NDArray[np.float64]
 

@@ -26,13 +26,13 @@ from numpy.typing import NDArray
 
 from cocite.config.settings import GivenAsJson
 from cocite.config.walks import Links
-from cocite.ground.ahead import ahead
-from cocite.ground.atomic import atomic_path
-from cocite.ground.errors import InputError
-from cocite.ground.id_sets import Ids, IdSet, check_ids, id_set, members_at, places_of, size
-from cocite.ground.options import MemoryMb, Output
-from cocite.ground.progress import report
-from cocite.tables.files import checked_files, open_table
+from cocite.core.ahead import ahead
+from cocite.core.atomic import atomic_path
+from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids, IdSet, check_ids, id_set, members_at, places_of, size
+from cocite.core.options import MemoryMb, Output
+from cocite.core.progress import report
+from cocite.core.tables.files import checked_files, open_table
 
 RESERVED_MB = 400
 """Memory for the program and the edges that are being read."""

@@ -1,4 +1,4 @@
-"""The state that a killed search resumes from, in a folder that Snakemake does not know (see `ground/checkpoints.py`).
+"""The state that a killed search resumes from, in a folder that Snakemake does not know (see `core/checkpoints.py`).
 
 group.json       the queries of a group
 groups/          the keys of the neighbours of each finished group of queries
@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from cocite.ground.checkpoints import open_state, open_whole, remove_state, write_checked_json
-from cocite.ground.progress import report
+from cocite.core.checkpoints import open_state, open_whole, remove_state, write_checked_json
+from cocite.core.progress import report
+from cocite.core.tables.files import read_json
 from cocite.neighbours.distances import Keys
 from cocite.neighbours.pools import Pools
-from cocite.tables.files import read_json
 
 SECONDS_BETWEEN_SAVES = 60.0
 

@@ -19,14 +19,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from cocite.config.mining import Collection
-from cocite.ground.errors import InputError
-from cocite.ground.id_sets import NO_IDS, Ids, IdSet, check_ids, id_set, members_at, places_of, size
-from cocite.ground.lookup import look_up
+from cocite.core.errors import InputError
+from cocite.core.id_sets import NO_IDS, Ids, IdSet, check_ids, id_set, members_at, places_of, size
+from cocite.core.lookup import look_up
+from cocite.core.tables.files import open_parquet, open_table, scan_table, table_in, vectors_of
+from cocite.core.tables.splits import read_kept_out
 from cocite.neighbours.distances import Block, Numbers, Vectors, block_of
 from cocite.neighbours.pools import BLOCK, Workers
 from cocite.neighbours.vectors import BUFFER, LARGEST_NORM
-from cocite.tables.files import open_parquet, open_table, scan_table, table_in, vectors_of
-from cocite.tables.splits import read_kept_out
 
 TABLES_OF_VECTORS = ("paper_embeddings", "text_embeddings")
 """The tables whose vectors are searched; the first column of each has the ids."""

@@ -19,9 +19,9 @@ from typing import Protocol
 
 import numpy as np
 
-from cocite.ground.ahead import ahead
-from cocite.ground.id_sets import Ids
-from cocite.ground.progress import progress_bar
+from cocite.core.ahead import ahead
+from cocite.core.id_sets import Ids
+from cocite.core.progress import progress_bar
 from cocite.neighbours.checkpoints import Checkpoint
 from cocite.neighbours.distances import FARTHEST, Block, Keys, Metric
 from cocite.neighbours.pools import BLOCK, Pools, Workers

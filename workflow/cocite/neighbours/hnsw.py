@@ -14,14 +14,14 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cocite.config.embeddings import HnswIndex
-from cocite.ground.ahead import ahead
-from cocite.ground.progress import progress_bar
+from cocite.core.ahead import ahead
+from cocite.core.progress import progress_bar
+from cocite.core.tables.files import atomic_path
 from cocite.neighbours.checkpoints import Checkpoint
 from cocite.neighbours.distances import FARTHEST, Block, Keys, Metric, Vectors, comparable, exact_distance, key_of
 from cocite.neighbours.exact import Search
 from cocite.neighbours.pools import Workers
 from cocite.neighbours.vectors import VectorTable
-from cocite.tables.files import atomic_path
 
 FILE = "links.faiss"
 SPARE = 32

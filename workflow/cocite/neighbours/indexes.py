@@ -4,8 +4,8 @@ from pathlib import Path
 
 from cocite.config.embeddings import HnswWalk, IndexSettings, IvfProbing, SearchSettings
 from cocite.config.settings import GivenAsJson
-from cocite.ground.errors import InputError
-from cocite.ground.options import OnlyPapers, Output, Seed, Threads, Vectors
+from cocite.core.errors import InputError
+from cocite.core.options import OnlyPapers, Output, Seed, Threads, Vectors
 from cocite.neighbours.distances import Metric
 from cocite.neighbours.exact import ExactSearch, Search
 from cocite.neighbours.vectors import VectorTable, open_vectors

@@ -21,11 +21,12 @@ import faiss
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.ground.ahead import ahead
-from cocite.ground.errors import InputError
-from cocite.ground.id_sets import Ids
-from cocite.ground.progress import progress_bar
-from cocite.ground.randomness import derive_seed, priorities
+from cocite.core.ahead import ahead
+from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids
+from cocite.core.progress import progress_bar
+from cocite.core.randomness import derive_seed, priorities
+from cocite.core.tables.files import atomic_path
 from cocite.neighbours.checkpoints import Checkpoint
 from cocite.neighbours.distances import (
     FARTHEST,
@@ -41,7 +42,6 @@ from cocite.neighbours.distances import (
 from cocite.neighbours.exact import Search
 from cocite.neighbours.pools import BLOCK, Pools, Workers, start_workers
 from cocite.neighbours.vectors import VectorTable
-from cocite.tables.files import atomic_path
 
 SAMPLE_OF_LIST = 64
 """Papers that the centroids are computed from, for each list."""

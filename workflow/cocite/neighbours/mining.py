@@ -19,18 +19,18 @@ from numpy.typing import NDArray
 from cocite.config.entries import as_json
 from cocite.config.mining import ByWords, SearchedDocuments
 from cocite.config.settings import GivenAsJson
-from cocite.ground.checkpoints import open_whole, remove_state, sampled_fingerprint
-from cocite.ground.errors import InputError
-from cocite.ground.id_sets import Ids
-from cocite.ground.lookup import look_up
-from cocite.ground.options import MemoryMb, Omissions, Papers, Queries, State, Threads
-from cocite.ground.progress import report
+from cocite.core.checkpoints import open_whole, remove_state, sampled_fingerprint
+from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids
+from cocite.core.lookup import look_up
+from cocite.core.options import MemoryMb, Omissions, Papers, Queries, State, Threads
+from cocite.core.progress import report
+from cocite.core.tables.files import checked_files, open_table, table_in, write_omissions, write_table
 from cocite.neighbours.checkpoints import Checkpoint, open_search
 from cocite.neighbours.distances import FARTHEST, Metric, distances_in, numbers_in
 from cocite.neighbours.documents import TABLES_OF_VECTORS, Documents, VectorFiles, read_documents
 from cocite.neighbours.pools import start_workers
 from cocite.neighbours.ranking import Asked, Ranking, VectorRanking, scores_of
-from cocite.tables.files import checked_files, open_table, table_in, write_omissions, write_table
 
 RESERVED_MB = 400
 """Memory for the program and what it writes."""

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cocite.ground.id_sets import Ids
+from cocite.core.id_sets import Ids
 from cocite.neighbours.checkpoints import Checkpoint
 from cocite.neighbours.distances import (
     FARTHEST,

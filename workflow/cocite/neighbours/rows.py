@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from cocite.ground.errors import InputError
-from cocite.ground.id_sets import Ids
+from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids
+from cocite.core.tables.splits import read_kept_out
 from cocite.neighbours.distances import FARTHEST, Keys, Numbers, distances_in, numbers_in
-from cocite.tables.splits import read_kept_out
 
 ROWS_WRITTEN = 500_000
 """Rows of neighbours that are written at once."""

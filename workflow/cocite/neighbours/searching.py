@@ -20,10 +20,12 @@ import typer
 from cocite.config.embeddings import FlatIndex, SearchSettings
 from cocite.config.entries import as_json
 from cocite.config.settings import GivenAsJson
-from cocite.ground.checkpoints import remove_state, sampled_fingerprint
-from cocite.ground.errors import InputError
-from cocite.ground.options import MemoryMb, Omissions, OnlyPapers, Output, Queries, Seed, Shard, State, Threads, Vectors
-from cocite.ground.randomness import priorities
+from cocite.core.checkpoints import remove_state, sampled_fingerprint
+from cocite.core.errors import InputError
+from cocite.core.options import MemoryMb, Omissions, OnlyPapers, Output, Queries, Seed, Shard, State, Threads, Vectors
+from cocite.core.randomness import priorities
+from cocite.core.tables.files import write_omissions, write_table
+from cocite.core.tables.splits import read_queries
 from cocite.neighbours.checkpoints import open_search, search_groups
 from cocite.neighbours.distances import FARTHEST, Block, Keys, numbers_in
 from cocite.neighbours.exact import Search
@@ -31,8 +33,6 @@ from cocite.neighbours.indexes import choose_search
 from cocite.neighbours.pools import BLOCK, TILE, Workers, capacity, start_workers
 from cocite.neighbours.rows import check_shard, count_papers, rows_of
 from cocite.neighbours.vectors import VectorTable, open_vectors
-from cocite.tables.files import write_omissions, write_table
-from cocite.tables.splits import read_queries
 
 RESERVED_MB = 400
 """Memory for the program and what it writes."""

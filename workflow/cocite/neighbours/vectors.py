@@ -18,11 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from cocite.ground.errors import InputError
-from cocite.ground.id_sets import Ids, IdSet, are_in, check_ids, id_set, members_at, places_of
+from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids, IdSet, are_in, check_ids, id_set, members_at, places_of
+from cocite.core.tables.files import open_table, scan_table, vectors_of
 from cocite.neighbours.distances import Block, Numbers, block_of
 from cocite.neighbours.pools import BLOCK, Workers
-from cocite.tables.files import open_table, scan_table, vectors_of
 
 LARGEST_NORM = 1e30
 """Squared norm from which products in float32 may overflow."""

@@ -19,20 +19,20 @@ from numpy.typing import NDArray
 from cocite.config.entries import as_json
 from cocite.config.settings import GivenAsJson
 from cocite.config.walks import WalkSettings
-from cocite.ground.checkpoints import remove_state, sampled_fingerprint
-from cocite.ground.errors import InputError
-from cocite.ground.id_sets import Ids, check_ids
-from cocite.ground.lookup import look_up
-from cocite.ground.options import MemoryMb, Omissions, OnlyPapers, Output, Queries, Shard, State, Threads
-from cocite.ground.progress import progress_bar
+from cocite.core.checkpoints import remove_state, sampled_fingerprint
+from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids, check_ids
+from cocite.core.lookup import look_up
+from cocite.core.options import MemoryMb, Omissions, OnlyPapers, Output, Queries, Shard, State, Threads
+from cocite.core.progress import progress_bar
+from cocite.core.tables.files import scan_table, write_omissions, write_table
+from cocite.core.tables.splits import read_queries
 from cocite.neighbours.adjacency import Adjacency, open_adjacency
 from cocite.neighbours.checkpoints import Checkpoint, open_search, search_groups
 from cocite.neighbours.distances import Keys
 from cocite.neighbours.pools import Workers, start_workers
 from cocite.neighbours.pushing import BYTES_OF_PAPER, keys_around, new_desk
 from cocite.neighbours.rows import check_shard, count_papers, rows_of
-from cocite.tables.files import scan_table, write_omissions, write_table
-from cocite.tables.splits import read_queries
 
 RESERVED_MB = 400
 """Memory for the program and what it writes."""

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.ground.id_sets import Ids
-from cocite.tables.files import open_table, table_in
+from cocite.core.id_sets import Ids
+from cocite.core.tables.files import open_table, table_in
 
 TEXTS_IN_FILE = 32_768
 TEXTS_AT_ONCE = 4096

@@ -16,9 +16,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cocite.ground.errors import InputError
-from cocite.ground.id_sets import Ids
-from cocite.ground.progress import progress_bar
+from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids
+from cocite.core.progress import progress_bar
 from cocite.neighbours.checkpoints import Checkpoint
 from cocite.neighbours.distances import FARTHEST, Keys, Metric, key_of, numbers_in
 from cocite.neighbours.documents import NOWHERE, Documents

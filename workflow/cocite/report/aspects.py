@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from cocite.config.triplets import graphs_of_aspects, sets_by_aspect
-from cocite.ground.options import Output, Results
+from cocite.core.options import Output, Results
 from cocite.report.canvas import COLOURS, canvas
 from cocite.report.labels import percent
 from cocite.report.results import Provenance, configuration_in, read_each

@@ -20,8 +20,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from cocite.core.tables.files import atomic_path
 from cocite.report.svg import NAME, PANEL, SERIES, SVG, read_svg, write_svg
-from cocite.tables.files import atomic_path
 
 mpl.use("svg")
 INK = "#010203"

@@ -10,8 +10,8 @@ from cocite.config.origins import CARD_SCORES
 from cocite.config.runs import model_of, training_seeds, with_weights
 from cocite.config.terms import generated_benchmarks
 from cocite.config.triplets import oracle_models
+from cocite.core.tables.files import atomic_path
 from cocite.report.labels import measure, over_seeds
-from cocite.tables.files import atomic_path
 
 
 def write_cards(results: Path, scores: pl.DataFrame, provenance: Mapping[str, Any], output: Path) -> None:

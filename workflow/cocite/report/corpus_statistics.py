@@ -6,11 +6,11 @@ from pathlib import Path
 import pyarrow as pa
 from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-from cocite.ground.database import connect
-from cocite.ground.options import MemoryMb, Output, Results, Threads
+from cocite.core.database import connect
+from cocite.core.options import MemoryMb, Output, Results, Threads
+from cocite.core.tables.files import count_rows, verified_files, write_table
+from cocite.core.tables.places import path_of
 from cocite.report.results import Pairs
-from cocite.tables.files import count_rows, verified_files, write_table
-from cocite.tables.places import path_of
 
 
 def write_corpus_statistics(

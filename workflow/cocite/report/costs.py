@@ -11,9 +11,9 @@ import polars as pl
 import psutil
 
 from cocite.config.started import Start, is_alive
-from cocite.ground.usage import last_usage
-from cocite.ground.words import clock_time
-from cocite.tables.files import write_table
+from cocite.core.tables.files import write_table
+from cocite.core.usage import last_usage
+from cocite.core.words import clock_time
 
 SNAKEMAKE = "snakemake"
 """The row of the table `costs` for the process that starts the jobs; no rule has this name."""

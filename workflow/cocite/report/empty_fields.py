@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from cocite.config.encoders import TITLE_AND_ABSTRACT
 from cocite.config.lineage import encoder_under
 from cocite.config.runs import untrained
-from cocite.tables.files import scan_table
-from cocite.tables.places import path_of
+from cocite.core.tables.files import scan_table
+from cocite.core.tables.places import path_of
 
 
 def empty_fields(results: Path, configuration: Mapping[str, Any]) -> pl.DataFrame:

@@ -20,7 +20,7 @@ from matplotlib.ticker import (
 
 from cocite.config.probes import named_sets
 from cocite.config.walks import rankings
-from cocite.ground.options import Output, Results
+from cocite.core.options import Output, Results
 from cocite.report.canvas import Entry, canvas, look, styles
 from cocite.report.labels import GRAPH_METRICS, RELATIONS, loss_of
 from cocite.report.results import Pairs, Provenance, configuration_in, read, read_curves, read_each

@@ -13,10 +13,10 @@ import polars as pl
 
 from cocite.config.lineage import encoder_under, sets_of
 from cocite.config.stale import is_configured
+from cocite.core.tables.files import read_table
 from cocite.report.labels import GRAPH_METRICS, RELATIONS, loss_of, percent, sets_in_words
 from cocite.report.matched import read_published
 from cocite.report.results import read, read_each
-from cocite.tables.files import read_table
 
 SHARES = {"corpus": r"-\d+$", "graph": r"-\d+$", "neighbours": r"_\d+$"}
 """How the name of a step ends that several jobs share, by stage; names of configured entries may end in numbers."""

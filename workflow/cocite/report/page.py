@@ -17,6 +17,7 @@ from cocite.config.plugins import plugins
 from cocite.config.runs import mapped_runs, with_vectors
 from cocite.config.terms import terms_of_benchmark, terms_of_corpus, terms_of_encoder
 from cocite.config.triplets import oracle_models
+from cocite.core.tables.files import write_text
 from cocite.report.costs import OF_ALL
 from cocite.report.inputs import leaks_in_words
 from cocite.report.maps.packing import MapData, packed
@@ -24,7 +25,6 @@ from cocite.report.maps.picture import DRAWN
 from cocite.report.page_tables import ranking_of, shown
 from cocite.report.summary import what_is_generated
 from cocite.report.svg import read_figure
-from cocite.tables.files import write_text
 
 TEMPLATES = Path(__file__).parents[2] / "report"
 SCRIPTS = ("matrix.js", "sort.js", "legend.js", "map-view.js", "map.js", "scroll.js")

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 from matplotlib.axes import Axes
 
-from cocite.ground.options import Output, Results
+from cocite.core.options import Output, Results
 from cocite.report.canvas import COLOURS, Entry, canvas
 from cocite.report.labels import mean_cell
 from cocite.report.results import Provenance, configuration_in, read_each

@@ -14,9 +14,9 @@ import typer
 
 from cocite import __version__
 from cocite.config.terms import packages_of
-from cocite.ground.options import Output
-from cocite.tables import TABLES, empty_schema
-from cocite.tables.files import read_json, write_table, write_text
+from cocite.core.options import Output
+from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.files import read_json, write_table, write_text
 
 PROCESSORS = Path("/proc/cpuinfo")
 LIBRARIES = (

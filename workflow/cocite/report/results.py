@@ -12,10 +12,10 @@ import typer
 
 from cocite.config.benchmarks import suites_of
 from cocite.config.runs import runs_of, runs_that_rank_alone, scored_runs
-from cocite.ground.atomic import read_json
-from cocite.tables import TABLES, empty_schema
-from cocite.tables.files import read_table
-from cocite.tables.places import path_of
+from cocite.core.atomic import read_json
+from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.files import read_table
+from cocite.core.tables.places import path_of
 
 UNTITLED = "no title"
 Provenance = Annotated[Path, typer.Option(help="What `cocite report provenance` wrote.")]

@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 from cocite.config.benchmarks import tasks_of, tells_spaces_apart
 from cocite.config.runs import names_in_spaces
 from cocite.config.tasks import Task
-from cocite.ground.options import Output, Results
+from cocite.core.options import Output, Results
 from cocite.report.canvas import COLOURS, canvas
 from cocite.report.labels import over_seeds
 from cocite.report.page_tables import number_in

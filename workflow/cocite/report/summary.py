@@ -14,7 +14,7 @@ from cocite.config.runs import model_of, scored_in, scored_models, untrained
 from cocite.config.tasks import BOTH
 from cocite.config.terms import generated_benchmarks, has_generated_corpus
 from cocite.config.triplets import oracle_models
-from cocite.ground.words import clock_time
+from cocite.core.words import clock_time
 from cocite.report.costs import SNAKEMAKE
 from cocite.report.differences import difference_of
 from cocite.report.labels import mean_cell, measure, metric_in_words, over_seeds, with_mode

@@ -16,7 +16,7 @@ from cocite.config.baselines import baselines_on, beside_models
 from cocite.config.benchmarks import sides_of
 from cocite.config.runs import model_of, untrained
 from cocite.config.triplets import oracle_models
-from cocite.ground.options import Output, Results
+from cocite.core.options import Output, Results
 from cocite.report.canvas import COLOURS, Entry, Titles, canvas
 from cocite.report.labels import mean_cell, metric_in_words
 from cocite.report.results import Provenance, configuration_in, read_scored

@@ -21,8 +21,9 @@ from cocite.config.terms import generated_benchmarks
 from cocite.config.triplets import graphs_of_aspects
 from cocite.config.walks import rankings
 from cocite.config.yaml_files import written_configuration
-from cocite.ground.errors import InputError
-from cocite.ground.options import Output, Results
+from cocite.core.errors import InputError
+from cocite.core.options import Output, Results
+from cocite.core.tables.files import atomic_path, read_json, read_table
 from cocite.report import inputs, published
 from cocite.report import scores as of_models
 from cocite.report.ablations import ablations
@@ -40,7 +41,6 @@ from cocite.report.reported import beside_reported, read_reported
 from cocite.report.results import Provenance, read, read_curves, read_each, read_precisions, read_scored, read_summary
 from cocite.report.sciaspect import matrix
 from cocite.report.summary import best_scores, facts
-from cocite.tables.files import atomic_path, read_json, read_table
 
 ARCHIVE = "report/report.zip"
 PAGE = "report/index.html"

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cocite.ground.id_sets import GrowingIdSet, Ids, IdSet, contains, members_at, place_of, places_of, set_of
+from cocite.core.id_sets import GrowingIdSet, Ids, IdSet, contains, members_at, place_of, places_of, set_of
 from cocite.triplets.picking import Draws, Picks, offer, offer_at, priority_of, strike, strike_all
 from cocite.triplets.sampled import Block
 

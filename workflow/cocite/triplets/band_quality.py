@@ -19,12 +19,12 @@ import typer
 
 from cocite.config.entries import Count, Entry
 from cocite.config.settings import GivenAsJson
-from cocite.ground.database import connect
-from cocite.ground.options import MemoryMb, Output, Queries, Seed, Threads
-from cocite.ground.progress import report
-from cocite.ground.randomness import priorities
-from cocite.tables.files import verified_files, write_table
-from cocite.tables.splits import read_kept_out, read_queries
+from cocite.core.database import connect
+from cocite.core.options import MemoryMb, Output, Queries, Seed, Threads
+from cocite.core.progress import report
+from cocite.core.randomness import priorities
+from cocite.core.tables.files import verified_files, write_table
+from cocite.core.tables.splits import read_kept_out, read_queries
 
 QUERIES_SAMPLED = 500
 _RELATIONS = """

@@ -14,7 +14,7 @@ import pyarrow as pa
 from numba import njit
 from numpy.typing import NDArray
 
-from cocite.ground.id_sets import contains
+from cocite.core.id_sets import contains
 from cocite.triplets.picking import Draws, Picks, is_among, offer, strike_all
 from cocite.triplets.sampled import Block
 

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from cocite.ground.errors import InputError, explain_unreadable
-from cocite.ground.id_sets import Ids, are_in
-from cocite.ground.plain_columns import corpus_ids
-from cocite.ground.randomness import priorities
-from cocite.ground.rows import PARQUET, whole_batches
+from cocite.core.errors import InputError, explain_unreadable
+from cocite.core.id_sets import Ids, are_in
+from cocite.core.plain_columns import corpus_ids
+from cocite.core.randomness import priorities
+from cocite.core.rows import PARQUET, whole_batches
 from cocite.triplets.sampled import ROLES, UNSERVED, Block, Sampled, as_triplets
 
 COLUMNS = (("query",), ("positive", "pos"), ("negative", "neg"))

@@ -20,10 +20,10 @@ import pyarrow.compute as pc
 import typer
 from numpy.typing import NDArray
 
-from cocite.ground.id_sets import Ids, IdSet, are_in, id_set, places_of, set_of
-from cocite.ground.lookup import look_up
-from cocite.ground.options import Papers, Queries
-from cocite.tables.documents import (
+from cocite.core.id_sets import Ids, IdSet, are_in, id_set, places_of, set_of
+from cocite.core.lookup import look_up
+from cocite.core.options import Papers, Queries
+from cocite.core.tables.documents import (
     NO_PAPER,
     corpus_ids_of,
     keys_in,
@@ -33,8 +33,8 @@ from cocite.tables.documents import (
     text_ids_of,
     with_papers,
 )
-from cocite.tables.files import checked_files, open_table, write_table
-from cocite.tables.splits import read_queries
+from cocite.core.tables.files import checked_files, open_table, write_table
+from cocite.core.tables.splits import read_queries
 from cocite.triplets.false_negatives import check_mined
 from cocite.triplets.sampled import ROLES, read_papers, table_in
 from cocite.triplets.sampled_texts import brought_queries

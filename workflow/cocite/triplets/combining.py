@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cocite.ground.errors import InputError
-from cocite.ground.id_sets import Ids
-from cocite.ground.randomness import priorities
-from cocite.tables.files import read_table
+from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids
+from cocite.core.randomness import priorities
+from cocite.core.tables.files import read_table
 from cocite.triplets.sampled import ROLES, WORDS, Block, in_order, read_chosen, table_in
 
 LISTS = ("positives", "negatives")

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from cocite.ground.id_sets import are_in
+from cocite.core.id_sets import are_in
 from cocite.triplets.picking import NONE, draw
 from cocite.triplets.sampled import UNSERVED, Block, Sampled
 

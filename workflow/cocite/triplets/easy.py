@@ -28,10 +28,10 @@ from cocite.config.sampler import (
     RandomNegatives,
     UnfilteredNegatives,
 )
-from cocite.ground.errors import InputError
-from cocite.ground.id_sets import Ids, are_in
-from cocite.ground.randomness import derive_seed, priorities
-from cocite.tables.files import count_rows, vectors_of
+from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids, are_in
+from cocite.core.randomness import derive_seed, priorities
+from cocite.core.tables.files import count_rows, vectors_of
 from cocite.triplets.picking import NONE, SPARE, Draws, draw, drawn, half_bits, mixed, permuted
 from cocite.triplets.sampled import Block
 

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cocite.ground.id_sets import Ids
-from cocite.tables.files import read_table
+from cocite.core.id_sets import Ids
+from cocite.core.tables.files import read_table
 from cocite.triplets.mining import among
 
 FALSE_NEGATIVE = "false negative"

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from cocite.config.aspects import INTENTS
 from cocite.config.sampler import Gathering
-from cocite.ground.errors import InputError
-from cocite.ground.id_sets import Ids
+from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids
 from cocite.triplets.links import Links, Seats, links_of, look_at_references, pick_linked, seats_for
 from cocite.triplets.pairing import first_drawn, shuffled, unserved
 from cocite.triplets.picking import NONE, draw

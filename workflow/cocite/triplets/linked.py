@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 from numba import njit
 from numpy.typing import NDArray
 
-from cocite.ground.id_sets import Ids, are_in, contains, places_of, set_of
-from cocite.ground.randomness import fractions, priorities
+from cocite.core.id_sets import Ids, are_in, contains, places_of, set_of
+from cocite.core.randomness import fractions, priorities
 from cocite.triplets.picking import Draws, Picks, draw, offer_at, picks, strike
 from cocite.triplets.sampled import Block, table_in
 

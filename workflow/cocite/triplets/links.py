@@ -16,8 +16,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cocite.config.aspects import ASPECTS, INTENTS, MISCELLANEOUS
-from cocite.ground.id_sets import GrowingIdSet, Ids, IdSet, contains, members_at, place_of, places_of, set_of, size
-from cocite.ground.randomness import priorities
+from cocite.core.id_sets import GrowingIdSet, Ids, IdSet, contains, members_at, place_of, places_of, set_of, size
+from cocite.core.randomness import priorities
 from cocite.triplets.picking import Draws, Picks, offer, picks, strike, strike_all
 from cocite.triplets.sampled import Block
 

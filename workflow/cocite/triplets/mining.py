@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cocite.config.mining import Mining
-from cocite.ground.id_sets import Ids
-from cocite.ground.lookup import look_up
-from cocite.ground.randomness import priorities
-from cocite.tables.files import read_table, table_in
+from cocite.core.id_sets import Ids
+from cocite.core.lookup import look_up
+from cocite.core.randomness import priorities
+from cocite.core.tables.files import read_table, table_in
 from cocite.triplets.combining import as_examples, each_once
 from cocite.triplets.sampled import UNSERVED, Block, Sampled, read_chosen
 

@@ -18,11 +18,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from cocite.config.benchmarks import declared
-from cocite.ground.errors import InputError
-from cocite.ground.id_sets import Ids
-from cocite.ground.randomness import generator, priorities
-from cocite.tables.documents import NO_TEXT, read_documents, text_ids_of
-from cocite.tables.files import read_table
+from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids
+from cocite.core.randomness import generator, priorities
+from cocite.core.tables.documents import NO_TEXT, read_documents, text_ids_of
+from cocite.core.tables.files import read_table
 from cocite.triplets.combining import LISTS, each_once
 from cocite.triplets.sampled import Block, Sampled
 from cocite.triplets.sampled_texts import texts_table

@@ -11,8 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cocite.config.sampler import Pairing
-from cocite.ground.id_sets import Ids, are_in
-from cocite.ground.randomness import priorities
+from cocite.core.id_sets import Ids, are_in
+from cocite.core.randomness import priorities
 from cocite.triplets.picking import NONE, Draws, Picks, picks, without
 from cocite.triplets.sampled import UNSERVED, Block, Sampled, as_triplets
 

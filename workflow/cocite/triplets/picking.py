@@ -18,8 +18,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cocite.ground.id_sets import Ids, contains, member_at, size
-from cocite.ground.randomness import GOLDEN, derive_seed, mix, priorities
+from cocite.core.id_sets import Ids, contains, member_at, size
+from cocite.core.randomness import GOLDEN, derive_seed, mix, priorities
 from cocite.triplets.sampled import Block
 
 NONE = -1

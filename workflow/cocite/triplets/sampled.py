@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from cocite.ground.errors import InputError
-from cocite.ground.id_sets import NO_IDS, Ids, IdSet, check_ids, id_set, size
-from cocite.tables.files import checked_files, open_parquet, open_table
-from cocite.tables.files import table_in as table_in
-from cocite.tables.splits import read_kept_out
+from cocite.core.errors import InputError
+from cocite.core.id_sets import NO_IDS, Ids, IdSet, check_ids, id_set, size
+from cocite.core.tables.files import checked_files, open_parquet, open_table
+from cocite.core.tables.files import table_in as table_in
+from cocite.core.tables.splits import read_kept_out
 from cocite.triplets.titles import NONE as NO_TITLES
 from cocite.triplets.titles import Titles
 

@@ -1,6 +1,6 @@
 """Texts of examples that are no papers, such as brought queries: written in the order of their ids, and found again.
 
-A text's id follows from its content (`ground.text_ids`), so ids are spread evenly, and a range of them is a share of
+A text's id follows from its content (`core.text_ids`), so ids are spread evenly, and a range of them is a share of
 the texts. Texts come in any order and more than once; they are dealt out to ranges on the disk, and memory holds those
 of one range, however many there are.
 """
@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cocite.ground.id_sets import Ids
-from cocite.ground.lookup import look_up
-from cocite.ground.text_ids import text_ids
-from cocite.tables import TABLES, empty_schema
-from cocite.tables.files import open_table, write_table
+from cocite.core.id_sets import Ids
+from cocite.core.lookup import look_up
+from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.files import open_table, write_table
+from cocite.core.text_ids import text_ids
 from cocite.triplets.sampled import table_in
 
 Texts: TypeAlias = pa.Table | Iterable[pa.RecordBatch]
@@ -45,7 +45,7 @@ def batches_of(texts: Texts) -> Iterator[pa.RecordBatch]:
 
 def write_texts(output: Path, texts: Iterable[pa.RecordBatch]) -> int:
     """Write texts, each once, as the table `sampled_texts`; return how many there are."""
-    from cocite.ground.database import spill_folder
+    from cocite.core.database import spill_folder
 
     with spill_folder(output.parent) as folder:
         ranges = _dealt_out(texts, Path(folder))

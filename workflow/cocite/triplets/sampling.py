@@ -22,11 +22,11 @@ from cocite.config.entries import as_json
 from cocite.config.sampler import Sampler
 from cocite.config.settings import GivenAsJson
 from cocite.config.triplets import TripletSet
-from cocite.ground.errors import InputError
-from cocite.ground.options import Omissions, Output, Papers, Queries, Seed, Threads, WrittenSettings
-from cocite.ground.progress import report
-from cocite.tables import splits
-from cocite.tables.files import write_json, write_omissions, write_table
+from cocite.core.errors import InputError
+from cocite.core.options import Omissions, Output, Papers, Queries, Seed, Threads, WrittenSettings
+from cocite.core.progress import report
+from cocite.core.tables import splits
+from cocite.core.tables.files import write_json, write_omissions, write_table
 from cocite.triplets.combining import table_made_of
 from cocite.triplets.sampled import WORDS, Block, read_papers, table_in
 from cocite.triplets.sampled_texts import BROUGHT_QUERIES, Texts, batches_of, brought_queries, write_texts

@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 from numba import njit
 from numpy.typing import NDArray
 
-from cocite.ground.id_sets import NO_IDS, Ids, are_in, check_ids, contains, set_of
-from cocite.ground.lookup import look_up
-from cocite.ground.randomness import priorities
-from cocite.tables.files import open_table
+from cocite.core.id_sets import NO_IDS, Ids, are_in, check_ids, contains, set_of
+from cocite.core.lookup import look_up
+from cocite.core.randomness import priorities
+from cocite.core.tables.files import open_table
 from cocite.triplets.gathering import Rows, examples_table, paired
 from cocite.triplets.pairing import first_drawn, unserved
 from cocite.triplets.picking import NONE, draw, offer, picks, strike, strike_all

@@ -22,13 +22,13 @@ import pyarrow.compute as pc
 import typer
 from numpy.typing import NDArray
 
-from cocite.ground.errors import InputError
-from cocite.ground.id_sets import Ids
-from cocite.ground.lookup import look_up
-from cocite.ground.options import Output, Papers, Seed, Threads
-from cocite.ground.randomness import priorities
-from cocite.tables import TABLES
-from cocite.tables.files import atomic_path, checked_files, open_table, write_table
+from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids
+from cocite.core.lookup import look_up
+from cocite.core.options import Output, Papers, Seed, Threads
+from cocite.core.randomness import priorities
+from cocite.core.tables import TABLES
+from cocite.core.tables.files import atomic_path, checked_files, open_table, write_table
 from cocite.triplets.combining import LISTS, as_examples, first_of_each
 from cocite.triplets.sampled import ROLES, table_in
 from cocite.triplets.sampled_texts import find_texts

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cocite.ground.titles import normalised
-from cocite.tables.files import checked_files, open_table
-from cocite.tables.splits import read_kept_out
+from cocite.core.tables.files import checked_files, open_table
+from cocite.core.tables.splits import read_kept_out
+from cocite.core.titles import normalised
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ class RandomVectors(Baseline):
         """Draw the vectors from the run's seed, one document after the other."""
         import numpy as np
 
-        from cocite.ground.randomness import generator
+        from cocite.core.randomness import generator
 
         random = generator(embedding.seed, "random vectors")
         for batch in embedding.documents():

@@ -7,7 +7,7 @@ from typing import Literal
 from cocite.config.baseline import Baseline
 from cocite.config.entries import GivenPath, Whole, as_json
 from cocite.config.mteb import result_files
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 
 class ReportedScores(Baseline):

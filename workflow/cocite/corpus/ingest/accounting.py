@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 import typer
 
 from cocite.config.release_folder import PACKED
-from cocite.ground.errors import InputError
-from cocite.ground.options import Omissions
-from cocite.ground.words import printable
-from cocite.ground.written_ids import is_id
-from cocite.tables import TABLES, empty_schema
-from cocite.tables.files import read_table, write_omissions
+from cocite.core.errors import InputError
+from cocite.core.options import Omissions
+from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.files import read_table, write_omissions
+from cocite.core.words import printable
+from cocite.core.written_ids import is_id
 
 CONTEXTS = "contexts"
 """What stands for a dataset in the account of the contexts of citations, which are counted beside their lines."""

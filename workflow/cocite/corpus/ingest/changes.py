@@ -21,6 +21,11 @@ import numpy as np
 import pyarrow as pa
 import typer
 
+from cocite.core.database import connect
+from cocite.core.errors import InputError
+from cocite.core.options import Buckets, MemoryMb, Omissions, Output, Threads
+from cocite.core.tables import PRIMARY_KEYS, TABLES, empty_schema
+from cocite.core.tables.files import verified_files, write_omissions, write_table
 from cocite.corpus.ingest.accounting import Tally
 from cocite.corpus.ingest.documents import read_documents
 from cocite.corpus.ingest.merge import ROWS_IN_BATCH, number
@@ -29,11 +34,6 @@ from cocite.corpus.ingest.shards import IngestSettings, read_shard, write_ingest
 from cocite.corpus.ingest.unpacking import unpack
 from cocite.corpus.options import Dataset, ManifestFile
 from cocite.corpus.release.manifest import DiffShard, Manifest, Shard, read_manifest
-from cocite.ground.database import connect
-from cocite.ground.errors import InputError
-from cocite.ground.options import Buckets, MemoryMb, Omissions, Output, Threads
-from cocite.tables import PRIMARY_KEYS, TABLES, empty_schema
-from cocite.tables.files import verified_files, write_omissions, write_table
 
 
 def ingest_changes(settings: IngestSettings, folder: Path, shards: list[Shard], *, output: Path, report: Path) -> None:

@@ -12,6 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from cocite.config.aspects import INTENTS
+from cocite.core.tables import ID
+from cocite.core.written_ids import is_id
 from cocite.corpus.ingest.accounting import BLANK, KEPT, MalformedError, Tally, parse_record
 from cocite.corpus.ingest.contexts import Gathered, count_contexts, list_of_texts
 from cocite.corpus.ingest.records import INFLUENTIAL, UNKNOWN_INTENT
@@ -26,8 +28,6 @@ from cocite.corpus.ingest.scanning import (
     scatter_by_bucket,
 )
 from cocite.corpus.ingest.unpacking import Block
-from cocite.ground.written_ids import is_id
-from cocite.tables import ID
 
 IDS = ("citingcorpusid", "citedcorpusid")
 LEFT_OUT = {

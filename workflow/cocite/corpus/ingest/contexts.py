@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.files import table_writer
 from cocite.corpus.ingest.accounting import CONTEXTS, KEPT, Tally
 from cocite.corpus.ingest.scanning import copy_contexts, cut_contexts
 from cocite.corpus.ingest.unpacking import BYTES_IN_BLOCK, LONGEST_LINE
-from cocite.tables import TABLES, empty_schema
-from cocite.tables.files import table_writer
 
 TABLE = "ingested_contexts"
 BYTES_IN_STORE = 1 << 27

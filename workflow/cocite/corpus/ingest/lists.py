@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from cocite.config.release_folder import unpacked
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 BYTES_AT_ONCE = 1 << 20
 _BYTES_OF_START = 1 << 12

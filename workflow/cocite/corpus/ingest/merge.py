@@ -12,12 +12,12 @@ from typing import Annotated, Literal
 import duckdb
 import typer
 
+from cocite.core.database import connect
+from cocite.core.options import MemoryMb, Omissions, Output, Threads
+from cocite.core.tables.declarations.corpus import AUTHORS, MAG
+from cocite.core.tables.files import verified_files, write_omissions, write_table
 from cocite.corpus.ingest.newest import keep_newest, names_files
 from cocite.corpus.ingest.records import has_unknown_intent, intents_of, is_influential
-from cocite.ground.database import connect
-from cocite.ground.options import MemoryMb, Omissions, Output, Threads
-from cocite.tables.declarations.corpus import AUTHORS, MAG
-from cocite.tables.files import verified_files, write_omissions, write_table
 
 ROWS_IN_BATCH = {"papers": 20_000, "abstracts": 20_000, "citations": 100_000}
 """Rows that are written at once: abstracts come at about 1.3 kB, and a batch of them must stay small."""

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import duckdb
 
-from cocite.tables.declarations.corpus import SHARD
-from cocite.tables.files import scan_table
+from cocite.core.tables.declarations.corpus import SHARD
+from cocite.core.tables.files import scan_table
 
 CURRENT = {"ingested_papers": "corpusid", "ingested_abstracts": "corpusid", "ingested_citations": "citing"}
 """Ingested table → the paper that a row of it is of."""

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from cocite.config.aspects import INTENTS
-from cocite.ground.written_ids import DIGITS
-from cocite.tables import PRIMARY_KEYS
+from cocite.core.tables import PRIMARY_KEYS
+from cocite.core.written_ids import DIGITS
 
 INFLUENTIAL = 1 << len(INTENTS)
 """The bit that says that a citation is influential."""

@@ -14,6 +14,9 @@ import pyarrow.compute as pc
 import typer
 
 from cocite.config.release_folder import WORKS
+from cocite.core.errors import InputError
+from cocite.core.tables.declarations.corpus import SHARD
+from cocite.core.tables.files import checked_files, open_table, read_table, table_writer, write_table
 from cocite.corpus.options import (
     IngestedAbstracts,
     IngestedCitations,
@@ -24,9 +27,6 @@ from cocite.corpus.options import (
     Report,
 )
 from cocite.corpus.release.manifest import read_manifest, shards_of_part
-from cocite.ground.errors import InputError
-from cocite.tables.declarations.corpus import SHARD
-from cocite.tables.files import checked_files, open_table, read_table, table_writer, write_table
 
 
 def reuse_works(

@@ -16,9 +16,9 @@ import numpy as np
 from numba import njit, types
 from numpy.typing import NDArray
 
+from cocite.core.written_ids import LARGEST_ID
 from cocite.corpus.ingest.records import INFLUENTIAL as INFLUENTIAL_TRAIT
 from cocite.corpus.ingest.records import UNKNOWN_INTENT
-from cocite.ground.written_ids import LARGEST_ID
 
 U = np.uint64
 NONE, MISSING, ODD = -1, -2, -3

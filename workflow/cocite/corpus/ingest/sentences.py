@@ -17,12 +17,12 @@ import typer
 
 from cocite.config.contexts import ContextSettings
 from cocite.config.settings import GivenAsJson
+from cocite.core.database import connect
+from cocite.core.options import MemoryMb, Omissions, Output, Threads
+from cocite.core.tables.files import verified_files, write_omissions, write_table
+from cocite.core.text_ids import sql_of_text_id
 from cocite.corpus.ingest.markers import with_single_blanks, without_markers
 from cocite.corpus.ingest.merge import number
-from cocite.ground.database import connect
-from cocite.ground.options import MemoryMb, Omissions, Output, Threads
-from cocite.ground.text_ids import sql_of_text_id
-from cocite.tables.files import verified_files, write_omissions, write_table
 
 KEPT, UNREADABLE, EMPTY, SHORT, LONG = range(5)
 REASONS = {

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from cocite.core.errors import InputError
+from cocite.core.progress import progress
+from cocite.core.tables import TABLES
+from cocite.core.tables.declarations.corpus import AUTHORS
+from cocite.core.tables.files import table_writer, write_table
 from cocite.corpus.ingest.accounting import BLANK, Tally, tallies_as_table
 from cocite.corpus.ingest.unpacking import unpack
 from cocite.corpus.release.manifest import Shard
-from cocite.ground.errors import InputError
-from cocite.ground.progress import progress
-from cocite.tables import TABLES
-from cocite.tables.declarations.corpus import AUTHORS
-from cocite.tables.files import table_writer, write_table
 
 if TYPE_CHECKING:
     from cocite.corpus.ingest.contexts import Gathered

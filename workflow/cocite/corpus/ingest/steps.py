@@ -12,6 +12,7 @@ import typer
 from cocite.config.release_folder import WORKS
 from cocite.config.settings import GivenAsJson
 from cocite.config.works import WorkFilters
+from cocite.core.options import Buckets, MemoryMb, Output, Threads
 from cocite.corpus.options import (
     Dataset,
     IngestedAbstracts,
@@ -23,7 +24,6 @@ from cocite.corpus.options import (
     Report,
 )
 from cocite.corpus.release.manifest import read_manifest, shards_of_part
-from cocite.ground.options import Buckets, MemoryMb, Output, Threads
 
 Authors = Annotated[bool, typer.Option("--authors", help="Keep the names of papers' authors.")]
 

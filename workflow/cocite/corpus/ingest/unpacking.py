@@ -15,9 +15,9 @@ import numpy as np
 from isal import igzip, igzip_lib
 from numpy.typing import NDArray
 
+from cocite.core.ahead import ahead
+from cocite.core.errors import InputError
 from cocite.corpus.ingest.lists import open_lines
-from cocite.ground.ahead import ahead
-from cocite.ground.errors import InputError
 
 BYTES_IN_BLOCK = 1 << 21
 """Small enough to stay in the processor's cache until the reader takes it from the unpacking thread."""

@@ -22,16 +22,16 @@ import typer
 from duckdb import DuckDBPyConnection
 
 from cocite.config.release_folder import find_shards
+from cocite.core.database import connect
+from cocite.core.errors import InputError
+from cocite.core.options import MemoryMb, Omissions, Output, Threads
+from cocite.core.progress import report
+from cocite.core.tables.documents import numbers_of, read_documents
+from cocite.core.tables.files import checked_files, open_table, verified_files, write_omissions, write_table
+from cocite.core.titles import normalised
+from cocite.core.written_ids import DIGITS
 from cocite.corpus.ingest.merge import number
 from cocite.corpus.matching.dois import sql_of_doi
-from cocite.ground.database import connect
-from cocite.ground.errors import InputError
-from cocite.ground.options import MemoryMb, Omissions, Output, Threads
-from cocite.ground.progress import report
-from cocite.ground.titles import normalised
-from cocite.ground.written_ids import DIGITS
-from cocite.tables.documents import numbers_of, read_documents
-from cocite.tables.files import checked_files, open_table, verified_files, write_omissions, write_table
 
 SHARED_BY = 5
 """Papers that may have the title of a document; if more have it, such as "Introduction", it tells none apart."""

@@ -15,15 +15,15 @@ import typer
 from duckdb import DuckDBPyConnection
 
 from cocite.config.release_folder import find_shards
+from cocite.core.database import connect
+from cocite.core.errors import InputError
+from cocite.core.options import MemoryMb, Omissions, Output, Papers, Threads
+from cocite.core.progress import report
+from cocite.core.tables.declarations.corpus import MAG
+from cocite.core.tables.files import verified_files, write_omissions, write_table
+from cocite.core.written_ids import DIGITS
 from cocite.corpus.ingest.merge import number
 from cocite.corpus.matching.dois import sql_of_doi
-from cocite.ground.database import connect
-from cocite.ground.errors import InputError
-from cocite.ground.options import MemoryMb, Omissions, Output, Papers, Threads
-from cocite.ground.progress import report
-from cocite.ground.written_ids import DIGITS
-from cocite.tables.declarations.corpus import MAG
-from cocite.tables.files import verified_files, write_omissions, write_table
 
 BY = {"mag": "MAG id", "doi": "DOI"}
 """What papers are matched by, in this order, and what it is called."""

@@ -11,7 +11,7 @@ from duckdb import DuckDBPyConnection
 from numpy.typing import NDArray
 
 from cocite.config.queries import QuerySettings
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 IDS_IN_BATCH = 1_000_000
 

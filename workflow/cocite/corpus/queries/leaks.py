@@ -18,13 +18,13 @@ import pyarrow as pa
 import typer
 from duckdb import DuckDBPyConnection
 
-from cocite.ground.database import connect
-from cocite.ground.errors import InputError
-from cocite.ground.options import MemoryMb, Output, Queries, Results, Threads
-from cocite.ground.progress import report
-from cocite.tables import TABLES, Table, empty_schema
-from cocite.tables.files import count_rows, scan_table, verified_files, write_table
-from cocite.tables.splits import read_kept_out
+from cocite.core.database import connect
+from cocite.core.errors import InputError
+from cocite.core.options import MemoryMb, Output, Queries, Results, Threads
+from cocite.core.progress import report
+from cocite.core.tables import TABLES, Table, empty_schema
+from cocite.core.tables.files import count_rows, scan_table, verified_files, write_table
+from cocite.core.tables.splits import read_kept_out
 
 STAGES = ("graph", "embeddings", "neighbours", "triplets")
 CONTEXTS = "corpus/contexts/*.parquet"

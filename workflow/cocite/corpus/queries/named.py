@@ -7,12 +7,12 @@ import pyarrow as pa
 import typer
 from duckdb import DuckDBPyConnection
 
+from cocite.core.database import connect
+from cocite.core.errors import InputError, explain_unreadable
+from cocite.core.options import MemoryMb, Omissions, Output, Threads
+from cocite.core.tables.files import verified_files, write_omissions, write_text
+from cocite.core.written_ids import without_decimals
 from cocite.corpus.queries.candidates import Ids
-from cocite.ground.database import connect
-from cocite.ground.errors import InputError, explain_unreadable
-from cocite.ground.options import MemoryMb, Omissions, Output, Threads
-from cocite.ground.written_ids import without_decimals
-from cocite.tables.files import verified_files, write_omissions, write_text
 
 UNKNOWN_NAMES = "names of papers that the tables do not have"
 

@@ -16,14 +16,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import typer
 
+from cocite.core.errors import InputError, explain_unreadable
+from cocite.core.hub import fetch_files
+from cocite.core.options import Omissions, Output, State
+from cocite.core.plain_columns import corpus_ids
+from cocite.core.progress import progress
+from cocite.core.rows import PARQUET
+from cocite.core.tables.files import atomic_path, open_table, write_omissions, write_table
 from cocite.corpus.queries.candidates import Ids
-from cocite.ground.errors import InputError, explain_unreadable
-from cocite.ground.hub import fetch_files
-from cocite.ground.options import Omissions, Output, State
-from cocite.ground.plain_columns import corpus_ids
-from cocite.ground.progress import progress
-from cocite.ground.rows import PARQUET
-from cocite.tables.files import atomic_path, open_table, write_omissions, write_table
 
 TRIPLETS = "cite_prediction_new"
 TAKEN = (f"{TRIPLETS}/*.parquet", f"{TRIPLETS}/*/*.parquet")

@@ -17,16 +17,16 @@ from duckdb import DuckDBPyConnection
 
 from cocite.config.queries import QuerySettings
 from cocite.config.settings import GivenAsJson
+from cocite.core.database import connect
+from cocite.core.errors import InputError, explain_unreadable
+from cocite.core.options import Citations, MemoryMb, Omissions, Output, Papers, Seed, Threads
+from cocite.core.randomness import priorities
+from cocite.core.tables.documents import corpus_ids_of, with_papers
+from cocite.core.tables.files import count_rows, read_table, verified_files, write_omissions, write_table
+from cocite.core.tables.splits import EXCLUDED, HELD_OUT
+from cocite.core.written_ids import LARGEST_ID, is_id
 from cocite.corpus.ingest.accounting import quoted
 from cocite.corpus.queries.candidates import Ids, candidates, find_candidates
-from cocite.ground.database import connect
-from cocite.ground.errors import InputError, explain_unreadable
-from cocite.ground.options import Citations, MemoryMb, Omissions, Output, Papers, Seed, Threads
-from cocite.ground.randomness import priorities
-from cocite.ground.written_ids import LARGEST_ID, is_id
-from cocite.tables.documents import corpus_ids_of, with_papers
-from cocite.tables.files import count_rows, read_table, verified_files, write_omissions, write_table
-from cocite.tables.splits import EXCLUDED, HELD_OUT
 
 MOST_OUTSIDE = 0.95
 """Share of the citations to ids that are no paper above which misread ids are the likeliest cause that no paper can be

@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 import requests
 from jsonschema import Draft202012Validator
 
+from cocite.core.errors import InputError
 from cocite.corpus.release.rate_limit import RateLimitAdapter
 from cocite.corpus.release.retry import ask, host_of
-from cocite.ground.errors import InputError
 
 KEY_VARIABLE = "S2_API_KEY"
 KEY_HEADER = "x-api-key"

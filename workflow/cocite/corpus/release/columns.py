@@ -11,11 +11,11 @@ from zlib import crc32
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cocite.core.errors import InputError
+from cocite.core.tables.files import atomic_path
 from cocite.corpus.release.copies import Copy
 from cocite.corpus.release.download import Choose, Needed, whole
 from cocite.corpus.release.manifest import CopiedShard
-from cocite.ground.errors import InputError
-from cocite.tables.files import atomic_path
 
 GAP = 1 << 20
 """Bytes between two needed columns that are fetched along with them, as another request would take as long; a file

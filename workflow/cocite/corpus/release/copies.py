@@ -11,14 +11,14 @@ from typing import Protocol
 import requests
 import urllib3
 
+from cocite.core.errors import InputError
+from cocite.core.progress import report
+from cocite.core.tables.files import atomic_path
 from cocite.corpus.release import retry
 from cocite.corpus.release.client import Storage, first_of, total_of
 from cocite.corpus.release.download import BLOCK, FRUITLESS_ATTEMPTS
 from cocite.corpus.release.manifest import CopiedShard
 from cocite.corpus.release.remote import other_length
-from cocite.ground.errors import InputError
-from cocite.ground.progress import report
-from cocite.tables.files import atomic_path
 
 REFUSED, GONE, OUT_OF_RANGE = 403, 404, 416
 

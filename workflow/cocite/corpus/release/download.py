@@ -20,14 +20,14 @@ import urllib3
 from isal import igzip, igzip_lib
 from tqdm import tqdm
 
+from cocite.core.errors import InputError
+from cocite.core.progress import progress_bar, report
+from cocite.core.space import explain_full_disk
+from cocite.core.tables.files import atomic_path
 from cocite.corpus.release import retry
 from cocite.corpus.release.client import first_of, total_of
 from cocite.corpus.release.manifest import Shard
 from cocite.corpus.release.remote import other_length
-from cocite.ground.errors import InputError
-from cocite.ground.progress import progress_bar, report
-from cocite.ground.space import explain_full_disk
-from cocite.tables.files import atomic_path
 
 BLOCK = 1 << 20
 PARQUET = ".parquet"

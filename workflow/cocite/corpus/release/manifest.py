@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from cocite.config.release_folder import DATASETS, ENDINGS, WORKS
-from cocite.ground.atomic import read_json, write_json
-from cocite.ground.errors import InputError
+from cocite.core.atomic import read_json, write_json
+from cocite.core.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True, order=True)

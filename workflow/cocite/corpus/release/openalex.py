@@ -17,10 +17,10 @@ from jsonschema import Draft202012Validator
 
 from cocite.config.release_folder import WORKS
 from cocite.config.source import LATEST
+from cocite.core.errors import InputError
 from cocite.corpus.release.columns import share_needed
 from cocite.corpus.release.copies import Copy, MissingError
 from cocite.corpus.release.manifest import CopiedShard, Dataset, Manifest
-from cocite.ground.errors import InputError
 
 LEGACY = "legacy"
 ENDINGS = {"parquet": ".parquet", "jsonl": ".gz", LEGACY: ".gz"}

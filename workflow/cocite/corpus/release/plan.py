@@ -16,9 +16,9 @@ from cocite.config.corpus import Corpus
 from cocite.config.release_folder import is_packed
 from cocite.config.settings import entry_of
 from cocite.config.source import LATEST, Source
+from cocite.core.space import existing_folder
+from cocite.core.tables.places import path_of
 from cocite.corpus.release.manifest import CopiedShard, Manifest, Shard, read_manifest, shards_of_part
-from cocite.ground.space import existing_folder
-from cocite.tables.places import path_of
 
 KEYS = ("release", "corpus", "pathvars")
 """The sections of a configuration that a corpus depends on; a plan does not check the others."""

@@ -11,9 +11,9 @@ import typer
 from cocite.config.configuration import read_configuration
 from cocite.config.remaking import program
 from cocite.config.source import Source
+from cocite.core.words import about, byte_size
 from cocite.corpus.release.client import KEY_VARIABLE, has_key
 from cocite.corpus.release.plan import KEYS, Need, Plan, plan_corpus
-from cocite.ground.words import about, byte_size
 
 WIDTHS = {"shards": 8, "packed": 12, "downloaded": 12, "ingested": 10, "to download": 13, "as Parquet": 12}
 """Column → characters, in the order of the fields of `Need`; the names of datasets stand before them."""

@@ -16,7 +16,7 @@ from typing import Any
 import requests
 from requests.adapters import HTTPAdapter
 
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 DISTANCE = 1.1
 """Seconds between two requests; a new key may send one request a second to all endpoints together."""

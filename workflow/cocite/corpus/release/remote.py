@@ -7,11 +7,11 @@ from typing import Any
 import requests
 
 from cocite.config.release_folder import DATASETS
+from cocite.core.errors import InputError
+from cocite.core.progress import progress, report
 from cocite.corpus.release import retry
 from cocite.corpus.release.client import DatasetsApi, Storage, shard_name, total_of
 from cocite.corpus.release.manifest import Dataset, DiffShard, Manifest, Shard, check_datasets, check_shards
-from cocite.ground.errors import InputError
-from cocite.ground.progress import progress, report
 
 LAPSED = (400, 403, 416)
 """Statuses of a link that has lapsed: 403, or 416 for a range; 400 where the session that signed it has ended."""

@@ -14,8 +14,8 @@ import requests
 from urllib3.exceptions import InvalidHeader
 from urllib3.util import Retry
 
-from cocite.ground.errors import InputError
-from cocite.ground.progress import report
+from cocite.core.errors import InputError
+from cocite.core.progress import report
 
 TIMEOUT = (10.0, 60.0)
 """Seconds to wait for a connection, and for the next bytes."""

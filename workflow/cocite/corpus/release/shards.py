@@ -6,9 +6,9 @@ import typer
 
 from cocite.config.corpus import Corpus
 from cocite.config.settings import GivenAsJson
+from cocite.core.options import Output, Results, State
 from cocite.corpus.options import Dataset, ManifestFile, Part, Parts
 from cocite.corpus.release.manifest import read_manifest, shards_of_part, write_manifest
-from cocite.ground.options import Output, Results, State
 
 
 def list_shards(

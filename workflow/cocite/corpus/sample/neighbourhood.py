@@ -13,12 +13,12 @@ from duckdb import DuckDBPyConnection
 from duckdb.func import PythonUDFType
 from duckdb.sqltypes import BIGINT, UBIGINT
 
+from cocite.core.errors import InputError
+from cocite.core.progress import progress
+from cocite.core.randomness import priorities
+from cocite.core.tables.splits import read_queries
 from cocite.corpus.queries.named import ids_of_names
 from cocite.corpus.queries.selection import Ids, read_ids
-from cocite.ground.errors import InputError
-from cocite.ground.progress import progress
-from cocite.ground.randomness import priorities
-from cocite.tables.splits import read_queries
 
 NAME = "corpus sample"
 

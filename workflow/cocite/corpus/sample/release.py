@@ -14,15 +14,15 @@ from duckdb import DuckDBPyConnection
 
 from cocite.config.folders import FOLDERS
 from cocite.config.release_folder import DATASETS
+from cocite.core.database import connect
+from cocite.core.errors import InputError
+from cocite.core.options import MemoryMb, Seed, Threads
+from cocite.core.tables.files import atomic_path, verified_files, write_table, write_text
+from cocite.core.tables.places import path_of
+from cocite.core.tables.sql import as_text
 from cocite.corpus.ingest.merge import number
 from cocite.corpus.release.manifest import read_manifest
 from cocite.corpus.sample.neighbourhood import gather_members, listed_to_start_from, queries_to_start_from
-from cocite.ground.database import connect
-from cocite.ground.errors import InputError
-from cocite.ground.options import MemoryMb, Seed, Threads
-from cocite.tables.files import atomic_path, verified_files, write_table, write_text
-from cocite.tables.places import path_of
-from cocite.tables.sql import as_text
 
 NAMES_AT_ONCE = 100_000
 

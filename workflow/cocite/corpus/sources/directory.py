@@ -8,7 +8,7 @@ from cocite.config.entries import GivenPath, Whole
 from cocite.config.id_spaces import IdSpace
 from cocite.config.release_folder import DATASETS, ENDINGS, find_shards, readme_of, stated_by
 from cocite.config.source import LATEST, MatchedSource, faults_of_name
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 if TYPE_CHECKING:
     from cocite.corpus.release.manifest import Manifest

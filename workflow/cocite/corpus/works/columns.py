@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from cocite.core.tables import ID, TEXT
 from cocite.corpus.works.records import DOI, SMALLEST
 from cocite.corpus.works.texts import copy_texts, mark_first
-from cocite.tables import ID, TEXT
 
 AUTHORS, MAG = "authors", "mag"
 """Columns that are there only where they are asked for."""

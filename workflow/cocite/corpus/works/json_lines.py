@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from cocite.core.written_ids import DIGITS, ids_in
 from cocite.corpus.ingest.scanning import overlapping_words
 from cocite.corpus.ingest.unpacking import Block
 from cocite.corpus.works import scanning
@@ -23,7 +24,6 @@ from cocite.corpus.works.columns import (
 from cocite.corpus.works.lanes import U
 from cocite.corpus.works.reading import Read
 from cocite.corpus.works.texts import copy_texts
-from cocite.ground.written_ids import DIGITS, ids_in
 
 KEYS = (
     *("id", "doi", "title", "display_name", "publication_year", "type", "language", "is_retracted", "is_paratext"),

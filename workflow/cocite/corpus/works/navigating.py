@@ -6,8 +6,8 @@ lies at `end` or beyond belongs to others. Whether skipped text is valid is not 
 
 import numpy as np
 
+from cocite.core.id_words import ones_in
 from cocite.corpus.works.lanes import WIDTH, U, below, between, kernel, lowest, where, where_folded, where_less
-from cocite.ground.id_words import ones_in
 
 BYTE, FOUR = U(0xFF), U(0xFFFFFFFF)
 ZERO, ONE, EIGHT = U(0), U(1), U(8)

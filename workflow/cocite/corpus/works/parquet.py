@@ -12,6 +12,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from cocite.config.works import WorkFilters
+from cocite.core.ahead import ahead
+from cocite.core.errors import InputError, explain_unreadable
+from cocite.core.written_ids import ids_in
 from cocite.corpus.ingest.accounting import MalformedError
 from cocite.corpus.ingest.scanning import overlapping_words
 from cocite.corpus.works import scanning
@@ -27,9 +30,6 @@ from cocite.corpus.works.columns import (
 )
 from cocite.corpus.works.needed import INDEX, TITLES, columns_read
 from cocite.corpus.works.reading import Read
-from cocite.ground.ahead import ahead
-from cocite.ground.errors import InputError, explain_unreadable
-from cocite.ground.written_ids import ids_in
 
 ROWS_AT_ONCE = 4096
 PADDING = 64

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from cocite.core.written_ids import DIGITS, LARGEST_ID, is_id
 from cocite.corpus.ingest.accounting import MalformedError, parse_object, quoted
-from cocite.ground.written_ids import DIGITS, LARGEST_ID, is_id
 
 WORK = "https://openalex.org/W"
 """What the id of a work begins with; its number follows."""

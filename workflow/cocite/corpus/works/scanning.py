@@ -5,6 +5,7 @@ A line that does not look as a copy has it, or one of whose values does not, is 
 
 import numpy as np
 
+from cocite.core.written_ids import LARGEST_ID
 from cocite.corpus.works.lanes import U, kernel, lowest
 from cocite.corpus.works.navigating import (
     BYTE,
@@ -26,7 +27,6 @@ from cocite.corpus.works.navigating import (
     next_member,
 )
 from cocite.corpus.works.texts import BAD, find, order_of, read_string
-from cocite.ground.written_ids import LARGEST_ID
 
 NO_WORK = -1
 """What stands for the number of a reference that is null."""

@@ -15,6 +15,8 @@ import pyarrow as pa
 
 from cocite.config.release_folder import WORKS
 from cocite.config.works import WorkFilters
+from cocite.core.progress import progress
+from cocite.core.tables.files import Write, table_writer, write_table
 from cocite.corpus.ingest.accounting import Tally, tallies_as_table
 from cocite.corpus.ingest.shards import check_filled, find_shard
 from cocite.corpus.ingest.unpacking import unpack
@@ -22,8 +24,6 @@ from cocite.corpus.release.manifest import Shard
 from cocite.corpus.works.filters import is_taken
 from cocite.corpus.works.reading import Read, all_works
 from cocite.corpus.works.tables import DISTINCT, NAMES, Columns, Outputs, rows_of, schemas, tables_of
-from cocite.ground.progress import progress
-from cocite.tables.files import Write, table_writer, write_table
 
 PARQUET = ".parquet"
 BYTES_IN_BLOCK = 1 << 24

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from cocite.core.tables import ID, TABLES, empty_schema
 from cocite.corpus.ingest.accounting import ABSTRACTS_OF_WORKS, CITATIONS_OF_WORKS, KEPT, Tally
 from cocite.corpus.ingest.citations import LEFT_OUT
 from cocite.corpus.ingest.records import ABSTRACTS
 from cocite.corpus.ingest.scanning import NO_CITED, SELF
 from cocite.corpus.works.columns import AUTHORS, MAG, dois_in, not_blank, texts_in_order
 from cocite.corpus.works.scanning import cut_references
-from cocite.tables import ID, TABLES, empty_schema
 
 NAMES = ("papers", "abstracts", "citations")
 (EMPTY,) = ABSTRACTS.omissions

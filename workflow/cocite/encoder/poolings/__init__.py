@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cocite.config.plugins import modules
-from cocite.ground.atomic import read_json
-from cocite.ground.errors import InputError
+from cocite.core.atomic import read_json
+from cocite.core.errors import InputError
 
 if TYPE_CHECKING:
     from torch import Tensor

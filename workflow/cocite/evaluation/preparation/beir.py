@@ -20,14 +20,14 @@ from cocite.config.benchmarks import names
 from cocite.config.benchmarks.beir import CORPUS, QUERIES, BeirSettings, files_of, task_of
 from cocite.config.settings import GivenAsJson
 from cocite.config.tasks import Task
+from cocite.core.errors import InputError
+from cocite.core.options import Omissions
+from cocite.core.progress import progress
+from cocite.core.rows import Row, read_rows
 from cocite.evaluation.asked import Tables, TaskNames
 from cocite.evaluation.preparation.builder import Builder, References, Text, Texts
 from cocite.evaluation.preparation.files import present_tasks
 from cocite.evaluation.preparation.qrels import read_judgements
-from cocite.ground.errors import InputError
-from cocite.ground.options import Omissions
-from cocite.ground.progress import progress
-from cocite.ground.rows import Row, read_rows
 
 LARGEST_UNKNOWN_SHARE = 0.5
 """Share of the ids in the judgements that may be unknown: an accident leaves some of them, another corpus most."""

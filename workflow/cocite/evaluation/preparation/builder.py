@@ -12,10 +12,10 @@ from pathlib import Path
 
 from cocite.config.benchmarks import declared
 from cocite.config.tasks import LARGEST_MISSING_SHARE, Task
+from cocite.core.errors import InputError
+from cocite.core.rows import Row
 from cocite.evaluation.benchmark import Benchmark, write_benchmark
 from cocite.evaluation.preparation.fields import Fields, fields_of
-from cocite.ground.errors import InputError
-from cocite.ground.rows import Row
 
 Text = tuple[str | None, str | None, tuple[str, ...]]
 """Title, abstract, and what a task adds to them."""

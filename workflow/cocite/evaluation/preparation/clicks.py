@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.config.tasks import Task
+from cocite.core.errors import InputError
+from cocite.core.rows import Row, read_members
 from cocite.evaluation.benchmark import Click
 from cocite.evaluation.preparation.builder import Builder, References
 from cocite.evaluation.preparation.files import read_delimited
-from cocite.ground.errors import InputError
-from cocite.ground.rows import Row, read_members
 
 SPLITS = ("train", "test")
 AGAIN = "again"

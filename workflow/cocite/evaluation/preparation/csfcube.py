@@ -16,11 +16,11 @@ from pathlib import Path
 
 from cocite.config.benchmarks.csfcube import ALL, FACETS, FOLDS, JUDGED, TEXTS
 from cocite.config.tasks import OVER_FOLDS, Task
+from cocite.core.errors import InputError
+from cocite.core.progress import progress
+from cocite.core.rows import Row, read_lines, read_objects, shown
 from cocite.evaluation.preparation.builder import Builder, References, Texts
 from cocite.evaluation.preparation.files import as_number, relevance
-from cocite.ground.errors import InputError
-from cocite.ground.progress import progress
-from cocite.ground.rows import Row, read_lines, read_objects, shown
 
 NAMESPACE = "csfcube"
 TEST_FOLDS = ("fold1_test", "fold2_test")

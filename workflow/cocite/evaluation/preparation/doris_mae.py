@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cocite.config.tasks import Task
+from cocite.core.errors import InputError
+from cocite.core.progress import progress
+from cocite.core.rows import Row, read_items
 from cocite.evaluation.preparation.builder import Builder, Texts
-from cocite.ground.errors import InputError
-from cocite.ground.progress import progress
-from cocite.ground.rows import Row, read_items
 
 FILE = "DORIS-MAE_dataset_v1.json"
 NAMESPACE, OF_QUERIES = "doris_mae", "doris_mae-query"

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cocite.ground.rows import HALF_PAIRS, Row
-from cocite.tables import TABLES, empty_schema
-from cocite.tables.documents import NO_PAPER, names_of_papers, papers_of_documents
-from cocite.tables.files import read_table, scan_table, write_table
+from cocite.core.rows import HALF_PAIRS, Row
+from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.documents import NO_PAPER, names_of_papers, papers_of_documents
+from cocite.core.tables.files import read_table, scan_table, write_table
 
 Fields: TypeAlias = tuple[str | None, list[str] | None, int | None]
 """Venue, names of the authors, and year."""

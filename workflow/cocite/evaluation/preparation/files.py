@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from cocite.config.tasks import Task
-from cocite.ground.errors import InputError, explain_unreadable
+from cocite.core.errors import InputError, explain_unreadable
 
 LARGEST_GRADE = 1000
 """No scale of relevance has more grades, and trec_eval takes memory for each."""

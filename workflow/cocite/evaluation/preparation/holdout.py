@@ -27,15 +27,15 @@ from cocite.config.aspects import INTENTS
 from cocite.config.benchmark import AspectSettings, HoldoutSettings, MadeOfHeldOut, TitleSearch
 from cocite.config.benchmarks.holdout import TITLE_SEARCH
 from cocite.config.settings import GivenAsJson
+from cocite.core.database import connect
+from cocite.core.errors import InputError
+from cocite.core.options import Citations, MemoryMb, Omissions, Papers, Queries, Seed, Threads
+from cocite.core.randomness import fractions, generator, priorities
+from cocite.core.tables.files import verified_files
+from cocite.core.tables.splits import HELD_OUT, read_kept_out
 from cocite.evaluation.asked import Tables
 from cocite.evaluation.benchmark import Benchmark, Document, Judgements, write_benchmark, write_choosing
 from cocite.evaluation.preparation.title_search import BEYOND, Paper, ask_for_abstracts, fitting
-from cocite.ground.database import connect
-from cocite.ground.errors import InputError
-from cocite.ground.options import Citations, MemoryMb, Omissions, Papers, Queries, Seed, Threads
-from cocite.ground.randomness import fractions, generator, priorities
-from cocite.tables.files import verified_files
-from cocite.tables.splits import HELD_OUT, read_kept_out
 
 LARGEST_POOL = 1_000_000
 ROWS_AT_ONCE = 100_000

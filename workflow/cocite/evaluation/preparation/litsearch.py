@@ -15,11 +15,11 @@ from pathlib import Path
 
 from cocite.config.benchmarks.litsearch import CORPUS, QUERIES, SPECIFICITIES, SPLIT
 from cocite.config.tasks import Task
+from cocite.core.errors import InputError
+from cocite.core.progress import progress
+from cocite.core.rows import Row
 from cocite.evaluation.preparation.builder import Builder, References, Texts
 from cocite.evaluation.preparation.splits import read_split
-from cocite.ground.errors import InputError
-from cocite.ground.progress import progress
-from cocite.ground.rows import Row
 
 READ = {CORPUS: ("corpusid", "title", "abstract"), QUERIES: ("query", "specificity", "corpusids")}
 """The columns that are read."""

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cocite.config.tasks import Task
+from cocite.core.errors import InputError
+from cocite.core.progress import progress
+from cocite.core.rows import Row, read_lines, read_objects
 from cocite.evaluation.preparation.builder import Builder, References, Texts
-from cocite.ground.errors import InputError
-from cocite.ground.progress import progress
-from cocite.ground.rows import Row, read_lines, read_objects
 
 JUDGED, TEXTS = "mdcr_test.json", "mdcr_test_data.jsonl"
 CITED = "true"

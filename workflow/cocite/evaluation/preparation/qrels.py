@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from cocite.core.errors import InputError
+from cocite.core.rows import is_json_lines, read_rows, read_text
 from cocite.evaluation.preparation.files import as_number, grade
-from cocite.ground.errors import InputError
-from cocite.ground.rows import is_json_lines, read_rows, read_text
 
 NAMES = (
     ("query-id", "query_id", "qid", "query"),

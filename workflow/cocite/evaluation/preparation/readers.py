@@ -9,6 +9,7 @@ import typer
 
 from cocite.config.benchmarks import BENCHMARKS, KINDS, LAYOUTS, names
 from cocite.config.plugins import check_choice
+from cocite.core.options import Omissions, Output
 from cocite.evaluation.asked import KindName, Metrics, Tables, TaskNames
 from cocite.evaluation.preparation.beir import read_beir
 from cocite.evaluation.preparation.builder import Builder
@@ -20,7 +21,6 @@ from cocite.evaluation.preparation.mdcr import read_mdcr
 from cocite.evaluation.preparation.s2and import read_s2and
 from cocite.evaluation.preparation.scidocs import read_scidocs
 from cocite.evaluation.preparation.scirepeval import read_scirepeval
-from cocite.ground.options import Omissions, Output
 
 READERS: Mapping[str, Callable[..., Builder]] = {
     "scirepeval": read_scirepeval,

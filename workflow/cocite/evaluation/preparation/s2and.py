@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cocite.config.tasks import Task
+from cocite.core.errors import InputError
+from cocite.core.progress import progress
+from cocite.core.randomness import generator
+from cocite.core.rows import read_objects
 from cocite.evaluation.preparation.builder import Builder, References, Texts
 from cocite.evaluation.preparation.files import present_tasks
-from cocite.ground.errors import InputError
-from cocite.ground.progress import progress
-from cocite.ground.randomness import generator
-from cocite.ground.rows import read_objects
 
 TEST_SHARE = 0.1
 SPLIT_SEED = 1111

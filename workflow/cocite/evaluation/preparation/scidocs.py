@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cocite.config.tasks import Task
+from cocite.core.progress import progress
+from cocite.core.rows import read_objects
 from cocite.evaluation.preparation.builder import Builder, References, Texts
 from cocite.evaluation.preparation.clicks import Paper, paper_of, read_clicks
 from cocite.evaluation.preparation.files import present_tasks, read_delimited, relevance
-from cocite.ground.progress import progress
-from cocite.ground.rows import read_objects
 
 RECOMMENDATION = "recomm"
 FOLDERS = {

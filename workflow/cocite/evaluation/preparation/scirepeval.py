@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from cocite.config.tasks import Task
+from cocite.core.errors import InputError
+from cocite.core.progress import progress
+from cocite.core.rows import Row
 from cocite.evaluation.preparation.builder import Builder, References, Texts
 from cocite.evaluation.preparation.files import present_tasks
 from cocite.evaluation.preparation.splits import read_split
-from cocite.ground.errors import InputError
-from cocite.ground.progress import progress
-from cocite.ground.rows import Row
 
 FIELDS_AFTER_ABSTRACT = {"search": ("venue", "year")}
 """What a task adds to title and abstract."""

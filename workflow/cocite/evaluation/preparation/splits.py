@@ -16,11 +16,11 @@ from typing import Annotated
 import typer
 
 from cocite.config.benchmarks import names
-from cocite.ground.errors import InputError
-from cocite.ground.hub import fetch_files
-from cocite.ground.options import Output, State
-from cocite.ground.rows import Row, read_lines, read_parquet
-from cocite.tables.files import atomic_path
+from cocite.core.errors import InputError
+from cocite.core.hub import fetch_files
+from cocite.core.options import Output, State
+from cocite.core.rows import Row, read_lines, read_parquet
+from cocite.core.tables.files import atomic_path
 
 
 def fetch_config(

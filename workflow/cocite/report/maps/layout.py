@@ -13,12 +13,12 @@ from cocite.config.map import MapSettings
 from cocite.config.maps import Map
 from cocite.config.settings import GivenAsJson
 from cocite.config.tasks import ADAPTERS
-from cocite.ground.options import Output, Seed
-from cocite.ground.progress import report
-from cocite.ground.randomness import derive_seed
+from cocite.core.options import Output, Seed
+from cocite.core.progress import report
+from cocite.core.randomness import derive_seed
+from cocite.core.tables.files import open_table, read_table, vectors_of, write_table
 from cocite.report.maps.clusters import NOISE, agreement, find_clusters
 from cocite.report.maps.papers import read_labels
-from cocite.tables.files import open_table, read_table, vectors_of, write_table
 
 PROXIMITY, _ = ADAPTERS["proximity"]
 ROWS_AT_ONCE = 8192
@@ -127,6 +127,6 @@ def _judged(classes: pl.Series, clusters: np.ndarray) -> dict[str, object]:
 
 
 def _schema() -> pa.Schema:
-    from cocite.tables import TABLES, empty_schema
+    from cocite.core.tables import TABLES, empty_schema
 
     return empty_schema(TABLES["map_scores"])

@@ -11,10 +11,10 @@ from cocite.config.benchmarks import names
 from cocite.config.map import FIELD
 from cocite.config.maps import Map
 from cocite.config.settings import GivenAsJson
-from cocite.ground.errors import InputError
-from cocite.ground.options import Output, Seed
-from cocite.ground.randomness import generator
-from cocite.tables.files import verified_files, write_table
+from cocite.core.errors import InputError
+from cocite.core.options import Output, Seed
+from cocite.core.randomness import generator
+from cocite.core.tables.files import verified_files, write_table
 
 LABELLED = "labelled"
 

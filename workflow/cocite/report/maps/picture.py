@@ -13,8 +13,8 @@ import numpy as np
 import polars as pl
 import typer
 
-from cocite.ground.options import Output, Results, Seed
-from cocite.ground.randomness import generator
+from cocite.core.options import Output, Results, Seed
+from cocite.core.randomness import generator
 from cocite.report.canvas import COLOURS, Entry, Titles, canvas
 from cocite.report.maps.packing import UNKNOWN
 from cocite.report.maps.results import read_map

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cocite.ground.errors import InputError
-from cocite.ground.rows import read_fields, shown
+from cocite.core.errors import InputError
+from cocite.core.rows import read_fields, shown
 from cocite.triplets.brought_pairs.reading import (
     DOCUMENTS,
     QUERIES,

@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from cocite.ground.id_sets import Ids
-from cocite.ground.lookup import look_up
-from cocite.ground.progress import progress
-from cocite.ground.randomness import mix, priorities
-from cocite.ground.text_ids import text_id
+from cocite.core.id_sets import Ids
+from cocite.core.lookup import look_up
+from cocite.core.progress import progress
+from cocite.core.randomness import mix, priorities
+from cocite.core.text_ids import text_id
 from cocite.triplets.brought_pairs.reading import TRAINING, UNTOLD, VALIDATION, Brought, Example, Texts
 from cocite.triplets.combining import LISTS, each_once
 from cocite.triplets.sampled import Block, Sampled

@@ -11,11 +11,11 @@ from typing import Annotated
 import typer
 
 from cocite.config.settings import GivenAsJson
-from cocite.ground.errors import InputError
-from cocite.ground.hub import fetch_files
-from cocite.ground.options import Output, State
-from cocite.ground.progress import report
-from cocite.tables.files import atomic_path
+from cocite.core.errors import InputError
+from cocite.core.hub import fetch_files
+from cocite.core.options import Output, State
+from cocite.core.progress import report
+from cocite.core.tables.files import atomic_path
 
 
 def fetch_parts(

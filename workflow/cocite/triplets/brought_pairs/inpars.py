@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from cocite.ground.errors import InputError
-from cocite.ground.rows import Row, read_rows
-from cocite.ground.text_ids import text_id
+from cocite.core.errors import InputError
+from cocite.core.rows import Row, read_rows
+from cocite.core.text_ids import text_id
 from cocite.triplets.brought_pairs.reading import (
     DOCUMENTS,
     TEXTS_AT_ONCE,

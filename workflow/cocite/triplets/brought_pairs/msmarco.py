@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from cocite.ground.database import spill_folder
-from cocite.ground.errors import InputError
-from cocite.ground.id_sets import Ids
-from cocite.ground.rows import Row, read_rows, shown
+from cocite.core.database import spill_folder
+from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids
+from cocite.core.rows import Row, read_rows, shown
 from cocite.triplets.brought_pairs import scores
 from cocite.triplets.brought_pairs.reading import (
     DOCUMENTS,

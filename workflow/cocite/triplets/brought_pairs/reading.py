@@ -2,7 +2,7 @@
 
 Examples come first, and only the texts that they name are kept of a collection, however large it is. A layout gives
 both, and each may be read several times. The key of a text that stands in the example itself is its id
-(`ground.text_ids`); that of a text which is named follows from its name, and is not negative.
+(`core.text_ids`); that of a text which is named follows from its name, and is not negative.
 """
 
 import hashlib
@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cocite.ground.errors import InputError
-from cocite.ground.id_sets import Ids
-from cocite.ground.rows import Row, is_json_lines, read_fields, read_rows
+from cocite.core.errors import InputError
+from cocite.core.id_sets import Ids
+from cocite.core.rows import Row, is_json_lines, read_fields, read_rows
 
 TEXTS_AT_ONCE = 10_000
 TRAINING, VALIDATION, UNTOLD = "train", "validation", ""

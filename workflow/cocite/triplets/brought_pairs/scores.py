@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.ground.errors import InputError, explain_unreadable
-from cocite.ground.id_sets import Ids
-from cocite.ground.lookup import look_up
-from cocite.ground.rows import PARQUET, Row, is_json_lines, read_batches, read_fields, read_rows, shown
+from cocite.core.errors import InputError, explain_unreadable
+from cocite.core.id_sets import Ids
+from cocite.core.lookup import look_up
+from cocite.core.rows import PARQUET, Row, is_json_lines, read_batches, read_fields, read_rows, shown
 from cocite.triplets.brought_pairs.reading import DOCUMENTS, QUERIES, keys_of
 
 PARTS = 64
@@ -165,7 +165,7 @@ def _read_parquet(path: Path) -> Iterator[NDArray[Any]]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    from cocite.ground.plain_columns import whole_numbers
+    from cocite.core.plain_columns import whole_numbers
 
     for batch in read_batches(path, [*QUERY_KEYS, *DOCUMENT_KEYS, "score"], rows=QUERIES_AT_ONCE):
         there = batch.schema.names

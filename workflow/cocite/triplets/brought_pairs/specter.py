@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from cocite.ground.errors import InputError, explain_unreadable
-from cocite.ground.rows import read_members, read_objects
+from cocite.core.errors import InputError, explain_unreadable
+from cocite.core.rows import read_members, read_objects
 from cocite.triplets.brought_pairs.reading import (
     DOCUMENTS,
     TEXTS_AT_ONCE,

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from cocite.ground.errors import InputError
-from cocite.ground.rows import Row, read_rows
-from cocite.ground.text_ids import text_id, text_ids
+from cocite.core.errors import InputError
+from cocite.core.rows import Row, read_rows
+from cocite.core.text_ids import text_id, text_ids
 from cocite.triplets.brought_pairs.reading import (
     TEXTS_AT_ONCE,
     Brought,

@@ -56,7 +56,7 @@ class CocitedPapers(Pairing):
         """Sample from the table `cocitations` of a graph."""
         import numpy as np
 
-        from cocite.ground.id_sets import set_of
+        from cocite.core.id_sets import set_of
         from cocite.triplets.adjacency import offer_cocited
         from cocite.triplets.pairing import pair
         from cocite.triplets.picking import draw, picks

@@ -265,7 +265,7 @@ class BroughtPairs(Sampler):
 
         Raises `InputError` where files are missing or wrong, or a row has no place in the layout.
         """
-        from cocite.ground.errors import InputError
+        from cocite.core.errors import InputError
         from cocite.triplets.brought_pairs.examples import Rules, sample_brought
 
         folders = {part: Path(dataset) for part, (dataset, _) in self.origins.items()}

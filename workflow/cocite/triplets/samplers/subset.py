@@ -52,10 +52,10 @@ class Subset(Sampler):
         """
         import numpy as np
 
-        from cocite.ground.errors import InputError
-        from cocite.ground.randomness import priorities
-        from cocite.tables import TABLES
-        from cocite.tables.files import read_table
+        from cocite.core.errors import InputError
+        from cocite.core.randomness import priorities
+        from cocite.core.tables import TABLES
+        from cocite.core.tables.files import read_table
         from cocite.triplets.combining import table_made_of
         from cocite.triplets.sampled import UNSERVED, WORDS, Sampled, read_chosen
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cocite.config.table_files import CitationTable, JsonLinesFormat, ListColumn, PaperTable, ParquetFormat, TableFiles
+from cocite.core.tables.sql import as_name, as_text
 from cocite.corpus.ingest.tables.columns import first_key
 from cocite.corpus.ingest.tables.written import (
     Expression,
@@ -18,7 +19,6 @@ from cocite.corpus.ingest.tables.written import (
     whole_float,
     whole_number,
 )
-from cocite.tables.sql import as_name, as_text
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 
 from cocite.config.explained import shown
 from cocite.config.table_files import CsvFormat, JsonLinesFormat, TableFiles, TsvFormat, named_columns
+from cocite.core.errors import InputError
 from cocite.corpus.ingest.lists import open_lines
 from cocite.corpus.ingest.tables.files import explained_parquet, open_text
 from cocite.corpus.ingest.unpacking import LONGEST_LINE, explained
-from cocite.ground.errors import InputError
 
 TEXT = CsvFormat | TsvFormat
 RECORDS = 1000

@@ -20,12 +20,12 @@ from numba import njit
 
 from cocite.config.release_folder import unpacked
 from cocite.config.table_files import CsvFormat, ParquetFormat, TableFiles, TsvFormat
+from cocite.core.errors import InputError, is_of_surroundings, reason_of
+from cocite.core.space import FULL_DISK
+from cocite.core.tables.checksums import verify_pages
+from cocite.core.tables.sql import as_name, as_text
 from cocite.corpus.ingest.documents import lines_of
 from cocite.corpus.ingest.unpacking import explained, unpack
-from cocite.ground.errors import InputError, is_of_surroundings, reason_of
-from cocite.ground.space import FULL_DISK
-from cocite.tables.checksums import verify_pages
-from cocite.tables.sql import as_name, as_text
 
 BYTES_AT_ONCE = 1 << 24
 """Text that is parsed at once; no row is longer."""

@@ -1,7 +1,7 @@
 """Numbers for ids that are texts: the rank of each among all names of a corpus, sorted.
 
 The rank depends on the set of names alone, not on files, threads or buckets. No two names can share one, as hashes
-might, and ranks are dense, which keeps sets of ids small (`ground.id_sets`). A first pass lists the names of each file,
+might, and ranks are dense, which keeps sets of ids small (`core.id_sets`). A first pass lists the names of each file,
 one job numbers them all, and a second pass looks the numbers of a file's names up.
 """
 
@@ -16,15 +16,15 @@ import typer
 
 from cocite.config.settings import GivenAsJson
 from cocite.config.table_files import AnyTable, PaperTable
+from cocite.core.database import connect
+from cocite.core.options import MemoryMb, Output, Threads
+from cocite.core.progress import progress
+from cocite.core.tables.files import verified_files, write_table
 from cocite.corpus.ingest.tables.cells import cells_of, cited_in, citing_in, paper_in
 from cocite.corpus.ingest.tables.files import read_rows
 from cocite.corpus.ingest.tables.written import Expression, is_refused
 from cocite.corpus.options import Dataset, ManifestFile, Part, Parts
 from cocite.corpus.release.manifest import read_manifest, shards_of_part
-from cocite.ground.database import connect
-from cocite.ground.options import MemoryMb, Output, Threads
-from cocite.ground.progress import progress
-from cocite.tables.files import verified_files, write_table
 
 NAMES_AT_ONCE = 100_000
 

@@ -14,14 +14,14 @@ import duckdb
 import pyarrow as pa
 import typer
 
+from cocite.core.database import connect
+from cocite.core.errors import InputError
+from cocite.core.options import MemoryMb, Omissions, Output, Threads
+from cocite.core.progress import report
+from cocite.core.tables import TABLES, empty_schema
+from cocite.core.tables.files import read_table, verified_files, write_omissions, write_table
 from cocite.corpus.options import ManifestFile, Names
 from cocite.corpus.release.manifest import read_manifest
-from cocite.ground.database import connect
-from cocite.ground.errors import InputError
-from cocite.ground.options import MemoryMb, Omissions, Output, Threads
-from cocite.ground.progress import report
-from cocite.tables import TABLES, empty_schema
-from cocite.tables.files import read_table, verified_files, write_omissions, write_table
 
 EXPECTED = 75
 """Citations to papers that a file must be expected to have, by the share of the others, before it counts that it has

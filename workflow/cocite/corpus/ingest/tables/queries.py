@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cocite.config.table_files import CitationTable, PaperTable
+from cocite.core.tables.sql import as_text
+from cocite.core.written_ids import DIGITS
 from cocite.corpus.ingest.accounting import BLANK, KEPT, MALFORMED
 from cocite.corpus.ingest.citations import LEFT_OUT
 from cocite.corpus.ingest.records import ABSTRACTS, PAPERS, PAPERS_WITH_AUTHORS, Records
@@ -12,8 +14,6 @@ from cocite.corpus.ingest.scanning import NO_CITED, NO_CITING, SELF
 from cocite.corpus.ingest.tables.cells import Cells, cells_of, cited_in, citing_in, paper_in, text_in
 from cocite.corpus.ingest.tables.files import FAULT, PLACE
 from cocite.corpus.ingest.tables.written import Expression, begins_as_list, holds_list, is_rounded
-from cocite.ground.written_ids import DIGITS
-from cocite.tables.sql import as_text
 
 YEAR = r"^\s*([0-9]{1,5})(?:\.0*)?\s*$|^\s*([0-9]{4})[-/.]"
 """A year, perhaps as a number with decimals, or a date that begins with one."""

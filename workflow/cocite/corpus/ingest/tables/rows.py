@@ -15,6 +15,8 @@ import typer
 
 from cocite.config.settings import GivenAsJson
 from cocite.config.table_files import AnyTable, JsonLinesFormat, PaperTable, TableFiles, named_columns
+from cocite.core.database import connect
+from cocite.core.options import Buckets, MemoryMb, Output, Threads
 from cocite.corpus.ingest.accounting import MALFORMED, MalformedError, Tally, parse_record
 from cocite.corpus.ingest.documents import SHARE_IN_MEMORY, cut_by_bucket, gather
 from cocite.corpus.ingest.merge import ROWS_IN_BATCH
@@ -25,8 +27,6 @@ from cocite.corpus.ingest.tables.names import look_up_numbers
 from cocite.corpus.ingest.tables.queries import Rows, rows_of
 from cocite.corpus.options import Dataset, ManifestFile, Names, Part, Parts, Report
 from cocite.corpus.release.manifest import Shard, read_manifest, shards_of_part
-from cocite.ground.database import connect
-from cocite.ground.options import Buckets, MemoryMb, Output, Threads
 
 Numbering = tuple[Path, Path]
 """The tables `listed_names` of the files at hand, and `names` of all."""

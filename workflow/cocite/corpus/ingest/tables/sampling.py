@@ -6,10 +6,10 @@ from pathlib import Path
 import duckdb
 
 from cocite.config.table_files import CitationTable, PaperTable
+from cocite.core.tables.sql import as_text
 from cocite.corpus.ingest.tables.cells import cells_of, cited_in, citing_in, paper_in
 from cocite.corpus.ingest.tables.files import read_rows
 from cocite.corpus.ingest.tables.outside import Cited, counted, explain, find_misread
-from cocite.tables.sql import as_text
 
 FILES, ROWS = 20, 10_000
 """Files of citations that are sampled, and rows of each."""

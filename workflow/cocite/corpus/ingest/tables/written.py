@@ -5,8 +5,8 @@ and PostgreSQL have forms of their own. All are read where they have one meaning
 that with ids that are texts no such cell becomes the id of a paper.
 """
 
-from cocite.ground.written_ids import EXACT, WHOLE_DECIMAL
-from cocite.tables.sql import as_text
+from cocite.core.tables.sql import as_text
+from cocite.core.written_ids import EXACT, WHOLE_DECIMAL
 
 NOTHING = ("nan", "none", "null", "nat", "na", "n/a", "#n/a", "<na>", r"\n")
 """What programs write where there is no id, in small letters; \\N is what MySQL and PostgreSQL do."""

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlencode
 
 from cocite.config.release_folder import readme_of, stated_by
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 STORAGE = "/staging"
 _NONCE_DIGITS = 16

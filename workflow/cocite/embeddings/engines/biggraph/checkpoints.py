@@ -1,4 +1,4 @@
-"""PyTorch-BigGraph's checkpoints, in the folder that a killed training goes on from (see `ground/checkpoints.py`).
+"""PyTorch-BigGraph's checkpoints, in the folder that a killed training goes on from (see `core/checkpoints.py`).
 
 checkpoint/      PyTorch-BigGraph's files, one version an iteration (a chunk of an epoch)
 scores/          link prediction after each epoch, a file each
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from torchbiggraph.checkpoint_manager import CHECKPOINT_STORAGES
 from torchbiggraph.checkpoint_storage import FileCheckpointStorage
 
+from cocite.core.atomic import read_json
+from cocite.core.checkpoints import open_state, write_checked_json
+from cocite.core.checksums import add_mark, checked_path, remove_checked, remove_marks
 from cocite.embeddings.imported import ENTITY
-from cocite.ground.atomic import read_json
-from cocite.ground.checkpoints import open_state, write_checked_json
-from cocite.ground.checksums import add_mark, checked_path, remove_checked, remove_marks
 
 SCHEME = "whole"
 

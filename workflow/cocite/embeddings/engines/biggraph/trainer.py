@@ -18,7 +18,7 @@ from torchbiggraph.stats import Stats
 from torchbiggraph.train import Trainer
 from torchbiggraph.util import DummyOptimizer
 
-from cocite.ground.randomness import derive_seed
+from cocite.core.randomness import derive_seed
 
 
 class SeededTrainer(Trainer):

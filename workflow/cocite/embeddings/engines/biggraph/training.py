@@ -23,6 +23,9 @@ from torchbiggraph.train import train_and_report_stats
 
 from cocite.config.edge_training import RankingLoss
 from cocite.config.entries import as_json
+from cocite.core.checkpoints import fingerprint_of
+from cocite.core.errors import InputError
+from cocite.core.progress import progress_bar, report
 from cocite.embeddings.edges import TRAINING, Rows
 from cocite.embeddings.engines.biggraph import BigGraph
 from cocite.embeddings.engines.biggraph.checkpoints import TrainingState
@@ -31,9 +34,6 @@ from cocite.embeddings.engines.biggraph.trainer import SeededTrainer, stop_with_
 from cocite.embeddings.imported import ImportedFolder
 from cocite.embeddings.link_prediction import Batch, load_held_out, measure
 from cocite.embeddings.vectors import Trained, Vectors
-from cocite.ground.checkpoints import fingerprint_of
-from cocite.ground.errors import InputError
-from cocite.ground.progress import progress_bar, report
 
 MOST_EDGES_IN_CHUNK = 2**31 - 1
 

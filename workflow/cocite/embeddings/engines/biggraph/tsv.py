@@ -21,13 +21,13 @@ from torchbiggraph.edgelist import EdgeList
 from torchbiggraph.graph_storages import EDGE_STORAGES
 
 from cocite.config.edges import EdgeSettings
+from cocite.core.database import connect
+from cocite.core.progress import report
+from cocite.core.randomness import derive_seed
+from cocite.core.tables.files import atomic_path, scan_table
 from cocite.embeddings.edges import HOLDOUT, TRAINING, EdgeBlock, check_sides
 from cocite.embeddings.imported import ENTITIES, ENTITY, RELATION, edge_file
 from cocite.embeddings.weights import divide, unit_of
-from cocite.ground.database import connect
-from cocite.ground.progress import report
-from cocite.ground.randomness import derive_seed
-from cocite.tables.files import atomic_path, scan_table
 
 BATCH_ROWS = 100_000
 LINE = pa.schema([("source", pa.int64()), ("target", pa.int64())])

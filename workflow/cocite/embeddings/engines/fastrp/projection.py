@@ -25,6 +25,9 @@ from torch import Tensor
 
 from cocite.config.engine import BYTES_OF_NUMBER
 from cocite.config.entries import as_json
+from cocite.core.checkpoints import fingerprint_of, open_state, open_whole
+from cocite.core.checksums import remove_checked
+from cocite.core.progress import progress, report
 from cocite.embeddings.engines.fastrp import FastRP
 from cocite.embeddings.engines.fastrp.walks import Floats, Walk, random_signs, undirected
 from cocite.embeddings.imported import ImportedFolder
@@ -32,9 +35,6 @@ from cocite.embeddings.link_prediction import load_held_out, measure
 from cocite.embeddings.losses import logistic
 from cocite.embeddings.scoring import score_batch
 from cocite.embeddings.vectors import VALUES_IN_MEMORY, Trained, Vectors
-from cocite.ground.checkpoints import fingerprint_of, open_state, open_whole
-from cocite.ground.checksums import remove_checked
-from cocite.ground.progress import progress, report
 
 
 def project_walks(imported: Path, settings: FastRP, *, seed: int, state: Path) -> Trained:

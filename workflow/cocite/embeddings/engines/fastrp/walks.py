@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from cocite.core.randomness import generator
 from cocite.embeddings.edges import TRAINING
 from cocite.embeddings.imported import ImportedFolder
-from cocite.ground.randomness import generator
 
 Floats = NDArray[np.float32]
 

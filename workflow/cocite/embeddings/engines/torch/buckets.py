@@ -13,11 +13,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cocite.core.atomic import atomic_path, read_json, write_json
+from cocite.core.checksums import add_mark
+from cocite.core.errors import InputError
 from cocite.embeddings.edges import TRAINING, Rows
 from cocite.embeddings.imported import ImportedFolder
-from cocite.ground.atomic import atomic_path, read_json, write_json
-from cocite.ground.checksums import add_mark
-from cocite.ground.errors import InputError
 
 COUNTS = "counts.json"
 ENDS = [("source", np.int32), ("target", np.int32)]

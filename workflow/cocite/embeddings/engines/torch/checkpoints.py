@@ -19,10 +19,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cocite.core.atomic import read_json
+from cocite.core.checkpoints import open_state, open_whole, write_checked_json
+from cocite.core.checksums import remove_checked
 from cocite.embeddings.engines.torch.buckets import COUNTS, bucket_file
-from cocite.ground.atomic import read_json
-from cocite.ground.checkpoints import open_state, open_whole, write_checked_json
-from cocite.ground.checksums import remove_checked
 
 PROGRESS, EDGES = "progress.json", "edges"
 KINDS = ("vectors", "squares")

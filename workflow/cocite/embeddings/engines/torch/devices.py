@@ -7,11 +7,11 @@ from contextlib import contextmanager
 import numba
 import torch
 
+from cocite.core.errors import InputError
+from cocite.core.gpus import take_gpus
+from cocite.core.progress import report
 from cocite.embeddings.engines.torch import Torch
 from cocite.embeddings.engines.torch.planning import overhead_mb, partitions_within, vectors_mb
-from cocite.ground.errors import InputError
-from cocite.ground.gpus import take_gpus
-from cocite.ground.progress import report
 
 BYTES_ON_GPU = 40
 """Of a number of a vector of a batch, with all that a step makes of it."""

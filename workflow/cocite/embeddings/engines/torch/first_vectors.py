@@ -7,12 +7,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cocite.core.errors import InputError
+from cocite.core.progress import report
+from cocite.core.randomness import derive_seed
+from cocite.core.tables.files import open_table
 from cocite.embeddings.edges import Papers, Rows
 from cocite.embeddings.vectors import VALUES_IN_MEMORY
-from cocite.ground.errors import InputError
-from cocite.ground.progress import report
-from cocite.ground.randomness import derive_seed
-from cocite.tables.files import open_table
 
 DEVIATION = 1e-3
 """Of each number that is drawn, as in PyTorch-BigGraph."""

@@ -2,7 +2,7 @@
 
 from math import ceil, inf
 
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 FIXED_MB = 700
 """torch, Numba, a stretch of edges, and the edges that link prediction is measured on."""

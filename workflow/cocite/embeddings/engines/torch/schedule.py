@@ -6,7 +6,7 @@ all devices train at once on partitions of their own, a round of a tournament in
 
 from itertools import pairwise
 
-from cocite.ground.randomness import generator
+from cocite.core.randomness import generator
 
 Bucket = tuple[int, int]
 Pair = tuple[int, ...]

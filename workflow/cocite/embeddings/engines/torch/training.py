@@ -16,6 +16,11 @@ import numpy as np
 import torch
 
 from cocite.config.entries import as_json
+from cocite.core.checkpoints import fingerprint_of, sampled_fingerprint
+from cocite.core.errors import InputError
+from cocite.core.precision import computes_in
+from cocite.core.progress import progress_bar, report
+from cocite.core.randomness import derive_seed
 from cocite.embeddings.edges import Rows
 from cocite.embeddings.engines.torch import Torch
 from cocite.embeddings.engines.torch.batches import make_batches
@@ -31,11 +36,6 @@ from cocite.embeddings.link_prediction import Batch, load_held_out, measure
 from cocite.embeddings.losses import edge_loss
 from cocite.embeddings.scoring import score_batch
 from cocite.embeddings.vectors import Trained, Vectors
-from cocite.ground.checkpoints import fingerprint_of, sampled_fingerprint
-from cocite.ground.errors import InputError
-from cocite.ground.precision import computes_in
-from cocite.ground.progress import progress_bar, report
-from cocite.ground.randomness import derive_seed
 
 STRETCH = 1 << 18
 """Edges of a stretch, about: some seconds of a CPU, and what is put into another order in each epoch."""

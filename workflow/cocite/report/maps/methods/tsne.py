@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from cocite.config.entries import Positive
 from cocite.config.map import MapSettings
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 from cocite.config.map import MapSettings
-from cocite.ground.errors import InputError
+from cocite.core.errors import InputError
 
 if TYPE_CHECKING:
     import numpy as np

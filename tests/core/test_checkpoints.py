@@ -1,0 +1,307 @@
+"""State is gone on from by the work that it belongs to, and by no other; fingerprints are of content, not of times."""
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.spoiling import SPOILS, change, files_of
+
+from cocite.core import checkpoints
+from cocite.core.checkpoints import (
+    OWNER,
+    fingerprint_of,
+    open_state,
+    open_whole,
+    remove_state,
+    sampled_fingerprint,
+    write_checked_json,
+)
+from cocite.core.checksums import is_whole
+from cocite.core.errors import InputError
+from cocite.core.tables.files import write_table
+
+FINGERPRINTS = [fingerprint_of, sampled_fingerprint]
+Fingerprint = Callable[[list[Path]], str]
+
+
+def test_state_is_gone_on_from_by_the_same_work_only_and_the_log_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = tmp_path / "state"
+    assert not open_state(state, {"k": 1, "seed": 1}, work="search")
+    write(state / "groups/0", b"keys")
+    assert open_state(state, {"k": 1, "seed": 1}, work="search")
+    assert (state / "groups/0").read_bytes() == b"keys"
+    assert capsys.readouterr().err == ""
+    assert not open_state(state, {"k": 2, "metric": "l2", "seed": 1}, work="search")
+    assert not (state / "groups").exists()
+    assert "k, metric changed since the search that was killed; starting afresh" in capsys.readouterr().err
+
+
+def test_what_belongs_to_no_work_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "groups").mkdir()
+    assert not open_state(tmp_path, {"k": 1}, work="search")
+    assert not (tmp_path / "groups").exists()
+
+
+def write(path: Path, content: bytes) -> None:
+    with open_whole(path) as file:
+        file.write(content)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    """The state of a search with two files, one of which was written twice."""
+    state = tmp_path / "state"
+    open_state(state, {"k": 1}, work="search")
+    for content in (b"before", b"pools of all queries"):
+        write(state / "pools", content)
+    write_checked_json(state / "scores/[1].json", {"mrr": 0.5})
+    return state
+
+
+@pytest.mark.parametrize("name", [OWNER, "pools", "scores/[1].json"])
+@pytest.mark.parametrize("spoil", SPOILS)
+def test_a_spoilt_file_is_set_aside_and_named_and_the_work_starts_afresh(
+    state: Path, capsys: pytest.CaptureFixture[str], name: str, spoil: str
+) -> None:
+    SPOILS[spoil](state / name)
+    spoilt = (state / name).read_bytes() if (state / name).exists() else None
+    assert not open_state(state, {"k": 1}, work="search")
+    said = capsys.readouterr().err
+    assert files_of(state) == [state / OWNER]
+    aside = state.with_name("state.spoilt") / name
+    if spoilt is not None:
+        assert aside.read_bytes() == spoilt
+        assert f"{state / name}: its content is not what was written; it is set aside as {aside}" in said
+    elif name != OWNER:
+        assert f"{state / name}: is gone" in said
+    assert open_state(state, {"k": 1}, work="search")
+    remove_state(state)
+    assert not aside.parent.exists()
+
+
+@pytest.mark.parametrize("spoil", SPOILS)
+def test_work_with_independent_files_resumes_without_the_spoilt_ones(state: Path, spoil: str) -> None:
+    SPOILS[spoil](state / "pools")
+    assert open_state(state, {"k": 1}, work="search", independent=True)
+    assert files_of(state) == [state / OWNER, state / "scores/[1].json"]
+    assert open_state(state, {"k": 1}, work="search")
+
+
+def test_a_file_without_a_checksum_is_set_aside_unless_a_kill_explains_it(
+    state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lost = ["half", "scores/2.json"]
+    explained = ["scores/.2.json.17.tmp", ".edges.17.tmp/0-0.edges", "new.1b2c3d4e.crc32-new", "curves/events.1"]
+    for name in ("vectors.bin", *lost, *explained):
+        (state / name).parent.mkdir(exist_ok=True)
+        (state / name).write_bytes(name.encode())
+    assert open_state(
+        state, {"k": 1}, work="search", checked_by_work=["vectors.bin"], scratch=["curves/*"], implied=lambda: [state]
+    )
+    said = capsys.readouterr().err.splitlines()
+    aside = state.with_name("state.spoilt")
+    assert sorted(said) == [f"{state / name}: has no checksum; it is set aside as {aside / name}" for name in lost]
+    assert all((aside / name).read_bytes() == name.encode() for name in lost)
+    assert not any((state / name).exists() for name in (*lost, *explained))
+    assert (state / "vectors.bin").exists()
+
+
+@pytest.mark.parametrize("lost", ["mark", "file and mark"])
+def test_without_a_file_that_its_progress_implies_the_work_starts_afresh(
+    state: Path, capsys: pytest.CaptureFixture[str], lost: str
+) -> None:
+    for mark in state.glob("pools.*"):
+        mark.unlink()
+    if lost == "file and mark":
+        (state / "pools").unlink()
+    assert not open_state(state, {"k": 1}, work="search", implied=lambda: [state / "pools"])
+    assert f"{state / 'pools'}: is gone" in capsys.readouterr().err
+    assert files_of(state) == [state / OWNER]
+    assert state.with_name("state.spoilt").joinpath("pools").exists() == (lost == "mark")
+
+
+def link_to_nowhere(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+def link_to_a_folder(path: Path) -> None:
+    other = path.with_name("other")
+    other.mkdir(exist_ok=True)
+    (other / "pools").touch()
+    path.symlink_to(other)
+
+
+@pytest.mark.parametrize("make", [Path.touch, link_to_nowhere, link_to_a_folder])
+def test_what_lies_where_the_state_goes_is_removed(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "state")
+    assert not open_state(tmp_path / "state", {"k": 1}, work="search")
+    assert [path.name for path in files_of(tmp_path / "state")] == [OWNER]
+    assert not (tmp_path / "state/pools").exists()
+    assert open_state(tmp_path / "state", {"k": 1}, work="search")
+    remove_state(tmp_path / "state")
+    make(tmp_path / "state")
+    remove_state(tmp_path / "state")
+    assert not os.path.lexists(tmp_path / "state")
+
+
+@pytest.mark.parametrize("place", ["state.spoilt", "state.spoilt/scores", "state.spoilt/scores/[1].json"])
+@pytest.mark.parametrize("make", [Path.touch, Path.mkdir, link_to_nowhere])
+def test_a_spoilt_file_is_set_aside_whatever_lies_there(state: Path, place: str, make: Callable[[Path], None]) -> None:
+    where = state.parent / place
+    where.parent.mkdir(parents=True, exist_ok=True)
+    make(where)
+    change(state / "scores/[1].json")
+    spoilt = (state / "scores/[1].json").read_bytes()
+    assert not open_state(state, {"k": 1}, work="search")
+    assert state.with_name("state.spoilt").joinpath("scores/[1].json").read_bytes() == spoilt
+    remove_state(state)
+    assert not os.path.lexists(state.with_name("state.spoilt"))
+
+
+@pytest.mark.parametrize("content", [b"[]", b"1", b"null", b"\xff{}", b"{", b""])
+def test_a_fingerprint_that_is_no_object_belongs_to_no_work(state: Path, content: bytes) -> None:
+    write(state / OWNER, content)
+    assert not open_state(state, {"k": 1}, work="search")
+    assert files_of(state) == [state / OWNER]
+    assert state.with_name("state.spoilt").joinpath(OWNER).read_bytes() == content
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, link_to_nowhere])
+def test_what_lies_where_a_file_of_the_state_goes_is_set_aside(state: Path, make: Callable[[Path], None]) -> None:
+    """Also where the work checks the file itself."""
+    for name in ("pools", "vectors.bin"):
+        (state / name).unlink(missing_ok=True)
+        make(state / name)
+    assert open_state(state, {"k": 1}, work="embedding", independent=True, checked_by_work=["vectors.bin"])
+    for name in ("pools", "vectors.bin"):
+        assert not os.path.lexists(state / name)
+        assert os.path.lexists(state.with_name("state.spoilt") / name)
+
+
+def test_state_of_other_work_that_cannot_be_removed_is_refused(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.rmtree", lambda *_, **__: None)
+    with pytest.raises(InputError, match=rf"belongs to other work .* and cannot be removed; remove {state}\.$"):
+        open_state(state, {"k": 2}, work="search")
+    assert not (state / OWNER).exists()
+
+
+def test_a_writer_that_is_killed_anywhere_leaves_the_old_file_or_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each change of a name of a file is a moment to die before."""
+    found = set()
+    for kept in (True, False):
+        for moment in range(9):
+            state = tmp_path / f"{kept}-{moment}"
+            open_state(state, {"k": 1}, work="search")
+            if kept:
+                write(state / "pools", b"old")
+            left = [moment]
+            with monkeypatch.context() as killed, suppress(KeyboardInterrupt):
+                for name in ("touch", "replace", "unlink"):
+                    killed.setattr(Path, name, dying(getattr(Path, name), left))
+                write(state / "pools", b"new")
+            assert open_state(state, {"k": 1}, work="search")
+            content = (state / "pools").read_bytes() if (state / "pools").exists() else None
+            assert content in (b"new", b"old" if kept else None)
+            assert content is None or is_whole(state / "pools")
+            found.add((kept, content))
+            change(state / OWNER)
+    assert len(found) == 4
+
+
+def dying(change: Callable[..., object], left: list[int]) -> Callable[..., object]:
+    """The function, which raises once it and others have been called so many times."""
+
+    def call(*given: object, **named: object) -> object:
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        left[0] -= 1
+        return change(*given, **named)
+
+    return call
+
+
+def test_state_whose_removal_was_killed_belongs_to_no_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_state(tmp_path, {"k": 1}, work="search")
+    with monkeypatch.context() as killed:
+        killed.setattr("shutil.rmtree", lambda *_, **__: None)
+        remove_state(tmp_path)
+    assert not open_state(tmp_path, {"k": 1}, work="search")
+
+
+def test_a_file_of_the_state_is_whole_or_not_there(tmp_path: Path) -> None:
+    with suppress(ValueError), open_whole(tmp_path / "pools") as file:
+        file.write(b"half")
+        raise ValueError
+    assert not list(tmp_path.iterdir())
+    with open_whole(tmp_path / "pools") as file:
+        file.write(b"whole")
+    assert (tmp_path / "pools").read_bytes() == b"whole"
+
+
+@pytest.mark.parametrize("fingerprint", FINGERPRINTS)
+def test_a_fingerprint_depends_on_content_and_names_and_not_on_times(tmp_path: Path, fingerprint: Fingerprint) -> None:
+    def made(name: str, **contents: str) -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        for file, content in contents.items():
+            (folder / file).write_text(content)
+        return folder
+
+    first, again = made("first", a="1", b="2"), made("again", a="1", b="2")
+    os.utime(again / "a", (1, 1))
+    (again / ".snakemake_timestamp").touch()
+    assert fingerprint([first]) == fingerprint([again])
+    others = [
+        made("content", a="1", b="3"),
+        made("name", a="1", c="2"),
+        made("fewer", a="1"),
+        made("swap", a="2", b="1"),
+    ]
+    assert len({fingerprint([folder]) for folder in [first, *others]}) == 5
+    assert fingerprint([first / "a"]) == fingerprint([again / "a"]) != fingerprint([first / "b"])
+    assert fingerprint([first / "a", first / "b"]) != fingerprint([first / "b", first / "a"])
+
+
+@pytest.mark.parametrize("size", [10_000, 10_001, 63 * 1000 + 7, 1_000_000])
+def test_of_a_large_file_size_and_blocks_all_over_it_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    """With 64 blocks of 100 bytes, a change of every byte in a 32nd of the file, wherever, is within one of them."""
+    monkeypatch.setattr(checkpoints, "READ_WHOLE", 5000)
+    monkeypatch.setattr(checkpoints, "BLOCK", 100)
+    content = np.random.default_rng(1).integers(0, 255, size, dtype=np.uint8)
+
+    def fingerprint(changed: np.ndarray) -> str:
+        changed.tofile(tmp_path / "file")
+        return sampled_fingerprint([tmp_path / "file"])
+
+    before = fingerprint(content)
+    assert fingerprint(content) == before
+    assert fingerprint(content[:-1]) != before
+    for part in np.array_split(np.arange(size), 32):
+        changed = content.copy()
+        changed[part] += 1
+        assert fingerprint(changed) != before
+
+
+def test_of_a_large_table_the_footer_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The largest weight is in the footer, wherever in the file its row is."""
+    monkeypatch.setattr(checkpoints, "READ_WHOLE", 0)
+    monkeypatch.setattr(checkpoints, "BLOCK", 1)
+    monkeypatch.setattr(checkpoints, "BLOCKS", 2)
+    prints = set()
+    for largest in (2.0, 3.0):
+        weight = np.ones(1000, dtype=np.float32)
+        weight[500] = largest
+        ids = np.arange(1000)
+        write_table(tmp_path / "edges", "edges", pa.table({"source": ids, "target": ids + 1, "weight": weight}))
+        prints.add(sampled_fingerprint([tmp_path / "edges"]))
+    assert len(prints) == 2

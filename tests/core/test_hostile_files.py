@@ -1,0 +1,344 @@
+"""Whatever is in a file that people bring, a reader takes it or refuses it in a sentence with its name."""
+
+import gzip
+import io
+import json
+import os
+import re
+import struct
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cocite.baselines.brought import read_vectors
+from cocite.core.errors import InputError
+from cocite.core.rows import read_items, read_members, read_rows
+from cocite.triplets.brought import _read as read_triplet_ids
+from cocite.triplets.brought_pairs.msmarco import read_msmarco
+from cocite.triplets.brought_pairs.scores import Bounds, deal_out_scores, scores_of_part
+from cocite.triplets.brought_pairs.specter import read_specter
+from cocite.triplets.brought_pairs.text_rows import read_text_rows
+
+IDS, VECTORS = ["a", "b", "c"], [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+LONG, DEEP = "9" * 5_000, "[" * 100_000 + "]" * 100_000
+HOSTILE = {
+    "a number of 5,000 digits": LONG,
+    "a number of 4,000 digits": "9" * 4_000,
+    "a list of a number of 4,000 digits": f"[{'9' * 4_000}, 1]",
+    "deep nesting": DEEP,
+    "nesting that JSON takes": "[" * 900 + "]" * 900,
+    "deep objects": '{"a":' * 50_000 + "1" + "}" * 50_000,
+    "half of a surrogate pair": '"a\\ud83d b"',
+    "not a number": "NaN",
+    "an infinite number": "1e999",
+    "a control character": '"a\x01b"',
+    "a truth value": "true",
+    "an object": '{"a": {}}',
+    "lists": "[[1, 2], [3, 4]]",
+    "a list with a gap": "[null, 1.0]",
+    "no end": '"a',
+    "bytes that are not UTF-8": '"\udcff"',
+}  # fmt: skip
+
+
+def line_with(row, key, value):
+    """A line of JSON in which a key has a value that Python would not write."""
+    members = (f"{json.dumps(name)}: {value if name == key else json.dumps(given)}" for name, given in row.items())
+    return ("{" + ", ".join(members) + "}\n").encode("utf-8", "surrogateescape")
+
+
+def refused_or(expected, read, path):
+    """That what is read is what was expected, or that it is refused in a sentence with the name of the file."""
+    try:
+        found = read(path)
+    except InputError as error:
+        said = str(error)
+    else:
+        return found == expected
+    return str(path) in said
+
+
+def vectors_in(path):
+    found = read_vectors([path], IDS)
+    return {name: found.matrix[row].tolist() for name, row in found.rows.items()}
+
+
+@pytest.mark.parametrize("key", ["id", "vector"])
+@pytest.mark.parametrize("value", HOSTILE)
+def test_a_hostile_value_in_json_lines_of_vectors_is_named_by_its_line(tmp_path, key, value):
+    rows = [{"id": name, "vector": vector} for name, vector in zip(IDS, VECTORS, strict=True)]
+    lines = [json.dumps(row).encode() + b"\n" for row in rows]
+    lines[1] = line_with(rows[1], key, HOSTILE[value])
+    (tmp_path / "v.jsonl").write_bytes(b"".join(lines))
+    if key == "id" and value in ("a number of 4,000 digits", "half of a surrogate pair"):
+        assert vectors_in(tmp_path / "v.jsonl").keys() == {"a", "c"}  # an id of nothing that is asked for
+        return
+    with pytest.raises(InputError, match=r"v\.jsonl, line 2: "):
+        vectors_in(tmp_path / "v.jsonl")
+
+
+@pytest.mark.parametrize("key", ["query", "positives", "negatives", "negative_scores"])
+@pytest.mark.parametrize("value", [*HOSTILE.keys() - {"an object", "a control character"}])
+def test_a_hostile_value_in_rows_of_texts_is_named_by_its_line(tmp_path, key, value):
+    row = {"query": "q", "positives": ["p"], "negatives": ["n"], "positive_scores": [1.0], "negative_scores": [0.5]}
+    (tmp_path / "r.jsonl").write_bytes(json.dumps(row).encode() + b"\n" + line_with(row, key, HOSTILE[value]))
+    with pytest.raises(InputError, match=r"r\.jsonl, line 2: "):
+        list(read_text_rows(tmp_path, (), Bounds(margin=0.1)).examples(Counter()))
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_a_hostile_value_in_a_large_object_is_refused_or_a_value(tmp_path, value):
+    text = '{"1": {"count": ' + HOSTILE[value] + "}}"
+    (tmp_path / "o.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+    for read in (read_members, lambda path: read_items(path, "1")):
+        try:
+            list(read(tmp_path / "o.json"))
+        except InputError as error:
+            said = str(error)
+        else:
+            continue
+        assert said.startswith(str(tmp_path / "o.json"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"1": ' + '["]",' * 20_000,
+        '{"1": ' + '{"}": [' * 1_000,
+        '{"1": ' + r'["\\", "\"]", ' * 1_001,
+        " " * 65_530 + '{"1": ' + "[" * 1_000,
+    ],
+)
+def test_nesting_is_as_deep_as_its_brackets_outside_texts(tmp_path, text):
+    (tmp_path / "o.json").write_text(text)
+    for read in (read_members, lambda path: read_items(path, "1")):
+        with pytest.raises(InputError, match=r"o\.json: not JSON that can be read \(nested too deeply\)"):
+            list(read(tmp_path / "o.json"))
+
+
+@pytest.mark.parametrize("length", range(65_490, 65_540, 3))
+def test_brackets_in_texts_are_no_levels_wherever_a_read_ends(tmp_path, length):
+    values = {" " * length: '\\"[{' * 20, "b": [["[" * 2_000, '"{' * 2_000]] * 3}
+    (tmp_path / "o.json").write_text(json.dumps(values))
+    assert dict(read_members(tmp_path / "o.json")) == values
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("neg", '{"bm25": "35"}', "neg must have a list for the system 'bm25', not '35'"),
+        ("neg", '{"bm25": {"3": 1, "5": 2}}', "neg must have a list for the system 'bm25', not {'3': 1, '5': 2}"),
+        ("neg", '{"bm25": 5}', "neg must have a list for the system 'bm25', not 5"),
+        ("neg", '{"bm25": null}', "neg must have a list for the system 'bm25', not None"),
+        ("neg", '{"bm25": ["\\ud83d"]}', "neg holds half of a surrogate pair"),
+        ("neg", '{"bm25": [true]}', "neg must be a string or an integer, not True"),
+        ("pos", '["\\ud83d"]', "pos holds half of a surrogate pair"),
+        ("pos", '[3, "\\ud83d"]', "pos holds half of a surrogate pair"),
+        ("pos", '{"3": 1}', "pos must be a string or an integer, not {'3': 1}"),
+    ],
+)
+def test_a_hostile_value_in_mined_negatives_is_named_by_its_line(tmp_path, key, value, said):
+    row, path = {"qid": 1, "pos": [2], "neg": {"bm25": [3]}}, tmp_path / "msmarco-hard-negatives.jsonl"
+    path.write_bytes(json.dumps(row).encode() + b"\n" + line_with(row, key, value))
+    layout = {"bounds": Bounds(), "per_system": None, "systems": (), "spill_to": tmp_path}
+    with pytest.raises(InputError, match=re.escape(f"negatives.jsonl, line 2: {said}")):
+        list(read_msmarco(tmp_path, tmp_path, None, **layout).examples(Counter()))
+
+
+def whole_npz(path, **arrays):
+    with path.open("wb") as file:
+        np.savez(file, **{"ids": np.array(IDS), "vectors": np.array(VECTORS), **arrays})
+    return path.read_bytes()
+
+
+def npy(header, content=b""):
+    """An array as a file, with a header as it is given."""
+    text = header.encode()
+    text += b" " * (63 - (10 + len(text)) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text + content
+
+
+def npz_of(path, vectors, method=zipfile.ZIP_STORED):
+    ids = io.BytesIO()
+    np.save(ids, np.array(IDS))
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("ids.npy", ids.getvalue())
+        archive.writestr("vectors.npy", vectors)
+
+
+def test_an_npz_that_is_cut_or_spoilt_anywhere_is_refused_or_read_as_it_was(tmp_path):
+    path = tmp_path / "v.npz"
+    content, expected = whole_npz(path), dict(zip(IDS, VECTORS, strict=True))
+    for length in range(0, len(content), 37):
+        path.write_bytes(content[:length])
+        with pytest.raises(InputError, match=r"v\.npz: not a readable NPZ file"):
+            vectors_in(path)
+    for place in range(0, len(content), 11):
+        spoilt = bytearray(content)
+        spoilt[place] ^= 0xFF
+        path.write_bytes(spoilt)
+        assert refused_or(expected, vectors_in, path)
+
+
+@pytest.mark.parametrize(
+    "vectors",
+    [
+        b"",
+        b"hello",
+        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (3, 1000000000000)}"),
+        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (3, -2)}"),
+        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2)}", b"\0" * 8),
+        npy("{'descr': "),
+        npy("{'descr': " + "(" * 3_000 + "'<f8'" + ")" * 3_000 + ", 'fortran_order': False, 'shape': (3, 2)}"),
+        npy("{'descr': '<f8', 'fortran_order': False, 'shape': (3, " + LONG + ")}"),
+        npy("{'descr': 'nonsense', 'fortran_order': False, 'shape': (3, 2)}"),
+        npy("{'descr': '|O', 'fortran_order': False, 'shape': (3,)}", b"\0" * 8),
+        b"\x93NUMPY\x02\x00" + struct.pack("<I", 1 << 31),
+    ],
+)
+def test_an_npz_with_an_array_that_is_none_is_refused(tmp_path, vectors):
+    npz_of(tmp_path / "v.npz", vectors)
+    with pytest.raises(InputError, match=r"v\.npz"):
+        vectors_in(tmp_path / "v.npz")
+
+
+def test_an_npz_with_ids_of_characters_that_there_are_not_is_refused(tmp_path):
+    whole_npz(tmp_path / "v.npz", ids=np.array([97, 98, 0x00FFFFFF], np.uint32).view("<U1"))
+    with pytest.raises(InputError, match=r"v\.npz: not a readable NPZ file"):
+        vectors_in(tmp_path / "v.npz")
+
+
+@pytest.mark.parametrize("name", ["v.npz", "v.parquet", "v.jsonl"])
+def test_an_empty_vector_is_refused(tmp_path, name):
+    path, empty = tmp_path / name, [[], [], []]
+    if name == "v.npz":
+        whole_npz(path, vectors=np.empty((3, 0)))
+    elif name == "v.parquet":
+        pq.write_table(pa.table({"id": IDS, "vector": pa.array(empty, pa.list_(pa.float32()))}), path)
+    else:
+        path.write_text("".join(json.dumps({"id": each, "vector": []}) + "\n" for each in IDS))
+    with pytest.raises(InputError, match=rf"{name}, (row|line) 1: "):
+        vectors_in(path)
+
+
+def test_a_gzip_file_that_is_cut_or_spoilt_anywhere_is_refused_or_read_as_it_was(tmp_path):
+    path, rows = tmp_path / "r.jsonl.gz", [{"n": number} for number in range(40)]
+    content = gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode())
+    for length in range(1, len(content), 7):
+        path.write_bytes(content[:length])
+        with pytest.raises(InputError, match=r"r\.jsonl\.gz"):
+            list(read_rows(path))
+    for place in range(len(content)):
+        spoilt = bytearray(content)
+        spoilt[place] ^= 0x10
+        path.write_bytes(spoilt)
+        assert refused_or(rows, lambda path: [row.values for row in read_rows(path)], path)
+
+
+def test_a_parquet_file_with_checksums_that_is_spoilt_anywhere_is_refused_or_read_as_it_was(tmp_path):
+    path = tmp_path / "v.parquet"
+    pq.write_table(pa.table({"id": IDS, "vector": VECTORS}), path, write_page_checksum=True)
+    content, expected = path.read_bytes(), dict(zip(IDS, VECTORS, strict=True))
+    footer = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    for place in range(0, footer, 3):
+        spoilt = bytearray(content)
+        spoilt[place] ^= 0x04
+        path.write_bytes(spoilt)
+        assert refused_or(expected, vectors_in, path)
+
+
+def test_lists_of_names_that_are_not_utf8_are_named(tmp_path):
+    (tmp_path / "data.json").write_text('{"1": {"2": {"count": 5}}}')
+    (tmp_path / "metadata.json").write_text("{}")
+    (tmp_path / "train.txt").write_bytes("1\n".encode("utf-16"))
+    with pytest.raises(InputError, match=r"train\.txt: not a readable file of text \(.*utf-8"):
+        list(read_specter(tmp_path, ()).examples(Counter()))
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"qid": [1, None], "pid": [1, 2], "score": [0.1, 0.2]}, "qid must be a text or an integer in each row"),
+        ({"qid": [1, 2], "pid": [1.5, 2.5], "score": [0.1, 0.2]}, "pid must be a text or an integer in each row"),
+        ({"qid": [1, 2], "pid": [[1, 2], [3]], "score": [[0.1], [0.2, 0.3]]}, "score must have as many items"),
+        ({"qid": [1, 2], "pid": [[1, 2], [3]], "score": [0.1, 0.2]}, "score must have as many items"),
+        ({"qid": [1, 2], "pid": [1, 2], "score": ["0.1", "0.2"]}, "score must be a number for each document"),
+    ],
+)
+def test_scores_that_would_be_those_of_other_documents_are_refused(tmp_path, columns, said):
+    pq.write_table(pa.table(columns), tmp_path / "s.parquet")
+    with pytest.raises(InputError, match=said):
+        deal_out_scores([tmp_path / "s.parquet"], tmp_path)
+
+
+@pytest.mark.parametrize("key", ["qid", "pid"])
+def test_scores_of_names_that_are_not_utf8_are_refused(tmp_path, key):
+    spoilt = pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xff\xfe"]).buffers())
+    pq.write_table(pa.table({"qid": ["1"], "pid": ["2"], "score": [0.5], key: spoilt}), tmp_path / "s.parquet")
+    with pytest.raises(InputError, match=r"s\.parquet: not a readable Parquet file"):
+        deal_out_scores([tmp_path / "s.parquet"], tmp_path)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name_and_no_text_holds_a_nul_byte(tmp_path):
+    path, lines = tmp_path / "s.tsv", "1\t2\t0.5\n1\t3\t0.25\n"
+    path.write_text(lines, encoding="utf-8-sig")
+    deal_out_scores([path], tmp_path)
+    found = [tuple(pair) for part in range(64) for pair in scores_of_part(part, tmp_path).pairs.tolist()]
+    assert found == [(3, 4, 0.5), (3, 6, 0.25)]
+    path.write_bytes(lines.encode() + bytes(20))
+    with pytest.raises(InputError, match=r"s\.tsv, line 3: holds a NUL byte"):
+        deal_out_scores([path], tmp_path)
+
+
+@pytest.mark.parametrize("name", ["v.jsonl", "v.parquet", "v.npz"])
+def test_nobody_waits_for_the_writer_of_a_pipe(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(InputError, match=rf"{re.escape(name)} is a pipe and no file"):
+        vectors_in(tmp_path / name)
+
+
+def test_of_columns_of_one_name_none_is_read(tmp_path):
+    columns = pa.Table.from_arrays([pa.array(IDS), pa.array(IDS[::-1])], names=["query", "query"])
+    pq.write_table(columns, tmp_path / "r.parquet")
+    with pytest.raises(InputError, match=r"r\.parquet: has several columns query"):
+        list(read_rows(tmp_path / "r.parquet"))
+
+
+@pytest.mark.parametrize("read", [lambda path: list(read_rows(path)), lambda path: list(read_triplet_ids(path))])
+def test_a_footer_that_counts_fewer_rows_than_it_had_is_refused(tmp_path, read):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table(dict.fromkeys(("query", "positive", "negative"), range(100))), path)
+    content = path.read_bytes()
+    place = content.rindex(b"\x16\xc8\x01")  # the rows of the last row group, in Thrift's encoding
+    path.write_bytes(content[:place] + b"\x16\x88\x01" + content[place + 3 :])
+    with pytest.raises(
+        InputError, match=r"t\.parquet: not a readable Parquet file \(68 rows are in its pages, and 100"
+    ):
+        read(path)
+
+
+@pytest.mark.parametrize("name", ["r.jsonl.gz", "v.jsonl.gz"])
+def test_an_emptied_gzip_file_is_refused(tmp_path, name):
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(InputError, match=rf"{re.escape(name)}: not a whole gzip file \(it is empty\)"):
+        vectors_in(tmp_path / name) if name[0] == "v" else list(read_rows(tmp_path / name))
+
+
+def test_scores_may_be_lists_of_any_kind_and_ids_decimals_without_a_fraction(tmp_path):
+    kinds = (pa.list_, pa.large_list, pa.list_view, pa.large_list_view)
+    found = []
+    for number, kind in enumerate(kinds):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        documents, scores = pa.array([[1.0, 2.0], [], [3.0]], kind(pa.float64())), [[0.5, 0.25], [], [0.125]]
+        table = pa.table({"qid": [7.0, 8.0, 9.0], "pid": documents, "score": pa.array(scores, kind(pa.float32()))})
+        pq.write_table(table, folder / "s.parquet")
+        deal_out_scores([Path(folder / "s.parquet")], folder)
+        found.append([tuple(pair) for part in range(64) for pair in scores_of_part(part, folder).pairs.tolist()])
+    assert found[0] == [(2 * 7 + 1, 2, 0.5), (2 * 7 + 1, 4, 0.25), (2 * 9 + 1, 6, 0.125)]
+    assert found.count(found[0]) == len(kinds)

@@ -1,0 +1,62 @@
+"""Every step says at the end of its log what it took, as the operating system counts it."""
+
+import re
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from cocite.core.usage import last_usage
+
+STEP = "from cocite.cli import main; main()"
+
+
+def children():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def generated_release(folder, *, papers):
+    step = ["demo", "release", "--release", "2026-01-06", "--papers", str(papers), "--topics", "4", "--shards", "1"]
+    command = [sys.executable, "-c", STEP, *step, "--seed", "1", "--output", str(folder / "release")]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stderr
+
+
+def test_a_step_says_what_the_system_counted(tmp_path):
+    before = children()
+    (tmp_path / "step.log").write_text(generated_release(tmp_path, papers=300))
+    counted = children() - before
+    took = last_usage(tmp_path / "step.log")
+    assert took.cpu_seconds == pytest.approx(counted, rel=0.1, abs=0.1)
+    assert took.seconds > 0
+    assert 20 < took.peak_mb < 1000
+
+
+def test_what_a_step_starts_and_waits_for_counts(tmp_path):
+    busy = "sum(number * number for number in range(3_000_000))"
+    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}], check=True)\n"
+    code += "from cocite.core.usage import usage; print(usage().cpu_seconds, usage().seconds)"
+    cpu, seconds = map(float, subprocess.check_output([sys.executable, "-c", code], text=True).split())
+    assert cpu > 0.1
+    assert seconds < cpu  # the package was imported after it
+
+
+def test_of_a_log_with_several_runs_the_last_counts(tmp_path):
+    log = tmp_path / "step.log"
+    log.write_text(
+        "Took 5.00 s, 4.00 s of processor time, 100 MB at most.\nError: no.\n"
+        "Embedding: 3/9\nTook 7.25 s, 6.50 s of processor time, 90 MB at most.\n"
+    )
+    took = last_usage(log)
+    assert (took.seconds, took.cpu_seconds, took.peak_mb) == (7.25, 6.5, 90)
+
+
+def test_a_log_without_a_finished_run_says_nothing(tmp_path):
+    (tmp_path / "step.log").write_text("Embedding: 3/9, Took 7 s\n")
+    assert last_usage(tmp_path / "step.log") is None
+
+
+def test_commands_for_people_keep_quiet_about_it():
+    answer = subprocess.run([sys.executable, "-c", STEP, "--help"], capture_output=True, text=True, check=True)
+    assert not re.search("processor time", answer.stderr + answer.stdout)

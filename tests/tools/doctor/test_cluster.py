@@ -1,0 +1,148 @@
+"""What `cocite doctor` says of a cluster and of its profile."""
+
+import math
+
+import pytest
+import yaml
+
+from cocite.tools.doctor import asked, cluster
+
+PROFILE = asked.RULES.parent / "profiles/slurm"
+WITH_ACCOUNTS = "echo 'AccountingStorageType   = accounting_storage/slurmdbd'; echo 'MinJobAge = 300 sec'"
+
+
+def profile(folder, **resources):
+    (folder / "config.yaml").write_text(yaml.safe_dump({"default-resources": resources}))
+    return folder
+
+
+def programs(folder, monkeypatch, **scripts):
+    """Make these scripts, and nothing else, what is on the PATH."""
+    for name, script in scripts.items():
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+
+
+def test_the_delivered_profile_is_incomplete_until_the_site_is_set():
+    findings = list(cluster.site(PROFILE, ["small"]))
+    assert [finding.verdict for finding in findings] == ["failed", "failed"]
+    assert all("is still your-" in finding.what for finding in findings)
+
+
+@pytest.mark.parametrize(
+    ("content", "verdicts"),
+    [
+        ("executor: slurm\n", ["warning"]),
+        ("default-resources:\nset-resources:\n", ["warning"]),
+        ("default-resources: [slurm_partition=small, slurm_account=ours]\n", ["ok", "ok"]),
+        (
+            "default-resources: {slurm_partition: small}\nset-resources: {train: {slurm_partition: gone}}\n",
+            ["failed", "ok"],
+        ),
+        ("default-resources: {\n", ["failed"]),
+        ("- a list\n", ["failed"]),
+    ],
+)
+def test_a_profile_in_any_form_is_read(tmp_path, content, verdicts):
+    (tmp_path / "config.yaml").write_text(content)
+    assert [finding.verdict for finding in cluster.site(tmp_path, ["small"])] == verdicts
+
+
+def test_a_partition_that_slurm_does_not_have_is_reported_with_those_that_it_has(tmp_path, monkeypatch):
+    programs(tmp_path, monkeypatch, sinfo="echo small; echo large", scontrol=WITH_ACCOUNTS)
+    folder = profile(tmp_path, slurm_partition="huge", slurm_account="ours")
+    answers = list(cluster.examine_cluster(folder))
+    assert [finding.verdict for finding in answers] == ["ok", "ok", "failed", "ok"]
+    assert "use one of large, small" in answers[2].to_do
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdicts"),
+    [
+        (WITH_ACCOUNTS, ["ok"]),
+        ("echo 'AccountingStorageType   = (null)'; echo 'MinJobAge = 300 sec'", ["warning"]),
+        ("echo 'AccountingStorageType = accounting_storage/none'; echo 'MinJobAge = 5 sec'", ["warning", "failed"]),
+        ("exit 1", ["warning"]),
+    ],
+)
+def test_a_slurm_that_forgets_jobs_before_they_are_checked_is_reported(tmp_path, monkeypatch, answer, verdicts):
+    programs(tmp_path, monkeypatch, scontrol=answer)
+    assert [finding.verdict for finding in cluster.memory_of_jobs()] == verdicts
+
+
+def test_no_slurm_is_not_reported_as_a_slurm_that_does_not_answer(tmp_path, monkeypatch):
+    folder = profile(tmp_path, slurm_partition="small", slurm_account="ours")
+    programs(tmp_path, monkeypatch)
+    assert "not on the PATH" in next(cluster.examine_cluster(folder)).what
+    programs(tmp_path, monkeypatch, sinfo="echo unable to contact the controller >&2; exit 1")
+    assert "unable to contact the controller" in next(cluster.examine_cluster(folder)).what
+
+
+@pytest.mark.parametrize(
+    ("time", "minutes"),
+    [
+        *(("30:00", 30), ("4:00:00", 240), ("1-00:00:00", 1440), ("2-12", 3600), ("1-06:30", 1830), ("45", 0.75)),
+        *(("infinite", math.inf), ("n/a", math.inf)),
+    ],
+)
+def test_times_of_slurm_are_read_in_all_their_forms(time, minutes):
+    assert cluster.in_minutes(time) == minutes
+
+
+NODES = "small|4:00:00|4|8000\nsmall|4:00:00|8+|16000+\nlarge|infinite|64|512000\n"
+
+
+def test_a_partition_grants_what_its_largest_node_has():
+    assert cluster.read_limits(NODES) == {
+        "small": {"minutes": 240, "memory_mb": 16000, "threads": 8},
+        "large": {"minutes": math.inf, "memory_mb": 512000, "threads": 64},
+    }
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (
+            {"default-resources": {"slurm_partition": "small"}, "set-threads": {"count_pairs": 16}},
+            [
+                "failed: partition small grants 240 minutes, and train_encoder asks for 1440",
+                "failed: partition small grants 8 threads, and count_pairs asks for 16",
+            ],
+        ),
+        (
+            {"default-resources": ["slurm_partition=small"], "set-resources": {"train_encoder": {"runtime": 200}}},
+            ["warning: partition small grants 240 minutes, and jobs with a large input ask for up to a day"],
+        ),
+        (
+            {"default-resources": {"slurm_partition": "large"}, "set-resources": {"ingest": {"mem_mb": 600000}}},
+            ["failed: partition large grants 512000 MB of memory, and ingest asks for 600000"],
+        ),
+        (
+            {
+                "default-resources": {"slurm_partition": "small"},
+                "set-resources": {"train_encoder": ["slurm_partition=large"]},
+            },
+            [
+                "ok: partition large grants what its rules ask for at least",
+                "warning: partition small grants 240 minutes, and jobs with a large input ask for up to a day",
+            ],
+        ),
+        ({"default-resources": {"slurm_partition": "unknown"}}, []),
+    ],
+)
+def test_partitions_are_compared_with_what_rules_ask_for_there(complete, written, expected):
+    found = cluster.compare(cluster.read_limits(NODES), asked.asked(complete), written)
+    assert sorted(f"{finding.verdict}: {finding.what}" for finding in found) == expected
+
+
+def test_limits_are_asked_of_slurm_for_the_profile(complete, tmp_path, monkeypatch):
+    answer = 'case "$*" in *--Node*) echo "small|1:00:00|2|4000";; *) echo small;; esac'
+    programs(tmp_path, monkeypatch, sinfo=answer, scontrol=WITH_ACCOUNTS)
+    folder = profile(tmp_path, slurm_partition="small", slurm_account="ours")
+    failed = [finding.what for finding in cluster.examine_cluster(folder, complete) if finding.verdict == "failed"]
+    assert failed == [
+        "partition small grants 60 minutes, and train_encoder asks for 1440",
+        "partition small grants 4000 MB of memory, and train_encoder asks for 9000",
+        "partition small grants 2 threads, and train_encoder asks for 6",
+    ]

@@ -1,0 +1,329 @@
+"""`cocite show`: what tables there are, what one holds, and what it holds of a paper."""
+
+import csv
+import io
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.papers import papers_table
+from typer.testing import CliRunner
+
+from cocite import cli
+from cocite.cli import app
+from cocite.core.errors import InputError
+from cocite.core.progress import report
+from cocite.core.tables import TABLES
+from cocite.core.tables.files import write_table
+from cocite.tools.inspection import opening
+from cocite.tools.inspection.answers import Answer, as_text, print_answer
+
+
+@pytest.fixture
+def show(results):
+    """Runs the command on the results, and returns what it prints; raises what it raises."""
+
+    def run(*arguments):
+        command = ["show", "--results", str(results), *arguments]
+        finished = CliRunner().invoke(app, command, catch_exceptions=False)
+        assert finished.exit_code == 0, finished.output
+        return finished.stdout
+
+    return run
+
+
+@pytest.fixture
+def rows(show):
+    """The rows that the command prints for programs."""
+    return lambda *arguments: json.loads(show(*arguments, "--format", "json"))
+
+
+def test_every_table_is_listed_with_rows_size_columns_and_meaning(rows, results):
+    listed = {row["table"]: row for row in rows()}
+    assert set(listed) == {"papers", "citations", "cocitations", "neighbours", "triplets"}
+    files = [path.stat().st_size for path in results.glob("graph/*/cocitations/*.parquet")]
+    assert listed["cocitations"] == {
+        "table": "cocitations",
+        "rows": 5,
+        "bytes": sum(files),
+        "columns": ["graph", "paper", "other", "count", "strength"],
+        "meaning": TABLES["cocitations"].description,
+    }
+
+
+def test_the_list_for_people_fits_a_terminal_and_loses_no_word(show, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    printed = show()
+    assert max(map(len, printed.splitlines())) <= 80
+    for word in f"{TABLES['papers'].description} reference_count".split():
+        assert word in printed
+
+
+def test_a_table_without_a_paper_shows_its_columns_meanings_and_first_rows(show):
+    printed = show("neighbours")
+    assert "1 is the nearest" in printed
+    assert "the embedding whose table it is" in printed
+    assert "dot" in printed.splitlines()[-1]
+
+
+def test_the_strongest_cocitations_of_a_paper_come_first_from_either_end_of_a_pair(rows):
+    assert [
+        (row["corpusid"], row["count"], row["year"], row["title"])
+        for row in rows("cocitations", "--paper", "2", "--of", "all")
+    ] == [(1, 7, 2001, "Bees"), (3, 4, 2003, "Flowers [of spring]"), (4, 1, 2004, "Compilers")]
+
+
+def test_no_more_rows_than_asked_for(rows):
+    assert [row["corpusid"] for row in rows("cocitations", "--paper", "2", "--of", "all", "--limit", "2")] == [1, 3]
+
+
+def test_of_several_tables_one_must_be_chosen_and_the_choices_are_named(show):
+    with pytest.raises(InputError, match="several tables cocitations: choose one with --of all or few"):
+        show("cocitations", "--paper", "2")
+    with pytest.raises(InputError, match="no table cocitations of 'many'; --of can be all or few"):
+        show("cocitations", "--paper", "2", "--of", "many")
+
+
+def test_neighbours_come_by_rank_and_need_no_choice_where_there_is_one_embedding(rows):
+    found = [
+        (row["rank"], row["corpusid"], row["distance"], row["title"]) for row in rows("neighbours", "--paper", "2")
+    ]
+    assert found == [(1, 3, 0.25, "Flowers [of spring]"), (2, 1, 0.5, "Bees")]
+
+
+def test_triplets_name_both_papers(rows):
+    (row,) = rows("triplets", "--paper", "2")
+    assert (row["positive_title"], row["negative_title"]) == ("Flowers [of spring]", "Loops")
+    assert (row["positive_rank"], row["negative_rank"], row["negative_kind"]) == (1, 9, "hard")
+
+
+def test_citations_tell_which_end_the_other_paper_is_influential_ones_first(rows):
+    assert [(row["corpusid"], row["role"]) for row in rows("citations", "--paper", "2")] == [
+        (4, "citing"),
+        (3, "citing"),
+    ]
+    assert [(row["corpusid"], row["role"]) for row in rows("citations", "--paper", "5")] == [(1, "cited")]
+
+
+def test_a_paper_is_shown_with_all_that_is_known(show):
+    printed = show("papers", "--paper", "3")
+    assert "Flowers [of spring]" in printed
+    assert "Abstract 3." in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["papers", "--paper", "9"], "no paper 9 in the corpus"),
+        (["papers", "--paper", str(2**63 - 1)], "no paper 9223372036854775807 in the corpus"),
+        (["papers", "--paper", "7" * 43], "7{43} is not a corpus id; it must be a whole number from 0 to 9,223,"),
+        (["neighbours", "--paper", "3"], "Flowers.* is not in neighbours of embedding dot, which holds queries alone"),
+        (["nosuch"], "holds no table nosuch; there are papers, citations, cocitations"),
+        (["--paper", "3"], "Name a table"),
+    ],
+)
+def test_what_is_not_there_is_said_in_a_sentence(show, arguments, message):
+    with pytest.raises(InputError, match=message):
+        show(*arguments)
+
+
+def test_a_table_that_was_made_a_moment_ago_is_shown(rows, results, write_vectors):
+    write_vectors(results / "encoder/model/seed-1/papers/0.parquet", {2: [0.5]})
+    assert rows("paper_embeddings") == [{"model": "model", "seed": 1, "corpusid": 2, "vector": [0.5]}]
+
+
+def test_a_run_that_is_not_finished_is_shown_as_far_as_it_is(rows, show, results):
+    (results / "cocite.duckdb").unlink()
+    for folder in ("corpus", "neighbours", "triplets"):
+        shutil.rmtree(results / folder)
+    assert [row["table"] for row in rows()] == ["cocitations"]
+    found = rows("cocitations", "--paper", "1", "--of", "few")
+    assert [(row["corpusid"], row["title"]) for row in found] == [(2, None)]
+    assert show("cocitations", "--paper", "1", "--of", "few").startswith("Paper 1, whose title is not known without")
+
+
+def test_the_folder_that_is_named_is_shown_and_not_the_one_that_it_was_copied_from(rows, results, tmp_path):
+    copied = shutil.copytree(results, tmp_path / "copy")
+    shutil.rmtree(results / "neighbours")
+    assert len(rows("neighbours", "--results", str(copied))) == 2
+
+
+def test_a_broken_file_is_named_and_everything_else_is_shown(results):
+    broken = results / "graph/few/cocitations/0.parquet"
+    broken.write_bytes(broken.read_bytes()[:100])
+    outcome = CliRunner().invoke(app, ["show", "--results", str(results), "--format", "json"])
+    assert {row["table"]: row["rows"] for row in json.loads(outcome.stdout)}["cocitations"] == 4
+    assert outcome.stderr.startswith(f"Left out: {broken}: not a readable Parquet file")
+    assert len(outcome.stderr.splitlines()) == 1
+
+
+def test_a_file_that_is_broken_in_the_middle_leads_to_the_command_that_names_it(show, results):
+    path = results / "corpus/citations/0.parquet"
+    content = bytearray(path.read_bytes())
+    content[4 : len(content) // 4] = bytes(len(content) // 4 - 4)
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=f"cocite check --results {results}` names what is broken"):
+        show("citations")
+
+
+def test_a_table_of_which_nothing_can_be_read_is_named(show, results):
+    (results / "neighbours/dot/neighbours/0.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match=f"Table neighbours cannot be read; .*check --results {results}` names"):
+        show("neighbours")
+
+
+def test_a_table_whose_files_are_replaced_meanwhile_is_left_out_and_the_others_are_shown(results, monkeypatch):
+    """Its files are there when they are looked for, and gone a moment later."""
+    look = opening.files_by_place
+
+    def look_and_remove(results, table, config):
+        found = look(results, table, config)
+        if table.name == "neighbours":
+            shutil.rmtree(results / "neighbours")
+        return found
+
+    monkeypatch.setattr(opening, "_readable", lambda groups, _: groups)
+    monkeypatch.setattr(opening, "files_by_place", look_and_remove)
+    outcome = CliRunner().invoke(app, ["show", "--results", str(results), "--format", "json"])
+    assert [row["table"] for row in json.loads(outcome.stdout)] == ["papers", "citations", "cocitations", "triplets"]
+    assert outcome.stderr.startswith("Left out: table neighbours, a file of which is broken or being replaced (")
+
+
+def test_what_the_views_of_a_finished_run_say_does_not_matter(rows, results):
+    (results / "cocite.duckdb").write_bytes(b"no database" * 1000)
+    assert len(rows()) == 5
+
+
+def test_a_paper_without_a_record_is_shown_with_what_tables_hold_of_it(show, results, write_vectors):
+    write_vectors(results / "encoder/model/seed-1/papers/0.parquet", {8: [0.5]})
+    assert show("paper_embeddings", "--paper", "8").startswith("Paper 8, of which the corpus has no record")
+
+
+def test_names_of_folders_may_be_any(rows, results):
+    shutil.copytree(results / "graph/few", results / "graph/it's [a] *few")
+    assert len(rows("cocitations", "--of", "it's [a] *few")) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["paper"], "holds no table paper; did you mean papers?"),
+        (["PAPERS"], "holds no table PAPERS; did you mean papers?"),
+        (["couplings"], "holds no table couplings yet; there are papers, citations, cocitations"),
+        (["papers", "--paper", "Bees"], "Bees is not a corpus id; it must be a whole number from 0"),
+        (["papers", "--paper", "-1"], "-1 is not a corpus id"),
+        (["--results", "nowhere"], "nowhere does not exist; start a run"),
+        (["--results", __file__], "test_show.py is no folder that can be read (Not a directory)"),
+    ],
+)
+def test_a_wrong_question_gets_a_sentence(show, arguments, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        show(*arguments)
+
+
+def test_a_folder_without_tables_is_named(tmp_path):
+    with pytest.raises(InputError, match="holds no tables yet; start a run"):
+        CliRunner().invoke(app, ["show", "--results", str(tmp_path)], catch_exceptions=False)
+
+
+def test_a_stage_that_may_not_be_read_is_named(results, monkeypatch):
+    monkeypatch.setattr("os.access", lambda path, _: Path(path).name != "graph")  # root may read anything
+    outcome = CliRunner().invoke(app, ["show", "--results", str(results)])
+    assert outcome.stderr == f"Left out: {results}/graph: its permissions do not let you read it.\n"
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "7"])
+def test_a_broken_record_of_the_configuration_is_named(show, results, content):
+    (results / "configuration.yaml").write_text(content)
+    with pytest.raises(InputError, match=r"configuration\.yaml"):
+        show()
+
+
+def test_the_configuration_names_the_folder_of_the_results(results):
+    config = results / "config.yaml"
+    config.write_text(f"pathvars: {{results: {results}}}\n")
+    finished = CliRunner().invoke(app, ["show", "--configfile", str(config), "--format", "json"])
+    assert len(json.loads(finished.stdout)) == 5
+
+
+def test_csv_holds_the_columns_as_they_are_named(show):
+    read = list(csv.DictReader(io.StringIO(show("cocitations", "--paper", "1", "--of", "all", "--format", "csv"))))
+    assert [(row["corpusid"], row["count"], row["strength"]) for row in read] == [("3", "9", ""), ("2", "7", "")]
+
+
+def test_rows_of_too_many_columns_become_records(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    columns = [f"column_{number}" for number in range(9)]
+    print_answer(Answer(heading="Wide", columns=columns, rows=[["a value of some length"] * 9]), "text")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split()[0] == "column_0"
+    assert lines[9].split()[0] == "column_8"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (True, "yes"),
+        (0.123456, "0.1235"),
+        (12, "12"),
+        (["Biology", "Art"], "Biology, Art"),
+        ([0.5, 0.25, 0.125, 1.0], "0.5, 0.25, 0.125, … (4)"),
+    ],
+)
+def test_values_read_well(value, text):
+    assert as_text(value) == text
+
+
+HOSTILE = {
+    1: "\x1b]0;owned\x07Bees\x1b[2J",
+    2: "Nectar\x9b31m \u202eEVIL",
+    3: "Flowers \x08\x7f",
+    4: '=HYPERLINK("http://evil","x")',
+    5: "@SUM(A1)\r\n+1",
+}
+
+
+@pytest.fixture
+def hostile(results):
+    """The same papers with titles that a terminal obeys, or that a spreadsheet computes."""
+    for bucket in (0, 1):
+        texts = {paper: (title, None) for paper, title in HOSTILE.items() if paper % 2 == bucket}
+        write_table(results / f"corpus/papers/{bucket}.parquet", "papers", papers_table(texts))
+
+
+@pytest.mark.usefixtures("hostile")
+@pytest.mark.parametrize("form", ["text", "csv", "json"])
+@pytest.mark.parametrize("about", [["papers"], ["cocitations", "--paper", "1", "--of", "all"]])
+def test_no_title_reaches_the_terminal_as_anything_but_text(show, form, about):
+    printed = show(*about, "--format", form)
+    assert [each for each in printed if not each.isprintable() and each != "\n"] == []
+    if form == "json" and about == ["papers"]:
+        assert {row["corpusid"]: row["title"] for row in json.loads(printed)} == HOSTILE
+    if form == "text" and about != ["papers"]:
+        assert r"\x1b]0;owned\x07Bees\x1b[2J" in printed  # the heading
+
+
+@pytest.mark.usefixtures("hostile")
+def test_no_cell_of_csv_is_computed_by_a_spreadsheet_and_numbers_stay_numbers(show):
+    titles = [row["title"] for row in csv.DictReader(io.StringIO(show("papers", "--format", "csv")))]
+    assert sorted(titles)[:2] == ['\'=HYPERLINK("http://evil","x")', "'@SUM(A1)\\r\n+1"]
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@a", "\t=1", "\r=1", "＝1", "－1"])
+def test_what_a_spreadsheet_computes_begins_with_an_apostrophe(text, capsys):
+    print_answer(Answer("", ["number", "text"], [[-1.5, text]]), "csv")
+    number, _, cell = capsys.readouterr().out.splitlines()[1].partition(",")
+    assert (number, cell[0]) == ("-1.5", "'")
+
+
+def test_an_error_and_a_report_are_printed_without_characters_that_a_terminal_obeys(monkeypatch, capsys):
+    def fail():
+        report("Left out: \x1b[2J")
+        raise InputError("Paper 1, “\x1b]0;owned\x07”, is not there.")
+
+    monkeypatch.setattr(cli, "app", fail)
+    assert cli._run() == 1
+    assert capsys.readouterr().err == "Left out: \\x1b[2J\nError: Paper 1, “\\x1b]0;owned\\x07”, is not there.\n"

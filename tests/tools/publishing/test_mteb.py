@@ -1,0 +1,210 @@
+"""`cocite export-mteb`: the scores of a run as mteb's own code reads them, under names that are right."""
+
+import copy
+import json
+
+import pyarrow as pa
+import pytest
+import yaml
+from tests.workflow.conftest import SMALL
+from typer.testing import CliRunner
+
+from cocite.cli import app
+from cocite.config.configuration import resolve
+from cocite.core.errors import InputError
+from cocite.core.tables.files import write_json, write_table
+
+FILES = ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv", "qrels/dev.tsv")
+MEASURED = {"ndcg_cut_10": 71.25, "recip_rank_10": 66.5, "recall_100": 93.125}
+
+
+def rows(model, benchmark, task, values, *, queries=300, seed=1, mode="both", form="search", evaluation_seed=1):
+    row = {"model": model, "seed": seed, "benchmark": benchmark, "task": task, "evaluation_seed": evaluation_seed}
+    row |= {"mode": mode, "format": form, "documents": 900, "missing": 0, "scored": queries - 1, "unscored": 1}
+    return [row | {"metric": metric, "value": value} for metric, value in values.items()]
+
+
+def write_scores(results, *scored):
+    """A file of scores for each model, seed and benchmark."""
+    files = {}
+    for row in (row for of in scored for row in of):
+        files.setdefault((row["benchmark"], row["model"], row["seed"]), []).append(row)
+    for (benchmark, model, seed), found in files.items():
+        path = results / f"evaluation/{benchmark}/scores/small/{model}-{seed}.parquet"
+        ordered = sorted(found, key=lambda row: [row[key] for key in ("task", "metric", "evaluation_seed", "mode")])
+        write_table(path, "scores", pa.Table.from_pylist(ordered))
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A run with SciFact, a sample of it, its split dev, a collection of its own and two tasks of held-out papers."""
+    for path in (f"{name}/{file}" for name in ("scifact", "my-papers", "arguana") for file in FILES):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    config = copy.deepcopy(SMALL)
+    config["benchmarks"] = {
+        "holdout": {"kind": "holdout"},
+        "beir": {"kind": "beir", "folder": str(tmp_path)},
+        "again": {"kind": "beir", "folder": str(tmp_path / "scifact")},
+        "dev": {"kind": "beir", "folder": str(tmp_path / "scifact"), "split": "dev"},
+    }
+    resolved = resolve(config) | {"corpus": {"source": "s2"}}
+    folder = tmp_path / "results"
+    folder.mkdir()
+    (folder / "configuration.yaml").write_text(yaml.safe_dump(resolved, sort_keys=False))
+    (folder / "provenance.json").write_text(json.dumps({"configuration": resolved}))
+    return folder
+
+
+def export(results, output, *arguments):
+    command = ["export-mteb", "--results", str(results), "--output", str(output), *arguments]
+    return CliRunner().invoke(app, command, catch_exceptions=False)
+
+
+def names(folder):
+    return sorted(path.stem for path in folder.rglob("*.json") if path.name != "model_meta.json")
+
+
+def test_mteb_reads_the_scores_that_the_run_has(results, tmp_path):
+    pytest.importorskip("mteb")
+    from mteb import ResultCache
+    from mteb.models.model_meta import ModelMeta
+
+    write_scores(
+        results,
+        rows("cocite", "beir", "beir_scifact", MEASURED),
+        rows("bm25", "beir", "beir_scifact", {"ndcg_cut_10": 61.0}, seed=0),
+    )
+    said = export(results, tmp_path / "out", "--owner", "me")
+    assert "2 results" in said.stderr
+    found = ResultCache(tmp_path / "out").load_results(validate_and_filter=True, include_remote=False)
+    by_model = {(of.model_name, of.model_revision): of.task_results for of in found.model_results}
+    assert set(by_model) == {("me/cocite", "seed-1"), ("me/bm25", "seed-0")}
+    [result] = by_model["me/cocite", "seed-1"]
+    assert (result.task_name, result.mteb_version, result.get_score()) == ("SciFact", None, 0.7125)
+    [scores] = result.scores["test"]
+    assert (scores["ndcg_at_10"], scores["mrr_at_10"], scores["recall_at_100"]) == (0.7125, 0.665, 0.93125)
+    assert by_model["me/bm25", "seed-0"][0].get_score() == 0.61
+    text = (tmp_path / "out/results/me__cocite/seed-1/model_meta.json").read_text()
+    meta = ModelMeta.model_validate_json_resolved(text)
+    assert (meta.name, meta.revision, meta.languages) == ("me/cocite", "seed-1", ["eng-Latn"])
+
+
+def test_no_task_but_mtebs_own_has_a_name_that_is_known_there(results, tmp_path):
+    pytest.importorskip("mteb")
+    import mteb
+
+    write_scores(
+        results,
+        rows("cocite", "holdout", "cite", {"map": 40.0, "ndcg": 60.0}, form="proximity"),
+        rows("cocite", "beir", "beir_scifact", MEASURED),
+        rows("cocite", "beir", "beir_my_papers", MEASURED),
+        rows("cocite", "beir", "beir_arguana", MEASURED, queries=200),  # a sample of its 1,406 queries
+        rows("cocite", "again", "beir_scifact", {"ndcg_cut_10": 5.0}),
+        rows("cocite", "dev", "beir_scifact", {"ndcg_cut_10": 5.0}),
+    )
+    export(results, tmp_path / "out")
+    own = ["again-beir_scifact", "beir-beir_arguana", "beir-beir_my_papers", "dev-beir_scifact", "holdout-cite"]
+    assert names(tmp_path / "out") == [*(f"CoCite-{name}" for name in own), "SciFact"]
+    known = {task.metadata.name for task in mteb.get_tasks()}
+    assert known & set(names(tmp_path / "out")) == {"SciFact"}
+    folder = tmp_path / "out/results/cocite__cocite/seed-1"
+    dev = json.loads((folder / "CoCite-dev-beir_scifact.json").read_text())
+    assert list(dev["scores"]) == ["dev"]
+    holdout = json.loads((folder / "CoCite-holdout-cite.json").read_text())
+    assert holdout["scores"]["test"][0]["main_score"] == holdout["scores"]["test"][0]["map"] == 0.4
+
+
+def test_a_value_is_the_mean_over_evaluation_seeds_and_each_mode_is_a_task(results, tmp_path):
+    shared = {"form": "regression", "queries": 10}
+    write_scores(
+        results,
+        rows("cocite", "holdout", "pub_year", {"kendall_tau": -2.0}, mode="compat", evaluation_seed=1, **shared),
+        rows("cocite", "holdout", "pub_year", {"kendall_tau": -4.0}, mode="compat", evaluation_seed=2, **shared),
+        rows("cocite", "holdout", "fos", {"f1_macro_with_few_shot": 50.0}, mode="correct", **shared),
+    )
+    export(results, tmp_path / "out")
+    folder = tmp_path / "out/results/cocite__cocite/seed-1"
+    assert names(folder) == ["CoCite-holdout-fos-correct", "CoCite-holdout-pub_year-compat"]
+    year = json.loads((folder / "CoCite-holdout-pub_year-compat.json").read_text())
+    assert year["scores"]["test"][0]["main_score"] == -0.03
+    fos = json.loads((folder / "CoCite-holdout-fos-correct.json").read_text())
+    assert fos["scores"]["test"][0]["main_score"] == 0.5
+
+
+def test_scores_on_generated_documents_are_not_written(results, tmp_path):
+    write_scores(
+        results,
+        rows("cocite", "holdout", "cite", {"map": 40.0}, form="proximity"),
+        rows("cocite", "beir", "beir_scifact", MEASURED),
+    )
+    config = yaml.safe_load((results / "configuration.yaml").read_text()) | {"corpus": {"source": "demo"}}
+    write_json(results / "provenance.json", {"configuration": config})
+    said = export(results, tmp_path / "out")
+    assert "Left out are scores on generated documents (holdout)" in said.stderr
+    assert names(tmp_path / "out") == ["SciFact"]
+
+
+def test_what_is_missing_is_said_before_anything_is_written(results, tmp_path):
+    with pytest.raises(InputError, match="has no scores that can be written"):
+        export(results, tmp_path / "out")
+    with pytest.raises(InputError, match="--owner is 'a/b'; it must be of letters"):
+        export(results, tmp_path / "out", "--owner", "a/b")
+    (results / "provenance.json").unlink()
+    with pytest.raises(InputError, match="finish the run first"):
+        export(results, tmp_path / "out")
+    with pytest.raises(InputError, match="exists already"):
+        export(results, results)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_sample_of_the_documents_and_judgements_that_leave_some_out_are_other_tests(results, tmp_path):
+    config = yaml.safe_load((results / "configuration.yaml").read_text())
+    config["benchmarks"]["again"]["missing_documents"] = "drop"
+    config["benchmarks"] = {name: config["benchmarks"][name] for name in ("again", "beir", "dev", "holdout")}
+    write_json(results / "provenance.json", {"configuration": config})
+    searched = {"searched": 5183, "copies": 0, "unfindable": 0}
+    found = [row | searched for row in rows("cocite", "beir", "beir_scifact", MEASURED)]
+    sampled = [row | searched | {"searched": 900} for row in rows("bm25", "beir", "beir_scifact", MEASURED, seed=0)]
+    dropped = [row | searched for row in rows("cocite", "again", "beir_scifact", MEASURED)]
+    fewer = [
+        row | searched | {"searched": 8674} for row in rows("cocite", "beir", "beir_arguana", MEASURED, queries=1405)
+    ]
+    write_scores(results, found, sampled, dropped, fewer)
+    export(results, tmp_path / "out")
+    folder = tmp_path / "out/results"
+    own = ["CoCite-again-beir_scifact", "CoCite-beir-beir_arguana"]
+    assert names(folder / "cocite__cocite") == [*own, "SciFact"]
+    assert names(folder / "cocite__bm25") == ["CoCite-beir-beir_scifact"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "found"),
+    [("auto", ["ArguAna", "SciFact"]), (False, ["CoCite-beir-beir_arguana", "SciFact"])],
+)
+def test_a_query_that_finds_itself_makes_another_test(results, tmp_path, setting, found):
+    config = yaml.safe_load((results / "configuration.yaml").read_text())
+    config["benchmarks"]["beir"]["ignore_identical_ids"] = setting
+    write_json(results / "provenance.json", {"configuration": config})
+    scored = rows("cocite", "beir", "beir_scifact", MEASURED)
+    write_scores(results, scored + rows("cocite", "beir", "beir_arguana", MEASURED, queries=1406))
+    export(results, tmp_path / "out")
+    assert names(tmp_path / "out") == found
+
+
+def test_metrics_have_the_names_that_mteb_has_for_them(results, tmp_path):
+    measured = {
+        "ndcg_cut_10": 70.0,
+        "map_cut_100": 60.0,
+        "recall_5": 50.0,
+        "P_1": 40.0,
+        "recip_rank_5": 30.0,
+        "map": 20.0,
+    }
+    write_scores(results, rows("cocite", "beir", "beir_my_papers", measured))
+    export(results, tmp_path / "out")
+    [path] = (tmp_path / "out").rglob("CoCite-beir-beir_my_papers.json")
+    [scores] = json.loads(path.read_text())["scores"]["test"]
+    expected = {"ndcg_at_10": 0.7, "map_at_100": 0.6, "recall_at_5": 0.5, "precision_at_1": 0.4, "mrr_at_5": 0.3}
+    assert {name: scores[name] for name in expected} == expected
+    assert (scores["map"], scores["main_score"]) == (0.2, 0.7)

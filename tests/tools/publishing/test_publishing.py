@@ -1,0 +1,192 @@
+"""`cocite publish`: a model with its card, scores, report and vectors in one folder, which is opened to check it."""
+
+import copy
+import json
+import os
+import shutil
+import time
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import yaml
+from huggingface_hub import ModelCard
+from sentence_transformers import SentenceTransformer
+from tests.papers import papers_table
+from tests.workflow.conftest import SMALL
+from typer.testing import CliRunner
+
+from cocite.cli import app
+from cocite.config.configuration import resolve
+from cocite.config.encoders import EncoderSettings
+from cocite.core.errors import InputError
+from cocite.core.tables.files import read_table, vector_column, vectors_of, write_json, write_table
+from cocite.encoder.build import build_encoder
+from cocite.encoder.model import embed, open_encoder
+from cocite.encoder.poolings import pooling_in
+from cocite.encoder.repooling import repool
+from cocite.encoder.tokens import tokenise
+
+TEXTS = {1: ("Bees", "They collect nectar."), 2: ("Compilers", "Registers for loops."), 3: ("Flowers", None)}
+CARD = "---\nlibrary_name: sentence-transformers\n---\n# An encoder\n\nWhat it is.\n"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """What a run has left of a model, its documents and its scores."""
+    folder = tmp_path_factory.mktemp("run") / "results"
+    config = resolve(copy.deepcopy(SMALL))
+    (folder / "corpus/papers").mkdir(parents=True)
+    (folder / "configuration.yaml").write_text(yaml.safe_dump(config))
+    write_json(folder / "provenance.json", {"configuration": config | {"corpus": {"source": "s2"}}})
+    write_table(folder / "corpus/papers/0.parquet", "papers", papers_table(TEXTS))
+    queries = pa.table({"corpusid": [1], "split": ["train"]})
+    write_table(folder / "corpus/queries.parquet", "queries", queries)
+    model = folder / "encoder/cocite/seed-1/model"
+    settings = EncoderSettings(**SMALL["encoders"]["small"] | {"build": {"layers": 1, "hidden": 16, "vocabulary": 220}})
+    build_encoder(
+        [folder / "corpus/papers/0.parquet"], folder / "corpus/queries.parquet", model, settings=settings, seed=1
+    )
+    write_documents(folder, model)
+    row = {"benchmark": "holdout", "task": "cite", "metric": "map", "mode": "both", "model": "cocite", "seed": 1}
+    row |= {"evaluation_seed": 1, "value": 71.25, "documents": 3, "missing": 0}
+    row |= {"format": "proximity", "scored": 1, "unscored": 0}
+    write_table(folder / "evaluation/holdout/scores/small/cocite-1.parquet", "scores", pa.Table.from_pylist([row]))
+    (folder / "report/cards/cocite/seed-1").mkdir(parents=True)
+    (folder / "report/cards/cocite/seed-1/README.md").write_text(CARD)
+    (folder / "report/index.html").write_text("<p>The report.</p>")
+    return folder
+
+
+@pytest.fixture
+def results(made, tmp_path):
+    return shutil.copytree(made, tmp_path / "results")
+
+
+def write_documents(results, model):
+    names = [str(paper) for paper in TEXTS]
+    documents = {
+        "document": names,
+        "title": [title for title, _ in TEXTS.values()],
+        "abstract": pa.array([abstract for _, abstract in TEXTS.values()], pa.string()),
+        "more": pa.array([[]] * len(names), pa.list_(pa.string())),
+        "field": pa.nulls(len(names), pa.string()),
+    }
+    write_table(results / "evaluation/holdout/documents.parquet", "documents", pa.table(documents))
+    encoder = open_encoder(model)
+    texts = [encoder.tokenizer.document(0, {"title": title, "abstract": rest}).text for title, rest in TEXTS.values()]
+    vectors = vector_column(embed(encoder, tokenise(texts, encoder.tokenizer)))
+    embedded = pa.table({"adapter": [""] * len(names), "document": names, "vector": vectors})
+    path = results / "encoder/cocite/seed-1/embeddings/holdout.parquet"
+    write_table(path, "document_embeddings", embedded)
+    papers = pa.table({"corpusid": list(TEXTS), "vector": vectors})
+    write_table(results / "encoder/cocite/seed-1/papers/0.parquet", "paper_embeddings", papers)
+    later = time.time() + 10
+    os.utime(results / "encoder/cocite/seed-1/papers/0.parquet", (later, later))
+
+
+def publish(results, output, *arguments, name="cocite"):
+    command = ["publish", name, "--licence", "apache-2.0", "--results", str(results), "--output", str(output)]
+    return CliRunner().invoke(app, [*command, *arguments], catch_exceptions=False)
+
+
+def test_the_folder_has_all_that_is_published_and_embeds_as_the_run_did(results, tmp_path):
+    output = tmp_path / "published"
+    said = publish(results, output, "--vectors")
+    assert said.exit_code == 0
+    assert "gives 2 documents of the run the vectors that they had there" in said.stderr
+    data = ModelCard.load(output / "README.md").data
+    assert (data.license, data.model_name, data.library_name) == ("apache-2.0", "cocite", "sentence-transformers")
+    [score] = data.eval_results
+    assert (score.dataset_type, score.dataset_config, score.metric_type) == ("holdout", "cite", "map")
+    assert score.metric_value == 71.25
+    in_mteb = output / "mteb/results/cocite__cocite/seed-1"
+    assert {path.name for path in in_mteb.iterdir()} == {"CoCite-holdout-cite.json", "model_meta.json"}
+    assert json.loads((in_mteb / "model_meta.json").read_text())["license"] == "apache-2.0"
+    assert (output / "report.html").read_text() == "<p>The report.</p>"
+    stored = read_table(output / "vectors/0.parquet", "paper_embeddings")
+    found = SentenceTransformer(str(output)).encode(["Flowers"])
+    np.testing.assert_allclose(vectors_of(stored)[2], found[0], atol=1e-5)
+    assert "| `vector` |" in (output / "vectors/README.md").read_text()
+
+
+@pytest.fixture
+def with_cls(results):
+    """The run, whose model is scored with its first token's vectors as well."""
+    config = copy.deepcopy(SMALL)
+    config["models"]["cocite"]["poolings"] = ["cls"]
+    config = resolve(config)
+    (results / "configuration.yaml").write_text(yaml.safe_dump(config))
+    write_json(results / "provenance.json", {"configuration": config | {"corpus": {"source": "s2"}}})
+    model = results / "encoder/cocite/seed-1/model"
+    repool(model, "cls", results / "encoder/cocite_in_cls/seed-1/model")
+    shutil.copytree(results / "report/cards/cocite", results / "report/cards/cocite_in_cls")
+    return results
+
+
+def test_a_model_with_another_pooling_is_published_with_the_vectors_of_that_pooling(with_cls, tmp_path):
+    model = with_cls / "encoder/cocite/seed-1/model"
+    of_run = with_cls / "encoder/cocite/seed-1/embeddings/holdout.parquet"
+    embedded = read_table(of_run, "document_embeddings")
+    theirs, encoder = SentenceTransformer(str(model), device="cpu"), open_encoder(model)
+    texts = [encoder.tokenizer.document(0, {"title": title, "abstract": rest}).text for title, rest in TEXTS.values()]
+    first = np.stack([tokens[0].numpy() for tokens in theirs.encode(texts, output_value="token_embeddings")])
+    path = with_cls / "encoder/cocite_in_cls/seed-1/embeddings/holdout.parquet"
+    write_table(path, "document_embeddings", embedded.set_column(2, "vector", vector_column(first)))
+    said = publish(with_cls, tmp_path / "published", name="cocite_in_cls")
+    assert said.exit_code == 0
+    assert "gives 2 documents of the run the vectors that they had there" in said.stderr
+    assert pooling_in(tmp_path / "published") == "cls"
+    assert not (tmp_path / "published/model.safetensors").samefile(model / "model.safetensors")
+
+
+def test_a_model_with_another_pooling_is_not_published_with_the_vectors_of_the_first(with_cls, tmp_path):
+    for folder in ("embeddings", "papers"):
+        path = with_cls / "encoder/cocite/seed-1" / folder
+        shutil.copytree(path, with_cls / "encoder/cocite_in_cls/seed-1" / folder)
+    with pytest.raises(InputError, match="another vector than in the run"):
+        publish(with_cls, tmp_path / "published", name="cocite_in_cls")
+
+
+def test_without_vectors_there_are_none(results, tmp_path):
+    publish(results, tmp_path / "published")
+    assert not (tmp_path / "published/vectors").exists()
+
+
+def test_scores_on_generated_documents_are_no_metadata(results, tmp_path):
+    write_json(results / "provenance.json", {"configuration": resolve(copy.deepcopy(SMALL))})
+    said = publish(results, tmp_path / "published")
+    assert "Left out of the metadata are scores on generated documents (holdout, scirepeval)" in said.stderr
+    assert not (tmp_path / "published/mteb").exists()
+    assert "model-index" not in (tmp_path / "published/README.md").read_text()
+
+
+def test_an_encoder_that_embeds_otherwise_than_in_the_run_is_not_published(results, tmp_path):
+    path = results / "encoder/cocite/seed-1/embeddings/holdout.parquet"
+    embedded = read_table(path, "document_embeddings")
+    turned = vectors_of(embedded) * [[-1], [1], [1]]
+    changed = embedded.set_column(2, "vector", vector_column(turned.astype(np.float32)))
+    write_table(path, "document_embeddings", changed)
+    with pytest.raises(
+        InputError, match="Opened by CoCite, the encoder gives document 1 another vector than in the run"
+    ):
+        publish(results, tmp_path / "published")
+    assert not (tmp_path / "published").exists()
+
+
+def test_what_is_missing_is_said_before_anything_is_written(results, tmp_path):
+    (tmp_path / "there").mkdir()
+    with pytest.raises(InputError, match="exists already"):
+        publish(results, tmp_path / "there")
+    (results / "encoder/cocite/seed-1/papers/0.parquet").unlink()
+    with pytest.raises(InputError, match="The papers have no vectors of model cocite, seed 1"):
+        publish(results, tmp_path / "published", "--vectors")
+    (results / "provenance.json").unlink()
+    with pytest.raises(InputError, match="finish the run first"):
+        publish(results, tmp_path / "published")
+    with pytest.raises(InputError, match="There is no model 'other'; MODEL can be cocite/1"):
+        CliRunner().invoke(
+            app,
+            ["publish", "other", "--licence", "mit", "--results", str(results), "--output", str(tmp_path / "x")],
+            catch_exceptions=False,
+        )

@@ -1,0 +1,310 @@
+"""Requests that nobody should send: each gets a fitting status and one sentence, and nothing is read or written."""
+
+import contextlib
+import json
+import socket
+import struct
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
+from urllib.parse import quote, urlencode
+
+import pytest
+from tests.tools.serving.made_run import MODELS, SCRIPT, served, states
+
+MODEL = MODELS[0]
+RANGE = f"a whole number from 0 to {2**63 - 1:,}"
+UP = "../../etc/passwd"
+TRICKS = [
+    UP,
+    quote(UP, safe=""),
+    quote(quote(UP, safe=""), safe=""),
+    "/etc/passwd",
+    "..%2f..%2fetc%2fpasswd",
+    "....//....//etc/passwd",
+    "..\\..\\etc\\passwd",
+    "file:///etc/passwd",
+    "%c0%ae%c0%ae/etc/passwd",
+    "\0/etc/passwd",
+]
+PARAMETERS = {
+    "/api/papers": {"words": "bees"},
+    "/api/paper": {"paper": "1"},
+    "/api/nearest": {"model": MODEL, "paper": "1", "k": "3"},
+    "/api/relations": {"paper": "1", "others": "2,3"},
+    "/api/points": {"name": "holdout", "model": MODEL},
+}
+
+
+@pytest.fixture
+def send(server):
+    """Sends a request as it is written, and returns the status, the headers and the content of the answer."""
+
+    def send(target, method="GET", body=None, host=None):
+        connection = HTTPConnection("127.0.0.1", server.server_port, timeout=60)
+        connection._validate_path = lambda path: None
+        try:
+            connection.request(method, target, body, {} if host is None else {"Host": host})
+            response = connection.getresponse()
+            return response.status, response.headers, response.read()
+        finally:
+            connection.close()
+
+    return send
+
+
+@pytest.fixture
+def refused(send):
+    """Sends a request that is refused, and returns the status and the sentence."""
+
+    def refused(target, *more, **named):
+        status, headers, content = send(target, *more, **named)
+        assert headers["Content-Type"] == "application/json; charset=utf-8"
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        sentence = json.loads(content)["error"]
+        assert sentence[-1] == "."
+        assert "\n" not in sentence
+        assert len(sentence) < 300
+        return status, sentence
+
+    return refused
+
+
+def nearest(**parameters):
+    return f"/api/nearest?{urlencode({'model': MODEL, **parameters})}"
+
+
+def test_every_parameter_has_a_good_value_to_begin_with(send):
+    for path, good in PARAMETERS.items():
+        assert send(f"{path}?{urlencode(good)}")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("target", "status", "sentence"),
+    [
+        (nearest(text=""), 400, "There is nothing to search for: text is empty."),
+        (nearest(text=" \t\n"), 400, "There is nothing to search for: text is empty."),
+        (nearest(text="x" * 100_000), 414, "The address is too long; it may have 65,536 characters at most."),
+        (nearest(text="x" * 50_000), 400, "text has 50,000 characters, and may have 8,000 at most."),
+        (nearest(), 400, "A search is for a paper or for a text: give one of the two."),
+        (nearest(paper=1, text="x"), 400, "A search is for a paper or for a text: give one of the two."),
+        (nearest(paper=77), 404, f"Model {MODEL} has no vector of paper 77: it is not in the corpus, or has no text."),
+        ("/api/paper?paper=77", 404, "The corpus has no record of paper 77."),
+        ("/api/paper?paper=one", 400, f"paper must be a corpus id, {RANGE}, and is 'one'."),
+        (nearest(paper=2**63), 400, None),
+        (nearest(paper="٣"), 400, None),
+        (nearest(paper="1.0"), 400, None),
+        (nearest(paper=1, k=-1), 400, "k must be a whole number from 1 to 100, and is '-1'."),
+        (nearest(paper=1, k=0), 400, None),
+        (nearest(paper=1, k=10**30), 400, None),
+        (nearest(paper=1, k="1e1"), 400, None),
+        (nearest(model=SCRIPT, paper=1), 404, None),
+        (nearest(model="x", paper=1), 404, f"This run has no model 'x' with vectors; there is {' or '.join(MODELS)}."),
+        (nearest(paper=1) + "&k=1&k=2", 400, "The parameter k is given twice."),
+        ("/api/paper?file=x", 400, "/api/paper has no parameter 'file'; those that it takes: paper."),
+        ("/api/nearest?paper=1", 400, "/api/nearest needs the parameter model."),
+        ("/api/nearest?model=%ff%fe", 400, "The parameters cannot be read: there are too many, or they are not UTF-8."),
+        ("/api/nearest?" + "&".join(["k=1"] * 5000), 400, None),
+        ("/api/relations?paper=1&others=2,,3", 400, None),
+        ("/api/relations?paper=1&others=" + ",".join(["2"] * 101), 400, "others may name 100 papers at most."),
+        (f"/api/papers?words={'x' * 201}", 400, "words has 201 characters, and may have 200 at most."),
+        ("/api/points?name=elsewhere&model=trained/1", 404, None),
+        ("/api/nothing", 404, None),
+        ("/index.html", 404, None),
+    ],
+)  # fmt: skip
+def test_a_wrong_request_is_answered_with_a_status_and_a_sentence(refused, target, status, sentence):
+    answered, said = refused(target)
+    assert answered == status
+    assert sentence in (None, said)
+
+
+@pytest.mark.parametrize("path", PARAMETERS)
+@pytest.mark.parametrize("trick", TRICKS)
+def test_no_parameter_leads_to_a_file(send, path, trick):
+    for name in PARAMETERS[path]:
+        values = PARAMETERS[path] | {name: trick}
+        for target in (
+            f"{path}?{urlencode(values)}",
+            f"{path}?{'&'.join(f'{k}={quote(v)}' for k, v in values.items())}",
+        ):
+            status, _, content = send(target)
+            # Words that no title has are no mistake.
+            assert status in (400, 404) or (name, content) == ("words", b"[]")
+            assert b"root:" not in content
+
+
+@pytest.mark.parametrize("trick", [quote(each, safe="/%.\\:") for each in TRICKS])
+def test_no_address_leads_to_a_file(send, trick):
+    for target in (f"/{trick}", f"/api/{trick}", f"/api/run/{trick}"):
+        status, _, content = send(target)
+        assert status == 404
+        assert b"root:" not in content
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+def test_only_get_is_answered(send, refused, method):
+    assert refused(nearest(paper=1), method, b"k=1") == (405, f"{method} is not answered; only GET is.")
+    assert send(nearest(paper=1), method)[1]["Allow"] == "GET"
+    assert refused("/", "BREW") == (501, "There is no such method; only GET is answered.")
+
+
+def test_head_is_refused_without_a_body(send):
+    status, _, content = send("/", "HEAD")
+    assert (status, content) == (405, b"")
+
+
+NO_REQUESTS = {
+    b"\x16\x03\x01\x02\x00\x01\r\n\r\n": "This is no request that can be read.",
+    b"GET / HTTP/9.9\r\n\r\n": "This is no request that can be read.",
+    b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 200 + b"\r\n": "This is no request that can be read.",
+    b"GET http://[/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n": "has no address that can be read.",
+}
+
+
+@pytest.mark.parametrize(("sent", "sentence"), NO_REQUESTS.items(), ids=["TLS", "version", "headers", "address"])
+def test_what_is_no_request_is_refused_and_the_connection_ends(server, sent, sentence):
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=60) as connection:
+        connection.sendall(sent)
+        answered = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert sentence in answered.decode()
+
+
+def test_a_browser_that_goes_away_is_no_error(server, send, capfd):
+    for sent in (b"GET /api/run HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20, b"GET /api/run HT", b""):
+        with socket.create_connection(("127.0.0.1", server.server_port), timeout=60) as connection:
+            connection.sendall(sent)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # ends it at once
+    assert send("/api/run")[0] == 200
+    assert capfd.readouterr().err == ""
+
+
+def test_a_name_that_is_not_this_machine_s_own_is_refused(send, refused, server):
+    assert refused("/api/run", host="evil.example")[0] == 421
+    assert refused("/", host=f"evil.example:{server.server_port}")[0] == 421
+    assert refused("/", host="127.0.0.1.evil.example")[0] == 421
+    for own in ("localhost", f"LOCALHOST:{server.server_port}", f"127.0.0.1:{server.server_port}", "[::1]:80"):
+        assert send("/", host=own)[0] == 200
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "127.0.0.2"])  # noqa: S104
+def test_at_every_address_the_page_opens_by_address_and_host_name_and_not_by_another_name(run, address):
+    with served(run, address) as server:
+        for host, status in {
+            f"{address}:{server.server_port}": 200,
+            "192.0.2.7": 200,
+            "[2001:db8::7]:8642": 200,
+            socket.gethostname().upper(): 200,
+            "localhost": 200,
+            "evil.example": 421,
+            "127.0.0.1.evil.example:80": 421,
+            "2130706433": 421,
+            "": 421,
+        }.items():
+            with contextlib.closing(HTTPConnection("127.0.0.2", server.server_port, timeout=60)) as connection:
+                connection.request("GET", "/api/run", headers={"Host": host})
+                assert (host, connection.getresponse().status) == (host, status)
+
+
+@pytest.mark.parametrize("slow", [b"a: b\r\n", b"a"], ids=["header", "byte"])
+def test_a_client_that_sends_its_head_slowly_is_left(run, monkeypatch, slow):
+    monkeypatch.setattr("cocite.tools.serving.server.SECONDS_TO_ASK", 0.5)
+    with served(run) as server, socket.create_connection(("127.0.0.1", server.server_port), timeout=0.1) as connection:
+        connection.sendall(b"GET /api/run HTTP/1.1\r\nHost: localhost\r\n")
+        sent = 0
+        while sent < 80:  # fewer than there may be headers
+            sent += 1
+            connection.sendall(slow)
+            try:
+                ended = connection.recv(1) == b""
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                ended = True
+            assert ended
+            break
+        assert sent < 40
+
+
+def test_more_clients_than_connections_are_all_answered(run, monkeypatch):
+    """Each keeps its connection open after its answer, as browsers do."""
+    monkeypatch.setattr("cocite.tools.serving.server.CONNECTIONS", 4)
+    monkeypatch.setattr("cocite.tools.serving.server.SECONDS_TO_ASK", 1)
+    with served(run) as server, contextlib.ExitStack() as opened:
+        clients = [
+            opened.enter_context(socket.create_connection(("127.0.0.1", server.server_port), timeout=60))
+            for _ in range(20)
+        ]
+        for client in clients:
+            client.sendall(b"GET /api/run HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert {client.recv(15) for client in clients} == {b"HTTP/1.1 200 OK"}
+
+
+def test_with_few_files_the_server_does_not_use_them_up(run, monkeypatch):
+    monkeypatch.setattr("resource.getrlimit", lambda _: (128, 128))
+    with served(run) as server:
+        taken = [server.places.acquire(blocking=False) for _ in range(40)]
+        for _ in range(sum(taken)):
+            server.places.release()
+    assert sum(taken) == 32
+
+
+def test_no_answer_lets_another_origin_read_it_or_show_it(send):
+    for target in ("/", "/api/run", "/nothing"):
+        _, headers, _ = send(target)
+        assert "Access-Control-Allow-Origin" not in headers
+        assert headers["Content-Security-Policy"].startswith("default-src 'none'")
+        assert headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    policy = send("/")[1]["Content-Security-Policy"]
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+
+
+def test_fifty_requests_at_once_are_all_answered_rightly(send):
+    papers = [1 + number % 7 for number in range(50)]
+    with ThreadPoolExecutor(50) as threads:
+        answers = list(threads.map(lambda paper: send(nearest(paper=paper, k=100)), papers))
+    alone = {paper: send(nearest(paper=paper, k=100))[2] for paper in set(papers)}
+    assert [status for status, *_ in answers] == [200] * 50
+    assert [content for *_, content in answers] == [alone[paper] for paper in papers]
+    assert all(len(json.loads(content)) == 38 for content in alone.values())
+
+
+def test_fifty_relations_at_once_are_all_answered_rightly(send):
+    target = "/api/relations?paper=1&others=2,3,4,5,6"
+    with ThreadPoolExecutor(50) as threads:
+        answers = {send(target)[2] for _ in range(1)} | set(threads.map(lambda _: send(target)[2], range(50)))
+    (content,) = answers
+    assert set(json.loads(content)) == {"2", "3", "4", "5", "6"}
+
+
+def test_the_words_of_a_suggestion_are_no_commands_of_the_search(send):
+    for words in ('"', "a AND (", "title:bees", "bees* OR", "NEAR(", "'; DROP TABLE papers; --", "-bees", "^bees"):
+        status, _, content = send(f"/api/papers?{urlencode({'words': words})}")
+        assert status == 200
+        assert all("bees" in found["title"].lower() for found in json.loads(content))
+    found = json.loads(send(f"/api/papers?{urlencode({'words': 'loops OR'})}")[2])
+    assert [each["title"] for each in found] == ['Loops "OR" compilers']
+
+
+def test_an_error_says_nothing_of_the_machine_s_folders(send, server, results, monkeypatch, capsys):
+    broken = results / "corpus/citations/0.parquet"
+    held = broken.read_bytes()
+    try:
+        broken.write_bytes(held[: len(held) // 2])
+        status, _, content = send("/api/relations?paper=1&others=2")
+    finally:
+        broken.write_bytes(held)
+    assert status == 500
+    assert json.loads(content)["error"] == "This could not be answered; the terminal of `cocite serve` says why."
+    assert "names what is broken" in capsys.readouterr().err
+
+
+def test_nothing_is_written_to_the_results_by_any_request(send, results):
+    before = states(results)
+    for path, good in PARAMETERS.items():
+        for method in ("GET", "POST", "PUT", "DELETE"):
+            send(f"{path}?{urlencode(good)}", method, b"x" if method != "GET" else None)
+    send("/")
+    send("/api/run")
+    send(nearest(text="bees"))
+    assert states(results) == before

@@ -1,0 +1,202 @@
+"""The page of a search as people use it in a browser."""
+
+from urllib.parse import urlencode
+
+import numpy as np
+import pytest
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select, WebDriverWait
+from tests.tools.serving.made_run import LARGE, LAST, MODELS, SCRIPT, TITLES, vectors_of_model
+
+TRAINED, UNTRAINED = MODELS
+LEFT, RIGHT = ".column:nth-child(1)", ".column:nth-child(2)"
+
+
+class Page:
+    """The page of the server, and what a test reads on it."""
+
+    def __init__(self, browser, server):
+        self.browser, self.server = browser, server
+
+    def open(self, width=1280, **parameters):
+        self.browser.open(f"{self.server.url}?{urlencode(parameters)}" if parameters else self.server.url, width=width)
+        return self.wait() if parameters else self.until("document.querySelector('#run').textContent !== ''")
+
+    def until(self, condition):
+        WebDriverWait(self.browser.driver, 20, 0.05).until(lambda _: self.browser.run(condition))
+        return self
+
+    def wait(self):
+        """Until a search is shown with all that the server says of its papers, or an error is."""
+        return self.until("document.documentElement.dataset.shown || document.querySelector('#status.wrong') !== null")
+
+    def searched(self):
+        self.browser.run("delete document.documentElement.dataset.shown")
+        return self
+
+    def papers(self, column):
+        found = self.browser.all(f"{column} .hits > li")
+        return [int(item.get_attribute("data-paper")) for item in found]
+
+    def facts(self, paper):
+        return self.browser.texts(f"{LEFT} li[data-paper='{paper}'] .badges li")
+
+    @property
+    def words(self):
+        return self.browser.one("main").text
+
+
+@pytest.fixture
+def page(browser, server):
+    browser.complaints  # noqa: B018 Those of other tests.
+    return Page(browser, server)
+
+
+def brute_force(model, paper, k):
+    vectors = vectors_of_model(model)
+    distances = {other: float(np.sum((vector - vectors[paper]) ** 2)) ** 0.5 for other, vector in vectors.items()}
+    return sorted((distance, other) for other, distance in distances.items() if other != paper)[:k]
+
+
+def test_the_neighbours_of_a_paper_are_those_of_brute_force_for_both_models(page, browser):
+    page.open(paper=1, k=20)
+    for column, model in ((LEFT, TRAINED), (RIGHT, UNTRAINED)):
+        expected = brute_force(model, 1, 20)
+        assert page.papers(column) == [paper for _, paper in expected]
+        shown = [float(text) for text in browser.texts(f"{column} .distance")]
+        assert shown == pytest.approx([distance for distance, _ in expected], rel=1e-3)
+    assert browser.texts(".column h3") == list(MODELS)
+    assert browser.texts("#asked-title") == [TITLES[1]]
+    assert browser.complaints == []
+
+
+def test_beside_a_paper_stands_what_the_graph_and_the_triplets_say_of_it(page):
+    page.open(paper=1, k=50)
+    assert page.facts(2) == ["the query cites it", "co-cited 2 × in all", "positive in near"]
+    assert page.facts(3) == ["cites the query", "positive in lists"]
+    assert page.facts(4) == ["co-cited 3 × in all", "co-cited 1 × in few", "negative in lists"]
+    assert page.facts(5) == ["negative in near"]
+    assert page.facts(6) == ["negative in lists"]
+    assert page.facts(7) == []
+
+
+def test_the_relations_of_a_pair_are_seen_from_the_other_paper_as_well(page):
+    page.open(paper=4, k=50)
+    assert page.facts(1) == ["co-cited 3 × in all", "co-cited 1 × in few"]
+    assert page.facts(5) == ["the query cites it"]
+
+
+def test_a_link_shows_the_same_page_again(page, browser):
+    page.open()
+    browser.one("#query").send_keys("bees")
+    page.until("document.querySelectorAll('#suggestions li').length === 2")
+    browser.one("#query").send_keys(Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ENTER)
+    page.wait().searched()
+    Select(browser.one("#k")).select_by_visible_text("5")
+    page.wait().searched()
+    Select(browser.one("#left")).select_by_visible_text(UNTRAINED)
+    page.wait()
+    link, shown = browser.driver.current_url, page.words
+    assert len(page.papers(LEFT)) == 5
+    assert TITLES[1] in shown
+    browser.open("about:blank").open(link)
+    page.wait()
+    assert page.words == shown
+    assert browser.driver.current_url == link
+
+
+def test_going_back_shows_the_search_before(page, browser):
+    page.open(paper=1)
+    before = page.papers(LEFT)
+    page.searched()
+    Select(browser.one("#k")).select_by_visible_text("5")
+    page.wait().searched()
+    assert page.papers(LEFT) == before[:5]
+    browser.driver.back()
+    page.wait()
+    assert page.papers(LEFT) == before
+
+
+def test_a_found_paper_is_a_link_to_its_own_search(page, browser):
+    page.open(paper=1)
+    first = page.papers(LEFT)[0]
+    browser.one(f"{LEFT} .hits a").click()
+    page.until(f"location.search.includes('paper={first}')").wait()
+    assert page.papers(LEFT) == [paper for _, paper in brute_force(TRAINED, first, 10)]
+
+
+def test_suggested_are_papers_with_the_words_the_most_cited_first_and_the_keyboard_chooses(page, browser):
+    page.open()
+    field = browser.one("#query")
+    field.send_keys("bee")
+    page.until("document.querySelectorAll('#suggestions li').length === 2")
+    assert browser.texts("#suggestions li") == ["Bees in winter 1907", "Bees and nectar 1901"]
+    field.send_keys(Keys.ARROW_DOWN)
+    pointed = browser.one(f"#{field.get_attribute('aria-activedescendant')}")
+    assert (pointed.text, pointed.get_attribute("aria-selected")) == ("Bees in winter 1907", "true")
+    field.send_keys(Keys.ESCAPE)
+    assert field.get_attribute("aria-expanded") == "false"
+
+
+def test_a_text_is_searched_for_and_the_paper_with_its_vector_is_the_nearest(page, browser):
+    page.open()
+    browser.one("#query").send_keys("what <b>bees</b> do & why", Keys.ENTER)
+    page.wait()
+    assert (page.papers(LEFT)[0], page.papers(RIGHT)[0]) == (7, 7)
+    assert browser.texts("#asked-title") == ["“what <b>bees</b> do & why”"]
+    assert browser.all(".badges li") == []
+
+
+def test_a_number_is_searched_for_as_a_corpus_id_of_up_to_63_bits(page, browser):
+    page.open()
+    browser.one("#query").send_keys(str(LARGE), Keys.ENTER)
+    page.wait()
+    assert browser.texts("#asked-title") == [LAST]
+    assert page.papers(LEFT) == [paper for _, paper in brute_force(TRAINED, LARGE, 10)]
+
+
+def test_titles_are_text_and_nothing_in_them_runs(page, browser):
+    page.open(paper=4, k=50)
+    assert browser.texts("#asked-title") == [SCRIPT]
+    assert TITLES[5] in browser.texts(f"{LEFT} .hits a")
+    assert "(no title)" in browser.texts(f"{LEFT} .hits a")
+    assert browser.driver.title == f"{SCRIPT} · CoCite search"
+    assert browser.all("main img, main script") == []
+    assert browser.complaints == []
+
+
+def test_a_script_that_is_put_into_the_page_is_not_run(page, browser):
+    page.open()
+    browser.run("document.body.append(Object.assign(document.createElement('script'), {text: 'window.owned = 1'}))")
+    assert browser.run("window.owned ?? 0") == 0
+    assert "Content Security Policy" in "".join(browser.complaints)
+
+
+def test_the_map_shows_the_found_papers_that_are_on_it(page, browser):
+    page.open(paper=1, k=50)
+    assert "shows 2 of these 38 papers by rank. The ring is around the query." in browser.one(f"{LEFT} figcaption").text
+    assert browser.one(f"{LEFT} canvas").get_attribute("aria-label").startswith("Map holdout as trained/1 places")
+    assert browser.texts(f"{RIGHT} figcaption") == ["The map holdout does not show this model."]
+    assert browser.all(f"{RIGHT} canvas") == []
+
+
+def test_what_is_wrong_with_a_link_is_said_in_one_sentence(page, browser):
+    page.open(paper=1, left="../../etc/passwd")
+    assert browser.one("#status").text.startswith("This run has no model '../../etc/passwd' with vectors")
+    page.open(paper=1, k=-5)
+    assert browser.one("#status").text == "k must be a whole number from 1 to 100, and is '-5'."
+    page.open(paper=39)
+    assert browser.one("#status").text.endswith("has no vector of paper 39: it is not in the corpus, or has no text.")
+
+
+def test_one_model_can_be_looked_at_alone(page):
+    page.open(paper=1, right="")
+    assert page.papers(LEFT)
+    assert page.papers(RIGHT) == []
+
+
+def test_every_control_has_a_name_and_the_page_fits_a_telephone(page, browser):
+    page.open(width=400, paper=1)
+    controls = "[...document.querySelectorAll('input, select, button')]"
+    assert browser.run(f"{controls}.filter(each => !each.labels?.length && !each.textContent.trim()).length") == 0
+    assert browser.overflow <= 0

@@ -1,0 +1,132 @@
+"""How far a run is, from Snakemake's log or, where it is silent, from the files of jobs."""
+
+import os
+
+import pytest
+from tests.tools.status.conftest import STARTED, begun, event
+
+from cocite.config.started import read_start
+from cocite.tools.status.progress import Event, last_lines, read_events, read_progress
+
+FENCE = "=" * 80
+FAILED = ("Error in rule train:", "    message: None", "    jobid: 2", "    log: logs/train.log (check log file(s))")
+
+
+def rules(jobs):
+    return [job.rule for job in jobs]
+
+
+@pytest.fixture
+def busy(start):
+    """A run that has ingested, is training, and failed to count."""
+    return read_progress(
+        start(
+            begun(0, 3, "ingest")
+            + event(5, "Finished jobid: 3 (Rule: ingest)")
+            + begun(6, 2, "train")
+            + begun(6, 5, "count")
+            + event(9, "Error in rule count:", "    jobid: 5")
+        )
+    )
+
+
+def test_each_job_is_in_one_state_and_what_was_done_before_counts(busy):
+    assert rules(busy.jobs("done")) == ["download", "ingest"]
+    assert rules(busy.jobs("running")) == ["train"]
+    assert rules(busy.jobs("failed")) == ["count"]
+    assert rules(busy.left) == ["train", "score", "count"]
+    assert busy.jobs("queued") == []
+
+
+def test_stages_come_in_the_order_of_their_jobs(busy):
+    assert list(busy.by_stage().items()) == [("corpus", (2, 2)), ("encoder", (0, 1)), ("evaluation", (0, 2))]
+
+
+def test_on_a_cluster_a_job_waits_in_the_queue_until_it_writes_its_log(start, logged):
+    submitted = start(begun(6, 2, "train") + begun(6, 5, "count"), cores=None)
+    os.utime(logged("train", "x\n"), (STARTED + 8, STARTED + 8))
+    os.utime(logged("count", "of an earlier attempt\n"), (STARTED + 5, STARTED + 5))
+    progress = read_progress(submitted)
+    assert rules(progress.jobs("running")) == ["train"]
+    assert rules(progress.jobs("queued")) == ["count"]
+
+
+def test_where_snakemake_says_nothing_logs_and_benchmarks_do(start, logged, took):
+    started = start()
+    for rule, seconds in (("ingest", 5), ("train", 9), ("count", -20)):
+        os.utime(logged(rule, "x\n"), (STARTED + seconds, STARTED + seconds))
+    took("ingest", 5)
+    os.utime("benchmarks/ingest.jsonl", (STARTED + 6, STARTED + 6))
+    progress = read_progress(started)
+    assert rules(progress.jobs("done")) == ["download", "ingest"]
+    assert rules(progress.jobs("running")) == ["train"]
+    assert progress.seconds_of(*progress.jobs("running")) is None
+
+
+def test_a_log_of_snakemake_that_is_gone_is_done_without(start, folder):
+    started = start()
+    (folder / "snakemake.log").unlink()
+    assert rules(read_progress(started).jobs("done")) == ["download"]
+
+
+def test_the_last_lines_of_a_log_leave_out_empty_ones(start, logged):
+    started = start()
+    logged("train", "first\n\nsecond \n\nthird\n\n")
+    train = started.jobs[2]
+    assert list(last_lines(started, train, 2)) == ["second", "third"]
+    assert list(last_lines(started, started.jobs[3])) == []
+
+
+def test_of_a_long_log_the_end_is_read(start, logged):
+    logged("train", "x" * 10_000 + "\nlast\n")
+    started = start()
+    assert list(last_lines(started, started.jobs[2], 1)) == ["last"]
+
+
+def test_the_record_of_a_run_is_that_of_its_own_folder_and_not_of_a_copy(start, folder, tmp_path):
+    start()
+    assert read_start(folder / "results").results == "results"
+    (folder / "results").rename(folder / "copy")
+    assert read_start(folder / "copy") is None
+
+
+def states(*parts: str) -> dict[int, str]:
+    return {job: found.state for job, found in read_events("".join(parts).splitlines(keepends=True)).items()}
+
+
+def test_a_job_is_started_and_then_finished_at_the_times_that_stand_above():
+    log = begun(10, 3, "ingest") + event(15, "Finished jobid: 3 (Rule: ingest)") + begun(20, 2, "train")
+    assert read_events(log.splitlines()) == {
+        3: Event(state="done", time=STARTED + 15),
+        2: Event(state="started", time=STARTED + 20),
+    }
+
+
+def test_a_job_that_fails_is_failed_until_it_is_started_again():
+    failed, again = event(5, *FAILED), "Trying to restart job 2.\n"
+    assert states(begun(1, 2, "train"), failed) == {2: "failed"}
+    assert states(begun(1, 2, "train"), failed, again) == {2: "waiting"}
+    assert states(begun(1, 2, "train"), failed, again, begun(6, 2, "train")) == {2: "started"}
+
+
+def test_what_stands_in_the_quoted_log_of_a_job_is_no_event():
+    quoted = ("Logfile logs/train.log:", FENCE, *FAILED[:2], "    jobid: 7", "Finished jobid: 2 (Rule: train)", FENCE)
+    assert states(begun(1, 2, "train"), event(5, *FAILED, *quoted), begun(6, 3, "ingest")) == {
+        2: "failed",
+        3: "started",
+    }
+
+
+def test_a_log_that_is_quoted_as_empty_hides_nothing():
+    quoted = ("Logfile logs/train.log: empty file",)
+    assert states(event(5, *FAILED, *quoted), begun(6, 3, "ingest")) == {2: "failed", 3: "started"}
+
+
+def test_the_jobs_of_a_group_that_fails_have_failed():
+    rules = ("    jobs:", "        rule train:", "            jobid: 2", "        rule score:", "            jobid: 1")
+    assert states(event(5, *rules), begun(6, 3, "ingest")) == {2: "failed", 1: "failed", 3: "started"}
+
+
+def test_the_jobs_of_a_group_are_started_where_they_are_indented():
+    group = "".join(f"    {line}\n" for line in begun(1, 2, "train").splitlines())
+    assert states(event(0, "group job 1 (jobs in lexicogr. order):"), group) == {2: "started"}

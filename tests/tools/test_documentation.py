@@ -1,0 +1,128 @@
+"""What is generated is in step with what it is generated from, and the pages of the documentation hold together."""
+
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from cocite.cli import app
+from cocite.core.tables import TABLES
+from cocite.tools.documentation import ROOT, generated
+from cocite.tools.documentation.links import as_shown
+
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+GENERATED = generated(get_command(app))
+
+
+@pytest.mark.parametrize("path", sorted(GENERATED))
+def test_generated_files_are_in_step(path):
+    assert (ROOT / path).read_text() == GENERATED[path], "run `make docs`"
+
+
+def test_the_lock_pins_every_dependency_exactly_and_torch_without_a_build():
+    pins = (ROOT / "envs/lock.txt").read_text().split()
+    assert all(re.fullmatch(r"[\w.\-]+==[\w.]+", pin) for pin in pins)
+    assert "torch==2.13.0" in pins
+
+
+def test_every_key_of_a_table_is_a_column_that_is_never_null():
+    for table in TABLES.values():
+        for name in table.key:
+            assert not table.columns[name].nullable, (table.name, name)
+
+
+def test_every_link_of_the_documentation_leads_somewhere():
+    for page in [ROOT / "README.md", *PAGES]:
+        for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_every_statement_on_recovery_is_held_by_a_test():
+    held = 0
+    for row in re.findall(r"^\| .*\.py\).*$", (ROOT / "docs/recovery.md").read_text(), flags=re.MULTILINE):
+        for file, names in re.findall(r"\]\(\.\./(tests/[^)]+)\)((?:,? `\w+`)+)", row):
+            for name in re.findall(r"\w+", names):
+                assert f"\ndef {name}(" in (ROOT / file).read_text(), (file, name)
+                held += 1
+    assert held > 30
+
+
+def test_a_stage_never_imports_another():
+    package = ROOT / "workflow/cocite"
+    stages = {path.stem for path in (ROOT / "rules").glob("*.smk")} - {"common"}
+    assert len(stages) == 10
+    for stage in stages:
+        for path in (package / stage).glob("**/*.py"):
+            assert set(re.findall(r"cocite\.(\w+)", path.read_text())) & stages <= {stage}, path
+
+
+def test_a_file_of_the_project_is_named_on_the_site_and_a_page_is_linked_by_its_title(tmp_path):
+    for name in ("docs/how-to/page.md", "docs/map.svg", "config.yaml", "tests/test_a.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "docs/other.md").write_text("<!-- made -->\n\n# Another page\n\n## A part\n")
+
+    def shown(text: str) -> str:
+        return as_shown(text, tmp_path / "docs/how-to/page.md", documentation=tmp_path / "docs")
+
+    assert shown("see [config.yaml](../../config.yaml) and") == "see `config.yaml` and"
+    assert shown("[`test_a.py`](../../tests/test_a.py)") == "`tests/test_a.py`"
+    assert shown("[its test](../../tests/test_a.py) says") == "its test (`tests/test_a.py`) says"
+    assert shown("in [other.md](../other.md#a-part)") == "in [Another page](../other.md#a-part)"
+    untouched = ["[this](../other.md#a-part)", "[gone](../../gone.yaml)", "![map](../map.svg)", "[w](https://a.b/c)"]
+    assert [shown(link) for link in untouched] == untouched
+
+
+def test_a_link_that_leads_nowhere_stops_the_site(tmp_path):
+    links = ["../experiments/gone.yaml", "gone.md", "index.md#no-such-part"]
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/index.md").write_text("# A page\n\n" + "".join(f"[gone]({link})\n" for link in links))
+    # The project's own configuration, but for its pages and what takes long.
+    (tmp_path / "mkdocs.yml").write_text(
+        f"INHERIT: {ROOT}/mkdocs.yml\nplugins: []\nextra_css: []\nnav: [index.md]\n"
+        f"hooks: [{ROOT}/workflow/cocite/tools/documentation/links.py]\n"
+    )
+    built = build_site(tmp_path / "site", "--config-file", str(tmp_path / "mkdocs.yml"))
+    assert built.returncode == 1
+    warnings = [line for line in built.stderr.splitlines() if line.startswith("WARNING")]  # each of which stops it
+    for complaint in ("gone.yaml", "gone.md", "no-such-part"):
+        assert any(complaint in line for line in warnings), built.stderr
+
+
+@pytest.mark.end_to_end
+def test_the_site_is_built_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path):
+    built = build_site(tmp_path / "site", "--config-file", str(ROOT / "mkdocs.yml"))
+    assert built.returncode == 0, built.stderr[-3000:]
+    assert "WARNING" not in built.stdout + built.stderr
+    pages = sorted((tmp_path / "site").rglob("*.html"))
+    assert len(pages) > len(PAGES)  # all of them, and the one for addresses that do not exist
+    for page in pages:
+        fetched = Fetched()
+        fetched.feed(page.read_text())
+        assert [address for address in fetched.addresses if re.match(r"(https?:)?//", address)] == [], page
+        assert 'class="mermaid"' not in page.read_text(), f"{page}: the theme would load a library for its diagrams"
+    for sheet in (tmp_path / "site").rglob("*.css"):
+        assert re.findall(r"(?:url\(|@import\s*)[\"']?(?:https?:)?//[^)\"']*", sheet.read_text()) == [], sheet
+
+
+class Fetched(HTMLParser):
+    """The addresses that a browser fetches for a page by itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        names = ("src", "srcset", "data", "poster", *(("href",) if tag in ("link", "use", "image") else ()))
+        self.addresses += [value for name, value in attrs if name in names and value]
+
+
+def build_site(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder), *options]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)

@@ -1,0 +1,163 @@
+"""A broken file is found wherever it is broken, named, and made again once it is deleted."""
+
+import json
+import shlex
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from cocite.cli import app
+from cocite.config.started import FILE, Job, Start
+from cocite.core.tables.files import write_table
+
+EDGES = "graph/cited/edges/{bucket}.parquet"
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A folder with two buckets of edges."""
+    drawn = np.random.default_rng(1)
+    for bucket in (0, 1):
+        source = np.sort(drawn.choice(2**31, 20_000, replace=False))
+        ends = {"source": source, "target": source + drawn.integers(1, 2**31, len(source))}
+        rows = pa.table({**ends, "weight": drawn.random(len(source), np.float32)})
+        write_table(tmp_path / EDGES.format(bucket=bucket), "edges", rows)
+    return tmp_path
+
+
+def check(results, *options):
+    outcome = CliRunner().invoke(app, ["check", "--results", str(results), *options])
+    return outcome.exit_code, outcome.output
+
+
+def spoil(path, place):
+    """Turn over the bits of a byte."""
+    content = bytearray(path.read_bytes())
+    content[place] ^= 0xFF
+    path.write_bytes(content)
+
+
+def test_whole_files_are_counted(results):
+    assert check(results) == (0, "2 files, 0 of them broken.\n")
+
+
+def test_a_folder_without_tables_is_an_error(tmp_path):
+    outcome = CliRunner().invoke(app, ["check", "--results", str(tmp_path / "typo")])
+    assert outcome.exit_code == 1
+    assert "typo holds no tables" in str(outcome.exception)
+
+
+def test_what_is_left_of_an_entry_that_is_gone_is_deleted_and_no_target(results):
+    configuration = {"release": "2026-01-06", "corpus": {"source": "demo"}, "graphs": {"cited": {"signal": "citation"}}}
+    configuration["pathvars"] = {"results": str(results)}
+    before = {"graphs": {"cited": {}, "renamed": {}}}
+    (results / "provenance.json").write_text(json.dumps({"configuration": before}))
+    (results / "my run.yaml").write_text(yaml.safe_dump(configuration))
+    gone = results / "graph/renamed/edges/0.parquet"
+    gone.parent.mkdir(parents=True)
+    gone.write_bytes(b"PAR1")
+    spoil(results / EDGES.format(bucket=0), 2_000)
+    outcome = CliRunner().invoke(app, ["check", "--configfile", str(results / "my run.yaml"), "--remove"])
+    assert not gone.exists()
+    target, *configured = shlex.split(outcome.output.splitlines()[-1])[3:]
+    assert target == str(results / EDGES.format(bucket=0))
+    assert configured == ["--configfile", str(results / "my run.yaml"), "--replace-workflow-config"]
+    assert "1 of them the configuration does not have any more" in outcome.output
+
+
+def test_what_a_finished_step_had_made_and_is_gone_is_named_with_the_command_that_makes_it(results, monkeypatch):
+    """In the working folder of a run whose results lie beside it."""
+    monkeypatch.chdir(results.parent)
+    made = [f"{results.name}/{EDGES.format(bucket=bucket)}" for bucket in (0, 1)]
+    job = {"number": 1, "rule": "edges", "stage": "graph", "of": "cited", "after": [], "threads": 1, "log": None}
+    jobs = [Job(**job, is_needed=False, outputs=made, benchmark=None)]
+    jobs.append(Job(**{**job, "number": 2}, is_needed=True, outputs=["results/not-yet"], benchmark=None))
+    fields = {"time": 0.0, "directory": str(results.parent), "results": results.name, "snakefile": "Snakefile"}
+    fields |= {"configfiles": [], "log": None, "cores": 2, "host": "", "process": 1, "process_started": None}
+    (results / FILE).parent.mkdir()
+    (results / FILE).write_text(json.dumps(asdict(Start(**fields, jobs=jobs))))
+    assert check(Path(results.name)) == (0, "2 files, 0 of them broken.\n")
+    (results / EDGES.format(bucket=1)).unlink()
+    status, output = check(Path(results.name))
+    assert status == 1
+    assert output.splitlines()[:2] == [
+        f"{made[1]}: gone, though the step that makes it was done.",
+        "1 files, 0 of them broken; 1 more are gone.",
+    ]
+    assert shlex.split(output.splitlines()[-1])[1:4] == ["--cores", "2", made[1]]
+
+
+def test_of_a_copy_it_says_that_nobody_knows_what_is_gone(results, monkeypatch):
+    monkeypatch.chdir(results.parent)
+    fields = {"time": 0.0, "directory": "/", "results": "elsewhere", "snakefile": "Snakefile", "configfiles": []}
+    fields |= {"log": None, "cores": 2, "host": "", "process": 1, "process_started": None, "jobs": []}
+    (results / FILE).parent.mkdir()
+    (results / FILE).write_text(json.dumps(asdict(Start(**fields))))
+    assert check(Path(results.name))[1].splitlines() == [
+        "2 files, 0 of them broken.",
+        f"{results.name} is a copy: which files are gone from it is not known.",
+    ]
+
+
+def test_a_broken_file_that_may_not_be_deleted_is_named(results, monkeypatch):
+    spoil(results / EDGES.format(bucket=0), 2_000)
+
+    def refuse(path):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "unlink", refuse)  # root may delete anything
+    outcome = CliRunner().invoke(app, ["check", "--results", str(results), "--remove"])
+    assert str(outcome.exception) == f"{results / EDGES.format(bucket=0)} cannot be deleted (Permission denied)."
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.95])
+def test_a_spoilt_byte_is_found_wherever_it_is(results, share):
+    path = results / EDGES.format(bucket=1)
+    spoil(path, int(path.stat().st_size * share))
+    status, output = check(results)
+    assert status == 1
+    assert f"{path}: " in output
+    assert str(results / EDGES.format(bucket=0)) not in output
+    assert path.exists()
+
+
+def test_pages_with_fewer_rows_than_the_footer_counts_are_found(results):
+    path = results / EDGES.format(bucket=0)
+    content = bytearray(path.read_bytes())
+    content[pq.read_metadata(path).row_group(0).column(0).data_page_offset + 1] ^= 2  # the type of the page
+    path.write_bytes(content)
+    said = f"{path}: 0 rows are in the pages of column source, and 20,000 in the footer"
+    assert check(results)[1].splitlines()[0] == said
+
+
+def test_a_file_that_was_cut_short_is_named(results):
+    path = results / EDGES.format(bucket=0)
+    path.write_bytes(path.read_bytes()[:200])
+    assert f"{path}: not a readable Parquet file" in check(results)[1]
+
+
+def test_a_broken_file_is_deleted_where_that_is_asked_for(results):
+    path = results / EDGES.format(bucket=1)
+    spoil(path, path.stat().st_size // 2)
+    status, output = check(results, "--remove")
+    assert (status, path.exists()) == (1, False)
+    program, *words = output.splitlines()[-1].split()
+    assert words == ["--cores", "2", str(path)]
+    assert Path(program).name == "snakemake"
+    assert Path(program).is_file()
+    assert check(results)[0] == 0
+
+
+def test_of_a_folder_that_one_job_makes_no_shard_is_deleted_alone(results):
+    folder = (results / EDGES).parent
+    (folder / ".snakemake_timestamp").touch()
+    spoil(folder / "1.parquet", 2_000)
+    status, output = check(results, "--remove")
+    assert (status, folder.exists()) == (1, False)
+    assert output.splitlines()[-1].split()[-1] == str(folder)

@@ -1,0 +1,205 @@
+"""State that survives a kill: a folder that belongs to one piece of work, and files in it that are whole or not there.
+
+`fingerprint.json` records what the work depends on: its settings and a fingerprint of its inputs. The state of other
+work is removed, and the log says what has changed. A fingerprint depends on content, never on times: inputs that were
+made again with the same content are the same.
+
+Each file of the state has a checksum (see `checksums.py`), which is compared before work resumes. A file that a disk
+has spoilt, or whose checksum is gone, is moved to `<state>.spoilt`, where it stays until the work is done.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from cocite.core.atomic import json_text, read_object
+from cocite.core.checksums import NEW, checked_path, is_whole, marked_files, remove_checked, remove_marks
+from cocite.core.errors import InputError
+from cocite.core.progress import report
+from cocite.core.space import TEMPORARY
+
+OWNER = "fingerprint.json"
+READ_WHOLE = 256 << 20
+"""Bytes of the largest file that `sampled_fingerprint` reads whole."""
+BLOCK, BLOCKS = 1 << 20, 64
+"""Bytes of a block of a larger one, and how many of them are read."""
+PARQUET = b"PAR1"
+
+
+def open_state(
+    state: Path,
+    fingerprint: dict[str, Any],
+    *,
+    work: str,
+    independent: bool = False,
+    checked_by_work: Collection[str] = (),
+    scratch: Collection[str] = (),
+    implied: Callable[[], Iterable[Path]] = tuple,
+) -> bool:
+    """Make the folder ready for work with this fingerprint; return whether the work can resume from what is there.
+
+    The fingerprint holds values that JSON can hold. `work` is its name in the log: "training", "search". With a spoilt
+    file, the work starts afresh; if its files are `independent` of each other, it resumes without the spoilt ones.
+    Files named in `checked_by_work` are changed in place, and the work compares checksums of its own. Files that
+    match a pattern in `scratch` have no checksum; they are removed, and the work makes them again. `implied` names the
+    files that there must be at the progress of whole files; if one of them is gone, the work starts afresh.
+    Raises `InputError` where the state of other work cannot be removed.
+    """
+    before = _owner_of(state)
+    if before == fingerprint:
+        spoilt = _spoilt_files(state, checked_by_work, scratch)
+        if not spoilt:
+            spoilt = sorted(path for path in implied() if not path.exists())
+        if spoilt and not independent:
+            remove_checked(state / OWNER)
+        for path in spoilt:
+            set_aside(path, state)
+        if not spoilt or independent:
+            return True
+        report(f"{state}: the {work} starts afresh")
+    elif before is not None:
+        changed = sorted(key for key in before | fingerprint if before.get(key) != fingerprint.get(key))
+        report(f"{state}: {', '.join(changed)} changed since the {work} that was killed; starting afresh")
+    _empty(state)
+    if left := next((path for path in state.rglob("*") if not path.is_dir()), None):
+        raise InputError(f"{left}: belongs to other work than this {work} and cannot be removed; remove {state}.")
+    write_checked_json(state / OWNER, fingerprint)
+    return False
+
+
+def remove_state(state: Path) -> None:
+    """Remove the folder, and what was set aside from it."""
+    _empty(state)
+    _remove(_spoilt_folder(state))
+
+
+@contextmanager
+def open_whole(path: Path) -> Iterator[BinaryIO]:
+    """A file of the state to write; it appears under its name once it is whole, on the disk and has its checksum."""
+    with checked_path(path) as temporary, temporary.open("wb") as file:
+        yield file
+
+
+def write_checked_json(path: Path, content: Any) -> None:
+    """Write a JSON file of the state."""
+    with checked_path(path) as temporary:
+        temporary.write_text(json_text(content), encoding="utf-8")
+
+
+def set_aside(path: Path, state: Path, why: str = "its content is not what was written") -> None:
+    """Move a spoilt file out of the state, in place of what was set aside there, and name it in the log."""
+    aside = _spoilt_folder(state) / path.relative_to(state)
+    if os.path.lexists(path):
+        report(f"{path}: {why}; it is set aside as {aside}")
+        for place in reversed((aside, *aside.parents)):
+            if place.is_relative_to(_spoilt_folder(state)) and (place == aside or not place.is_dir()):
+                _remove(place)
+        aside.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(path, aside)
+    else:
+        report(f"{path}: is gone")
+    remove_marks(path)
+
+
+def fingerprint_of(paths: Iterable[Path]) -> str:
+    """A hash of the contents of files, and of all files in folders with their names there; 32 hexadecimal digits."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name, path in _files_of(paths):
+        with path.open("rb") as file:
+            digest.update(f"{name} {hashlib.file_digest(file, 'blake2b').hexdigest()}\n".encode())
+    return digest.hexdigest()
+
+
+def sampled_fingerprint(paths: Iterable[Path]) -> str:
+    """The same for files that may be too large to be read whole: their size and evenly spaced blocks are hashed.
+
+    The footer of a Parquet file is hashed as well; it holds the size and the bounds of each column in each row group.
+    Files that were made from other inputs differ in it. A change of a few bytes in a large file may go unnoticed.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    for name, path in _files_of(paths):
+        size = path.stat().st_size
+        digest.update(f"{name} {size}\n".encode())
+        with path.open("rb") as file:
+            for start, length in _sampled(file, size):
+                file.seek(start)
+                digest.update(hashlib.blake2b(file.read(length)).digest())
+    return digest.hexdigest()
+
+
+def _owner_of(state: Path) -> dict[str, Any] | None:
+    if not (state / OWNER).exists():
+        return None
+    if is_whole(state / OWNER):
+        with suppress(InputError):
+            return read_object(state / OWNER)
+    set_aside(state / OWNER, state)
+    return None
+
+
+def _spoilt_files(state: Path, checked_by_work: Collection[str], scratch: Collection[str]) -> list[Path]:
+    """The files of the state that do not hold what was written, or are gone.
+
+    Of the files without a checksum, those are removed that a killed process has left, and others are set aside.
+    """
+    paths = [path for path in state.rglob("*") if path.is_symlink() or not path.is_dir()]
+    marked = marked_files(paths)
+    kept = {*marked, *chain.from_iterable(marked.values())}
+    for path in paths:
+        if path in kept or path.name in checked_by_work:
+            continue
+        names = path.relative_to(state).parts
+        if any(name.endswith(TEMPORARY) for name in names) or any(map(path.match, scratch)) or path.suffix == NEW:
+            path.unlink()
+        else:
+            set_aside(path, state, "has no checksum")
+    in_place = [path for path in state.rglob("*") if path.name in checked_by_work and not path.is_file()]
+    return sorted([*in_place, *(path for path in marked if not is_whole(path))])
+
+
+def _spoilt_folder(state: Path) -> Path:
+    return state.with_name(f"{state.name}.spoilt")
+
+
+def _empty(state: Path) -> None:
+    """Remove the folder, its fingerprint first: what is half removed then belongs to no work."""
+    if state.is_dir():
+        _remove(state / OWNER)
+    _remove(state)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, a link or a folder, if there is one."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _files_of(paths: Iterable[Path]) -> Iterator[tuple[Path, Path]]:
+    """Files with their names in the folders that are given; a file that is given itself has no name but its place.
+
+    Hidden files are no content: Snakemake leaves one with the time in each folder that a rule makes.
+    """
+    for path in paths:
+        for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+            name = file.relative_to(path)
+            if not file.is_dir() and not any(part.startswith(".") for part in name.parts):
+                yield name, file
+
+
+def _sampled(file: BinaryIO, size: int) -> Iterator[tuple[int, int]]:
+    """Where the parts of a file begin that are hashed, and how long they are."""
+    if size <= READ_WHOLE:
+        yield from ((start, BLOCK) for start in range(0, size, BLOCK))
+        return
+    yield from ((number * (size - BLOCK) // (BLOCKS - 1), BLOCK) for number in range(BLOCKS))
+    file.seek(size - 8)
+    length, end = int.from_bytes(file.read(4), "little"), file.read(4)
+    if end == PARQUET:
+        yield max(0, size - 8 - length), length

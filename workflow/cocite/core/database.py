@@ -1,0 +1,73 @@
+"""DuckDB as the stages use it: a connection that lives within a job's memory and threads and spills to disk."""
+
+import fcntl
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import duckdb
+
+from cocite.core.errors import InputError
+from cocite.core.space import explain_full_disk
+
+SHARE_OF_MEMORY = 0.75
+"""DuckDB's share of a job's memory; Arrow buffers, Python and the allocator live on the rest."""
+SPILL_PREFIX = ".spill-"
+LOCK = ".lock"
+SECONDS_TO_LOCK = 60.0
+"""Age from which a folder that nobody has locked is one that a killed process left."""
+
+
+@contextmanager
+def connect(*, memory_mb: int, threads: int, spill_to: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    """An in-memory database that keeps below `memory_mb` (MB, of the whole process) and spills beside `spill_to`.
+
+    Raises `InputError` where the disk is full, or the memory too small.
+    """
+    with explain_full_disk(spill_to), spill_folder(spill_to) as spill:
+        connection = duckdb.connect(
+            config={
+                "memory_limit": f"{int(memory_mb * SHARE_OF_MEMORY)}MB",
+                "threads": threads,
+                "temp_directory": spill,
+                "preserve_insertion_order": False,
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+            }
+        )
+        try:
+            yield connection
+        except duckdb.OutOfMemoryException:
+            raise InputError(
+                f"The {memory_mb} MB of memory that DuckDB was given are too few for this input; give the step more "
+                "(`--set-resources RULE:mem_mb=…` of Snakemake, or --memory-mb by hand)."
+            ) from None
+        finally:
+            connection.close()
+
+
+@contextmanager
+def spill_folder(beside: Path) -> Iterator[str]:
+    """A folder that is gone afterwards; folders of killed processes are removed first.
+
+    A folder in use holds a locked file: on network disks, all machines see the lock of a file, and only one that of a
+    folder. The kernel releases the lock when its process ends, however it ends. Without locks, nothing is removed.
+    """
+    beside.mkdir(parents=True, exist_ok=True)
+    for left in beside.glob(f"{SPILL_PREFIX}*"):
+        with suppress(OSError):  # It is in use or gone, is another user's, or lies on a disk without locks.
+            if time.time() - left.stat().st_mtime > SECONDS_TO_LOCK:
+                with (left / LOCK).open("w") as lock:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(left, ignore_errors=True)
+                left.rmdir()  # NFS keeps a file, and so its folder, until it is closed.
+    with (
+        tempfile.TemporaryDirectory(prefix=SPILL_PREFIX, dir=beside) as folder,
+        Path(folder, LOCK).open("w") as lock,
+    ):
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield folder

@@ -1,0 +1,77 @@
+"""Errors that are the user's to mend: they say where, what is wrong and what would be right."""
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cocite.core.words import printable
+
+SURROUNDINGS = {
+    errno.EACCES: "grant this user the right to it",
+    errno.EPERM: "grant this user the right to it",
+    errno.EROFS: "name a place on a disk that can be written to",
+    errno.ELOOP: "mend the link, which leads to itself",
+    errno.ENAMETOOLONG: "choose shorter names",
+    errno.ENOTDIR: "a folder is expected there, not a file",
+    errno.EIO: "the disk or its network failed, so try again",
+    errno.ESTALE: "the network disk lost the file, so try again",
+}
+"""Errors of the operating system that a place causes and no program, and what helps."""
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+"""Errors of the operating system where a disk is full, or a user's share of it."""
+LONGEST_REASON = 200
+"""Characters of a library's error that a message quotes."""
+
+
+class InputError(Exception):
+    """Input, configuration or surroundings that a step cannot work with.
+
+    The message is one sentence or two: the file, line or key; what is wrong; what would be right.
+    The command line prints it without a traceback.
+    """
+
+
+def surroundings(error: OSError) -> str | None:
+    """The message for an error of the operating system that its surroundings cause; None for any other."""
+    if error.filename is None or error.errno not in SURROUNDINGS:
+        return None
+    return f"{error.filename}: {error.strerror}; {SURROUNDINGS[error.errno]}."
+
+
+def is_of_surroundings(error: BaseException) -> bool:
+    """Whether an error names a cause outside the file that is read: its surroundings, or a full disk."""
+    if not isinstance(error, OSError):
+        return False
+    return error.errno in FULL or surroundings(error) is not None
+
+
+@contextmanager
+def explain_unreadable(path: Path, kind: str, advice: str = "") -> Iterator[None]:
+    """Turn whatever goes wrong in the block, which reads a file of this kind, into an `InputError` about the file.
+
+    Parsers and decompressors raise errors of many types, and a spoilt file can cause any of them. The block must do
+    nothing but read. Errors that name a cause outside the file pass: those of the surroundings and a full disk. A pipe
+    is refused, since whoever opens one waits for a writer.
+    """
+    if path.is_fifo():
+        raise InputError(f"{path} is a pipe and no file; name a file.")
+    try:
+        yield
+    except InputError:
+        raise
+    except FileNotFoundError as error:
+        raise InputError(f"{error.filename or path} does not exist.") from None
+    except MemoryError:
+        raise InputError(f"{path}: not a readable {kind} (it asks for more memory than there is){advice}.") from None
+    except Exception as error:
+        if is_of_surroundings(error):
+            raise
+        raise InputError(f"{path}: not a readable {kind} ({reason_of(error)}){advice}.") from error
+
+
+def reason_of(error: BaseException) -> str:
+    """The first line of what an error says, or its type where it says nothing; cut where it is long."""
+    said = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return printable(said[:LONGEST_REASON]).rstrip(".")

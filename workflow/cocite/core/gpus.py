@@ -1,0 +1,54 @@
+"""The GPUs of this machine, and which of them a job takes: jobs that run side by side take different ones.
+
+A job holds the kernel's lock on a file for each GPU that it has taken, which ends with the job however that ends. In a
+job of Slurm all GPUs that can be seen are the job's own.
+"""
+
+import fcntl
+import os
+import tempfile
+from pathlib import Path
+
+from cocite.core.progress import report
+
+DEVICES = Path("/dev")
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+_HELD: list[int] = []
+"""The files whose locks this process holds."""
+
+
+def gpus() -> list[str]:
+    """The GPUs that programs can see here, as CUDA names them."""
+    chosen = os.environ.get(VISIBLE)
+    if chosen is not None:
+        return [name for name in chosen.split(",") if name]
+    return [str(number) for number, _ in enumerate(DEVICES.glob("nvidia[0-9]*"))]
+
+
+def take_gpus(wanted: int) -> None:
+    """Let this process, and those that it starts, see only GPUs that no other job has taken.
+
+    Where fewer than `wanted` are free, it sees all, and shares them.
+    """
+    there = gpus()
+    if not there or "SLURM_JOB_ID" in os.environ:
+        return
+    free = [name for name in there if len(_HELD) < wanted and _take(name)]
+    if len(free) == wanted:
+        os.environ[VISIBLE] = ",".join(free)
+    else:
+        report(f"{len(free)} of {wanted} GPUs are free; they are shared with other jobs.")
+
+
+def _take(name: str) -> bool:
+    """Take a GPU for as long as this process lives; false where another job has it."""
+    folder = Path(tempfile.gettempdir(), f"cocite-gpus-{os.getuid()}")
+    folder.mkdir(exist_ok=True)
+    descriptor = os.open(folder / name, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return False
+    _HELD.append(descriptor)
+    return True

@@ -1,0 +1,295 @@
+"""Sets of corpus ids: whether an id is a member, its place among the sorted members, and the member of a place.
+
+Members are bits in words of 64 ids (rank and select, Jacobson, 1989). The words of *low* ids, those below 2²⁹, lie in
+one array at their own number: corpus ids of Semantic Scholar are dense, so that all of them take 36 MB, and a question
+is one look into memory. Of *high* ids only the words with a member are held, in a second array that a hash table leads
+to: up to 33 bytes a member for ids at random, less for ids in clusters, whatever the largest id is.
+
+A set that grows numbers its members in 31 bits at once, since their places are known only when all members are.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from cocite.core.errors import InputError
+from cocite.core.id_words import (
+    Places,
+    Words,
+    bit_of,
+    filled_words,
+    kernel,
+    lowest,
+    rank,
+    ranks_of,
+    select,
+    slot_of,
+    slots_for,
+)
+from cocite.core.written_ids import LARGEST_ID
+
+LOW_WORDS = 2**29 // 64
+"""Words of low ids."""
+HIGH_WORDS = 2**31 // 64 - LOW_WORDS
+"""Words of high ids whose members can be numbered."""
+BYTES_A_WORD = 64
+"""Memory that a word of high ids takes at most while a set grows, and until its members are placed."""
+
+Ids = NDArray[np.int64]
+NO_IDS: Ids = np.empty(0, dtype=np.int64)
+NO_NUMBERS: Places = np.empty(0, dtype=np.int32)
+
+
+class IdSet(NamedTuple):
+    """A set of ids to ask questions; it has fewer than 2³¹ members."""
+
+    words: Words
+    """The words of low ids up to the last with a member, then those of high ids with a member, rising."""
+    keys: Ids
+    """The numbers of the words of high ids: their ids divided by 64."""
+    slots: Places
+    """A hash table of places among the keys."""
+    filled: Words
+    """A bit for each low word with a member: so small that most questions end in the processor's cache."""
+    ranks: Places
+    """Members before each block of words, and at the end how many there are."""
+
+
+class GrowingIdSet:
+    """A set of ids that batches are added to, in any order; an id may come any number of times."""
+
+    def __init__(self) -> None:
+        self._low = np.zeros(LOW_WORDS, dtype=np.uint64)  # The kernel gives it memory only as far as ids reach.
+        self._keys, self._high, self._slots = NO_IDS, self._low[:0], NO_NUMBERS
+        self._used = np.zeros(2, dtype=np.int64)
+
+    @property
+    def high_words(self) -> int:
+        """Words of high ids with a member; each takes up to `BYTES_A_WORD`."""
+        return int(self._used[1])
+
+    def add(self, ids: Ids) -> None:
+        """Add ids, none of which is negative."""
+        self._enter(ids, NO_NUMBERS)
+
+    def number(self, ids: Ids, numbers: Places) -> None:
+        """Add ids and write their numbers; equal ids have equal ones. Ids of `HIGH_WORDS` words can be numbered."""
+        self._enter(ids, numbers)
+        if self.high_words > HIGH_WORDS:
+            raise OverflowError(f"{self.high_words:,} words of high ids, of which {HIGH_WORDS:,} can be numbered")
+
+    def remove(self, ids: Ids) -> None:
+        """Remove those of the ids that are members."""
+        low, high = self._used
+        _remove(ids, self._low[:low], self._keys[:high], self._high, self._slots)
+
+    def finish(self) -> IdSet:
+        """The set as it is now. It takes the memory of this one, which can grow no more."""
+        words, keys, _ = self._in_order()
+        filled = filled_words(words[: len(words) - len(keys)])
+        return IdSet(words=words, keys=keys, slots=slots_for(keys, len(keys)), filled=filled, ranks=ranks_of(words))
+
+    def place(self, numbers: Places) -> Ids:
+        """Overwrite numbers by places among all members; return these, rising. The set can grow no more."""
+        words, keys, order = self._in_order()
+        positions = np.empty(len(order), dtype=np.int32)
+        positions[order] = np.arange(len(order), dtype=np.int32)
+        ranks = ranks_of(words)
+        _put_places(numbers, words, ranks, len(words) - len(keys), positions)
+        return _sorted_ids(words, keys, ranks[-1])
+
+    def _enter(self, ids: Ids, numbers: Places) -> None:
+        last = int(ids.max(initial=-1)) >> 6
+        if last < LOW_WORDS:
+            _mark(self._low, ids)
+            self._used[0] = max(self._used[0], last + 1)
+            numbers[:] = ids[: len(numbers)]
+            return
+        row = 0
+        while (row := _enter(ids, row, self._low, self._keys, self._high, self._slots, self._used, numbers)) < len(ids):
+            room, used = max(1024, 2 * len(self._keys)), self.high_words
+            self._keys, self._high = (_extended(each, room) for each in (self._keys, self._high))
+            self._slots = slots_for(self._keys[:used], room)
+
+    def _in_order(self) -> tuple[Words, Ids, Ids]:
+        """The words as an `IdSet` has them, the keys of the high ones, and where these were before."""
+        low, high = self._used
+        self._slots = NO_NUMBERS
+        order = np.argsort(self._keys[:high])
+        words = np.concatenate([self._low[:low], self._high[order]]) if high else self._low[:low]
+        keys = self._keys[order]
+        self._keys, self._high = NO_IDS, self._low[:0]
+        return words, keys, order
+
+
+def id_set(batches: Iterable[Ids], *, without: Ids = NO_IDS) -> IdSet:
+    """The set of all ids in some batches but those `without`; an id may come twice, and none is negative."""
+    growing = GrowingIdSet()
+    for ids in batches:
+        growing.add(ids)
+    growing.remove(without)
+    return growing.finish()
+
+
+def set_of(ids: Ids) -> IdSet:
+    """The set of these ids."""
+    return id_set([ids])
+
+
+def size(members: IdSet) -> int:
+    """How many ids there are in a set."""
+    return int(members.ranks[-1])
+
+
+def check_ids(ids: Ids, source: Path) -> None:
+    """Raise `InputError`, which names the source, if an id is negative."""
+    if len(ids) and ids.min() < 0:
+        raise InputError(f"{source}: holds the corpus id {ids.min()}; ids must lie between 0 and {LARGEST_ID:,}.")
+
+
+@kernel
+def contains(members, paper):  # type: ignore[no-untyped-def]
+    """Whether an id is in a set."""
+    word = _word_of(members, paper)
+    return word >= 0 and members.words[word] & bit_of(paper) != 0
+
+
+@kernel
+def place_of(members, paper):  # type: ignore[no-untyped-def]
+    """The place of an id among the sorted members, from 0; −1 where it is none of them."""
+    word = _word_of(members, paper)
+    if word < 0 or members.words[word] & bit_of(paper) == 0:
+        return -1
+    return rank(members.words, members.ranks, word, paper)
+
+
+@kernel
+def member_at(members, place):  # type: ignore[no-untyped-def]
+    """The member of a place."""
+    word, bit = select(members.words, members.ranks, place)
+    return _first_id(members.words, members.keys, word) + bit
+
+
+@njit(nogil=True, cache=True)
+def are_in(members, papers):  # type: ignore[no-untyped-def]
+    """Whether each of some ids is in a set."""
+    found = np.empty(papers.shape, dtype=np.bool_)
+    for row, paper in np.ndenumerate(papers):
+        found[row] = contains(members, paper)
+    return found
+
+
+@njit(nogil=True, cache=True)
+def places_of(members, papers):  # type: ignore[no-untyped-def]
+    """The place of each of some ids among the sorted members; −1 where it is none of them."""
+    places = np.empty(papers.shape, dtype=np.int32)
+    for row, paper in np.ndenumerate(papers):
+        places[row] = place_of(members, paper)
+    return places
+
+
+@njit(nogil=True, cache=True)
+def members_at(members, places):  # type: ignore[no-untyped-def]
+    """The member of each place."""
+    papers = np.empty(places.shape, dtype=np.int64)
+    for row, place in np.ndenumerate(places):
+        papers[row] = member_at(members, place)
+    return papers
+
+
+@kernel
+def _word_of(members, paper):  # type: ignore[no-untyped-def]
+    """The place of the word that an id is in, −1 where none of its ids is a member."""
+    key, low = paper >> 6, len(members.words) - len(members.keys)
+    if 0 <= key < low:
+        return key if members.filled[key >> 6] & bit_of(key) != 0 else -1
+    if len(members.keys) == 0:
+        return -1
+    high = members.slots[slot_of(members.keys, members.slots, key)]
+    return low + high if high >= 0 else -1
+
+
+@kernel
+def _first_id(words, keys, word):  # type: ignore[no-untyped-def]
+    """The id of the lowest bit of a word."""
+    low = len(words) - len(keys)
+    return (word if word < low else keys[word - low]) << 6
+
+
+@kernel
+def _mark(low, ids):  # type: ignore[no-untyped-def]
+    """Add low ids."""
+    for paper in ids:
+        low[np.uint64(paper) >> np.uint64(6)] |= bit_of(paper)
+
+
+@kernel
+def _enter(ids, row, low, keys, high, slots, used, numbers):  # type: ignore[no-untyped-def]
+    """Add ids from a row on, and number them if asked for; return the row at which there is no more room for keys."""
+    last, is_numbered = used[0], len(numbers) > 0
+    while row < len(ids):
+        word = ids[row] >> 6
+        if word < len(low):
+            low[word] |= bit_of(ids[row])
+            last = max(last, word + 1)
+        else:
+            if used[1] == len(keys):
+                break
+            slot = slot_of(keys, slots, word)
+            if slots[slot] < 0:
+                slots[slot] = used[1]
+                keys[used[1]], high[used[1]] = word, 0
+                used[1] += 1
+            high[slots[slot]] |= bit_of(ids[row])
+            word = len(low) + slots[slot]
+        if is_numbered:
+            numbers[row] = (word << 6) | (ids[row] & 63)
+        row += 1
+    used[0] = last
+    return row
+
+
+@kernel
+def _remove(ids, low, keys, high, slots):  # type: ignore[no-untyped-def]
+    for paper in ids:
+        word = paper >> 6
+        if word < len(low):
+            low[word] &= ~bit_of(paper)
+        elif len(keys):
+            found = slots[slot_of(keys, slots, word)]
+            if found >= 0:
+                high[found] &= ~bit_of(paper)
+
+
+@kernel
+def _put_places(numbers, words, ranks, low, positions):  # type: ignore[no-untyped-def]
+    """Overwrite numbers by places; `positions` are those of the high words, of which `low` others are ahead."""
+    for row in range(len(numbers)):
+        word = numbers[row] >> 6
+        if word >= LOW_WORDS:
+            word = low + positions[word - LOW_WORDS]
+        numbers[row] = rank(words, ranks, word, numbers[row])
+
+
+@njit(nogil=True, cache=True)
+def _sorted_ids(words, keys, count):  # type: ignore[no-untyped-def]
+    ids = np.empty(count, dtype=np.int64)
+    place = 0
+    for word in range(len(words)):
+        bits, first = words[word], _first_id(words, keys, word)
+        while bits != 0:
+            ids[place] = first + lowest(bits)
+            place += 1
+            bits &= bits - np.uint64(1)
+    return ids
+
+
+def _extended(values: NDArray, room: int) -> NDArray:
+    """The values with memory for more behind them."""
+    extended = np.empty(room, dtype=values.dtype)
+    extended[: len(values)] = values
+    return extended

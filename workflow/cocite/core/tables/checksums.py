@@ -1,0 +1,154 @@
+"""The checksums of Parquet pages, verified without decoding a page, for readers that ignore them: DuckDB and Polars.
+
+A page is a header in Thrift's compact encoding and its bytes as they are on the disk. The header may have their CRC-32.
+Headers and the footer have no checksum. Pyarrow verifies pages itself as it reads them (`page_checksum_verification`).
+"""
+
+import mmap
+from collections.abc import Collection, Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow.parquet as pq
+from isal import isal_zlib
+
+from cocite.core.errors import InputError, explain_unreadable
+
+TRUE, FALSE, BYTE, DOUBLE, BINARY, LIST, SET, STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
+"""Thrift's types; the others in a header are whole numbers of variable length."""
+TYPE, COMPRESSED_SIZE, CHECKSUM = 1, 3, 4
+"""Numbers of the fields of a header."""
+DICTIONARY = 2
+KINDS = {0: (5, 2), DICTIONARY: (7, 2), 3: (8, 4)}
+"""Of each type of page, the fields of its own header and, within that, of the encoding; field 1 is how many values."""
+ENCODINGS = {
+    0: "PLAIN",
+    2: "PLAIN_DICTIONARY",
+    3: "RLE",
+    4: "BIT_PACKED",
+    5: "DELTA_BINARY_PACKED",
+    6: "DELTA_LENGTH_BYTE_ARRAY",
+    7: "DELTA_BYTE_ARRAY",
+    8: "RLE_DICTIONARY",
+    9: "BYTE_STREAM_SPLIT",
+}
+"""The footer names those of a column chunk, though DuckDB leaves out that of a dictionary."""
+
+
+class _Page(NamedTuple):
+    """Where the bytes of a page are, and their checksum; None where the writer gave none."""
+
+    start: int
+    stop: int
+    checksum: int | None
+
+
+def verify_pages(path: Path, columns: Collection[str] | None = None, bucket: int | None = None) -> None:
+    """Compare the pages of a Parquet file with their checksums: those of these columns, or of all.
+
+    With `bucket`, row groups that cannot hold a row of that bucket are left out. Raises `InputError` where a page does
+    not match, or its place is not known. Pages without a checksum are taken as they are.
+    """
+    with explain_unreadable(path, "Parquet file"), path.open("rb") as file:
+        footer = pq.read_metadata(file)
+        if footer.num_rows == 0:
+            return
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            for group, number in product(
+                map(footer.row_group, range(footer.num_row_groups)), range(footer.num_columns)
+            ):
+                chunk = group.column(number)
+                name = f"{chunk.path_in_schema}."
+                is_asked = columns is None or any(name.startswith(f"{column}.") for column in columns)
+                if group.num_rows and is_asked and (bucket is None or _may_hold(group, bucket)):
+                    _verify(path, content, chunk)
+
+
+def _may_hold(group: pq.RowGroupMetaData, bucket: int) -> bool:
+    for chunk in map(group.column, range(group.num_columns)):
+        if chunk.path_in_schema == "bucket" and chunk.statistics is not None and chunk.statistics.has_min_max:
+            return bool(chunk.statistics.min <= bucket <= chunk.statistics.max)
+    return True
+
+
+def _verify(path: Path, content: mmap.mmap, chunk: pq.ColumnChunkMetaData) -> None:
+    with memoryview(content) as view:
+        for page in _pages(content, chunk):
+            if page.checksum is not None:
+                with view[page.start : page.stop] as written:
+                    if isal_zlib.crc32(written) != page.checksum:
+                        raise InputError(
+                            f"{path}: bytes {page.start:,} to {page.stop:,} (column {chunk.path_in_schema}) do not "
+                            "match their checksum: a disk or a copy damaged the file."
+                        )
+
+
+def _pages(content: mmap.mmap, chunk: pq.ColumnChunkMetaData) -> Iterator[_Page]:
+    """The pages of a column chunk. Raises `ValueError` where they do not fill it exactly, or hold other values."""
+    position = min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset)))
+    end, values = position + chunk.total_compressed_size, 0
+    while position < end:
+        fields, start = _read_struct(content, position)
+        position = start + fields[COMPRESSED_SIZE]
+        kind, encoding = KINDS.get(fields.get(TYPE, -1), (0, 0))
+        own = fields.get(kind)
+        if position > min(end, len(content)) or position < start or not isinstance(own, dict):
+            break
+        known = {"PLAIN", "PLAIN_DICTIONARY"} if fields[TYPE] == DICTIONARY else set(chunk.encodings)
+        if ENCODINGS.get(own.get(encoding, -1)) not in known:
+            break
+        values += 0 if fields[TYPE] == DICTIONARY else own.get(1, 0)
+        checksum = fields.get(CHECKSUM)
+        yield _Page(start, position, None if checksum is None else checksum & 0xFFFFFFFF)
+    if position != end or values != chunk.num_values:
+        raise ValueError(f"the header of a page of column {chunk.path_in_schema} is broken")
+
+
+def _read_struct(content: mmap.mmap, position: int) -> tuple[dict[int, Any], int]:
+    """The whole numbers and structs of a struct by the numbers of their fields, and where it ends."""
+    fields, number = dict[int, Any](), 0
+    while head := content[position]:
+        position += 1
+        if head >> 4:
+            number += head >> 4
+        else:
+            number, position = _read_number(content, position)
+        fields[number], position = _read_value(content, position, head & 15)
+    return fields, position + 1
+
+
+def _read_value(content: mmap.mmap, position: int, kind: int) -> tuple[Any, int]:
+    """A value if it is a whole number or a struct, otherwise 0; and where it ends."""
+    if kind in (TRUE, FALSE):
+        return 0, position
+    if kind in (BYTE, DOUBLE):
+        return 0, position + (1 if kind == BYTE else 8)
+    if kind == BINARY:
+        length, position = _read_varint(content, position)
+        return 0, position + length
+    if kind in (LIST, SET):
+        size, inner = content[position] >> 4, content[position] & 15
+        size, position = _read_varint(content, position + 1) if size == 15 else (size, position + 1)
+        for _ in range(size):
+            _, position = (0, position + 1) if inner in (TRUE, FALSE) else _read_value(content, position, inner)
+        return 0, position
+    if kind == STRUCT:
+        return _read_struct(content, position)
+    return _read_number(content, position)
+
+
+def _read_number(content: mmap.mmap, position: int) -> tuple[int, int]:
+    """A signed whole number, which Thrift writes as 0, −1, 1, −2, … in turn."""
+    number, position = _read_varint(content, position)
+    return (number >> 1) ^ -(number & 1), position
+
+
+def _read_varint(content: mmap.mmap, position: int) -> tuple[int, int]:
+    number, shift = 0, 0
+    while True:
+        byte = content[position]
+        number |= (byte & 0x7F) << shift
+        position, shift = position + 1, shift + 7
+        if byte < 0x80:
+            return number, position

@@ -1,0 +1,355 @@
+"""What the stage corpus writes: the rows of a release as they are read, papers and citations, and queries."""
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from cocite.core.tables.declarations.columns import (
+    COUNT,
+    ID,
+    TEXT,
+    Column,
+    Table,
+    corpus_id,
+    corpus_ids,
+    optional,
+    required,
+)
+
+SHARD_NAME = pa.dictionary(pa.int32(), TEXT)
+"""Type of a column with the names of few shards in many rows."""
+
+AUTHORS, MAG, SHARD = "authors", "mag", "shard"
+"""Columns that only some sources have, or where the configuration asks for them."""
+
+_PAPER_COLUMNS = {
+    "title": optional(TEXT, "title; null where the release has none or an empty one"),
+    "year": optional(pa.int16(), "year of publication"),
+    "venue": optional(TEXT, "venue as the release names it"),
+    "fields": required(pa.list_(TEXT), "fields of study, distinct, in the release's order; empty where unknown"),
+    "doi": optional(TEXT, "digital object identifier"),
+    "citation_count": optional(pa.int32(), "citations that the release's record states (not a count of ours)"),
+    "reference_count": optional(pa.int32(), "references that the release's record states (not a count of ours)"),
+}
+
+_AUTHORS = {
+    AUTHORS: Column(
+        type=pa.list_(TEXT),
+        meaning="names of the authors, in the release's order, empty where unknown; only with `corpus.authors`",
+        optional=True,
+    )
+}
+_MAG = {
+    MAG: Column(
+        type=ID,
+        meaning="id in the Microsoft Academic Graph; null where there is none; only of works of OpenAlex, with "
+        "`corpus.match`",
+        nullable=True,
+        optional=True,
+    )
+}
+_SHARD = {
+    SHARD: Column(
+        type=SHARD_NAME,
+        meaning="file of the copy that the row is from, which begins with the day; only of works of OpenAlex",
+        optional=True,
+    )
+}
+_LEFT_OUT = {
+    "left_out": Column(
+        type=pa.bool_(),
+        meaning=(
+            "true where `corpus.filters` leave the paper out, so that the row stands for no more than that earlier "
+            "files no longer count for it; only of works of OpenAlex"
+        ),
+        optional=True,
+    )
+}
+_BUCKET = required(pa.uint16(), "id of the paper (the citing one) modulo the number of buckets")
+
+CITATION_ENDS = {
+    "citing": corpus_id("corpus id of the paper that cites"),
+    "cited": corpus_id("corpus id of the paper that is cited"),
+}
+
+TABLES = [
+    Table(
+        name="ingested_papers",
+        path="corpus/ingested/papers/{part}.parquet",
+        description="Temporary: the papers of a shard, sorted by bucket, before they are merged.",
+        key=("corpusid",),
+        ordered=False,
+        columns={
+            "bucket": _BUCKET,
+            "corpusid": corpus_id("corpus id: Semantic Scholar's, or of the space that `id_spaces` names"),
+            **_PAPER_COLUMNS,
+            **_AUTHORS,
+            **_MAG,
+            **_SHARD,
+            **_LEFT_OUT,
+        },
+    ),
+    Table(
+        name="ingested_abstracts",
+        path="corpus/ingested/abstracts/{part}.parquet",
+        description="Temporary: the abstracts of a shard, sorted by bucket, before they are merged.",
+        key=("corpusid",),
+        ordered=False,
+        columns={
+            "bucket": _BUCKET,
+            "corpusid": corpus_id("corpus id: Semantic Scholar's, or of the space that `id_spaces` names"),
+            "abstract": required(TEXT, "abstract, not empty"),
+            **_SHARD,
+        },
+    ),
+    Table(
+        name="ingested_citations",
+        path="corpus/ingested/citations/{part}.parquet",
+        description="Temporary: the citations of a shard, with all copies, sorted by bucket, before they are merged.",
+        key=("citing", "cited"),
+        ordered=False,
+        columns={
+            "bucket": _BUCKET,
+            "citationid": optional(ID, "the release's id of this copy; null unless it is kept for updates"),
+            "citing": corpus_id("corpus id of the paper that cites"),
+            "cited": corpus_id("corpus id of the paper that is cited"),
+            "traits": required(
+                pa.uint8(),
+                "sum of 1 for background, 2 for methodology, 4 for result, 8 for influential, 16 for an unknown intent",
+            ),
+            **_SHARD,
+        },
+    ),
+    Table(
+        name="ingested_contexts",
+        path="corpus/ingested/citations/contexts/{part}.parquet",
+        description=(
+            "Temporary: the sentences in which the citations of a shard stand, where the configuration asks for them, "
+            "sorted by bucket, before they are merged."
+        ),
+        key=("citing", "cited"),
+        ordered=False,
+        read_once=True,
+        columns={
+            "bucket": _BUCKET,
+            **CITATION_ENDS,
+            "contexts": Column(
+                type=pa.binary(),
+                meaning="the list of sentences of this copy of the citation, as the release's JSON",
+                encoding="PLAIN",
+            ),
+        },
+    ),
+    Table(
+        name="listed_names",
+        path="corpus/ingested/{dataset}/names/{part}.parquet",
+        description="Temporary: the distinct ids in a file of the source table, where ids are texts.",
+        key=("name",),
+        columns={"name": required(TEXT, "id of a paper as the file has it, without its prefix")},
+    ),
+    Table(
+        name="names",
+        path="corpus/names.parquet",
+        description=(
+            "The ids of papers where the source table has texts, and the numbers that stand for them everywhere else: "
+            "their ranks among all names of the corpus, so that both columns rise."
+        ),
+        key=("corpusid",),
+        columns={
+            "corpusid": corpus_id("corpus id"),
+            "name": required(TEXT, "id of the paper in the tables that were brought, without its prefix"),
+        },
+    ),
+    Table(
+        name="cited_ids",
+        path="corpus/cited_ids.parquet",
+        description="How many of the cited ids in each file of a source table are papers.",
+        key=("shard",),
+        columns={
+            "shard": required(TEXT, "the file"),
+            "citations": required(COUNT, "its citations, without those by the paper itself and those with one id"),
+            "touching": required(COUNT, "those of which at least one end is a paper"),
+            "inside": required(COUNT, "those that lead to a paper"),
+            "outside_example": optional(TEXT, "a cited id that is no paper, as the file has it"),
+            "paper_example": optional(TEXT, "the id of a paper, as its file has it"),
+        },
+    ),
+    Table(
+        name="ingest_report",
+        path="corpus/ingest_report/{dataset}/{part}.parquet",
+        description="What became of the lines of each shard; the lines of a shard's outcomes sum up to all it has.",
+        key=("dataset", "shard", "outcome"),
+        columns={
+            "dataset": required(
+                TEXT,
+                "papers, abstracts or citations, or works of OpenAlex; contexts where the configuration asks for those "
+                "of citations, and abstracts and citations of works, which are counted beside the lines that are kept",
+            ),
+            "shard": required(TEXT, "name of the shard"),
+            "outcome": required(TEXT, "kept, or why a line was left out"),
+            "lines": required(COUNT, "how many lines"),
+            "first_line": optional(COUNT, "number, from 1, of the first malformed line"),
+            "fault": optional(TEXT, "what is wrong with that line"),
+        },
+    ),
+    Table(
+        name="papers",
+        path="corpus/papers/{bucket}.parquet",
+        description="The papers of the release with their abstracts; sharded by corpusid modulo the number of buckets.",
+        key=("corpusid",),
+        columns={
+            "corpusid": corpus_id("corpus id: Semantic Scholar's, or of the space that `id_spaces` names"),
+            "abstract": optional(TEXT, "abstract; null where there is none"),
+            "has_text": required(
+                pa.bool_(),
+                "true if the paper has a title, and an abstract unless corpus.titles_alone; triplets hold no others",
+            ),
+            **_PAPER_COLUMNS,
+            **_AUTHORS,
+            **_MAG,
+        },
+    ),
+    Table(
+        name="citations",
+        path="corpus/citations/{bucket}.parquet",
+        description=(
+            "Distinct citations of the release; sharded by citing modulo the number of buckets. Either end may be a "
+            "paper without a record in `papers`."
+        ),
+        key=("citing", "cited"),
+        columns={
+            **CITATION_ENDS,
+            "influential": required(pa.bool_(), "true if any copy of the citation in the release says so"),
+            "intents": required(pa.list_(TEXT), "union of background, methodology, result over all copies, sorted"),
+        },
+    ),
+    Table(
+        name="contexts",
+        path="corpus/contexts/{bucket}.parquet",
+        description=(
+            "Distinct sentences that cite, of each citing paper, without their citation markers; only where "
+            "`corpus.contexts` asks for them. Sharded by citing modulo the number of buckets."
+        ),
+        key=("citing", "context"),
+        columns={
+            "citing": corpus_id("corpus id of the paper that the sentence is of"),
+            "context": required(ID, "negative id of the sentence as a short query, which follows from its text"),
+            "cited": corpus_ids("corpus ids of the papers that are cited in it, distinct, rising"),
+            "sentence": required(TEXT, "the sentence, cleaned of citation markers, with single blanks"),
+        },
+    ),
+    Table(
+        name="matches",
+        path="corpus/matches.parquet",
+        description=(
+            "Papers of the corpus that are papers of Semantic Scholar's by their MAG id or DOI, each matched with one; "
+            "only with `corpus.match`."
+        ),
+        key=("corpusid",),
+        columns={
+            "corpusid": corpus_id("corpus id"),
+            "s2_corpusid": required(ID, "the id that the same paper has at Semantic Scholar"),
+            "matched_by": required(TEXT, "mag or doi: what both have"),
+        },
+    ),
+    Table(
+        name="document_papers",
+        path="corpus/document_papers/{benchmark}.parquet",
+        description=(
+            "Documents of a benchmark that are papers of the corpus, if their ids are of another origin than those of "
+            "the corpus or hashes; empty if nothing matches the two. A title may be that of several papers. Corpus ids "
+            "of documents stand here as well where papers has no record of them, since they may be cited."
+        ),
+        key=("document", "corpusid"),
+        columns={
+            "document": required(TEXT, "the benchmark's id of the document"),
+            "corpusid": corpus_id("corpus id"),
+            "matched_by": required(
+                TEXT,
+                "id: Semantic Scholar's corpus id; sha: hash, by the dataset paper-ids; mag or doi: by the table "
+                "matches; doi, too, if the document's id is one; title",
+            ),
+            "has_record": required(pa.bool_(), "whether papers has a record of the id; it is kept out also if not"),
+        },
+    ),
+    Table(
+        name="published_queries",
+        path="corpus/published_queries.parquet",
+        description="The queries of published training triplets, for queries from triplets.",
+        key=("corpusid",),
+        columns={"corpusid": corpus_id("corpus id")},
+    ),
+    Table(
+        name="queries",
+        path="corpus/queries.parquet",
+        description=(
+            "The papers that anchor triplets, and the papers that are kept out of every graph, index, triplet and "
+            "vocabulary: drawn to be held out, or excluded by the configuration."
+        ),
+        key=("corpusid",),
+        columns={
+            "corpusid": corpus_id("corpus id"),
+            "split": required(TEXT, "train or validation: a query; holdout or excluded: kept out"),
+        },
+    ),
+    Table(
+        name="leaks",
+        path="corpus/leaks.parquet",
+        description="Where the papers that are kept out were looked for: every column of corpus ids downstream.",
+        key=("path", "column_name"),
+        columns={
+            "path": required(TEXT, "file of a table, or folder of its buckets, in the results folder"),
+            "table_name": required(TEXT, "name of the table"),
+            "column_name": required(TEXT, "the column that was looked through"),
+            "rows": required(COUNT, "rows of the table"),
+            "kept_out": required(COUNT, "papers that are kept out, held out or excluded"),
+            "leaked": required(
+                COUNT,
+                "how many of them, and of the sentences that name one, are in the column; the step stops where one is",
+            ),
+            "answers_of": Column(
+                type=TEXT,
+                meaning="benchmarks whose answers the table holds as texts of its own, by the sampler oracle; null for "
+                "all other tables, and no column without an oracle",
+                nullable=True,
+                optional=True,
+            ),
+        },
+    ),
+    Table(
+        name="omissions",
+        path="{stage}/omissions/{step}.parquet",
+        description="What a step met and left out, counted by reason.",
+        key=("reason",),
+        columns={
+            "reason": required(TEXT, "what was left out, and why"),
+            "count": required(COUNT, "how many"),
+        },
+    ),
+]
+
+
+def _changes_in(ingested: Table, key: str) -> Table:
+    """The table of what diffs change in the rows of a dataset, which have this primary key in the release."""
+    dataset = ingested.name.removeprefix("ingested_")
+    meaning = "the release's primary key of a record; a row that has no more says that it is replaced or deleted"
+    held = {name: column for name, column in ingested.columns.items() if not column.optional}
+    columns = {name: replace(column, nullable=True) for name, column in held.items()}
+    return Table(
+        name=f"changed_{dataset}",
+        path=f"corpus/changes/{dataset}/{{part}}.parquet",
+        description=f"Temporary: what a file of diffs changes in the {dataset} of an earlier release.",
+        key=(key,),
+        ordered=False,
+        columns={
+            "step": required(pa.uint16(), "number of the diff, from 1; a later one has the last word"),
+            **columns,
+            key: replace(ingested.columns[key], nullable=False, meaning=meaning),
+        },
+    )
+
+
+PRIMARY_KEYS = {"papers": "corpusid", "abstracts": "corpusid", "citations": "citationid"}
+"""What names a record of each dataset of a release, and so in its diffs."""
+BY_NAME = {table.name: table for table in TABLES}
+TABLES += [_changes_in(BY_NAME[f"ingested_{dataset}"], key) for dataset, key in PRIMARY_KEYS.items()]

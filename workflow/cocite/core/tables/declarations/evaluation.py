@@ -1,0 +1,396 @@
+"""What the stage evaluation writes: benchmarks, and what models reach on them."""
+
+import pyarrow as pa
+
+from cocite.core.tables.declarations.columns import COUNT, TEXT, Column, Table, optional, required
+
+_SCORED = {
+    "model": required(TEXT, "name of the model or baseline"),
+    "seed": required(pa.int32(), "the seed it was trained with; 0 for what is not trained"),
+    "benchmark": required(TEXT, "name of the benchmark"),
+    "task": required(TEXT, "name of the task"),
+    "metric": required(TEXT, "name of the metric"),
+    "evaluation_seed": required(pa.int32(), "seed of the random choices of the evaluation"),
+    "mode": required(
+        TEXT, "compat: as published; correct: as it should be; sklearn: as SciRepEval's code of 2026; both: all agree"
+    ),
+}
+
+_JUDGED = {
+    "task": required(TEXT, "name of the task"),
+    "query": required(TEXT, "document id of the query"),
+    "candidate": required(TEXT, "document id of the candidate; in reviewer matching, id of the reviewer"),
+    "relevance": required(pa.int32(), "0 for not relevant, more for more relevant"),
+}
+
+
+def _of_searches(meaning: str) -> Column:
+    return Column(type=COUNT, meaning=f"{meaning}; null where candidates are given", nullable=True, optional=True)
+
+
+TABLES = [
+    Table(
+        name="documents",
+        path="evaluation/{benchmark}/documents.parquet",
+        description="The distinct documents of a benchmark, each to be embedded once a model.",
+        key=("document",),
+        columns={
+            "document": required(TEXT, "the benchmark's id of the document"),
+            "title": optional(TEXT, "title, or the text of a query; null where there is none"),
+            "abstract": optional(TEXT, "abstract; null where there is none"),
+            "more": required(
+                pa.list_(TEXT), "what its text holds after the abstract, in order: venue and year in the task search"
+            ),
+            "field": optional(TEXT, "field of study, where the benchmark knows one"),
+            "is_query": Column(
+                type=pa.bool_(),
+                meaning="whether it is a short query of a search, not a paper; where the benchmark has such queries",
+                optional=True,
+            ),
+        },
+    ),
+    Table(
+        name="document_fields",
+        path="evaluation/{benchmark}/document_fields.parquet",
+        description=(
+            "Venue, authors and year of the documents of a benchmark that have any of them, for encoders that read "
+            "such; only where the configuration has one."
+        ),
+        key=("document",),
+        columns={
+            "document": required(TEXT, "the benchmark's id of the document"),
+            "venue": optional(TEXT, "venue; null where unknown"),
+            "authors": optional(pa.list_(TEXT), "names of the authors, in order; null where unknown"),
+            "year": optional(pa.int16(), "year of publication; null where unknown"),
+        },
+    ),
+    Table(
+        name="judgements",
+        path="evaluation/{benchmark}/judgements.parquet",
+        description="The ranking tasks of a benchmark: which candidate is how relevant to which query.",
+        key=("task", "query", "candidate"),
+        columns={
+            **_JUDGED,
+            "propensity": optional(
+                pa.float64(), "how likely a click was to be seen where it was made, for what was clicked; else null"
+            ),
+            "fold": Column(
+                type=pa.int8(),
+                meaning="the test fold of the query, from 1, where the benchmark has folds",
+                nullable=True,
+                optional=True,
+            ),
+        },
+    ),
+    Table(
+        name="choosing",
+        path="evaluation/{benchmark}/choosing.parquet",
+        description=(
+            "What a benchmark of held-out papers asks about those that choose between settings in a probe; they are "
+            "queries of no task in `judgements`. Empty where none choose."
+        ),
+        key=("task", "query", "candidate"),
+        columns=_JUDGED,
+    ),
+    Table(
+        name="clicks",
+        path="evaluation/{benchmark}/clicks.parquet",
+        description=(
+            "The papers that were shown with each query of a task whose ranker learns from clicks (SciDocs' "
+            "recommendation); empty if there are none."
+        ),
+        key=("task", "split", "name", "place"),
+        columns={
+            "task": required(TEXT, "name of the task"),
+            "split": required(TEXT, "train: the ranker learns from it; test: it is measured on it"),
+            "name": required(TEXT, "name of the click; in the split test, its query in `judgements`"),
+            "place": required(pa.int32(), "where it was shown, from 1"),
+            "query": required(TEXT, "document id of the query"),
+            "candidate": required(TEXT, "document id of a paper that was shown"),
+            "is_clicked": required(pa.bool_(), "whether it was clicked"),
+            "features": required(
+                pa.list_(pa.float64()),
+                "Jaccard similarity of authors, titles, citing papers and references; whether the candidate cites the "
+                "query, and the query the candidate; age of the candidate and difference to the query's, in spans of "
+                "20 years; log(1 + citations) / 10",
+            ),
+        },
+    ),
+    Table(
+        name="collections",
+        path="evaluation/{benchmark}/collections.parquet",
+        description=(
+            "The documents that queries are searched in, of tasks that give no candidates; empty where there are none."
+        ),
+        key=("task", "document"),
+        columns={
+            "task": required(TEXT, "name of the task"),
+            "document": required(TEXT, "document id"),
+            "query": Column(
+                type=TEXT,
+                meaning="document id of the query that this document is, and that does not find it; null where none is",
+                nullable=True,
+                optional=True,
+            ),
+            "copy_of": Column(
+                type=TEXT,
+                meaning="document id of the first document of the task with the same text; null for that one itself",
+                nullable=True,
+                optional=True,
+            ),
+        },
+    ),
+    Table(
+        name="labels",
+        path="evaluation/{benchmark}/labels.parquet",
+        description="The classification and regression tasks of a benchmark.",
+        key=("task", "split", "document"),
+        columns={
+            "task": required(TEXT, "name of the task"),
+            "split": required(TEXT, "train or test"),
+            "document": required(TEXT, "document id"),
+            "labels": required(
+                pa.list_(TEXT), "class names (several for multi-label tasks), or one number for regression"
+            ),
+        },
+    ),
+    Table(
+        name="reviewers",
+        path="evaluation/{benchmark}/reviewers.parquet",
+        description="The papers of the reviewers who stand as candidates in the judgements of reviewer matching.",
+        key=("reviewer", "document"),
+        columns={
+            "reviewer": required(TEXT, "the benchmark's id of the reviewer"),
+            "document": required(TEXT, "document id of a paper that the reviewer wrote"),
+        },
+    ),
+    Table(
+        name="signatures",
+        path="evaluation/{benchmark}/signatures.parquet",
+        description=(
+            "The author disambiguation tasks of a benchmark: names of authors on papers; empty where there are none."
+        ),
+        key=("task", "signature"),
+        columns={
+            "task": required(TEXT, "name of the task"),
+            "signature": required(TEXT, "the benchmark's id of a name on a paper"),
+            "document": required(TEXT, "document id of the paper"),
+            "block": required(TEXT, "signatures with names that are alike; only such are compared"),
+            "author": required(TEXT, "the benchmark's id of the person: signatures of one author belong together"),
+            "split": required(TEXT, "train or test; a block is in one of them"),
+        },
+    ),
+    Table(
+        name="scores",
+        path="evaluation/{benchmark}/scores/{suite}/{model}-{seed}.parquet",
+        description=(
+            "What a model reached on a task; beside the models stand encoders before fine-tuning, untrained_<encoder>, "
+            "and baselines."
+        ),
+        key=tuple(_SCORED),
+        columns={
+            **_SCORED,
+            "format": required(
+                TEXT, "classification, regression, proximity, reviewer-matching, search or disambiguation"
+            ),
+            "value": required(pa.float64(), "score × 100"),
+            "documents": required(COUNT, "documents the task asked for"),
+            "missing": required(COUNT, "documents among them without a vector"),
+            "scored": required(
+                COUNT,
+                "queries that were ranked, test documents that were predicted, or test signatures that were clustered",
+            ),
+            "unscored": required(
+                COUNT,
+                "queries left out because they, or all their candidates, have no vector; test documents, or signatures,"
+                " without one",
+            ),
+            "searched": _of_searches("documents of the collection that is searched"),
+            "copies": _of_searches(
+                "documents of it that repeat the text of another one: which of them comes first is left to chance"
+            ),
+            "unfindable": _of_searches(
+                "judgements of relevant documents that are not in it; they count as documents that were not found"
+            ),
+        },
+    ),
+    Table(
+        name="outcomes",
+        path="evaluation/{benchmark}/outcomes/{suite}/{model}-{seed}.parquet",
+        description=(
+            "What each query or test document contributed to a score, so that models can be compared on the same ones. "
+            "Of classifications, the predictions of the training on everything, without few-shot stages."
+        ),
+        key=(*_SCORED, "item"),
+        columns={
+            **_SCORED,
+            "item": required(TEXT, "document id of the query or the test document; the test signature"),
+            "value": optional(pa.float64(), "a ranking's metric for the query × 100; null for predictions"),
+            "weight": required(pa.float64(), "what the value counts for in the mean, an inverse propensity or 1"),
+            "predicted": required(pa.list_(TEXT), "predicted classes, a number, or the cluster; empty for rankings"),
+            "expected": required(pa.list_(TEXT), "true classes, the true number, or the author; empty for rankings"),
+        },
+    ),
+    Table(
+        name="failures",
+        path="evaluation/{benchmark}/failures/{suite}/{model}-{seed}.parquet",
+        description="Tasks that a model or baseline has no score on, because the data make one impossible.",
+        key=("model", "seed", "benchmark", "task"),
+        columns={
+            **{name: _SCORED[name] for name in ("model", "seed", "benchmark", "task")},
+            "reason": required(TEXT, "why, in one sentence"),
+        },
+    ),
+    Table(
+        name="probe_outcomes",
+        path="evaluation/probe_{probe}/outcomes/{triplets}.parquet",
+        description="What each held-out query contributed to the scores of the linear maps of a set in a probe.",
+        key=("loss", "batch_size", "seed", "part", "task", "query"),
+        columns={
+            "loss": required(TEXT, "the loss, with its settings; untrained for the vectors as they are"),
+            "batch_size": required(COUNT, "examples of a batch; 0 for the vectors as they are"),
+            "seed": required(pa.int32(), "the seed of the map; 0 for the vectors as they are"),
+            "part": required(TEXT, "choosing, or proving for the queries that the benchmark scores models on"),
+            "task": required(TEXT, "name of the task"),
+            "query": required(TEXT, "document id of the query"),
+            "value": required(pa.float64(), "average precision × 100"),
+        },
+    ),
+    Table(
+        name="probe_scores",
+        path="evaluation/probe_{probe}/scores.parquet",
+        description=(
+            "What linear maps of ready vectors reach that were trained on the sets of a probe. Choosing queries rank "
+            "them; proving queries, which the choice does not see, say how good they are."
+        ),
+        key=("triplets", "loss", "batch_size", "part", "task"),
+        columns={
+            "triplets": required(
+                TEXT, "name of the set of triplets or examples; untrained for the vectors as they are"
+            ),
+            "loss": required(TEXT, "the loss, with its settings"),
+            "batch_size": required(COUNT, "examples of a batch"),
+            "part": required(TEXT, "choosing or proving"),
+            "task": required(TEXT, "name of the task; all for the mean of all tasks"),
+            "value": required(pa.float64(), "MAP × 100, the mean over seeds"),
+            "deviation": optional(pa.float64(), "standard deviation over the seeds; null where there is one"),
+            "low": required(pa.float64(), "lower end of the 95% interval over queries, by a bootstrap"),
+            "high": required(pa.float64(), "upper end of it"),
+            "difference": required(pa.float64(), "value minus that of the set and training of rank 1"),
+            "difference_low": required(pa.float64(), "lower end of its 95% interval, both on the same queries"),
+            "difference_high": required(pa.float64(), "upper end of it"),
+            "queries": required(COUNT, "queries that were ranked"),
+            "rank": required(COUNT, "place by the mean over all tasks on the choosing queries, from 1"),
+        },
+    ),
+    Table(
+        name="averages",
+        path="evaluation/{benchmark}/averages.parquet",
+        description=(
+            "The averages of each model on a benchmark: within each run over tasks and metrics, then over its training "
+            "and evaluation seeds."
+        ),
+        key=("benchmark", "model", "mode", "over", "average"),
+        columns={
+            **{name: _SCORED[name] for name in ("benchmark", "model", "mode")},
+            "over": required(TEXT, "what is averaged over: a format, a group of tasks, a metric, or all"),
+            "average": required(TEXT, "which format, group or metric; all"),
+            "mean": required(pa.float64(), "mean over the runs, × 100"),
+            "deviation": optional(pa.float64(), "standard deviation over the runs; null where there is one"),
+            "runs": required(COUNT, "pairs of a training and an evaluation seed"),
+            "values": required(
+                COUNT, "metrics of tasks that every run has a score on; SciRepEval's published average is over 25"
+            ),
+            "expected": optional(
+                COUNT, "how many there would be if every task of the benchmark had a score; null over metrics"
+            ),
+        },
+    ),
+    Table(
+        name="comparisons",
+        path="evaluation/{benchmark}/comparisons.parquet",
+        description=(
+            "Whether two models differ on a task: a paired bootstrap over its queries or test documents, each model's "
+            "values averaged over its training and evaluation seeds first."
+        ),
+        key=("benchmark", "task", "metric", "mode", "model", "other"),
+        columns={
+            **{name: _SCORED[name] for name in ("benchmark", "task", "metric", "mode")},
+            "model": required(TEXT, "name of a model or baseline"),
+            "other": required(TEXT, "name of the one that it is compared with, later in the alphabet"),
+            "items": required(COUNT, "queries or documents that both were scored on"),
+            "difference": required(pa.float64(), "value of the model minus value of the other, × 100"),
+            "low": required(pa.float64(), "lower end of the 95% interval of the difference"),
+            "high": required(pa.float64(), "upper end of it"),
+            "p_value": required(pa.float64(), "two-sided p-value of no difference"),
+            "wide_low": required(
+                pa.float64(), "lower end of the 95% interval with two sources of chance, items and training seeds"
+            ),
+            "wide_high": required(pa.float64(), "upper end of it"),
+            "p_adjusted": required(
+                pa.float64(),
+                "two-sided p-value of no difference by that error, raised for the number of pairs that the question "
+                "compares (Holm, 1979)",
+            ),
+            "detectable": required(
+                pa.float64(), "the difference, × 100, that would be found in four of five repetitions at p_adjusted 5%"
+            ),
+        },
+    ),
+    Table(
+        name="reported_scores",
+        path="evaluation/{benchmark}/reported/{baseline}.parquet",
+        description=(
+            "Scores that others reported in files of the library mteb, on tasks that the benchmark has as well. The "
+            "run measured none of them; they are in no other table."
+        ),
+        key=("baseline", "benchmark", "task", "metric"),
+        columns={
+            "baseline": required(TEXT, "name of the baseline that names the files"),
+            **{name: _SCORED[name] for name in ("benchmark", "task", "metric")},
+            "value": required(pa.float64(), "score × 100"),
+            "mteb_task": required(TEXT, "what mteb calls the task"),
+            "mteb_model": optional(TEXT, "the model, as model_meta.json beside the file names it; null without one"),
+            "mteb_revision": optional(TEXT, "revision of the model, from there; null without one"),
+            "dataset_revision": optional(TEXT, "revision of the data set that the file states; null where it does not"),
+            "mteb_version": optional(TEXT, "version of mteb that the file states; null where it does not"),
+        },
+    ),
+    Table(
+        name="task_comparisons",
+        path="evaluation/task_comparisons.parquet",
+        description=(
+            "Which of two models is better over the tasks of a benchmark, and of all benchmarks: Wilcoxon's "
+            "signed-rank test, with the difference on the first metric of each task as one pair. Two models with fewer "
+            "than two tasks in common have no row."
+        ),
+        key=("over", "mode", "model", "other"),
+        columns={
+            "over": required(TEXT, "name of the benchmark whose tasks are the pairs, or `all benchmarks`"),
+            "mode": required(
+                TEXT,
+                "compat, correct or sklearn, with the tasks that have no mode in either; both where no task has one",
+            ),
+            "model": required(TEXT, "name of a model or baseline"),
+            "other": required(TEXT, "name of the one that it is compared with, later in the alphabet"),
+            "tasks": required(COUNT, "tasks that both were scored on"),
+            "better": required(COUNT, "tasks on which the model is better"),
+            "worse": required(COUNT, "tasks on which the other is better"),
+            "difference": required(
+                pa.float64(), "mean over the tasks of the value of the model minus that of the other, × 100"
+            ),
+            "low": required(pa.float64(), "lower end of its 95% interval over tasks, by Student's t"),
+            "high": required(pa.float64(), "upper end of it"),
+            "p_value": required(pa.float64(), "two-sided p-value of no difference, by the signed ranks"),
+            "least_p_value": required(
+                pa.float64(),
+                "the smallest p_value that can come out, 2 to the power of 1 minus the tasks on which they differ",
+            ),
+            "p_adjusted": required(
+                pa.float64(),
+                "p_value raised for the number of pairs over the same tasks in the same mode (Holm, 1979) that can "
+                "have one as small (Tarone, 1990)",
+            ),
+        },
+    ),
+]

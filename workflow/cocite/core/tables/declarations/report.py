@@ -1,0 +1,129 @@
+"""What the stage report writes: how large the corpus is, how often papers are paired, maps, and what the rules took."""
+
+import pyarrow as pa
+
+from cocite.core.tables.declarations.columns import COUNT, TEXT, Table, optional, required
+
+TABLES = [
+    Table(
+        name="id_spaces",
+        path="report/id_spaces.parquet",
+        description=(
+            "Whose ids the papers of the corpus have, and the documents of each benchmark, which are known to be "
+            "papers of the corpus by their ids only where both are of one origin."
+        ),
+        key=("owner",),
+        ordered=False,
+        columns={
+            "owner": required(TEXT, "`corpus`, or the name of a benchmark"),
+            "kind": required(TEXT, "source of the corpus, or kind of the benchmark"),
+            "id_space": required(
+                TEXT,
+                "s2: Semantic Scholar's corpus ids; openalex: numbers of OpenAlex's works; own: others; corpus: those "
+                "of the corpus",
+            ),
+            "known_by": optional(
+                TEXT,
+                "what shows which documents are papers of the corpus: ids; hashes, which lead there as well, with DOIs "
+                "and titles for the rest; matches, the table; or nothing, so that it is not known; null for the corpus",
+            ),
+        },
+    ),
+    Table(
+        name="corpus_statistics",
+        path="report/corpus_statistics.parquet",
+        description="How large the corpus is that everything else is made from.",
+        key=("measure",),
+        columns={
+            "measure": required(TEXT, "what is counted"),
+            "value": required(COUNT, "how many there are"),
+        },
+        ordered=False,
+    ),
+    Table(
+        name="pair_counts",
+        path="report/pair_counts.parquet",
+        description="How many pairs of papers are cited together, or cite the same papers, how often.",
+        key=("graph", "count"),
+        columns={
+            "graph": required(TEXT, "name of the graph whose edges the pairs become"),
+            "count": required(COUNT, "how often a pair is cited together or, in coupling, cites the same paper"),
+            "pairs": required(COUNT, "pairs that are that often"),
+        },
+    ),
+    Table(
+        name="map_papers",
+        path="report/maps/{map}/papers.parquet",
+        description="The papers of a map, the same for every model.",
+        key=("document",),
+        columns={
+            "document": required(TEXT, "the benchmark's id of the document"),
+            "title": optional(TEXT, "title; null where there is none"),
+            "year": optional(pa.int32(), "year of publication; null where it is not known"),
+        },
+    ),
+    Table(
+        name="map_labels",
+        path="report/maps/{map}/labels.parquet",
+        description="What the papers of a map are coloured by, and its clusters are judged by.",
+        key=("label", "document"),
+        columns={
+            "label": required(TEXT, "`field`, the field of study, or a task of the benchmark"),
+            "document": required(TEXT, "the benchmark's id of the document"),
+            "value": required(TEXT, "its class; the first where it has several"),
+        },
+    ),
+    Table(
+        name="map_points",
+        path="report/maps/{map}/points/{model}-{seed}.parquet",
+        description="Where a model places the papers of a map, and the clusters that DBSCAN finds there.",
+        key=("document",),
+        columns={
+            "document": required(TEXT, "the benchmark's id of the document"),
+            "x": required(pa.float32(), "first coordinate; neither axis has a unit or a meaning"),
+            "y": required(pa.float32(), "second coordinate"),
+            "cluster": optional(pa.int32(), "number of its cluster, 0 for the largest; null where it is in none"),
+        },
+    ),
+    Table(
+        name="map_scores",
+        path="report/maps/{map}/scores/{model}-{seed}.parquet",
+        description=(
+            "How well the clusters on a map agree with each label, over the papers that have it. Papers in no cluster "
+            "count as a cluster of their own."
+        ),
+        key=("label",),
+        columns={
+            "label": required(TEXT, "`field`, the field of study, or a task of the benchmark"),
+            "papers": required(COUNT, "papers that the model places"),
+            "missing": required(COUNT, "papers of the map that it has no vector of, or none that is finite"),
+            "labelled": required(COUNT, "papers among those placed that have the label"),
+            "classes": required(COUNT, "different classes of theirs"),
+            "clusters": required(COUNT, "clusters that DBSCAN found"),
+            "unclustered": required(COUNT, "papers in no cluster"),
+            "eps": required(pa.float64(), "distance within which points are neighbours, in the units of the map"),
+            "homogeneity": optional(
+                pa.float64(), "1 where each cluster has members of one class alone; null where no paper has the label"
+            ),
+            "completeness": optional(pa.float64(), "1 where all members of a class are in one cluster; null likewise"),
+            "v_measure": optional(pa.float64(), "their harmonic mean; null likewise"),
+        },
+    ),
+    Table(
+        name="costs",
+        path="report/costs.parquet",
+        description="What the finished jobs of each rule took, each in its last run, and Snakemake beside them.",
+        key=("rule",),
+        columns={
+            "rule": required(
+                TEXT,
+                "name of the rule; of several that write the same logs, all names; `snakemake` is what starts the jobs",
+            ),
+            "jobs": required(COUNT, "jobs that were measured"),
+            "seconds": required(pa.float64(), "their time together, seconds"),
+            "longest_seconds": required(pa.float64(), "time of the longest, seconds"),
+            "cpu_seconds": required(pa.float64(), "processor time of all, seconds"),
+            "peak_mb": required(pa.float64(), "largest resident memory of one, MB"),
+        },
+    ),
+]

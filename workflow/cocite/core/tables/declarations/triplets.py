@@ -1,0 +1,245 @@
+"""What the stage triplets writes: triplets, what is known of them, and their texts."""
+
+import pyarrow as pa
+
+from cocite.core.tables.declarations.columns import (
+    COUNT,
+    ID,
+    TEXT,
+    Column,
+    Table,
+    corpus_id,
+    corpus_ids,
+    optional,
+    required,
+)
+
+_EXAMPLE_COLUMNS = {
+    "query": corpus_id("corpus id of the query"),
+    "positives": corpus_ids("corpus ids of the papers that shall be near"),
+    "negatives": corpus_ids("corpus ids of the papers that shall be far; empty where none were brought"),
+}
+_OF_SAMPLED_EXAMPLES = {
+    "negative_kinds": Column(
+        type=pa.list_(TEXT),
+        meaning="of each negative: linked, by another aspect; two-away, a reference of a reference; easy; or mined; "
+        "null for what came as a triplet",
+        nullable=True,
+        optional=True,
+    ),
+    "aspect": Column(
+        type=TEXT,
+        meaning="background, methodology, result or miscellaneous: what links the query with the positives; not there "
+        "where no sampler tells aspects apart",
+        nullable=True,
+        optional=True,
+    ),
+    "shortest_span": Column(
+        type=pa.int32(),
+        meaning="tokens at least of the spans that a training draws of the papers, again for each epoch; null or not "
+        "there where their whole texts are learned from",
+        nullable=True,
+        optional=True,
+    ),
+    "longest_span": Column(
+        type=pa.int32(),
+        meaning="tokens of these spans at most; null for those of the text",
+        nullable=True,
+        optional=True,
+    ),
+}
+_DOCUMENT_COLUMNS = {
+    "corpusid": corpus_id("corpus id, or the negative id of a text that is no paper"),
+    "title": optional(TEXT, "title"),
+    "abstract": optional(TEXT, "abstract"),
+    "is_query": Column(
+        type=pa.bool_(),
+        meaning="whether it is a short query; not there where no set of the examples brings texts",
+        optional=True,
+    ),
+}
+
+TABLES = [
+    Table(
+        name="triplets",
+        path="triplets/{triplets}/triplets.parquet",
+        description="Query, positive and negative as the sampler chose them, before they are cut to equal sizes.",
+        key=("query", "positive", "negative"),
+        columns={
+            "query": corpus_id("corpus id of the query"),
+            "positive": corpus_id("corpus id of a paper that shall be near"),
+            "negative": corpus_id("corpus id of a paper that shall be far"),
+            "split": required(TEXT, "train or validation: that of the query"),
+            "positive_rank": optional(
+                pa.int32(),
+                "rank of the positive among the query's neighbours, where it has one; with text: required, among those "
+                "with a text",
+            ),
+            "negative_rank": optional(pa.int32(), "rank of the negative, likewise"),
+            "negative_kind": required(TEXT, "hard or easy; given, where the triplets were brought"),
+        },
+    ),
+    Table(
+        name="sampled_examples",
+        path="triplets/{triplets}/sampled_examples.parquet",
+        description=(
+            "Query, positives and negatives as a sampler of examples chose them, before they are cut to equal sizes."
+        ),
+        key=("query", "number"),
+        columns={
+            "query": _EXAMPLE_COLUMNS["query"],
+            "number": required(
+                pa.int32(),
+                "number of the example among those of the query, from 1; a part of a set keeps those of the whole",
+            ),
+            "split": required(TEXT, "train or validation: that of the query"),
+            **{name: column for name, column in _EXAMPLE_COLUMNS.items() if name != "query"},
+            **_OF_SAMPLED_EXAMPLES,
+            "negative_ranks": Column(
+                type=pa.list_(pa.int32()),
+                meaning="of each negative that was mined, its rank for the query; null for the others",
+                nullable=True,
+                optional=True,
+            ),
+            "negative_scores": Column(
+                type=pa.list_(pa.float64()),
+                meaning="of each negative that was mined, its score for the query; null for the others",
+                nullable=True,
+                optional=True,
+            ),
+        },
+    ),
+    Table(
+        name="sampled_texts",
+        path="triplets/{triplets}/texts.parquet",
+        description=(
+            "The texts of sampled examples that are no papers of the corpus: short queries, and documents that were "
+            "brought. Not there for sets of papers alone."
+        ),
+        key=("text",),
+        columns={
+            "text": required(ID, "negative id, which follows from the text; examples name the text by it"),
+            "title": optional(TEXT, "title, or the words of a short query"),
+            "abstract": optional(TEXT, "abstract, or the text of a document without a title"),
+            "is_query": required(pa.bool_(), "whether it is a short query, and not a document"),
+        },
+    ),
+    Table(
+        name="sampled_relations",
+        path="triplets/sampled_relations.parquet",
+        description=(
+            "How a sample of the queries is related to other papers by the citations of the corpus, without the papers "
+            "that are kept out: the truth that neighbours are held against."
+        ),
+        key=("query", "paper"),
+        columns={
+            "query": corpus_id("corpus id of the query"),
+            "paper": corpus_id("corpus id of a paper that is related to it"),
+            "cocited": required(COUNT, "distinct papers that cite both"),
+            "cited": required(pa.bool_(), "whether one of the two cites the other"),
+        },
+    ),
+    Table(
+        name="band_quality",
+        path="triplets/band_quality/{embedding}.parquet",
+        description="How many of the neighbours of a sample of the queries are truly related to them, by rank.",
+        key=("last_rank",),
+        columns={
+            "last_rank": required(pa.int32(), "last rank of the band, of which there are five"),
+            "first_rank": required(pa.int32(), "first rank of the band"),
+            "queries": required(COUNT, "sampled queries with neighbours of these ranks"),
+            "papers": required(COUNT, "their neighbours of these ranks"),
+            "cocited": required(COUNT, "neighbours among them that are co-cited with the query"),
+            "cited": required(COUNT, "neighbours among them that cite the query or are cited by it"),
+        },
+    ),
+    Table(
+        name="triplet_checks",
+        path="triplets/{triplets}/checks.parquet",
+        description="What should not be in a set of triplets, or be known of it, and how much of it there is.",
+        key=("check", "part"),
+        columns={
+            "check": required(
+                TEXT,
+                "collision: pairs of papers that are positive and negative at once, in either direction, among the "
+                "positive ones; no text: papers without one; in benchmark: documents of a benchmark; not "
+                "matched: ids of its documents, of another origin than the corpus's, that no paper is matched with; "
+                "served: queries with an example of an aspect; false negative: mined negatives that may be positives",
+            ),
+            "part": required(
+                TEXT,
+                "pairs, of examples those in each aspect; the papers' role: query, positive or negative; the "
+                "benchmark's name; the aspect; or why a negative may be a positive: co-cited with the query, citing or "
+                "cited by it, or above a positive by its score",
+            ),
+            "found": required(COUNT, "how many there are"),
+            "among": required(
+                COUNT,
+                "distinct pairs, papers, identifiable documents, or queries that were looked at; for links of mined "
+                "negatives, the pairs of a sample of the queries",
+            ),
+        },
+    ),
+    Table(
+        name="triplets_per_query",
+        path="triplets/{triplets}/per_query.parquet",
+        description="How many queries have how many triplets or examples of a set, before sets are cut to equal sizes.",
+        key=("split", "count"),
+        columns={
+            "split": required(TEXT, "train or validation"),
+            "count": required(COUNT, "triplets or examples of a query; 0 where it could not be served"),
+            "queries": required(COUNT, "queries with that many"),
+        },
+    ),
+    Table(
+        name="collisions",
+        path="triplets/{triplets}/collisions.parquet",
+        description=(
+            "Pairs that would be positive and negative at once if the hard negatives of a set came from other ranks of "
+            "the neighbours. All neighbours of those ranks count, so a set that finds some of them without a text has "
+            "fewer. No rows for a set that is not drawn from neighbours."
+        ),
+        key=("k_negative",),
+        columns={
+            "k_negative": required(pa.int32(), "last rank of the hard negatives, as many as a query of the set has"),
+            "collisions": required(COUNT, "pairs that would collide"),
+            "pairs": required(COUNT, "distinct pairs of a query and a positive, in either direction"),
+        },
+    ),
+    Table(
+        name="training_examples",
+        path="triplets/{triplets}/examples.parquet",
+        description=(
+            "The training triplets, or examples, cut to the size of the smallest set of the group. Shuffled by query, "
+            "so that those of a query follow each other."
+        ),
+        key=("query", "positives", "negatives"),
+        ordered=False,
+        columns=_EXAMPLE_COLUMNS | _OF_SAMPLED_EXAMPLES,
+    ),
+    Table(
+        name="training_documents",
+        path="triplets/{triplets}/documents/{bucket}.parquet",
+        description="The texts of all papers of the training examples, and what else these name, each once.",
+        key=("corpusid",),
+        columns=_DOCUMENT_COLUMNS,
+    ),
+    Table(
+        name="validation_examples",
+        path="triplets/validation_{group}/examples.parquet",
+        description=(
+            "The validation triplets and examples of all sets of a group, each once: the validation set of all their "
+            "models. Shuffled like the training examples."
+        ),
+        key=("query", "positives", "negatives"),
+        ordered=False,
+        columns=_EXAMPLE_COLUMNS | _OF_SAMPLED_EXAMPLES,
+    ),
+    Table(
+        name="validation_documents",
+        path="triplets/validation_{group}/documents/{bucket}.parquet",
+        description="The texts of all papers of the validation examples, and what else these name, each once.",
+        key=("corpusid",),
+        columns=_DOCUMENT_COLUMNS,
+    ),
+]

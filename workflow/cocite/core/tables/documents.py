@@ -1,0 +1,107 @@
+"""The documents of a benchmark as papers of the corpus, for steps that keep them out or look for them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from cocite.core.tables.files import open_table, read_table, table_in
+from cocite.core.text_ids import text_ids
+from cocite.core.written_ids import ids_in
+
+NO_TEXT = 0
+"""Stands for the id of a document without a text."""
+NO_PAPER = -1
+"""Stands for the corpus id of a document that is no paper of the corpus, as far as is known."""
+ROWS_AT_ONCE = 4096
+HASH = "^[0-9a-fA-F]{40}$"
+"""Semantic Scholar's hash of a paper; a paper may have several."""
+
+Names = TypeVar("Names", pa.Array, pa.ChunkedArray)
+
+
+def numbers_of(documents: Path) -> pa.Table:
+    """The names of the documents in a table documents, as `document`, and the number that each has for an id, or null.
+
+    A document's name is its id, behind a colon if tasks share the id. Short queries are no papers, and left out.
+    """
+    names = names_of_papers(documents)
+    return pa.table({"document": names, "number": numbers_in(names)})
+
+
+def names_of_papers(documents: Path) -> pa.Array:
+    """The names of the documents in a table documents that are no short queries."""
+    names = (batch.filter(pc.invert(batch["is_query"]))["document"] for batch in read_documents(documents, texts=()))
+    return pa.concat_arrays([pa.array([], pa.string()), *names])
+
+
+def numbers_in(names: Names) -> Names:
+    """The numbers that names of documents have for ids; null where one has none."""
+    return ids_in(pc.replace_substring_regex(names, r"^.*:", ""))
+
+
+def keys_in(names: Names) -> Names:
+    """What papers may be known by in names of documents: numbers and hashes; null in others."""
+    keys = pc.replace_substring_regex(names, r"^.*:", "")
+    is_key = pc.or_(pc.is_valid(numbers_in(names)), pc.match_substring_regex(keys, HASH))
+    return pc.if_else(is_key, keys, pa.scalar(None, pa.string()))
+
+
+def corpus_ids_of(documents: Path, papers: Path | None = None) -> tuple[NDArray[np.int64], int]:
+    """Corpus ids of the documents in a table documents, and how many documents have none.
+
+    If their own ids do not say which papers they are, `papers` is the table document_papers; otherwise they are corpus
+    ids. Ids without a record in papers are among them in both cases: they may be ends of citations.
+    """
+    if papers is None:
+        numbers = numbers_of(documents)["number"]
+        return numbers.drop_null().to_numpy(), numbers.null_count
+    found = read_table(papers, "document_papers", ["document", "corpusid"])
+    return found["corpusid"].to_numpy(), len(names_of_papers(documents)) - len(pc.unique(found["document"]))
+
+
+def papers_of_documents(papers: Path | None) -> Callable[[pa.Array], NDArray[np.int64]]:
+    """Gives documents by their names their corpus ids, the first of several; NO_PAPER if none is known."""
+    if papers is None:
+        return lambda names: numbers_in(names).fill_null(NO_PAPER).to_numpy(zero_copy_only=False)
+    known = known_papers(papers)
+    documents, ids = known["document"].combine_chunks(), np.append(known["corpusid"].to_numpy(), NO_PAPER)
+    return lambda names: ids[pc.index_in(names, value_set=documents).fill_null(len(known)).to_numpy()]
+
+
+def known_papers(papers: Path) -> pa.Table:
+    """The documents in a table document_papers that papers of the corpus are known for, with these."""
+    found = read_table(papers, "document_papers", ["document", "corpusid", "has_record"])
+    return found.filter(found["has_record"])
+
+
+def with_papers(paths: Sequence[Path]) -> Iterator[tuple[Path, Path | None]]:
+    """Each table documents among some paths with the table document_papers of its benchmark, if that is among them."""
+    found = {path.stem: path for path in paths if table_in(path) == "document_papers"}
+    for path in paths:
+        if path not in found.values():
+            yield path, found.get(path.parent.name)
+
+
+def read_documents(documents: Path, texts: Sequence[str] = ("title", "abstract")) -> Iterator[pa.RecordBatch]:
+    """The columns document and is_query of a table documents, and those of texts, some rows at a time."""
+    file = open_table(documents, "documents")
+    asked = [name for name in ("document", *texts, "is_query") if name in file.schema_arrow.names]
+    for batch in file.iter_batches(ROWS_AT_ONCE, columns=asked):
+        is_query = batch["is_query"] if "is_query" in asked else pa.array([False] * len(batch))
+        columns = {name: batch[name] for name in ("document", *texts)}
+        yield pa.record_batch({**columns, "is_query": is_query.fill_null(False)})
+
+
+def text_ids_of(documents: Path) -> Iterator[tuple[pa.Array, NDArray[np.int64]]]:
+    """The names of documents, some at a time, and the id of each one's text (`core.text_ids`), or NO_TEXT."""
+    for batch in read_documents(documents):
+        titles, abstracts = (batch[name].to_pylist() for name in ("title", "abstract"))
+        is_query = batch["is_query"].to_numpy(zero_copy_only=False)
+        ids = np.where(is_query, *(text_ids(titles, abstracts, is_query=each) for each in (True, False)))
+        has_text = [bool(title or abstract) for title, abstract in zip(titles, abstracts, strict=True)]
+        yield batch["document"], np.where(has_text, ids, NO_TEXT)

@@ -1,0 +1,284 @@
+"""How tables and other results are read and written: whole, checked, or not at all.
+
+Every write goes to a temporary name in the same folder, is checked, synced, and renamed. A reader therefore never
+sees half a file, and a step that is killed leaves nothing under the name of its output.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from cocite.core.atomic import atomic_path, begin_sync, sync
+from cocite.core.atomic import read_json as read_json
+from cocite.core.atomic import write_json as write_json
+from cocite.core.atomic import write_text as write_text
+from cocite.core.errors import InputError, explain_unreadable
+from cocite.core.tables import ID, TABLES, VECTOR, Table, empty_schema
+from cocite.core.tables.checksums import verify_pages
+
+if TYPE_CHECKING:
+    from pyarrow import dataset as ds
+
+COMPRESSION = "zstd"
+DICTIONARY = "RLE_DICTIONARY"
+USUAL_ENCODING = {ID: "BYTE_STREAM_SPLIT"}
+ROWS_IN_MEMORY = 100_000
+REMEDY = ". `cocite check --remove` deletes it and says what makes it again"
+OPENED = dict[Path, str]()
+"""The files that this process opened, and the table in each: where reading fails, one of them is broken."""
+
+
+def write_table(path: Path, name: str, rows: pa.Table | pa.RecordBatchReader | Iterable[pa.RecordBatch]) -> int:
+    """Write a table as it is declared under `name`; return its number of rows.
+
+    Columns are taken by name and cast to their declared types; an optional one is written where the first rows have
+    it. Raises `InputError` if a column is missing, unknown, of another type or null where it must not be, or if rows
+    are not in strictly rising order of the primary key.
+    """
+    batches = iter(rows.to_batches(ROWS_IN_MEMORY) if isinstance(rows, pa.Table) else rows)
+    first = [batch for batch in [next(batches, None)] if batch is not None]
+    given = getattr(first[0] if first else rows, "schema", pa.schema([]))
+    with table_writer(path, name, given) as write:
+        return sum(map(write, chain(first, batches)))
+
+
+class Write(Protocol):
+    """What writes some rows of a table."""
+
+    def __call__(self, batch: pa.RecordBatch, cuts: Sequence[int] = ()) -> int:
+        """Write rows and return their number; with `cuts`, those from each cut to the next one become a row group."""
+
+
+@contextmanager
+def table_writer(
+    path: Path,
+    name: str,
+    given: pa.Schema,
+    *,
+    sync_every: int = 0,
+    compression: str = COMPRESSION,
+    distinct: Sequence[str] = (),
+) -> Iterator[Write]:
+    """What writes rows of a table as `write_table` does, a batch at a time, and returns their number.
+
+    `given` is the schema of the rows: it says which optional columns there are, and the dimension of vectors. With
+    `sync_every`, the system begins to write to the disk after so many bytes of rows, not only in the end. `compression`
+    is that of columns without an encoding of their own; those in `distinct` have no dictionary, because hardly a value
+    comes again.
+    """
+    table = TABLES[name]
+    schema = _file_schema(table, given)
+    last_key: tuple[Any, ...] | None = None
+    unsynced = 0
+    with atomic_path(path) as temporary:
+        with pq.ParquetWriter(temporary, schema, **_packing(table, compression, distinct)) as writer:
+
+            def write(batch: pa.RecordBatch, cuts: Sequence[int] = ()) -> int:
+                nonlocal last_key, unsynced
+                conformed = _conform(batch, schema, table, path)
+                if table.ordered:
+                    last_key = _check_order(conformed, table, path, last_key)
+                for start, stop in pairwise(cuts or (0, len(conformed))):
+                    writer.write_table(conformed.slice(start, stop - start))
+                unsynced += conformed.nbytes if sync_every else 0
+                if unsynced > sync_every:
+                    begin_sync(temporary)
+                    unsynced = 0
+                return len(conformed)
+
+            yield write
+        sync(temporary)
+
+
+def read_table(source: Path | Sequence[Path], name: str, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read a table, from one file, several, or a folder of buckets; rows come in the order of the files' names."""
+    return scan_table(source, name).to_table(columns=list(columns) if columns else None)
+
+
+def open_table(path: Path, name: str, *, buffer_size: int = 0) -> pq.ParquetFile:
+    """Open one file of a table; with a buffer, in bytes, columns are read through it and not as a whole.
+
+    Raises `InputError` where the file is missing, broken or another table.
+    """
+    _check_file(path, name)
+    return open_parquet(path, buffer_size=buffer_size)
+
+
+def open_parquet(path: Path, *, footer: pq.FileMetaData | None = None, buffer_size: int = 0) -> pq.ParquetFile:
+    """Open a Parquet file, perhaps with a footer that is known; its pages are verified as they are read."""
+    # With pre_buffer, a file that is read in batches would be in memory as a whole.
+    return pq.ParquetFile(
+        path, metadata=footer, buffer_size=buffer_size, pre_buffer=False, page_checksum_verification=True
+    )
+
+
+def scan_table(source: Path | Sequence[Path], name: str) -> "ds.Dataset":
+    """Open a table for reading in batches. Raises `InputError` where a file is missing, broken or another table."""
+    # It brings pandas with it, which takes longer to import than a short step takes to work.
+    from pyarrow import dataset as ds
+
+    verified = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+    form = ds.ParquetFileFormat(default_fragment_scan_options=verified)
+    return ds.dataset([str(path) for path in checked_files(source, name)], format=form)
+
+
+def checked_files(source: Path | Sequence[Path], name: str) -> list[Path]:
+    """The files of a table. Raises `InputError` where one is missing, broken or another table."""
+    paths = _files_of(source)
+    for path in paths:
+        _check_file(path, name)
+    return paths
+
+
+def verified_files(
+    source: Path | Sequence[Path], name: str, columns: Collection[str] | None = None, *, bucket: int | None = None
+) -> list[str]:
+    """The files of a table for DuckDB or Polars, whose readers ignore checksums: pages are verified here.
+
+    With `columns` or `bucket`, only the pages that hold these. Raises `InputError` where a file is missing, broken or
+    another table.
+    """
+    paths = checked_files(source, name)
+    for path in paths:
+        verify_pages(path, columns, bucket)
+    return list(map(str, paths))
+
+
+def table_in(path: Path) -> str:
+    """The name of the table in a file, as `write_table` notes it; empty for files that others wrote.
+
+    Raises `InputError` where there is no Parquet file.
+    """
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except (OSError, ValueError, pa.ArrowException):
+        raise InputError(f"{path} does not exist or is not a Parquet file.") from None
+    name = metadata.get(b"cocite.table", b"").decode(errors="replace")
+    if name in TABLES:
+        OPENED[path] = name
+    return name
+
+
+def count_rows(source: Path | Sequence[Path]) -> int:
+    """Number of rows of Parquet files, read from their footers."""
+    return sum(pq.read_metadata(path).num_rows for path in _files_of(source))
+
+
+def write_omissions(path: Path, counts: dict[str, int]) -> None:
+    """Write the table `omissions` of one step: reason → how many; reasons that never occurred are kept as zero."""
+    reasons = sorted(counts)
+    write_table(path, "omissions", pa.table({"reason": reasons, "count": [counts[reason] for reason in reasons]}))
+
+
+def vectors_of(table: pa.Table, column: str = "vector") -> np.ndarray:
+    """The vectors of a table as one array, float32, rows × dimension."""
+    chunks = table.column(column).chunks
+    if not chunks:
+        return np.empty((0, 0), dtype=np.float32)
+    dimension = chunks[0].type.list_size
+    flat = [chunk.flatten().to_numpy(zero_copy_only=False) for chunk in chunks]
+    return np.concatenate(flat).reshape(-1, dimension)
+
+
+def vector_column(vectors: np.ndarray) -> pa.FixedSizeListArray:
+    """An array of vectors, rows × dimension, as a column for a table."""
+    flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).reshape(-1))
+    return pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
+
+
+def _file_schema(table: Table, given: pa.Schema) -> pa.Schema:
+    """The declared schema with the dimension of the vectors at hand, and the table's name as metadata."""
+    fields = []
+    for declared in empty_schema(table):
+        if table.columns[declared.name].optional and declared.name not in given.names:
+            continue
+        type_ = declared.type
+        if type_ == VECTOR and declared.name in given.names:
+            type_ = given.field(declared.name).type
+            if not pa.types.is_fixed_size_list(type_) or type_.value_type != pa.float32():
+                raise InputError(f"Table {table.name}, column {declared.name}: is {type_}, not vectors of float32.")
+        elif type_ == VECTOR:
+            type_ = pa.list_(pa.float32(), 1)
+        fields.append(pa.field(declared.name, type_, nullable=declared.nullable))
+    return pa.schema(fields, metadata={"cocite.table": table.name})
+
+
+def _packing(table: Table, usual: str, distinct: Sequence[str]) -> dict[str, Any]:
+    """Encoding and compression of each column, as Parquet's writer takes them; `cocite check` reads the checksums.
+
+    Ids and counts are too many for a dictionary and pack well byte by byte; columns of `distinct` values are too many
+    as well, and every other column gets one. A column with an encoding of its own is packed by that alone: compressed
+    as well, vectors would hardly be smaller and slow to read, and sentences that are read once would take longer to
+    write than to find.
+    """
+    encodings, compression = {}, {}
+    for name, column in table.columns.items():
+        leaf = f"{name}.list.element" if pa.types.is_list(column.type) else name
+        encodings[leaf] = column.encoding or USUAL_ENCODING.get(column.type, DICTIONARY)
+        compression[leaf] = "none" if column.encoding else usual
+    others = {leaf: encoding for leaf, encoding in encodings.items() if encoding != DICTIONARY}
+    return {
+        "write_page_checksum": not table.read_once,
+        "write_statistics": ["bucket"] if table.read_once else True,
+        "use_dictionary": [*encodings.keys() - others.keys() - {*distinct}],
+        "column_encoding": others,
+        "compression": compression,
+    }
+
+
+def _conform(batch: pa.RecordBatch, schema: pa.Schema, table: Table, path: Path) -> pa.Table:
+    if set(batch.schema.names) != set(schema.names):
+        missing = sorted(set(schema.names) - set(batch.schema.names))
+        unknown = sorted(set(batch.schema.names) - set(schema.names))
+        raise InputError(f"{path}: table {table.name} lacks the columns {missing} or has the unknown ones {unknown}.")
+    try:
+        columns = [batch.column(name) for name in schema.names]
+        pairs = zip(columns, schema, strict=True)
+        if all(column.type == field.type and (field.nullable or not column.null_count) for column, field in pairs):
+            return pa.table(columns, schema=schema)
+        return pa.table(columns, names=schema.names).cast(schema)
+    except (pa.ArrowNotImplementedError, ValueError) as error:
+        raise InputError(f"{path}: does not fit the declaration of table {table.name}: {error}.") from error
+
+
+def _check_order(batch: pa.Table, table: Table, path: Path, last_key: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+    """Raise unless each row's key is greater than the one before; return the key of the last row."""
+    if len(batch) == 0:
+        return last_key
+    rising = pa.array(np.zeros(len(batch) - 1, dtype=bool))
+    for name in reversed(table.key):
+        column = batch.column(name).combine_chunks()
+        before, after = column.slice(0, len(column) - 1), column.slice(1)
+        rising = pc.or_(pc.greater(after, before), pc.and_(pc.equal(after, before), rising))
+    first, last = (tuple(batch.column(name)[row].as_py() for name in table.key) for row in (0, -1))
+    if (last_key is not None and first <= last_key) or pc.all(rising).as_py() is False:
+        raise InputError(f"{path}: rows of table {table.name} are not in rising order of ({', '.join(table.key)}).")
+    return last
+
+
+def _files_of(source: Path | Sequence[Path]) -> list[Path]:
+    if isinstance(source, Path) and source.is_dir():
+        paths = sorted(source.glob("*.parquet"))
+        if not paths:
+            raise InputError(f"{source}: holds no Parquet file.")
+        return paths
+    return [source] if isinstance(source, Path) else list(source)
+
+
+def _check_file(path: Path, name: str) -> None:
+    with explain_unreadable(path, "Parquet file", REMEDY), open_parquet(path) as file:
+        names, footer = file.schema_arrow.names, file.metadata
+        if sum(footer.row_group(number).num_rows for number in range(footer.num_row_groups)) != footer.num_rows:
+            raise ValueError("the row groups in its footer do not have as many rows as the file")
+    columns = TABLES[name].columns.items()
+    missing = [column for column, declared in columns if column not in names and not declared.optional]
+    if missing:
+        raise InputError(f"{path}: is not the table {name}: it lacks the columns {missing}.")
+    OPENED[path] = name

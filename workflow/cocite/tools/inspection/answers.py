@@ -1,0 +1,127 @@
+"""Rows from results, printed as a table for people, or as CSV or JSON for programs."""
+
+import csv
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from cocite.core.words import OBEYED, printable
+from cocite.tools.inspection import Form
+
+if TYPE_CHECKING:
+    import duckdb
+
+COMPUTED = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
+"""What the texts begin with that spreadsheets compute; the last four are as wide as a Chinese character."""
+WIDTH = 100
+"""Characters of a line where the output is not a terminal."""
+NUMBERS = 3
+"""Numbers of a vector that are shown."""
+NARROWEST = 14
+"""Characters that a column needs unless its values are shorter; in less space, each row is printed as a record."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Rows that were asked for."""
+
+    heading: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    shown: int = 160
+    """Characters of a text that a table for people shows; a record shows all."""
+
+
+def fetched(found: "duckdb.DuckDBPyConnection") -> tuple[list[str], list[tuple[Any, ...]]]:
+    """The columns and the rows that a query gave."""
+    return [name for name, *_ in found.description or ()], found.fetchall()
+
+
+def print_answer(answer: Answer, form: Form) -> None:
+    """Print to standard output; the table for people omits columns without values.
+
+    Texts come from strangers: they are printed without characters that a terminal obeys, and CSV without formulas.
+    """
+    if form == "json":
+        rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+        text = json.dumps(rows, ensure_ascii=False, indent=2)
+        sys.stdout.write(OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+    elif form == "csv":
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(answer.columns)
+        writer.writerows(map(_cell, row) for row in answer.rows)
+    else:
+        _print_text(answer)
+
+
+def _cell(value: Any) -> Any:
+    """A value as a cell of CSV: a text that a spreadsheet would take for a formula begins with an apostrophe."""
+    if isinstance(value, list):
+        return json.dumps(value)
+    if not isinstance(value, str):
+        return value
+    return f"'{printable(value)}" if value.startswith(COMPUTED) else printable(value)
+
+
+def _print_text(answer: Answer) -> None:
+    kept = [place for place in range(len(answer.columns)) if any(row[place] is not None for row in answer.rows)]
+    columns = [answer.columns[place] for place in kept]
+    rows = [[row[place] for place in kept] for row in answer.rows]
+    console = Console(width=shutil.get_terminal_size((WIDTH, 0)).columns, highlight=False)
+    console.print(Text(printable(answer.heading), style="bold"))
+    if _least_width(columns, rows) <= console.width:
+        console.print(_table(columns, rows, answer.shown))
+    else:
+        for row in rows:
+            console.print(_record(columns, row))
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]], shown: int) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for place, name in enumerate(columns):
+        numeric = all(isinstance(row[place], int | float | None) for row in rows)
+        table.add_column(name, justify="right" if numeric else "left", no_wrap=numeric)
+    for row in rows:
+        table.add_row(*(Text(_shortened(as_text(value), shown)) for value in row))
+    return table
+
+
+def _record(columns: Sequence[str], row: Sequence[Any]) -> Table:
+    """One row as lines of a column's name and its value."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column()
+    for name, value in zip(columns, row, strict=True):
+        table.add_row(name, Text(as_text(value)))
+    table.add_row()
+    return table
+
+
+def _least_width(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
+    longest = (max(len(name), *(len(as_text(row[place])) for row in rows), 0) for place, name in enumerate(columns))
+    return sum(min(width, NARROWEST) + 2 for width in longest)
+
+
+def as_text(value: Any) -> str:
+    """A value as people read it: a number with four digits, a vector by its first numbers."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, list):
+        shown = value[:NUMBERS] if value and isinstance(value[0], float) else value
+        return ", ".join(map(as_text, shown)) + (f", … ({len(value)})" if len(shown) < len(value) else "")
+    return printable(str(value))
+
+
+def _shortened(text: str, shown: int) -> str:
+    return text if len(text) <= shown else text[: shown - 1] + "…"

@@ -1,0 +1,211 @@
+"""The papers nearest to a text or a paper, as a trained model places them, and which models there are.
+
+The distance is Euclidean, as in the benchmarks that rank models. The search reads all vectors in blocks: its memory
+does not grow with the corpus, its time does. A text is embedded in float32, whatever the papers were embedded in, and
+by the adapter of queries where the model has one.
+"""
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from glob import escape
+from pathlib import Path
+
+import duckdb
+from pyarrow.parquet import read_schema
+
+from cocite.config.remaking import remaking_command
+from cocite.config.runs import model_of
+from cocite.config.stale import configuration_of, is_configured
+from cocite.core.errors import InputError
+from cocite.core.progress import report
+from cocite.core.tables import TABLES
+from cocite.core.tables.files import checked_files
+from cocite.core.tables.places import files_by_place, path_of
+from cocite.tools.inspection.answers import Answer, fetched
+from cocite.tools.inspection.papers import NO_RECORD, corpus_id, known_as
+
+UNTRAINED = "untrained_"
+SEED = re.compile(r"seed-(\d+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """A model with one of its seeds."""
+
+    name: str
+    seed: int
+    folder: Path
+    """Folder of the encoder."""
+    made: float
+    """When it was trained, in seconds since 1970."""
+    vectors: list[Path]
+    """The buckets of the table paper_embeddings; empty where they are not all there."""
+
+
+def choose_model(results: Path, name: str | None, configfile: Path | None = None, *, embed: bool = False) -> Model:
+    """The model of this name, or model/seed; without a name the first model, if possible one with vectors.
+
+    One that was trained after these were made, and has none, is told. With `embed`, it is the one that was trained
+    last, whose vectors are made first where they are missing. Raises `InputError` that lists the choices where no model
+    has this name, or gives the command that embeds the papers where its vectors are missing.
+    """
+    chosen = find_model(results, name)
+    last = max(_named(results, name), key=lambda model: (_is_trained(model), model.made))
+    if embed:
+        return last if last.vectors else _with_vectors(results, last, configfile)
+    if not chosen.vectors:
+        raise InputError(
+            f"The papers have no vectors of model {chosen.name}, seed {chosen.seed}, that are newer than it is. "
+            f"{_how_to_embed(results, chosen, configfile)}"
+        )
+    if not last.vectors and last.made > max(file.stat().st_mtime for file in chosen.vectors):
+        report(
+            f"Model {chosen.name}, seed {chosen.seed}, answers, since the papers have no vectors of model {last.name}, "
+            f"seed {last.seed}, which was trained after its own were made. {_how_to_embed(results, last, configfile)}"
+        )
+    return chosen
+
+
+def _is_trained(model: Model) -> bool:
+    """Whether a training made it: neither an untrained encoder nor another pooling nor a mean."""
+    return not model.name.startswith(UNTRAINED) and model_of(model.name) == model.name
+
+
+def find_model(results: Path, name: str | None, asked_by: str = "--model") -> Model:
+    """The model of this name, or model/seed; without a name the first model. One with vectors comes first.
+
+    Raises `InputError` that lists the choices where no model has this name.
+    """
+    named = _named(results, name)
+    if not named:
+        choices = " or ".join(f"{model.name}/{model.seed}" for model in models_of(results))
+        raise InputError(
+            f"There is no model {name!r}; {asked_by} can be {choices}."
+            if choices
+            else f"{results}/encoder holds no trained model; finish a run, or name its results with --results."
+        )
+    return min(named, key=lambda model: not model.vectors)
+
+
+def _named(results: Path, name: str | None) -> list[Model]:
+    """The models of this name, or model/seed; without a name all."""
+    return [model for model in models_of(results) if name in (None, model.name, f"{model.name}/{model.seed}")]
+
+
+def models_of(results: Path) -> list[Model]:
+    """All models of the configuration, the trained ones first, by name and seed."""
+    config = configuration_of(results)
+    vectors = files_by_place(results, TABLES["paper_embeddings"])
+    papers = list(path_of(results, "papers").glob("*.parquet"))
+    found = []
+    for modules in sorted(results.glob("encoder/*/seed-*/model/modules.json")):
+        folder = modules.parent
+        name, seed = folder.parent.parent.name, SEED.fullmatch(folder.parent.name)
+        if seed and (config is None or is_configured({"model": name, "seed": seed[1]}, config)):
+            made = vectors.get((("model", name), ("seed", seed[1])), [])
+            trained = modules.stat().st_mtime
+            current = _all_of(papers, made, trained)
+            found.append(Model(name=name, seed=int(seed[1]), folder=folder, made=trained, vectors=current))
+    return sorted(found, key=lambda model: (model.name.startswith(UNTRAINED), model.name, model.seed))
+
+
+def _all_of(papers: list[Path], vectors: list[Path], trained: float) -> list[Path]:
+    """The files of vectors, if every bucket of papers has one that is newer than the model; none otherwise."""
+    current = [path for path in vectors if path.stat().st_mtime >= trained]
+    return current if papers and {path.name for path in current} == {path.name for path in papers} else []
+
+
+def _how_to_embed(results: Path, model: Model, configfile: Path | None) -> str:
+    """The command that embeds the papers, or the reason why there is none."""
+    try:
+        command = _embedding_command(results, model, configfile)
+    except InputError as error:
+        return str(error)
+    return f"`cocite search --embed` or this embeds them, and can take long on a large corpus:\n  {command}"
+
+
+def _with_vectors(results: Path, model: Model, configfile: Path | None) -> Model:
+    """A model after the papers were embedded by it. Raises `InputError` where that fails."""
+    command = _embedding_command(results, model, configfile)
+    report(f"Embedding the papers by model {model.name}, seed {model.seed}:\n  {command}")
+    subprocess.run(["bash", "-c", command], stdout=sys.stderr, check=False)
+    (embedded,) = _named(results, f"{model.name}/{model.seed}")
+    if not embedded.vectors:
+        raise InputError(f"The papers were not embedded by model {model.name}, seed {model.seed}; see above.")
+    return embedded
+
+
+def _embedding_command(results: Path, model: Model, configfile: Path | None) -> str:
+    """The command that embeds the papers, its files in the shell's braces.
+
+    Raises `InputError` where there are no papers, or the run of these results is elsewhere.
+    """
+    buckets = sorted(int(path.stem) for path in path_of(results, "papers").glob("[0-9]*.parquet"))
+    if not buckets:
+        raise InputError(f"{results} holds no table papers, and a search needs it; run the workflow up to its end.")
+    braces = f"{{{buckets[0]}..{buckets[-1]}}}" if len(buckets) > 1 else str(buckets[0])
+    target = str(path_of(Path(), "paper_embeddings", model=model.name, seed=model.seed, bucket=braces))
+    return remaking_command(results, [target], configfile)
+
+
+_NEAREST = """
+    WITH nearest AS (
+        SELECT corpusid, list_distance(vector, $vector::FLOAT[]) AS distance
+        FROM read_parquet($files) WHERE corpusid IS DISTINCT FROM $itself
+        ORDER BY distance, corpusid LIMIT $limit
+    )
+    SELECT row_number() OVER (ORDER BY distance, nearest.corpusid) AS rank, distance, nearest.corpusid, year, title
+    FROM nearest LEFT JOIN papers USING (corpusid) ORDER BY rank"""
+
+
+def nearest_papers(db: duckdb.DuckDBPyConnection, model: Model, query: str, limit: int) -> Answer:
+    """The nearest papers to a text or, where the query is a corpus id, to that paper, without itself.
+
+    Raises `InputError` where a paper has no vector, or a file of vectors is broken.
+    """
+    paper = corpus_id(query) if query.strip().isdecimal() else None
+    files = [escape(str(path)) for path in checked_files(model.vectors, "paper_embeddings")]
+    vector = text_embedder(model)(query) if paper is None else _vector_of(db, model, paper, files)
+    asked = f"“{query}”" if paper is None else f"paper {paper}, {known_as(db, paper) or NO_RECORD},"
+    found = db.execute(_NEAREST, {"vector": vector, "files": files, "itself": paper, "limit": limit})
+    return Answer(f"Nearest to {asked} by model {model.name}, seed {model.seed}", *fetched(found))
+
+
+def _vector_of(db: duckdb.DuckDBPyConnection, model: Model, paper: int, files: list[str]) -> list[float]:
+    query = "SELECT vector FROM read_parquet($files) WHERE corpusid = $paper"
+    found = db.execute(query, {"files": files, "paper": paper}).fetchall()
+    if not found:
+        raise InputError(
+            f"Paper {paper} has no vector of model {model.name}: it is not a paper of the corpus, or has no text."
+        )
+    vector: list[float] = found[0][0]
+    return vector
+
+
+def text_embedder(model: Model) -> Callable[[str], list[float]]:
+    """A function that gives the vector of a text by the encoder of a model, which is opened once."""
+    from cocite.config.tasks import ADAPTERS
+    from cocite.encoder.adapters import adapters_in, read_adapter, switch_on
+    from cocite.encoder.model import open_encoder
+    from cocite.encoder.sentence_wise import embed_texts
+
+    encoder = open_encoder(model.folder, dimension=_dimension(model))
+    present = adapters_in(model.folder)
+    adapter = next((name for name in ADAPTERS["search"] if name in present), None)
+    if adapter is not None:
+        switch_on(encoder, read_adapter(encoder, model.folder, adapter))
+
+    def embed(text: str) -> list[float]:
+        vector: list[float] = embed_texts(encoder, [encoder.tokenizer.short_query(0, text)])[0].tolist()
+        return vector
+
+    return embed
+
+
+def _dimension(model: Model) -> int:
+    """Length of the vectors of the papers, which may have been cut."""
+    length: int = read_schema(model.vectors[0]).field("vector").type.list_size
+    return length

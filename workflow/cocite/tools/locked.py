@@ -1,0 +1,95 @@
+"""One run at a time in a folder of results.
+
+Snakemake's own lock is a file that stays when a run is killed, and has to be removed by hand. A lock of the kernel ends
+with the process that holds it, however that ends. The Snakefile takes it before it looks at the results, so that every
+run has it, however it was started; `profiles/default` turns Snakemake's own off. Each results folder has its own, so
+that runs in different folders do not wait for each other.
+
+Snakemake closes the open files of its jobs, this lock among them. The steps therefore share a second lock, and the next
+run waits for it: a step that outlives its run would write the same files as the next one.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from cocite.core.errors import InputError
+from cocite.core.progress import report
+
+RUN, STEPS = ".state/run.lock", ".state/steps.lock"
+HELD_BY_STEPS = "COCITE_STEPS_LOCK"
+"""The environment variable that gives the steps the path of their lock."""
+READING = (
+    *("dryrun", "unlock", "lint", "list_rules", "list_target_rules", "print_compilation", "containerize", "export_cwl"),
+    *("report", "reporter", "generate_unit_tests", "archive", "dag", "rulegraph", "filegraph", "d3dag", "summary"),
+    *("detailed_summary", "list_changes", "list_input_changes", "list_params_changes", "list_untracked"),
+    *("list_conda_envs", "conda_cleanup_envs", "conda_create_envs_only", "container_cleanup_images"),
+)
+"""Options of Snakemake that ask for something else than a run, by the names that its parser has for them."""
+
+
+def lock_results(results: Path) -> None:
+    """Wait until no run is at work in a folder of results, and hold its lock until this process ends.
+
+    Raises `InputError` where nothing can be written there.
+    """
+    _take_both(results)
+    os.environ[HELD_BY_STEPS] = str((results / STEPS).absolute())
+
+
+@contextmanager
+def locked_results(results: Path) -> Iterator[None]:
+    """Wait until no run is at work in a folder of results, and hold its lock in the block."""
+    lock = _take_both(results)
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+def writes_results(arguments: Sequence[str]) -> bool:
+    """Whether a call of Snakemake with these arguments makes or deletes results."""
+    from snakemake.cli import get_argument_parser
+
+    given, _ = get_argument_parser().parse_known_args(arguments)
+    asked = {mode for mode in READING if getattr(given, mode) not in (None, False)}
+    return not asked or (given.report_after_run and asked <= {"report", "reporter"})
+
+
+def hold_steps_lock() -> None:
+    """Hold the steps' lock until this process ends, if it is a step of a locked run."""
+    path = os.environ.get(HELD_BY_STEPS)
+    if path is not None:
+        with suppress(OSError):  # A disk without locks cannot show who is at work.
+            fcntl.flock(os.open(path, os.O_RDWR), fcntl.LOCK_SH)
+
+
+def _take_both(results: Path) -> int:
+    """Wait until neither a run nor its steps hold their lock; return a file descriptor that holds that of a run."""
+    lock = _taken(results / RUN, results)
+    os.close(_taken(results / STEPS, results))
+    return lock
+
+
+def _taken(file: Path, results: Path) -> int:
+    """Wait until no other process holds the lock on a file; return a file descriptor that holds it."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise InputError(f"{results} cannot be written to ({error.strerror}), as a run needs to.") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        try:
+            report(
+                f"A run, or a step that outlived its run, is at work in {results.absolute()}; waiting for it to end."
+            )
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        except KeyboardInterrupt:
+            raise InputError(f"Interrupted before {results.absolute()} was free; nothing was done.") from None
+    except OSError as error:
+        report(f"{results}: its disk knows no locks ({error.strerror}); take care that no other run is at work there.")
+    return descriptor
