@@ -2,6 +2,7 @@
 
 import re
 import sys
+from contextlib import suppress
 from itertools import product
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from cocite.core.errors import InputError
 from cocite.core.rows import read_rows
 from cocite.core.tables import files
 from cocite.core.tables.checksums import verify_pages
+from cocite.core.tables.files import read_table, write_table
 from cocite.corpus.ingest.accounting import KEPT, Tally, tallies_as_table
 from cocite.embeddings.edges import blocks_of_edges
 from cocite.triplets.sampled import Block
@@ -148,6 +150,19 @@ def test_a_page_whose_header_is_spoilt_gives_duckdb_no_other_rows(tmp_path, vers
         except (InputError, duckdb.Error) as error:
             refused += isinstance(error, InputError)
     assert refused > 1_000
+
+
+def test_a_column_whose_header_is_spoilt_is_not_read_as_other_rows(tmp_path):
+    path, ends = tmp_path / "edges.parquet", {"source": range(200), "target": range(1, 201)}
+    write_table(path, "edges", pa.table({**{name: list(ids) for name, ids in ends.items()}, "weight": [1.0] * 200}))
+    whole, chunk = path.read_bytes(), pq.read_metadata(path).row_group(0).column(0)
+    start = min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset)))
+    for place, bit in product(range(start, start + 40), range(8)):
+        spoilt = bytearray(whole)
+        spoilt[place] ^= 1 << bit
+        path.write_bytes(spoilt)
+        with suppress(InputError, OSError):  # which the command line explains
+            assert read_table(path, "edges", ["source"])["source"].to_pylist() == list(ends["source"])
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,10 @@ def table_writer(
 
 def read_table(source: Path | Sequence[Path], name: str, columns: Sequence[str] | None = None) -> pa.Table:
     """Read a table, from one file, several, or a folder of buckets; rows come in the order of the files' names."""
-    return scan_table(source, name).to_table(columns=list(columns) if columns else None)
+    table = scan_table(source, name).to_table(columns=list(columns) if columns else None)
+    if len(table) != count_rows(source):  # A page whose header is broken may pass for an empty one.
+        raise InputError(f"{source}: holds {len(table):,} rows, and {count_rows(source):,} by its footer{REMEDY}.")
+    return table
 
 
 def open_table(path: Path, name: str, *, buffer_size: int = 0) -> pq.ParquetFile:
