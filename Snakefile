@@ -73,11 +73,6 @@ rule embeddings:
         expand("<results>/embeddings/{embedding}/graph_scores.parquet", embedding=config["embeddings"]),
 
 
-rule biggraph:  # the former name of this target
-    input:
-        rules.embeddings.input,
-
-
 rule neighbours:
     input:
         [neighbours_of(name) for name in RANKINGS],
