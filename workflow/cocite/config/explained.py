@@ -117,7 +117,7 @@ def _place(kind: Any, given: Any, location: tuple[int | str, ...]) -> _Place:
             annotation = _bare(get_args(annotation)[-1 if get_origin(annotation) is dict else 0])
         else:
             kinds = list(variants(annotation))
-            key = discriminator(kinds)
+            key = discriminator(kinds) if kinds else None
             names = {tag_of(each, key) if key else each.__name__: each for each in kinds}
             annotation = names.get(part, annotation)
             continue
