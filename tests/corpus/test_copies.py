@@ -192,7 +192,7 @@ def assert_sent_once(sent: list[range], file: Path) -> None:
 
 
 @pytest.mark.parametrize("format", LAYOUTS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 def test_from_a_server_on_a_bad_day_everything_arrives_and_nothing_twice(bucket, format, seed, tmp_path, monkeypatch):
     monkeypatch.setattr(retry, "TIMEOUT", (10.0, 0.3))
     monkeypatch.setattr(retry, "RETRIES", 10)

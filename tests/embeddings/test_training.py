@@ -93,6 +93,7 @@ def test_a_killed_training_ends_like_one_that_was_not(
     assert scores.column("epoch").to_pylist() == [1] * VALUES + [2] * VALUES + [3] * VALUES
 
 
+@pytest.mark.long
 def test_a_killed_training_whose_chunks_change_starts_afresh_and_says_why(
     communities: Path, tmp_path: Path, settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:

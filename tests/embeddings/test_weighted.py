@@ -20,7 +20,7 @@ from cocite.embeddings.weights import Mean
 
 Edge = tuple[int, int]
 SIDES = ("training", "holdout")
-POSITIVE = st.floats(width=32, min_value=0, exclude_min=True, allow_infinity=False)
+POSITIVE = st.floats(2**-149, float(np.finfo(np.float32).max)).map(np.float32).map(float)
 
 
 def uneven(count: int) -> list[float]:

@@ -68,9 +68,9 @@ MASKED = {"objectives": [{"loss": "triplet"}, {"loss": "mlm"}]}
     "settings",
     [
         {"batch_size": 32},
-        {"batch_size": 64, "mini_batch_tokens": 2048},
-        {"batch_size": 32, **MASKED},
-        {"batch_size": 64, "mini_batch_tokens": 2048, **MASKED},
+        pytest.param({"batch_size": 64, "mini_batch_tokens": 2048}, marks=pytest.mark.long),
+        pytest.param({"batch_size": 32, **MASKED}, marks=pytest.mark.long),
+        pytest.param({"batch_size": 64, "mini_batch_tokens": 2048, **MASKED}, marks=pytest.mark.long),
     ],
 )
 def test_a_training_takes_no_more_than_it_asks_for_and_at_least_half(folder, asked, tmp_path, settings):

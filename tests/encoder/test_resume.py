@@ -70,7 +70,7 @@ def test_maps_of_aspects_are_bit_identical_after_twenty_random_cuts(aspects, wit
     assert_all_alike(tmp_path, "model/aspects/background/2_Dense/model.safetensors")
 
 
-@pytest.mark.parametrize("mixing", ["in-batch", "alternating"])
+@pytest.mark.parametrize("mixing", ["in-batch", pytest.param("alternating", marks=pytest.mark.long)])
 def test_several_objectives_are_bit_identical_after_a_kill(mixing, several, with_dropout, tmp_path):
     end_alike(several, with_dropout, tmp_path, mixing, cuts=2)
 

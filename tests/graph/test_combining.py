@@ -14,7 +14,7 @@ from cocite.core.tables.files import read_table, write_table
 from cocite.graph.edges import combine_graphs
 
 PAIRS = st.tuples(st.integers(1, 6), st.integers(1, 6)).filter(lambda ends: ends[0] < ends[1])
-EDGES = st.dictionaries(PAIRS, st.floats(0.015625, 1000, width=32), max_size=10)
+EDGES = st.dictionaries(PAIRS, st.floats(0.015625, 1000).map(np.float32).map(float), max_size=10)
 FACTORS = st.floats(0.01, 10)
 
 
