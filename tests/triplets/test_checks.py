@@ -9,6 +9,7 @@ from tests.papers import papers_table
 from tests.triplets.blocks import write_examples
 from tests.triplets.small_tables import write_neighbours, write_queries
 
+from cocite.core.errors import InputError
 from cocite.core.tables.files import read_table, write_table
 from cocite.triplets.checks import check_triplets, collision_curve, count_collisions
 
@@ -87,6 +88,13 @@ def write_documents(path, names):
     more = pa.array([[]] * len(names), pa.list_(pa.string()))
     write_table(path, "documents", pa.table({"document": sorted(names), **nothing, "more": more}))
     return path
+
+
+@pytest.mark.parametrize("given", ["relations", "mined"])
+def test_half_of_what_tells_of_mined_negatives_is_refused(tmp_path, given):
+    written = dict.fromkeys(("triplets", "queries", "papers", "checks", "per_query", "collisions", given), tmp_path)
+    with pytest.raises(InputError, match="--relations and --mined go together"):
+        check_triplets(**written)
 
 
 @pytest.fixture

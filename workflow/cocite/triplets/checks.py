@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import typer
 from numpy.typing import NDArray
 
+from cocite.core.errors import InputError
 from cocite.core.id_sets import Ids, IdSet, are_in, id_set, places_of, set_of
 from cocite.core.lookup import look_up
 from cocite.core.options import Papers, Queries
@@ -71,6 +72,8 @@ def check_triplets(
     collisions: Annotated[Path, typer.Option(help="Table collisions to write.")],
 ) -> None:
     """Count what a set of triplets holds: triplets a query, collisions, papers without text or of benchmarks."""
+    if (relations is None) != (mined is None):
+        raise InputError("--relations and --mined go together; give both, where negatives were mined, or neither.")
     table = open_table(triplets, table_in(triplets)).read()
     asked = _asked(table, read_queries(queries), triplets)
     write_table(per_query, "triplets_per_query", count_per_query(table, asked))
