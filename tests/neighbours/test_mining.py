@@ -337,7 +337,7 @@ def test_what_cannot_be_mined_is_refused_in_a_sentence(tmp_path):
     stranger = write_triplets(tmp_path / "strange", [(1, 77, 3)])
     assert "no vector of 1 papers or texts of the examples, the first of them 77" in refused(tmp_path, stranger, files)
     assert "No text of 1 papers or texts" in refused(tmp_path, stranger, [], by={"kind": "bm25"})
-    assert "has no paper with title and abstract" in refused(tmp_path, examples, files, kept_out=vectors)
+    assert "has no paper with text" in refused(tmp_path, examples, files, kept_out=vectors)
     wide = write_texts(tmp_path, {-1: ("title", None, False)}, {-1: [1.0, 2.0, 3.0]})
     assert "vectors of 3 dimensions" in refused(tmp_path, examples, [*files, *wide])
     broken = write_paper_vectors(tmp_path, vectors | {4: [np.nan, 1.0]})

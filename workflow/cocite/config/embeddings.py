@@ -112,8 +112,8 @@ class Neighbours(Entry):
     """cosine is the default; l2 is as CoCite published it, which lets untrained papers crowd out real neighbours;
     inner_product favours long vectors."""
     among: Literal["edges", "texts"] = "edges"
-    """edges searches all papers that have an edge, as published; texts only those among them with title and
-    abstract, so that no rank falls to a paper that cannot become a sample."""
+    """edges searches all papers that have an edge, as published; texts only those among them with text, so
+    that no rank falls to a paper that cannot become a sample."""
     papers_of: Annotated[str | None, Refers("triplets")] = None
     """Name of a set of triplets whose papers alone are searched: SciNCL ranked the papers of its triplets. In place of
     among."""

@@ -110,7 +110,7 @@ class QuerySettings(QueryRule):
     count: Count | None = None
     """Queries to draw, for training and validation together; all of a file."""
     holdout_references: Natural = 5
-    """Papers with title and abstract that a held-out paper must cite: as many as a hold-out benchmark ranks."""
+    """Papers with text that a held-out paper must cite: as many as a hold-out benchmark ranks."""
 
 
 Queries = Annotated[

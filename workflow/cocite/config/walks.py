@@ -38,7 +38,7 @@ class Walks(Links, WalkSettings):
     graph: Annotated[str, Refers("graphs")]
     """Name of the graph. Walks go along an edge in either direction."""
     among: Literal["edges", "texts"] = "edges"
-    """edges ranks all papers that have an edge; texts only those among them with title and abstract, so that no rank
+    """edges ranks all papers that have an edge; texts only those among them with text, so that no rank
     falls to a paper that cannot become a sample. Walks go through the others in either case."""
     shards: Count = 1
     """Jobs that share the queries."""

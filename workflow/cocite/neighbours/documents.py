@@ -1,6 +1,6 @@
 """The documents that negatives are mined among, the numbers that stand for them, and their vectors.
 
-A document is a paper with title and abstract that is not kept out, or a text that a set of examples brings, whose id is
+A document is a paper with text that is not kept out, or a text that a set of examples brings, whose id is
 negative. Its number is its place among all of them by id. So a number has 32 bits, as keys of neighbours need it
 (`distances.py`), ties are broken by id, and a document that must not be found has no number.
 
@@ -83,7 +83,7 @@ def read_documents(collection: Collection, papers: Path, queries: Path, texts: S
         brought = np.unique(np.concatenate([NO_IDS, *map(_documents_in, texts)]))
     documents = Documents(papers=listed, texts=brought)
     if documents.size == 0:
-        where = {"papers": f"{papers} has no paper with title and abstract", "texts": "the set brings no documents"}
+        where = {"papers": f"{papers} has no paper with text", "texts": "the set brings no documents"}
         raise InputError(f"There is nothing to mine negatives among: {where.get(collection, where['papers'])}.")
     return documents
 

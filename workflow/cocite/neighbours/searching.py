@@ -62,9 +62,6 @@ def search_neighbours(
 ) -> None:
     """Write a shard of the table `neighbours`, and what was left out, counted by reason.
 
-    `papers` are the buckets of the table papers if only those with title and abstract are searched, `index` is the
-    folder of an approximate index, and `shard` the number of the shard of queries and how many there are.
-
     Resumes from what `state` holds, if it belongs to the same search, and removes it at the end.
     Raises `InputError` where k does not leave a choice among the papers, or a paper that is kept out has a vector.
     """

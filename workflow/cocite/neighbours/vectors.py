@@ -123,7 +123,7 @@ class VectorTable:
 def open_vectors(path: Path, papers: Sequence[Path] = ()) -> VectorTable:
     """The table of vectors, of which only some papers are searched if any are given.
 
-    With buckets of the table papers these are the ones with title and abstract, with a table of triplets all of its
+    With buckets of the table papers these are the ones with text, with a table of triplets all of its
     papers. Raises `InputError` where an id is negative.
     """
     searched = (ids for file in papers for ids in _searched_in(file))

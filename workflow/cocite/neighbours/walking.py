@@ -57,9 +57,6 @@ def walk_neighbours(
 ) -> None:
     """Write a shard of the table `neighbours`, and what was left out, counted by reason.
 
-    `adjacency` is the folder of the links, `papers` are the buckets of the table papers if only those with title and
-    abstract have a rank, and `shard` is the number of the shard of queries and how many there are.
-
     Resumes after the last finished group of queries in `state`, if it belongs to the same walks, and removes it at the
     end. Raises `InputError` where k does not leave a choice among the papers, or a paper that is kept out has a link.
     """
@@ -127,7 +124,7 @@ def _walk(
 
 
 def _with_text(graph: Adjacency, papers: Sequence[Path]) -> NDArray[np.bool_]:
-    """Whether each paper of the graph has title and abstract."""
+    """Whether each paper of the graph has a text."""
     have_text = np.zeros(len(graph.ids), dtype=np.bool_)
     for bucket in papers:
         for batch in scan_table(bucket, "papers").to_batches(columns=["corpusid"], filter=pc.field("has_text")):
