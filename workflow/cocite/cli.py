@@ -204,7 +204,7 @@ def _as_list(hint: Any) -> Any:
 STAGES = {
     "corpus": "Download and ingest a Semantic Scholar release; choose queries.",
     "graph": "Count co-citations; make the edges of graphs.",
-    "embeddings": "Train and measure graph embeddings with PyTorch-BigGraph.",
+    "embeddings": "Train and measure graph embeddings.",
     "neighbours": "Search nearest neighbours, exactly or with an index.",
     "triplets": "Sample triplets and join them with texts.",
     "encoder": "Fine-tune encoders; embed documents.",

@@ -1,6 +1,6 @@
 """Files that are written whole or not at all: under a temporary name, which is renamed at the end.
 
-Apart from `files.py`, so that what runs before any job, the Snakefile for one, need not import Arrow.
+Apart from `tables/files.py`, so that what runs before any job, the Snakefile for one, need not import Arrow.
 """
 
 import json

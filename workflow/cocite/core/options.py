@@ -11,7 +11,6 @@ Omissions = Annotated[Path, typer.Option(help="Table of what was left out, count
 MemoryMb = Annotated[int, typer.Option(help="Memory that the step may use, MB; beyond it, it spills to disk.")]
 Threads = Annotated[int, typer.Option(help="Threads that the step may use.")]
 Seed = Annotated[int, typer.Option(help="The run's seed.")]
-Settings = Annotated[str, typer.Option(help="Settings as JSON, or @FILE.")]
 WrittenSettings = Annotated[Path, typer.Option(help="The resolved settings, written beside the result as JSON.")]
 State = Annotated[Path, typer.Option(help="Folder that a killed step resumes from; removed when it is done.")]
 Buckets = Annotated[int, typer.Option(help="Number of buckets that big tables are sharded into.")]

@@ -48,9 +48,15 @@ Judged = dict[int, dict[int, int]]
 
 
 def generate_benchmark(
-    release: Annotated[Path, typer.Option(help="Folder of a generated release.")], output: Output, *, seed: Seed
+    release: Annotated[Path, typer.Option(help="Folder of a release, generated or real.")],
+    output: Output,
+    *,
+    seed: Seed,
 ) -> None:
-    """Write the benchmark about the release in the folder `release`. Raises `InputError` where there is none."""
+    """Write the benchmark about a release.
+
+    Raises `InputError` where there is none.
+    """
     publications = Publications(release)
     with atomic_path(output) as folder:
         files = _supervised_files(publications, seed) | _ranking_files(publications, seed)

@@ -65,7 +65,7 @@ def generate_release(
     shards: Annotated[int, typer.Option(help="Shards of each dataset.")],
     seed: Seed,
 ) -> None:
-    """Write the release `release` (a date) with so many papers, each dataset in so many shards.
+    """Write a generated release, each dataset in several shards.
 
     Raises `InputError` where the release is no date, or there are too few papers or too many topics.
     """

@@ -29,8 +29,7 @@ def repool(
 ) -> None:
     """Write an encoder with another pooling and without spaces of aspects, and all else of an encoder as links.
 
-    Raises `InputError` if one of the two poolings is by sentence, which takes other
-    weights and tokens.
+    Raises `InputError` if one of the two poolings is by sentence, which takes other weights and tokens.
     """
     trained = poolings.pooling_in(model)
     if any(map(poolings.is_by_sentence, (pooling, trained))):

@@ -135,10 +135,10 @@ def unite_citations(
     memory_mb: MemoryMb,
     threads: Threads,
     output: Output,
-) -> int:
-    """Put one bucket of cited papers together from the folders that `split_citations` wrote; return its rows."""
+) -> None:
+    """Put one bucket of cited papers together from the folders that `split-citations` wrote."""
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as db:
         files = [folder / f"{bucket}.parquet" for folder in split]
         db.read_parquet(verified_files(files, "split_citations")).create_view("split")
         rows = db.sql("FROM split ORDER BY cited, citing")
-        return write_table(output, "citations_by_cited", rows.to_arrow_reader(BATCH_ROWS))
+        write_table(output, "citations_by_cited", rows.to_arrow_reader(BATCH_ROWS))

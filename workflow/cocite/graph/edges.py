@@ -37,17 +37,16 @@ def edges_of_pairs(
     min_count: Annotated[int, typer.Option(help="Smallest count that makes an edge.")],
     output: Output,
     omissions: Omissions,
-) -> int:
+) -> None:
     """Turn one bucket of `cocitations` or `couplings` into undirected edges, and count what was left out.
 
     The weight is the strength, or the count where there is none beside it. Pointwise mutual information of 0 or less
-    makes no edge, which leaves what is called positive PMI. Returns the number of edges; raises `InputError` for a
+    makes no edge, which leaves what is called positive PMI. Raises `InputError` for a
     strength that is no finite number.
     """
     left_out = dict.fromkeys((RARE, NOT_POSITIVE), 0)
-    edges = write_table(output, "edges", _weighed(pairs, table, min_count, left_out))
+    write_table(output, "edges", _weighed(pairs, table, min_count, left_out))
     write_omissions(omissions, left_out)
-    return edges
 
 
 def edges_of_citations(
@@ -62,8 +61,8 @@ def edges_of_citations(
     memory_mb: MemoryMb,
     threads: Threads,
     output: Output,
-) -> int:
-    """Turn citations into the edges of one bucket of sources, each of weight 1; return how many.
+) -> None:
+    """Turn citations into the edges of one bucket of sources, each of weight 1.
 
     Directed edges lead from the citing to the cited paper, are those of the bucket `citations`, and have its intents.
     With the bucket `by_cited` of `citations_by_cited` as well they are undirected: two papers that cite each other have
@@ -84,21 +83,21 @@ def edges_of_citations(
             WHERE source % {buckets} = {bucket} AND source NOT IN (FROM kept_out) AND target NOT IN (FROM kept_out)
             ORDER BY source, target
         """)
-        return write_table(output, "edges", edges.to_arrow_reader(BATCH_ROWS))
+        write_table(output, "edges", edges.to_arrow_reader(BATCH_ROWS))
 
 
 def combine_graphs(
-    edges: Annotated[list[Path], typer.Argument(help="Folder of the edges of each graph.")],
+    edges: Annotated[list[Path], typer.Argument(help="Folder of the edges of each graph, in the folder of its name.")],
     settings: GivenAsJson[Combination],
     *,
     bucket: Bucket,
     memory_mb: MemoryMb,
     threads: Threads,
     output: Output,
-) -> int:
-    """Add up one bucket of the edges of the graphs; return the number of edges.
+) -> None:
+    """Add up one bucket of the edges of the graphs.
 
-    `edges` are folders of the table edges, each in the folder of its graph. Raises `InputError` if that of a graph is
+    Raises `InputError` if that of a graph is
     missing, or if its weights are to be divided by the largest and it has none.
     """
     folders = {folder.parent.name: folder for folder in edges}
@@ -118,7 +117,7 @@ def combine_graphs(
             SELECT source, target, sum(weight ORDER BY number)::FLOAT AS weight FROM ({scaled})
             GROUP BY source, target ORDER BY source, target
         """)
-        return write_table(output, "edges", combined.to_arrow_reader(BATCH_ROWS))
+        write_table(output, "edges", combined.to_arrow_reader(BATCH_ROWS))
 
 
 def _weighed(pairs: Path, table: str, min_count: int, left_out: dict[str, int]) -> Iterator[pa.RecordBatch]:

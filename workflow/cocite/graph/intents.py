@@ -25,7 +25,7 @@ def count_intents(
     threads: Threads,
     output: Output,
 ) -> None:
-    """Write the table `intent_counts` of the graph whose folder of edges this is."""
+    """Count the citations of a directed graph by their intent."""
     with connect(memory_mb=memory_mb, threads=threads, spill_to=output.parent) as database:
         database.register("edges", scan_table(edges, "edges"))
         found = dict(database.sql(COUNTED).fetchall())

@@ -75,8 +75,8 @@ def count_pairs(
     memory_mb: MemoryMb,
     output: Output,
     omissions: Omissions,
-) -> int:
-    """Write one bucket of `cocitations` or `couplings`, and what was left out; return the number of pairs.
+) -> None:
+    """Write one bucket of `cocitations` or `couplings`, and what was left out.
 
     `citations` are all buckets of the table `citations` or, for coupling, `citations_by_cited`, or, for sentences,
     `contexts`. Raises `InputError` if one is missing, an id is negative, or there is no pair at all.
@@ -94,7 +94,7 @@ def count_pairs(
     with spill_folder(output.parent) as folder:
         blocks = _count(source, settings, met, capacity, Path(folder))
         batches = _as_batches(blocks, settings.strength, occurrences, output)
-        pairs = write_table(output, source.signal.pairs, batches)
+        write_table(output, source.signal.pairs, batches)
     groups, citations_of_groups = source.signal.too_large
     left_out = {
         KEPT_OUT: int(met.tally.numbers[OF_KEPT_OUT]),
@@ -103,7 +103,6 @@ def count_pairs(
         source.signal.alone: int((~met.paired).sum()),
     }
     write_omissions(omissions, left_out)
-    return pairs
 
 
 def _count(source: Source, settings: Counting, met: Met, capacity: int, folder: Path) -> Iterator[Counted]:

@@ -111,7 +111,7 @@ def tabulate(
 
 def write_archive(
     configfile: Annotated[Path, typer.Option(help="The configuration of the finished run.")],
-) -> Path:
+) -> None:
     """Have Snakemake write its own report, report.zip, of a finished run, unless it is newer than the run's page."""
     results = results_folder(written_configuration(configfile))
     archive, page = results / ARCHIVE, results / PAGE
@@ -124,7 +124,6 @@ def write_archive(
         if finished.returncode:
             raise InputError(f"{archive} could not be written; Snakemake says: {finished.stderr.strip()}")
     typer.echo(f"The report: {page}; Snakemake's own, with every rule and command: {archive}")
-    return archive
 
 
 def _scores(results: Path, scores: pl.DataFrame, configuration: Mapping[str, Any]) -> dict[str, pl.DataFrame]:

@@ -42,7 +42,7 @@ def ingest(
     memory_mb: MemoryMb,
     threads: Threads,
     output: Output,
-    report: Annotated[Path, typer.Option(help="Table ingest_report of these shards.")],
+    report: Report,
     contexts: Annotated[
         Path | None, typer.Option(help="Table ingested_contexts to write beside citations; without it, none is read.")
     ] = None,
